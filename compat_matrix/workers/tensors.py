@@ -1,0 +1,118 @@
+"""Tensors in an ``.npz`` file: the one container that crosses process and version borders.
+
+Python 3.6 syntax, standard library and NumPy only: TensorFlow 1.x workers import this file too. See docs/contracts.md, section 2.
+A tensor is a :class:`Tensor`: TensorFlow dtype name, shape and a NumPy array. Strings are object arrays of ``bytes``;
+dtypes NumPy lacks are carried as unsigned integers of the same width (``bfloat16`` as ``uint16``).
+"""
+
+import collections
+import io
+import json
+import os
+import zipfile
+
+import numpy as np
+
+# TensorFlow dtype name -> NumPy dtype that carries its bytes.
+CARRIERS = {
+    "float16": "float16", "float32": "float32", "float64": "float64",
+    "int8": "int8", "int16": "int16", "int32": "int32", "int64": "int64",
+    "uint8": "uint8", "uint16": "uint16", "uint32": "uint32", "uint64": "uint64",
+    "complex64": "complex64", "complex128": "complex128", "bool": "bool",
+    "bfloat16": "uint16", "qint8": "int8", "quint8": "uint8", "qint16": "int16", "quint16": "uint16", "qint32": "int32",
+    "float8_e5m2": "uint8", "float8_e4m3fn": "uint8", "float8_e4m3fnuz": "uint8",
+    "float8_e4m3b11fnuz": "uint8", "float8_e5m2fnuz": "uint8",
+    "int4": "int8", "uint4": "uint8", "int2": "int8", "uint2": "uint8",
+}
+MAX_META = 1 << 24  # bytes; a meta member larger than this is hostile
+
+Tensor = collections.namedtuple("Tensor", ["dtype", "array"])
+
+
+def from_numpy(value, dtype=None):
+    """Wrap a NumPy value. ``dtype`` is the TensorFlow name; taken from the array when absent.
+
+    Arrays of ml_dtypes types (bfloat16, float8_*, int4) are recognised by their dtype's name. Strings may be
+    ``bytes`` or ``str`` (encoded as UTF-8). Raises TypeError for anything that is no tensor.
+    """
+    array = np.asarray(value)
+    name = dtype or array.dtype.name
+    if name == "string" or array.dtype.kind in "SUO":
+        flat = [_as_bytes(item) for item in array.ravel().tolist()]
+        out = np.empty(len(flat), dtype=object)
+        out[:] = flat
+        return Tensor("string", out.reshape(array.shape))
+    if name not in CARRIERS:
+        raise TypeError("no tensor dtype called {!r}".format(name))
+    carrier = np.dtype(CARRIERS[name])
+    if array.dtype != carrier:
+        if array.dtype.itemsize != carrier.itemsize:
+            raise TypeError("an array of {} cannot carry {}".format(array.dtype, name))
+        array = np.ascontiguousarray(array).reshape(array.shape).view(carrier)
+    return Tensor(name, array)
+
+
+def _as_bytes(item):
+    if isinstance(item, bytes):
+        return item
+    if isinstance(item, str):
+        return item.encode("utf-8")
+    raise TypeError("a string tensor holds bytes, not {}".format(type(item).__name__))
+
+
+def save(path, tensors):
+    """Write ``{name: Tensor}`` to ``path`` through a temporary file and a rename."""
+    meta, members = [], {}
+    for index, (name, tensor) in enumerate(tensors.items()):
+        key = "t{}".format(index)
+        array = np.asarray(tensor.array)
+        meta.append({"name": name, "dtype": tensor.dtype, "shape": list(array.shape)})
+        if tensor.dtype == "string":
+            items = array.ravel().tolist()
+            members[key] = np.frombuffer(b"".join(items), dtype=np.uint8)
+            members[key + ".offsets"] = np.cumsum([0] + [len(item) for item in items], dtype=np.int64)
+        else:
+            members[key] = array
+    members["meta"] = np.frombuffer(json.dumps(meta).encode("utf-8"), dtype=np.uint8)
+    temporary = "{}.{}.tmp".format(path, os.getpid())
+    with zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as archive:
+        for key in sorted(members):
+            buffer = io.BytesIO()
+            np.lib.format.write_array(buffer, np.asarray(members[key], order="C"), allow_pickle=False)
+            # A fixed date: equal tensors give equal files, so that fixtures can be compared byte for byte.
+            archive.writestr(zipfile.ZipInfo(key + ".npy", (1980, 1, 1, 0, 0, 0)), buffer.getvalue(), zipfile.ZIP_DEFLATED)
+    os.replace(temporary, path)
+
+
+def load(path):
+    """Read an ``.npz`` back into an ordered ``{name: Tensor}``.
+
+    Raises ValueError when the file contradicts itself (missing member, wrong type, offsets out of order).
+    """
+    out = collections.OrderedDict()
+    with np.load(path, allow_pickle=False) as archive:
+        if archive["meta"].nbytes > MAX_META:
+            raise ValueError("{}: meta member is larger than {} bytes".format(path, MAX_META))
+        for index, entry in enumerate(json.loads(archive["meta"].tobytes().decode("utf-8"))):
+            key = "t{}".format(index)
+            shape = tuple(entry["shape"])
+            array = archive[key]
+            if entry["dtype"] == "string":
+                array = _split(path, array, archive[key + ".offsets"], shape)
+            elif array.dtype != np.dtype(CARRIERS.get(entry["dtype"], "V1")) or array.shape != shape:
+                raise ValueError("{}: {} is {}{}, not {}{}".format(
+                    path, entry["name"], array.dtype, array.shape, entry["dtype"], shape))
+            out[entry["name"]] = Tensor(entry["dtype"], array)
+    return out
+
+
+def _split(path, data, offsets, shape):
+    blob = data.tobytes()
+    bounds = offsets.tolist()
+    count = int(np.prod(shape, dtype=np.int64)) if shape else 1
+    ordered = all(a <= b for a, b in zip(bounds, bounds[1:]))
+    if len(bounds) != count + 1 or not ordered or bounds[0] != 0 or bounds[-1] != len(blob):
+        raise ValueError("{}: string offsets do not fit the data".format(path))
+    out = np.empty(count, dtype=object)
+    out[:] = [blob[a:b] for a, b in zip(bounds, bounds[1:])]
+    return out.reshape(shape)
