@@ -1,0 +1,178 @@
+"""The closed family of errors with which the format layer refuses something.
+
+Whatever is wrong with bytes read from a SavedModel or a checkpoint ends in exactly one of these classes, never in an
+error of a library below (protobuf, struct, zlib, OSError). Every error says in which file, at which node (a path inside
+the message, a checkpoint key, an object id), why, and which clause of the RFC *SavedModel Save/Load in 2.x* it upholds
+where there is one.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Optional, Union
+
+__all__ = [
+    "ChecksumError",
+    "CorruptTableError",
+    "CycleError",
+    "DtypeError",
+    "DuplicateKeyError",
+    "FileAccessError",
+    "LimitError",
+    "MalformedError",
+    "MissingFileError",
+    "MissingKeyError",
+    "NoMetaGraphError",
+    "NotASavedModelError",
+    "PathEscapeError",
+    "SavedModelError",
+    "SchemaVersionError",
+    "ShapeError",
+    "SplitFileError",
+    "StructureError",
+    "TruncatedError",
+    "UnsupportedError",
+    "V1CheckpointError",
+]
+
+
+class SavedModelError(Exception):
+    """Base of the family.
+
+    Args:
+      reason: what is wrong, in one sentence.
+      file: the file it was found in.
+      node: where in that file: a field path, a checkpoint key, an object or function name.
+      clause: id of the clause that is violated; a member of the family may have one of its own.
+    """
+
+    clause: Optional[str] = None
+
+    def __init__(
+        self,
+        reason: str,
+        *,
+        file: Optional[Union[str, os.PathLike[str]]] = None,
+        node: Optional[str] = None,
+        clause: Optional[str] = None,
+    ) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.file = None if file is None else os.fspath(file)
+        self.node = node
+        if clause is not None:
+            self.clause = clause
+
+    def __str__(self) -> str:
+        where = ": ".join(_printable(part) for part in (self.file, self.node) if part)
+        text = f"{where}: {_printable(self.reason)}" if where else _printable(self.reason)
+        return f"{text} [{self.clause}]" if self.clause else text
+
+
+def _printable(text: str) -> str:
+    """Names come from untrusted files: control characters must not reach a terminal."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape", "backslashreplace").decode("ascii") for c in text)
+
+
+class NotASavedModelError(SavedModelError):
+    """The path holds no saved_model.pb, .pbtxt or .cpb."""
+
+
+class MissingFileError(SavedModelError):
+    """A file that the model refers to (a checkpoint index or shard, an asset) does not exist."""
+
+
+class FileAccessError(SavedModelError):
+    """The operating system refuses to read or write: permissions, a directory where a file belongs, a full disk."""
+
+
+class PathEscapeError(SavedModelError):
+    """A file name inside the model is not a plain path below the model's own directory."""
+
+    clause = "RES-14"
+
+
+class MalformedError(SavedModelError):
+    """Bytes or text are not the protocol message that they should be, or break an invariant of it."""
+
+
+class TruncatedError(SavedModelError):
+    """A file ends before a length or offset stored in the model says it does."""
+
+
+class ChecksumError(SavedModelError):
+    """Stored and computed checksums differ."""
+
+
+class SchemaVersionError(SavedModelError):
+    """saved_model_schema_version is not 1, or a checkpoint asks for a newer reader."""
+
+
+class NoMetaGraphError(SavedModelError):
+    """A SavedModel without a MetaGraph, or without the MetaGraph asked for."""
+
+    clause = "V1-05"
+
+
+class SplitFileError(SavedModelError):
+    """The split (chunked) format is inconsistent: chunk metadata, field tags, record structure."""
+
+    clause = "DR-09"
+
+
+class UnsupportedError(SavedModelError):
+    """Well-formed, but using a feature that this reader does not know (a compression, an encryption, a file system)."""
+
+
+class LimitError(SavedModelError):
+    """A size, depth or count is over the limit that `reference_impl.format.limits` sets.
+
+    Args:
+      limit: name of the limit, for those who want to raise it.
+    """
+
+    def __init__(
+        self,
+        reason: str,
+        *,
+        file: Optional[Union[str, os.PathLike[str]]] = None,
+        node: Optional[str] = None,
+        clause: Optional[str] = None,
+        limit: str = "",
+    ) -> None:
+        super().__init__(reason, file=file, node=node, clause=clause)
+        self.limit = limit
+
+
+class CorruptTableError(SavedModelError):
+    """The index of a tensor bundle (a sorted table of blocks) is inconsistent."""
+
+
+class DtypeError(SavedModelError):
+    """A dtype is unknown, invalid here, or not the one expected."""
+
+
+class ShapeError(SavedModelError):
+    """A shape is negative, overflows, does not fit the bytes stored, or slices do not cover their tensor."""
+
+
+class DuplicateKeyError(SavedModelError):
+    """Something that must be unique occurs twice: a checkpoint key, a node or function name, a tag set."""
+
+
+class MissingKeyError(SavedModelError):
+    """A checkpoint key, signature, function or node that is referred to does not exist."""
+
+
+class StructureError(SavedModelError):
+    """A StructuredValue cannot be decoded, or a Python value cannot be encoded as one."""
+
+    clause = "FN-09"
+
+
+class CycleError(SavedModelError):
+    """Things that must form a tree or an acyclic graph refer to themselves."""
+
+
+class V1CheckpointError(SavedModelError):
+    """A checkpoint in the V1 format (one file of SavedTensorSlices) where a tensor bundle is needed."""
