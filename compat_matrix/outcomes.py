@@ -1,0 +1,59 @@
+"""What can become of a cell: a closed list. Building any other value raises ``ValueError``."""
+
+from __future__ import annotations
+
+import enum
+
+
+class Outcome(str, enum.Enum):
+    """The outcome of one cell, as written in ``results.jsonl``."""
+
+    PASS = "PASS"
+    FAIL_VALUE = "FAIL_VALUE"
+    FAIL_SIGNATURE = "FAIL_SIGNATURE"
+    FAIL_STRUCTURE = "FAIL_STRUCTURE"
+    REJECTED = "REJECTED"
+    LOAD_ERROR = "LOAD_ERROR"
+    CALL_ERROR = "CALL_ERROR"
+    CRASH = "CRASH"
+    TIMEOUT = "TIMEOUT"
+    SETUP_ERROR = "SETUP_ERROR"
+    ENV_ERROR = "ENV_ERROR"
+    NOT_APPLICABLE = "NOT_APPLICABLE"
+    NOT_RUN = "NOT_RUN"
+
+    def __str__(self) -> str:
+        return self.value
+
+    @property
+    def gate_failure(self) -> bool:
+        """Whether a cell that nothing is expected of fails the run with this outcome."""
+        return self not in (Outcome.PASS, Outcome.NOT_APPLICABLE, Outcome.NOT_RUN)
+
+    @property
+    def observable(self) -> bool:
+        """Whether executing a check can lead here; the other two are decided by the plan and the run."""
+        return self not in (Outcome.NOT_APPLICABLE, Outcome.NOT_RUN)
+
+    @property
+    def expectable(self) -> bool:
+        """Whether the ledger may hold it: a failure of the subject, never one of the harness or the machine."""
+        return self.gate_failure and self not in (Outcome.SETUP_ERROR, Outcome.ENV_ERROR)
+
+    @property
+    def exit_code(self) -> int:
+        """The exit code a run gets from an unexpected cell of this outcome."""
+        if self in (Outcome.SETUP_ERROR, Outcome.ENV_ERROR):
+            return ExitCode.HARNESS_ERROR
+        return ExitCode.UNEXPECTED if self.gate_failure else ExitCode.AS_EXPECTED
+
+
+class ExitCode(enum.IntEnum):
+    """Exit codes of ``matrix`` commands. When several apply the first of 64, 4, 1, 2, 3 wins (see ``report.summary``)."""
+
+    AS_EXPECTED = 0
+    UNEXPECTED = 1
+    STALE_EXPECTATION = 2
+    INCOMPLETE = 3
+    HARNESS_ERROR = 4
+    USAGE = 64
