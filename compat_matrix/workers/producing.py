@@ -1,0 +1,163 @@
+"""A case becomes an artifact (docs/contracts.md, sections 1 and 4): the part of a worker that produces.
+
+Python 3.6 syntax. The case's builder runs twice: the first object answers the requests, the second is saved. So no
+answer can be spoilt by the save under test, an answer that changes state (a counter) is not in the saved state, and a
+request leaves no trace behind in the export. A builder therefore has to be deterministic.
+"""
+
+import collections
+import collections.abc
+import importlib.util
+import json
+import os
+import re
+import shutil
+import sys
+
+from . import nests
+from . import tensors as tensor_file
+
+SERVING_TAG = "serve"
+
+
+def load_case(case_file):
+    """Execute a case file as a module of its own and return it."""
+    name = "compat_matrix_case_" + os.path.splitext(os.path.basename(case_file))[0]
+    spec = importlib.util.spec_from_file_location(name, case_file)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # AutoGraph looks a function's module up by name
+    spec.loader.exec_module(module)
+    return module
+
+
+def produce(case_file, directory, scratch, save):
+    """Write ``directory``/model and ``directory``/io for one case.
+
+    ``scratch`` is a folder this function may fill; what the builder writes there is deleted before returning, so that an
+    export which still points at it is found out. ``save(root, path, signatures=..., options=...)`` is
+    ``tf.saved_model.save`` or another implementation with its parameters. Errors of the builder, of the original's
+    answers and of ``save`` are raised as they are.
+    """
+    import tensorflow as tf
+
+    case = load_case(case_file)
+    io_directory = os.path.join(directory, "io")
+    os.makedirs(io_directory)
+    options = getattr(case, "SAVE_OPTIONS", None)
+    tags = [SERVING_TAG] + list((options or {}).get("extra_tags", ()))
+    entries = _answer_requests(tf, case, _build(tf, case, scratch, "answered"), tags, io_directory)
+    root, signatures, _ = _build(tf, case, scratch, "saved")
+    keywords = {} if options is None else {"options": tf.saved_model.SaveOptions(**options)}
+    save(root, os.path.join(directory, "model"), signatures=signatures, **keywords)
+    for name in ("answered", "saved"):
+        shutil.rmtree(os.path.join(scratch, name))
+    rtol, atol, reason = getattr(case, "TOLERANCE", (0.0, 0.0, "bit-exact"))
+    _write_json(
+        os.path.join(io_directory, "io.json"),
+        {
+            "schema": 1,
+            "stateful": getattr(case, "STATEFUL", False),
+            "tolerance": {"rtol": rtol, "atol": atol, "reason": reason},
+            "requests": entries,
+        },
+    )
+
+
+def _build(tf, case, scratch, name):
+    """``(root, signatures, answerers)`` of a fresh build in its own scratch folder."""
+    work = os.path.join(scratch, name)
+    os.makedirs(work)
+    built = case.build(tf, work)
+    if not isinstance(built, tuple):
+        built = (built,)
+    root, signatures, answerers = built + (None,) * (3 - len(built))
+    return root, signatures, answerers or {}
+
+
+def _answer_requests(tf, case, built, tags, io_directory):
+    import numpy as np
+
+    root, signatures, answerers = built
+    if signatures is not None and not isinstance(signatures, collections.abc.Mapping):
+        signatures = {tf.saved_model.DEFAULT_SERVING_SIGNATURE_DEF_KEY: signatures}
+    functions = dict(signatures or {})
+    functions.update(answerers)
+    unanswered = getattr(case, "UNANSWERED", ())
+    entries, used = [], collections.Counter()
+    for request in case.requests(np):
+        name = request[0]
+        slug = re.sub(r"[^A-Za-z0-9_.-]", "_", name)
+        identifier = "{}-{}".format(slug, used[slug])
+        used[slug] += 1
+        if len(request) == 2:
+            entry, given, answer = _signature_request(tf, functions, request)
+        else:
+            entry, given, answer = _function_request(tf, root, request)
+        entry.update(id=identifier, tags=tags, inputs=identifier + ".in.npz", outputs=None)
+        tensor_file.save(os.path.join(io_directory, entry["inputs"]), given)
+        if name not in unanswered:
+            recorded, more = answer()
+            entry.update(more, outputs=identifier + ".out.npz")
+            tensor_file.save(os.path.join(io_directory, entry["outputs"]), recorded)
+        entries.append(entry)
+    return entries
+
+
+def _signature_request(tf, functions, request):
+    key, inputs = request
+    given = collections.OrderedDict()
+    for name in sorted(inputs):
+        part = {}
+        nest = nests.encode(tf, inputs[name], part, "x")
+        if not (isinstance(nest, dict) and "$tensor" in nest):
+            raise TypeError("input {!r} of signature {!r} is not a tensor".format(name, key))
+        (given[name],) = part.values()
+
+    def answer():
+        value = functions[key](**{name: nests.to_tf(tf, tensor) for name, tensor in given.items()})
+        recorded = collections.OrderedDict()
+        for name, part in named_outputs(value):
+            recorded.update(nests.flatten_output(tf, name, part))
+        return recorded, {}
+
+    return {"kind": "signature", "signature": key}, given, answer
+
+
+def named_outputs(value):
+    """Pair the result of a signature function with output names: dict keys, field names, else output_0, output_1, ..."""
+    if isinstance(value, collections.abc.Mapping):
+        return sorted(value.items())
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return list(zip(value._fields, value))
+    if isinstance(value, (list, tuple)):
+        return [("output_{}".format(i), item) for i, item in enumerate(value)]
+    return [] if value is None else [("output_0", value)]
+
+
+def _function_request(tf, root, request):
+    path, args, kwargs = request
+    given = collections.OrderedDict()
+    entry = {
+        "kind": "function",
+        "path": path,
+        "args": [nests.encode(tf, item, given, "a") for item in args],
+        "kwargs": {key: nests.encode(tf, kwargs[key], given, "a") for key in sorted(kwargs)},
+        "structure": None,
+    }
+
+    def answer():
+        live_args = [nests.decode(tf, item, given) for item in entry["args"]]
+        live_kwargs = {key: nests.decode(tf, item, given) for key, item in entry["kwargs"].items()}
+        recorded = collections.OrderedDict()
+        result = nests.resolve(root, path)(*live_args, **live_kwargs)
+        return recorded, {"structure": nests.encode(tf, result, recorded, "o")}
+
+    return entry, given, answer
+
+
+def _write_json(path, value):
+    temporary = "{}.{}.tmp".format(path, os.getpid())
+    with open(temporary, "w", encoding="utf-8") as stream:
+        json.dump(value, stream, indent=1, sort_keys=True, allow_nan=False)
+        stream.write("\n")
+    os.replace(temporary, path)
