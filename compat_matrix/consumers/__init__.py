@@ -1,0 +1,39 @@
+"""Consumers: who loads an artifact, with which worker program, and what it can be asked.
+
+A consumer is data. What it does stands in its program in ``compat_matrix/workers``, which runs inside a runtime.
+Capabilities (docs/contracts.md, section 5): ``functions`` calls on the object graph; ``resave`` writes what it loaded;
+``variables`` names the values it holds; ``fetch`` reads tensors of the main graph; ``tags`` can choose a MetaGraph.
+A plan decides by them, before anything runs, which cells are NOT_APPLICABLE.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Consumer:
+    """One way to read a SavedModel. ``program`` is a file of ``compat_matrix/workers``, without ``.py``."""
+
+    name: str
+    program: str
+    capabilities: frozenset[str]
+    summary: str
+
+
+def _table(*consumers: Consumer) -> dict[str, Consumer]:
+    return {consumer.name: consumer for consumer in consumers}
+
+
+CONSUMERS = _table(
+    Consumer("tf2", "tf2_worker", frozenset({"functions", "resave", "variables", "tags"}), "tf.saved_model.load, eager"),
+    Consumer(
+        "v1_session", "v1_session_worker", frozenset({"resave", "fetch", "tags"}), "tf.compat.v1.saved_model.loader in a Session"
+    ),
+    Consumer(
+        "c_api", "c_api_worker", frozenset({"fetch", "tags"}), "TF_LoadSessionFromSavedModel: the loader of Serving, Go and Java"
+    ),
+    Consumer(
+        "reference", "reference_worker", frozenset({"functions", "resave", "variables", "tags"}), "reference_impl.load of this project"
+    ),
+)

@@ -1,0 +1,29 @@
+"""Producers: who turns a case into an artifact.
+
+``fixture`` has no program: its artifacts are committed under ``fixtures_v1``. The others build the case in a worker.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Producer:
+    """One way to write a SavedModel. ``program`` is a file of ``compat_matrix/workers`` without ``.py``, or None."""
+
+    name: str
+    program: str | None
+    capabilities: frozenset[str]
+    summary: str
+
+
+def _table(*producers: Producer) -> dict[str, Producer]:
+    return {producer.name: producer for producer in producers}
+
+
+PRODUCERS = _table(
+    Producer("fixture", None, frozenset(), "committed artifacts of genuine TensorFlow 1.x"),
+    Producer("tf2", "tf2_worker", frozenset({"produce"}), "tf.saved_model.save"),
+    Producer("reference", "reference_worker", frozenset({"produce"}), "reference_impl.save of this project"),
+)

@@ -1,0 +1,50 @@
+"""The checks by name, in the order they are planned, and what each needs of a consumer."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+# A request of this kind needs this capability of the consumer; None = everybody answers it.
+CAPABILITY_OF_KIND = {"signature": None, "function": "functions"}
+
+
+@dataclass(frozen=True)
+class Check:
+    """``needs``: capabilities of which the consumer must have one (empty: none is needed). ``asks``: needs a request to answer."""
+
+    name: str
+    summary: str
+    needs: tuple[str, ...] = ()
+    asks: bool = False
+
+    def not_applicable(self, capabilities: Collection[str], kinds: Collection[str]) -> str | None:
+        """Why this check has nothing to ask, or None.
+
+        ``kinds`` are the kinds of the artifact's requests (``signature``, ``function``), in any number.
+        """
+        if self.needs and not any(need in capabilities for need in self.needs):
+            return f"the consumer cannot {' or '.join(self.needs)}"
+        if self.asks and not any(answerable(kind, capabilities) for kind in kinds):
+            return "no request this consumer can answer: " + (", ".join(sorted(set(kinds))) or "none recorded")
+        return None
+
+
+def answerable(kind: str, capabilities: Collection[str]) -> bool:
+    """Whether a consumer with ``capabilities`` can be asked a request of ``kind``."""
+    needed = CAPABILITY_OF_KIND[kind]
+    return needed is None or needed in capabilities
+
+
+def _table(*checks: Check) -> dict[str, Check]:
+    return {check.name: check for check in checks}
+
+
+CHECKS = _table(
+    Check("load", "every MetaGraph that has requests loads; the artifact is what its provenance says"),
+    Check("signatures", "the signatures the consumer shows are those of the SignatureDefs"),
+    Check("values", "the answers are those the producer recorded", asks=True),
+    Check("relocate", "the same answers from a copy of the directory after the original is gone", asks=True),
+    Check("reexport", "load, save, load: same answers, signatures, variables, assets; a second save is a fixed point", ("resave",)),
+    Check("checkpoint", "the consumer holds the values of the checkpoint, all that its signatures need", ("variables", "fetch")),
+)
