@@ -1,0 +1,131 @@
+"""The console script ``savedmodel-compat``: a table of subcommands, each imported only when it is asked for.
+
+A subcommand lives in ``compat_matrix/commands/<name>.py``. It may return an exit code; ``None`` means 0. The codes:
+
+====  =========================================================================
+0     as expected
+1     unexpected result; for a single model: it is refused, with a named error
+2     stale or invalid expectation
+3     incomplete run
+4     harness or environment error (a file that cannot be read, no space, a defect of ours)
+64    usage: an unknown option or command, a path that does not exist, an empty selection
+====  =========================================================================
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+import click
+
+OK, UNEXPECTED, BAD_EXPECTATION, INCOMPLETE, HARNESS_ERROR, USAGE = 0, 1, 2, 3, 4, 64
+
+# name -> (module:attribute, one line of help). The help stands here so that ``--help`` imports none of them.
+COMMANDS: dict[str, tuple[str, str]] = {
+    "inspect": ("compat_matrix.commands.inspect:inspect", "Show what a SavedModel contains."),
+    "matrix": ("compat_matrix.commands.matrix:matrix", "Plan, run and report the compatibility matrix."),
+    "runtimes": ("compat_matrix.commands.runtimes:runtimes", "List and check the TensorFlow runtimes of this machine."),
+}
+
+
+class LazyGroup(click.Group):
+    """A click group that imports a subcommand on first use and ends with the exit codes of this program."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Names of the subcommands, sorted."""
+        return sorted(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import and return the subcommand, or None when the table does not know it."""
+        if cmd_name not in COMMANDS:
+            return None
+        module, _, attribute = COMMANDS[cmd_name][0].partition(":")
+        command = getattr(importlib.import_module(module), attribute)
+        if not isinstance(command, click.Command):
+            raise TypeError(f"{COMMANDS[cmd_name][0]} is not a click command")
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The section ``Commands`` of ``--help``, from the table alone."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, COMMANDS[name][1]) for name in self.list_commands(ctx)])
+
+    def main(self, args: Sequence[str] | None = None, *rest: Any, **extra: Any) -> NoReturn:
+        """Run the program and exit. Every way out goes through here, also under ``click.testing.CliRunner``."""
+        extra["standalone_mode"] = False
+        try:
+            code = super().main(args, *rest, **extra)
+            sys.stdout.flush()
+        except click.UsageError as error:
+            error.show()
+            code = USAGE
+        except click.ClickException as error:
+            click.echo(f"Error: {printable(error.format_message())}", err=True)
+            code = error.exit_code
+        except (click.Abort, KeyboardInterrupt):
+            click.echo("interrupted", err=True)
+            code = 130
+        except BrokenPipeError:
+            # The reader went away (``... | head``). Nothing more can be written, also not by the interpreter's last flush.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            code = 141
+        except Exception as error:
+            code = _report(error)
+        sys.exit(code if isinstance(code, int) else OK)
+
+
+def _report(error: Exception) -> int:
+    """Print an error on stderr and return the exit code for it.
+
+    An error of the format layer is a verdict on the model (1), one of the operating system a verdict on the machine (4).
+    Anything else is a defect of ours (4) and comes with its traceback, since that is what a report of it needs.
+    """
+    from reference_impl.format.errors import FileAccessError, SavedModelError
+
+    if isinstance(error, (OSError, SavedModelError)):
+        click.echo(f"{type(error).__name__}: {printable(str(error))}", err=True)
+        return HARNESS_ERROR if isinstance(error, (OSError, FileAccessError)) else UNEXPECTED
+    click.echo(printable("".join(traceback.format_exception(type(error), error, error.__traceback__))), err=True)
+    return HARNESS_ERROR
+
+
+def printable(text: str) -> str:
+    """``text`` with everything that could steer a terminal written as an escape: names come from untrusted files.
+
+    Control characters (C0 except newline, DEL, C1), bidirectional overrides, invisible format characters and lone
+    surrogates become ``\\x1b`` or ``\\u202e``. The backslash itself is left alone.
+    """
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() or char == "\n" else ascii(char)[1:-1] for char in text)
+
+
+def _print_version(ctx: click.Context, _: click.Parameter, value: bool) -> None:
+    """Callback of ``--version``: reading package metadata costs time, so only when asked."""
+    if not value or ctx.resilient_parsing:
+        return
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        number = version("savedmodel-compat")
+    except PackageNotFoundError:
+        number = "(run from a checkout that is not installed)"
+    click.echo(f"savedmodel-compat {number}")
+    ctx.exit()
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option(
+    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_print_version, help="Show the version and exit."
+)
+def main() -> None:
+    """Does this SavedModel mean the same thing everywhere it will be used?
+
+    Exit codes: 0 as expected, 1 unexpected result, 2 stale or invalid expectation, 3 incomplete run, 4 harness or
+    environment error, 64 usage.
+    """
