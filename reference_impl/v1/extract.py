@@ -1,0 +1,193 @@
+"""A part of a v1 graph as a FunctionDef (V1-01, V1-09): feeds become arguments, fetches results, state captures.
+
+A ``Session.run`` executes what its fetches need and cuts the graph at its feeds. A function cut out in the same way does
+the same work, except that state must not live inside it: nodes that make a variable's, table's or iterator's handle
+(the *hoisted* nodes) become trailing arguments, the captures of the function.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Optional
+
+from reference_impl.format import errors, schema
+from reference_impl.v1.graph import CONTROL, Graph, Ref, parse_ref
+from reference_impl.v1.op_table import OpTable
+
+
+class Feed(NamedTuple):
+    """An argument: its name for people, the tensor it replaces, its DataType and TensorShapeProto (or None)."""
+
+    name: str
+    tensor: Ref
+    dtype: int
+    shape: Any
+
+
+@dataclass(frozen=True)
+class Extracted:
+    """A FunctionDef, the nodes whose handles are its captures (its last arguments, in order) and the names of its results."""
+
+    function: Any
+    captures: tuple[str, ...]
+    results: tuple[str, ...]
+
+
+class UnfedPlaceholderError(errors.SavedModelError):
+    """A result depends on a placeholder that the SignatureDef does not list as an input."""
+
+    clause = "V1-01"
+
+
+def argument_name(text: str, taken: Collection[str]) -> str:
+    """``text`` as an OpDef argument name (``[a-z][a-z0-9_]*``), different from all in ``taken``."""
+    name = re.sub(r"[^a-z0-9_]", "_", text.lower())
+    if not name[:1].isalpha():
+        name = "arg_" + name.lstrip("_")
+    unique, count = name, 0
+    while unique in taken:
+        count += 1
+        unique = f"{name}_{count}"
+    return unique
+
+
+def extract(
+    graph: Graph,
+    ops: OpTable,
+    name: str,
+    feeds: Sequence[Feed],
+    fetches: Mapping[str, Ref],
+    *,
+    targets: Sequence[str] = (),
+    hoisted: Collection[str] = (),
+) -> Extracted:
+    """Cut the function ``name`` out of ``graph``.
+
+    Args:
+      feeds: arguments, in order.
+      fetches: result name -> tensor, in order.
+      targets: nodes that must run although nothing fetches them.
+      hoisted: nodes that become captures when they are needed.
+
+    Raises:
+      UnfedPlaceholderError: a needed Placeholder is not fed.
+      MalformedError: a dangling edge, a fetch of an output that does not exist.
+    """
+    fed = {feed.tensor: feed for feed in feeds}
+    roots = [*fetches.values(), *(Ref(target, CONTROL) for target in targets)]
+    needed = graph.ancestors(roots, stop=fed, stop_nodes=hoisted)
+    captures = _needed_captures(graph, needed, roots, fed, hoisted)
+    _refuse_placeholders(graph, needed, name)
+
+    function = schema.FunctionDef()
+    function.signature.name = name
+    taken = set(needed)
+    # A capture or argument replaces a tensor in every input that names it.
+    renamed: dict[Ref, str] = {}
+    for feed in feeds:
+        renamed[feed.tensor] = _add_argument(function, feed.name, feed.dtype, feed.shape, taken)
+    for capture in captures:
+        dtype = ops.outputs(graph.nodes[capture])[0][2]
+        renamed[Ref(capture, 0)] = _add_argument(function, capture, dtype, None, taken)
+    translate = _Translator(graph, ops, renamed, frozenset(needed))
+    for node_name in needed:
+        _copy_node(function, graph.nodes[node_name], translate)
+    results: list[str] = []
+    result_names: set[str] = set()
+    for key, ref in fetches.items():
+        result = argument_name(key, result_names)
+        result_names.add(result)
+        function.signature.output_arg.add(name=result, type=translate.dtype(ref, fed))
+        function.ret[result] = translate.data(ref, "")
+        results.append(key)
+    for target in targets:
+        control = argument_name(target, function.control_ret)
+        function.control_ret[control] = target
+        function.signature.control_output.append(control)
+    function.signature.is_stateful = any(ops.is_stateful(graph.nodes[node]) for node in needed)
+    return Extracted(function, tuple(captures), tuple(results))
+
+
+def _needed_captures(graph: Graph, needed: list[str], roots: list[Ref], fed: Mapping[Ref, Feed], hoisted: Collection[str]) -> list[str]:
+    wanted = {parse_ref(text) for node in needed for text in graph.nodes[node].input} | set(roots)
+    names = {ref.node for ref in wanted if ref.index != CONTROL and ref not in fed}
+    return [node.name for node in graph if node.name in hoisted and node.name in names]
+
+
+def _refuse_placeholders(graph: Graph, needed: list[str], name: str) -> None:
+    for node_name in needed:
+        if graph.nodes[node_name].op in ("Placeholder", "PlaceholderV2"):
+            raise UnfedPlaceholderError(
+                f"{name!r} needs this placeholder, which is none of its inputs; add it to the SignatureDef", file=graph.file, node=node_name
+            )
+
+
+def _add_argument(function: Any, wanted: str, dtype: int, shape: Any, taken: set[str]) -> str:
+    name = argument_name(wanted, taken)
+    taken.add(name)
+    position = len(function.signature.input_arg)
+    function.signature.input_arg.add(name=name, type=dtype)
+    attributes = function.arg_attr[position].attr
+    attributes["_user_specified_name"].s = wanted.encode()
+    if shape is not None:
+        attributes["_output_shapes"].list.shape.add().CopyFrom(shape)
+    return name
+
+
+def _copy_node(function: Any, node: Any, translate: _Translator) -> None:
+    copy = function.node_def.add()
+    copy.CopyFrom(node)
+    # Colocation ties a node to one that is now an argument; placement follows the captures instead.
+    copy.attr.pop("_class", None)
+    del copy.input[:]
+    for text in node.input:
+        ref = parse_ref(text)
+        if ref.index != CONTROL:
+            copy.input.append(translate.data(ref, node.name))
+        elif translate.keeps_control(ref.node):
+            copy.input.append("^" + ref.node)
+
+
+class _Translator:
+    """``node:1`` of a GraphDef -> ``node:output_arg:0`` of a FunctionDef."""
+
+    def __init__(self, graph: Graph, ops: OpTable, renamed: Mapping[Ref, str], inside: frozenset[str]):
+        self._graph, self._ops, self._renamed, self._inside = graph, ops, renamed, inside
+        self._outputs: dict[str, list[tuple[str, int, int]]] = {}
+
+    def outputs(self, node: str) -> list[tuple[str, int, int]]:
+        if node not in self._outputs:
+            self._outputs[node] = self._ops.outputs(self._graph.nodes[node])
+        return self._outputs[node]
+
+    def data(self, ref: Ref, wanted_by: str) -> str:
+        if ref in self._renamed:
+            return self._renamed[ref]
+        name, position, _ = self._output(ref, wanted_by)
+        return f"{ref.node}:{name}:{position}"
+
+    def dtype(self, ref: Ref, fed: Mapping[Ref, Feed]) -> int:
+        if ref in fed:
+            return fed[ref].dtype
+        return self._output(ref, "")[2] % 100  # a reference leaves a function as its value
+
+    def keeps_control(self, node: str) -> bool:
+        return node in self._inside
+
+    def _output(self, ref: Ref, wanted_by: str) -> tuple[str, int, int]:
+        outputs = self.outputs(ref.node)
+        if ref.index >= len(outputs):
+            raise errors.MalformedError(
+                f"output {ref.index} of {ref.node!r} is asked for, it has {len(outputs)}", file=self._graph.file, node=wanted_by or ref.node
+            )
+        return outputs[ref.index]
+
+
+def placeholder_shape(graph: Graph, ref: Ref) -> Optional[Any]:
+    """The static shape of a fed Placeholder, when it says one."""
+    node = graph.nodes.get(ref.node)
+    if node is not None and node.op.startswith("Placeholder") and "shape" in node.attr:
+        return node.attr["shape"].shape
+    return None

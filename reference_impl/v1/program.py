@@ -1,0 +1,251 @@
+"""A TF 1.x MetaGraph as a program of functions over state, worked out on the protos alone (V1-01..V1-12).
+
+The session world has one graph, feeds, fetches and ops that are run once. The function world has variables, resources
+and functions that capture them. :func:`compile_program` says for a MetaGraph which is which:
+
+* variables: every ``VarHandleOp``, those made from reference variables included (V1-10);
+* resources: other stateful nodes that make a shared handle (tables, iterators, queues), each with a function that creates it;
+* assets: tensors that stand for a file of the model (V1-12);
+* signatures: one function per SignatureDef (V1-01);
+* restore, init: what loading runs, in this order (V1-08).
+
+Functions are cut out when asked for: a broken or unknown part costs only the function that needs it.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Optional
+
+from reference_impl.format import errors, schema
+from reference_impl.v1.extract import Extracted, Feed, UnfedPlaceholderError, extract, placeholder_shape
+from reference_impl.v1.graph import Graph, Ref, parse_ref
+from reference_impl.v1.op_table import RESOURCE, STRING, OpTable
+from reference_impl.v1.references import rewrite_references
+
+INIT_SIGNATURE = "__saved_model_init_op"
+SPARSE_PARTS = ("indices", "values", "dense_shape")
+
+__all__ = ["Input", "Output", "Program", "Signature", "UnfedPlaceholderError", "Variable", "compile_program"]
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A variable node. ``shape`` is a TensorShapeProto; ``reference`` says that TF 1 knew it as a reference variable."""
+
+    name: str
+    dtype: int
+    shape: Any
+    trainable: bool
+    reference: bool
+
+
+@dataclass(frozen=True)
+class Input:
+    """An argument of a signature: ``name`` as callers write it, the SignatureDef key and which of its tensors it is."""
+
+    name: str
+    key: str
+    part: str
+    tensor: Ref
+    dtype: int
+    shape: Any
+
+
+@dataclass(frozen=True)
+class Output:
+    """A result: its tensors in order; ``kind`` is dense, sparse (indices, values, dense_shape) or composite."""
+
+    key: str
+    kind: str
+    tensors: tuple[Ref, ...]
+    info: Any
+
+
+@dataclass(frozen=True)
+class Signature:
+    key: str
+    method_name: str
+    inputs: tuple[Input, ...]
+    outputs: tuple[Output, ...]
+
+
+class Program:
+    """See the module's docstring. All members are computed without running anything."""
+
+    def __init__(self, meta_graph: Any, file: str, op_def: Optional[Callable[[str], Any]] = None):
+        self.file = file
+        self.meta_graph = meta_graph
+        self.ops = OpTable(meta_graph, file, op_def)
+        graph_def = schema.GraphDef()
+        graph_def.CopyFrom(meta_graph.graph_def)
+        self.graph = Graph(graph_def, file)
+        self.rewrite = rewrite_references(self.graph)
+        self.variables = self._variables()
+        # Tensor -> AssetFileDef filename, for every tensor that loading feeds with the path of a file of the model.
+        self.assets = {parse_ref(asset.tensor_info.name): asset.filename for asset in _asset_files(meta_graph)}
+        self.resources = tuple(node.name for node in self.graph if self._makes_shared_handle(node))
+        self._hoisted = frozenset([*(variable.name for variable in self.variables), *self.resources, *(ref.node for ref in self.assets)])
+        self.signatures = {
+            key: _signature(key, definition) for key, definition in sorted(meta_graph.signature_def.items()) if key != INIT_SIGNATURE
+        }
+
+    # -- state ---------------------------------------------------------------------------------------------------------
+
+    def _variables(self) -> tuple[Variable, ...]:
+        definitions = {definition.variable_name: definition for definition in self._variable_defs("variables", "local_variables", "model_variables")}
+        trainable = {definition.variable_name for definition in self._variable_defs("trainable_variables")}
+        listed = "trainable_variables" in self.meta_graph.collection_def
+        out = []
+        for node in self.graph:
+            if node.op != "VarHandleOp":
+                continue
+            tensor = node.name + ":0"
+            is_trainable = tensor in trainable if listed else bool(definitions.get(tensor) and definitions[tensor].trainable)
+            out.append(
+                Variable(node.name, node.attr["dtype"].type, node.attr["shape"].shape, is_trainable, node.name in self.rewrite.variables)
+            )
+        return tuple(out)
+
+    def _variable_defs(self, *collections: str) -> list[Any]:
+        out = []
+        for name in collections:
+            for data in self.meta_graph.collection_def[name].bytes_list.value if name in self.meta_graph.collection_def else ():
+                out.append(schema.parse(schema.VariableDef, data, self.file))
+        return out
+
+    def _makes_shared_handle(self, node: Any) -> bool:
+        """A node whose one result is a handle that outlives a call. Per-call resources (TensorArrays, stacks) have no shared name."""
+        if node.op == "VarHandleOp":
+            return False
+        definition = self.ops.get(node.op)
+        if definition is None or not definition.is_stateful or len(definition.output_arg) != 1 or definition.output_arg[0].type != RESOURCE:
+            return False
+        return "shared_name" in node.attr or any(attr.name == "shared_name" for attr in definition.attr)
+
+    # -- functions -----------------------------------------------------------------------------------------------------
+
+    def function(self, name: str, feeds: Sequence[Feed], fetches: Mapping[str, Ref], targets: Sequence[str] = ()) -> Extracted:
+        """Cut a function out of the graph; see :func:`reference_impl.v1.extract.extract`."""
+        fed = {feed.tensor for feed in feeds}
+        hoisted = self._hoisted - {ref.node for ref in fed}
+        return extract(self.graph, self.ops, name, feeds, fetches, targets=targets, hoisted=hoisted)
+
+    def signature_function(self, key: str) -> Extracted:
+        """The function of SignatureDef ``key``: arguments in sorted order of their names, results in order of the outputs' tensors."""
+        signature = self.signatures[key]
+        feeds = [Feed(item.name, item.tensor, item.dtype, item.shape) for item in _distinct(signature.inputs)]
+        fetches = {f"{output.key}/{position}": ref for output in signature.outputs for position, ref in enumerate(output.tensors)}
+        return self.function(f"signature_{key}", feeds, fetches)
+
+    def create_function(self, resource: str) -> Extracted:
+        """The function that makes the handle of ``resource`` (RES-03)."""
+        hoisted = self._hoisted - {resource}
+        return extract(self.graph, self.ops, f"create_{resource}", [], {"resource": Ref(resource, 0)}, hoisted=hoisted)
+
+    @functools.cached_property
+    def restore_function(self) -> Optional[Extracted]:
+        """The SaverDef's restore op as a function of the checkpoint prefix (V1-08), or None when there is no saver."""
+        saver = self.meta_graph.saver_def
+        if not saver.restore_op_name:
+            return None
+        filename = parse_ref(saver.filename_tensor_name)
+        return self.function("restore", [Feed("prefix", filename, STRING, schema.TensorShapeProto())], {}, [saver.restore_op_name.split(":")[0]])
+
+    @functools.cached_property
+    def init_function(self) -> Optional[Extracted]:
+        """What runs after the restore: main op, legacy init op, or (when the exporter named none) the collected initialisers."""
+        targets = self._init_targets()
+        return self.function("init", [], {}, targets) if targets else None
+
+    def _init_targets(self) -> list[str]:
+        collections = self.meta_graph.collection_def
+        named = self.meta_graph.signature_def
+        if INIT_SIGNATURE in named:
+            return [parse_ref(info.name).node for info in named[INIT_SIGNATURE].outputs.values()]
+        for name in ("saved_model_main_op", "legacy_init_op"):
+            if name in collections and collections[name].node_list.value:
+                return [parse_ref(text).node for text in collections[name].node_list.value]
+        tables = [parse_ref(text).node for text in collections["table_initializer"].node_list.value] if "table_initializer" in collections else []
+        local = [parse_ref(definition.initializer_name).node for definition in self._variable_defs("local_variables")]
+        return [name for name in dict.fromkeys(tables + local) if name in self.graph]
+
+    def has_init_op(self) -> bool:
+        """Whether the exporter named an init op; a table without one is not initialised in a Session (V1-08)."""
+        collections = self.meta_graph.collection_def
+        return INIT_SIGNATURE in self.meta_graph.signature_def or any(name in collections for name in ("saved_model_main_op", "legacy_init_op"))
+
+
+def compile_program(meta_graph: Any, file: str, op_def: Optional[Callable[[str], Any]] = None) -> Program:
+    """The :class:`Program` of a MetaGraphDef message without an object graph.
+
+    Args:
+      meta_graph: the message; it is not modified.
+      file: named in errors.
+      op_def: op name -> OpDef message or None, for ops the MetaGraph does not describe.
+
+    Raises:
+      SavedModelError: the graph contradicts itself.
+    """
+    return Program(meta_graph, file, op_def)
+
+
+def prune_feeds(program: Program, feeds: Sequence[tuple[str, str]]) -> list[Feed]:
+    """Feeds for :meth:`Program.function` from (argument name, tensor name) pairs."""
+    out = []
+    for name, tensor in feeds:
+        ref = parse_ref(tensor)
+        outputs = program.ops.outputs(program.graph.node(ref.node, name))
+        if not 0 <= ref.index < len(outputs):
+            raise errors.MalformedError(f"no tensor {tensor!r}", file=program.file, node=ref.node)
+        out.append(Feed(name, ref, outputs[ref.index][2], placeholder_shape(program.graph, ref)))
+    return out
+
+
+def _asset_files(meta_graph: Any) -> list[Any]:
+    """The AssetFileDefs; exporters of the first hour wrote them into a collection only (V1-12)."""
+    if meta_graph.asset_file_def:
+        return list(meta_graph.asset_file_def)
+    if "saved_model_assets" not in meta_graph.collection_def:
+        return []
+    out = []
+    for packed in meta_graph.collection_def["saved_model_assets"].any_list.value:
+        asset = schema.AssetFileDef()
+        asset.ParseFromString(packed.value)
+        out.append(asset)
+    return out
+
+
+def _signature(key: str, definition: Any) -> Signature:
+    inputs = []
+    for name, info in sorted(definition.inputs.items()):
+        for part, ref, dtype, shape in _tensors(info):
+            inputs.append(Input(f"{name}_{part}" if part else name, name, part, ref, dtype, shape))
+    outputs = []
+    for name, info in sorted(definition.outputs.items()):
+        kind = {"coo_sparse": "sparse", "composite_tensor": "composite"}.get(info.WhichOneof("encoding"), "dense")
+        outputs.append(Output(name, kind, tuple(ref for _, ref, _, _ in _tensors(info)), info))
+    return Signature(key, definition.method_name, tuple(inputs), tuple(outputs))
+
+
+def _tensors(info: Any) -> list[tuple[str, Ref, int, Any]]:
+    """(part, tensor, DataType, shape) of a TensorInfo; the part is empty for a dense tensor."""
+    encoding = info.WhichOneof("encoding")
+    if encoding == "coo_sparse":
+        sparse = info.coo_sparse
+        names = (sparse.indices_tensor_name, sparse.values_tensor_name, sparse.dense_shape_tensor_name)
+        return [(part, parse_ref(name), info.dtype if part == "values" else 9, None) for part, name in zip(SPARSE_PARTS, names)]
+    if encoding == "composite_tensor":
+        components = info.composite_tensor.components
+        return [(f"component_{i}", parse_ref(item.name), item.dtype, item.tensor_shape) for i, item in enumerate(components)]
+    return [("", parse_ref(info.name), info.dtype, info.tensor_shape)]
+
+
+def _distinct(inputs: Sequence[Input]) -> list[Input]:
+    """One argument per fed tensor: two keys may name the same one (the caller's values must then agree)."""
+    seen: dict[Ref, Input] = {}
+    for item in inputs:
+        seen.setdefault(item.tensor, item)
+    return list(seen.values())

@@ -1,0 +1,257 @@
+"""Reference variables and string-handle tables become resources (V1-03, V1-10, V1-17).
+
+In TF 1.x a ``VariableV2`` puts out a *reference*: every consumer sees the buffer itself, reads it when it runs, and
+updates hand the reference on. Functions, gradients and TF 2 checkpoints know only resource handles. The rewrite keeps
+every node's name and moment:
+
+* ``VariableV2``, ``Variable`` become ``VarHandleOp``;
+* an update (``Assign``, ``AssignAdd``, ``Scatter*``, ``Apply*``, …) becomes its resource form, and whoever used the
+  reference it put out uses the variable's handle, after the update;
+* a node that used a reference as a value gets a ``ReadVariableOp`` of its own that runs after all the node's control
+  inputs, as the implicit read did. ``Identity`` of a reference becomes the read itself;
+* ``RefSwitch``, ``RefMerge``, ``RefEnter``, ``RefExit``, ``RefNextIteration``, ``RefIdentity`` carry the handle.
+
+Tables, queues and readers with string handles have resource twins with the suffix ``V2`` and equal attrs.
+What has no resource twin is left alone and listed in :attr:`Rewrite.kept`; it is reported when a function needs it.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from reference_impl.format import errors, schema
+from reference_impl.v1.graph import CONTROL, Graph, Ref, parse_ref
+from reference_impl.v1.op_table import RESOURCE
+
+VARIABLES = {"VariableV2", "Variable"}
+
+# Updates whose resource form is not simply "Resource" + op.
+_RENAMED_UPDATES = {"Assign": "AssignVariableOp", "AssignAdd": "AssignAddVariableOp", "AssignSub": "AssignSubVariableOp"}
+_PREFIXED_UPDATES = ("Apply", "SparseApply", "Scatter", "StridedSliceAssign")
+_FLOW = {"RefSwitch": "Switch", "RefMerge": "Merge", "RefEnter": "Enter", "RefExit": "Exit", "RefNextIteration": "NextIteration", "RefIdentity": "Identity"}
+_PASSING = {"Switch", "Merge", "Enter", "Exit", "NextIteration", "Identity"}
+
+_TABLES = {"HashTable", "MutableHashTable", "MutableHashTableOfTensors", "MutableDenseHashTable"}
+_QUEUES = {"FIFOQueue", "PaddingFIFOQueue", "PriorityQueue", "RandomShuffleQueue"}
+_READERS = {"FixedLengthRecordReader", "IdentityReader", "TFRecordReader", "TextLineReader", "WholeFileReader"}
+STRING_HANDLES = _TABLES | _QUEUES | _READERS
+_HANDLE_USERS = ("LookupTable", "Queue", "Reader")
+_TABLE_INITIALIZERS = {"InitializeTable", "InitializeTableFromTextFile"}
+
+
+class Alias(NamedTuple):
+    """What a reference stands for: the handle tensor, the update after which it is to be read (or ""), the variable."""
+
+    handle: Ref
+    after: str
+    variable: str
+
+
+class Rewrite(NamedTuple):
+    """Outcome: names of nodes that were reference variables, and reference ops that could not be rewritten."""
+
+    variables: frozenset[str]
+    kept: frozenset[str]
+
+
+def rewrite_references(graph: Graph) -> Rewrite:
+    """Rewrite ``graph`` in place. See the module's docstring."""
+    variables = frozenset(node.name for node in graph if node.op in VARIABLES)
+    _rewrite_handles(graph)
+    if not variables:
+        return Rewrite(variables, frozenset())
+    aliases = _Aliases(graph)
+    original = list(graph)
+    # Reads are looked up through the ops as they were, so all aliases are settled before any op changes its name.
+    plan = [(node, [aliases.of(parse_ref(text)) for text in node.input]) for node in original]
+    kept: set[str] = set()
+    for node, inputs in plan:
+        if node.op in VARIABLES:
+            _to_handle(node)
+        elif any(inputs):
+            _rewrite_node(graph, node, inputs, kept)
+    return Rewrite(variables, frozenset(kept))
+
+
+class _Aliases:
+    """Follows references back to their handle, without recursion."""
+
+    def __init__(self, graph: Graph):
+        self._graph = graph
+        self._known: dict[Ref, Alias | None] = {}
+
+    def of(self, ref: Ref) -> Alias | None:
+        """The alias that tensor ``ref`` is, or None when it is no reference to a variable."""
+        path: dict[Ref, None] = {}
+        found: Alias | None = None
+        while True:
+            if ref.index == CONTROL or ref.node not in self._graph:
+                break
+            if ref in self._known:
+                found = self._known[ref]
+                break
+            node = self._graph.nodes[ref.node]
+            if node.op in VARIABLES:
+                found = Alias(Ref(node.name, 0), "", node.name)
+                break
+            passes = resource_form(node.op) is not None or node.op in _FLOW
+            value_output = node.op == "CountUpTo" or (node.op == "RefMerge" and ref.index == 1)
+            if not passes or value_output or not node.input or ref in path:
+                break
+            path[ref] = None
+            ref = parse_ref(node.input[0])
+        # Walk the path back: flow ops carry the handle themselves, updates hand on their input's.
+        for step in reversed(list(path)):
+            node = self._graph.nodes[step.node]
+            if found is not None:
+                found = Alias(step, "", found.variable) if node.op in _FLOW else Alias(found.handle, node.name, found.variable)
+            self._known[step] = found
+        return found
+
+
+def resource_form(op: str) -> str | None:
+    """The resource twin of an op that updates a reference variable, or None."""
+    if op in _RENAMED_UPDATES:
+        return _RENAMED_UPDATES[op]
+    if op == "CountUpTo" or (op.startswith(_PREFIXED_UPDATES) and op not in ("ScatterNd", "ScatterNdNonAliasingAdd")):
+        return "Resource" + op
+    return None
+
+
+def _rewrite_node(graph: Graph, node: Any, inputs: list[Alias | None], kept: set[str]) -> None:
+    twin = resource_form(node.op)
+    if twin is not None:
+        handles = _update_inputs(node.op, len(inputs))
+        dtype = node.attr["T"].type
+        for position in range(handles):
+            if inputs[position] is None:
+                raise errors.MalformedError(f"input {position} of {node.op} must be a reference to a variable", file=graph.file, node=node.name)
+        _use_handles(graph, node, inputs, handles)
+        _set_update_op(node, twin, dtype)
+    elif node.op == "IsVariableInitialized":
+        _use_handles(graph, node, inputs, 1)
+        node.op = "VarIsInitializedOp"
+        del node.attr["dtype"]
+    elif node.op in _FLOW:
+        _use_handles(graph, node, inputs, len(inputs))
+        node.op = _FLOW[node.op]
+        node.attr["T"].type = RESOURCE
+    elif node.op == "Identity":
+        alias = inputs[0]
+        assert alias is not None  # any(inputs) and Identity has one data input
+        _use_handles(graph, node, inputs, 1)
+        dtype = node.attr["T"].type
+        node.op = "ReadVariableOp"
+        _clear_attrs(node)
+        node.attr["dtype"].type = dtype
+    elif node.op.startswith("Ref") or node.op in ("DestroyTemporaryVariable", "NegTrain", "SdcaShrinkL1"):
+        kept.add(node.name)
+    else:
+        _read_inputs(graph, node, inputs)
+
+
+def _update_inputs(op: str, count: int) -> int:
+    """How many leading inputs of an update are references (an optimizer's slots are)."""
+    slots = {
+        "ApplyGradientDescent": 1, "ApplyProximalGradientDescent": 1, "ApplyDelayCompensatedGradientDescent": 2,
+        "ApplyAdadelta": 3, "ApplyAdagrad": 2, "ApplyAdagradV2": 2, "ApplyProximalAdagrad": 2, "ApplyAdagradDA": 3, "ApplyFtrl": 3, "ApplyFtrlV2": 3,
+        "ApplyMomentum": 2, "ApplyAdam": 3, "ApplyAdaMax": 3, "ApplyRMSProp": 3, "ApplyCenteredRMSProp": 4, "ApplyAddSign": 2, "ApplyPowerSign": 2,
+    }  # fmt: skip
+    name = op[len("Sparse") :] if op.startswith("SparseApply") else op
+    return min(slots.get(name, 1), count)
+
+
+def _use_handles(graph: Graph, node: Any, inputs: list[Alias | None], count: int) -> None:
+    """Replace the first ``count`` inputs by handles, run after the update that produced the reference; read the others."""
+    texts = list(node.input)
+    after: list[str] = []
+    for position, alias in enumerate(inputs[:count]):
+        if alias is not None:
+            texts[position] = alias.handle.text
+            if alias.after:
+                after.append("^" + alias.after)
+    del node.input[:]
+    node.input.extend(texts)
+    _add_controls(node, after)
+    if any(inputs[count:]):
+        _read_inputs(graph, node, [None] * count + inputs[count:])
+
+
+def _read_inputs(graph: Graph, node: Any, inputs: list[Alias | None]) -> None:
+    """Give ``node`` a read of each variable it used as a value."""
+    texts = list(node.input)
+    controls = [text for text in texts if text.startswith("^")]
+    # The reference was read when the node ran, so after every update among its own inputs. A Merge runs with one
+    # input alive and may close a loop: it waits for none of them.
+    updates = [] if node.op in ("Merge", "RefMerge") else ["^" + alias.after for alias in inputs if alias is not None and alias.after]
+    for position, alias in enumerate(inputs):
+        if alias is None:
+            continue
+        read = schema.NodeDef(name=graph.free_name(f"{node.name}/ReadVariableOp"), op="ReadVariableOp", device=node.device)
+        read.input.append(alias.handle.text)
+        own = ["^" + alias.after] if alias.after else []
+        _add_controls(read, own + updates + controls)
+        read.attr["dtype"].type = graph.nodes[alias.variable].attr["dtype"].type
+        graph.add(read)
+        texts[position] = read.name
+    del node.input[:]
+    node.input.extend(texts)
+
+
+def _add_controls(node: Any, controls: list[str]) -> None:
+    present = set(node.input)
+    for text in controls:
+        if text not in present and text != "^" + node.name:
+            present.add(text)
+            node.input.append(text)
+
+
+def _to_handle(node: Any) -> None:
+    shape = node.attr["shape"].shape
+    if node.op == "Variable" and not shape.dim:
+        shape.unknown_rank = True  # the oldest op: an empty shape meant "not known"
+    node.op = "VarHandleOp"
+
+
+def _set_update_op(node: Any, twin: str, dtype: int) -> None:
+    node.op = twin
+    if twin in ("AssignVariableOp", "AssignAddVariableOp", "AssignSubVariableOp"):
+        _clear_attrs(node)
+        node.attr["dtype"].type = dtype
+    elif twin.startswith("ResourceScatter") and not twin.startswith("ResourceScatterNd"):
+        indices = node.attr["Tindices"].type
+        _clear_attrs(node)
+        node.attr["dtype"].type = dtype
+        node.attr["Tindices"].type = indices
+
+
+def _clear_attrs(node: Any) -> None:
+    for key in [key for key in node.attr if not key.startswith("_")]:
+        del node.attr[key]
+
+
+def _rewrite_handles(graph: Graph) -> None:
+    """String handles of tables, queues and readers become resource handles, along every op that only passes them on."""
+    handles = {Ref(node.name, 0) for node in graph if node.op in STRING_HANDLES}
+    if not handles:
+        return
+    users: dict[str, list[Any]] = {}
+    for node in graph:
+        for text in node.input:
+            users.setdefault(parse_ref(text).node, []).append(node)
+    for node in [node for node in graph if node.op in STRING_HANDLES]:
+        node.op += "V2"
+    work = list(handles)
+    while work:
+        ref = work.pop()
+        for user in users.get(ref.node, ()):
+            if not user.input or parse_ref(user.input[0]) != ref:
+                continue
+            if user.op in _TABLE_INITIALIZERS or (user.op.startswith(_HANDLE_USERS) and not user.op.endswith("V2")):
+                user.op += "V2"
+            elif user.op in _FLOW or user.op in _PASSING:
+                user.op = _FLOW.get(user.op, user.op)
+                user.attr["T"].type = RESOURCE
+                passed = [Ref(user.name, 0), Ref(user.name, 1)] if user.op == "Switch" else [Ref(user.name, 0)]
+                work.extend(ref for ref in passed if ref not in handles)
+                handles.update(passed)
