@@ -1,0 +1,32 @@
+"""TensorFlow's messages, declared anew in `proto/` and wire compatible, in a descriptor pool of our own.
+
+The pool is private so that this package and any TensorFlow live in one process whichever is imported first, and so that
+text format resolves the types inside an Any. Messages and enumerations are attributes of this module, made when first asked for:
+
+    >>> from reference_impl.format import schema
+    >>> node = schema.NodeDef(name="x", op="Const")
+    >>> node.attr["dtype"].type = schema.DT_FLOAT
+
+Fields that this schema does not know survive reading and writing, in every message.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from . import _pool
+from ._codec import parse, parse_text, serialize, to_text
+
+__all__ = ["parse", "parse_text", "serialize", "to_text"]
+
+
+def __getattr__(name: str) -> Any:
+    if name.startswith("__"):
+        raise AttributeError(name)
+    value = _pool.lookup(name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_pool.names()})

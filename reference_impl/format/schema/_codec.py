@@ -1,0 +1,66 @@
+"""Bytes and text to messages and back, with errors of our own family."""
+
+from __future__ import annotations
+
+import os
+from typing import Optional, TypeVar, Union
+
+from google.protobuf.message import DecodeError, EncodeError, Message
+
+from .. import errors
+from . import _pool
+
+M = TypeVar("M", bound=Message)
+File = Optional[Union[str, "os.PathLike[str]"]]
+
+
+def parse(cls: type[M], data: bytes, file: File = None, node: Optional[str] = None) -> M:
+    """Parse a serialised message.
+
+    Args:
+      cls: a message class of this schema.
+      data: the bytes; all of them must be the message.
+      file, node: where they come from, for errors.
+
+    Raises:
+      TruncatedError, MalformedError, LimitError (nesting), DuplicateKeyError (a map holds a key twice).
+    """
+    message = cls()
+    try:
+        message.ParseFromString(data)
+    except (DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise errors.MalformedError(f"not a {cls.DESCRIPTOR.full_name}: {error}", file=file, node=node) from error
+    return message
+
+
+def parse_text(cls: type[M], text: Union[str, bytes], file: File = None) -> M:
+    """Parse text format. Types inside an Any are resolved in this schema's pool.
+
+    Raises:
+      MalformedError with line and column, LimitError (nesting), DuplicateKeyError.
+    """
+    from google.protobuf import text_format
+
+    schema = _pool.schema(maps=False)
+    message = schema.message_class(schema.pool.FindMessageTypeByName(cls.DESCRIPTOR.full_name))()
+    try:
+        text_format.Parse(text, message, descriptor_pool=schema.pool)
+        data = message.SerializeToString()
+    except (text_format.ParseError, UnicodeDecodeError, RecursionError, EncodeError) as error:
+        raise errors.MalformedError(f"not a {cls.DESCRIPTOR.full_name} in text format: {error}", file=file) from error
+    return parse(cls, data, file)
+
+
+def serialize(message: Message) -> bytes:
+    """The bytes of a message, equal for equal messages (maps sorted by key) in one release of protobuf."""
+    try:
+        return message.SerializeToString(deterministic=True)
+    except (EncodeError, RecursionError, ValueError) as error:
+        raise errors.LimitError(f"{message.DESCRIPTOR.full_name} cannot be serialised: {error}", limit="MESSAGE_BYTES") from error
+
+
+def to_text(message: Message) -> str:
+    """Text format, types inside an Any expanded where this schema knows them."""
+    from google.protobuf import text_format
+
+    return text_format.MessageToString(message, descriptor_pool=_pool.schema().pool)
