@@ -1,16 +1,23 @@
-"""Cells and the plan: everything that will be asked, listed before anything runs."""
+"""Cells and the plan: everything that will be asked, listed before anything runs. ``planning`` makes it, the run reads it."""
 
 from __future__ import annotations
 
+import hashlib
+import json
+import os
 import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from compat_matrix.outcomes import Outcome
 
+SCHEMA = 1
 PRODUCE = "produce"  # the check of the cell that makes an artifact; its consumer is "-"
 NO_CONSUMER = "-"
+ABSENT = "absent"  # the version of a runtime without TensorFlow
 
 _SEGMENT = r"[A-Za-z0-9_][A-Za-z0-9_.+-]*"
 _CELL_ID = re.compile(
@@ -19,12 +26,20 @@ _CELL_ID = re.compile(
 )
 
 
+class PlanError(ValueError):
+    """A plan file (or an artifact or a cell id in it) that cannot be used; the message names it and the reason."""
+
+
 @dataclass(frozen=True)
 class Decision:
     """An outcome fixed by the plan (NOT_APPLICABLE, NOT_RUN) and why."""
 
     outcome: Outcome
     reason: str
+
+    def __post_init__(self) -> None:
+        if Outcome(self.outcome).observable or not self.reason:
+            raise ValueError(f"a plan decides NOT_APPLICABLE or NOT_RUN, with a reason; not {self.outcome} {self.reason!r}")
 
 
 @dataclass(frozen=True)
@@ -52,6 +67,11 @@ class Cell:
         return f"{self.case}/{self.producer}@{self.producer_version}/{consumer}/{self.check}"
 
     @property
+    def artifact_id(self) -> str:
+        """``case/producer@version``: the cells of one artifact share it."""
+        return f"{self.case}/{self.producer}@{self.producer_version}"
+
+    @property
     def is_production(self) -> bool:
         return self.check == PRODUCE
 
@@ -59,11 +79,95 @@ class Cell:
         """The artifact's directory for a run that writes to ``out``."""
         return out / self.artifact  # an absolute path stands for itself
 
+    def to_json(self) -> dict[str, Any]:
+        decided = self.decided and {"outcome": str(self.decided.outcome), "reason": self.decided.reason}
+        return {"id": self.id, **vars(self), "decided": decided}
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Cell:
+        """Raises PlanError when fields are missing or unknown, or disagree with the id."""
+        try:
+            fields = dict(data)
+            cell_id, decided = fields.pop("id"), fields.pop("decided")
+            decision = Decision(Outcome(decided["outcome"]), decided["reason"]) if decided else None
+            cell = cls(**fields, decided=decision)
+            if cell.id != cell_id:
+                raise ValueError(f"the fields are those of {cell.id}")
+            parse_cell_id(cell_id)
+        except (KeyError, TypeError, ValueError) as error:
+            raise PlanError(f"cell {data.get('id') if isinstance(data, dict) else data!r}: {error}") from error
+        return cell
+
 
 def parse_cell_id(text: str) -> dict[str, str]:
-    """Split a cell id into case, producer, producer_version, consumer, consumer_version, check. Raises ValueError."""
+    """Split a cell id into case, producer, producer_version, consumer, consumer_version, check. Raises PlanError."""
     match = _CELL_ID.fullmatch(text)
     if not match or (match["consumer"] is None) != (match["check"] == PRODUCE):
-        raise ValueError(f"not a cell id (case/producer@version/consumer@version/check): {text!r}")
+        raise PlanError(f"not a cell id (case/producer@version/consumer@version/check): {text!r}")
     parts: dict[str, Any] = match.groupdict()
     return {**parts, "consumer": parts["consumer"] or NO_CONSUMER, "consumer_version": parts["consumer_version"] or ""}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All cells, in the order they run. Raises PlanError when an id occurs twice."""
+
+    cells: tuple[Cell, ...]
+
+    def __post_init__(self) -> None:
+        twice = [cell_id for cell_id, count in Counter(cell.id for cell in self.cells).items() if count > 1]
+        if twice:
+            raise PlanError(f"planned twice: {', '.join(sorted(twice)[:5])}")
+
+    def __iter__(self) -> Iterator[Cell]:
+        return iter(self.cells)
+
+    @property
+    def plan_id(self) -> str:
+        """sha256 over the cells. Where fixtures lie on this machine is left out: it changes no question."""
+        digest = hashlib.sha256()
+        for cell in self.cells:
+            facts = cell.to_json()
+            del facts["artifact"]
+            digest.update(json.dumps(facts, sort_keys=True).encode() + b"\n")
+        return digest.hexdigest()
+
+    def by_id(self) -> dict[str, Cell]:
+        return {cell.id: cell for cell in self.cells}
+
+    def to_json(self) -> dict[str, Any]:
+        return {"schema": SCHEMA, "plan_id": self.plan_id, "cells": [cell.to_json() for cell in self.cells]}
+
+    def write(self, path: Path) -> None:
+        """Write ``plan.json``, one cell a line."""
+        cells = ",\n".join(json.dumps(cell.to_json()) for cell in self.cells)
+        write_text(path, f'{{"schema": {SCHEMA}, "plan_id": "{self.plan_id}", "cells": [\n{cells}\n]}}\n')
+
+    @classmethod
+    def read(cls, path: Path) -> Plan:
+        """Read ``plan.json``. Raises PlanError for another schema, an unusable cell, a plan_id that does not fit the cells."""
+        try:
+            data = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise PlanError(f"{path}: {error}") from error
+        if not isinstance(data, dict) or data.get("schema") != SCHEMA:
+            raise PlanError(f"{path}: not a plan of schema {SCHEMA}")
+        plan = cls(tuple(Cell.from_json(cell) for cell in data.get("cells", [])))
+        if plan.plan_id != data.get("plan_id"):
+            raise PlanError(f"{path}: the cells were changed after planning (plan_id does not fit)")
+        return plan
+
+
+def with_productions(plan: Plan, ids: Iterable[str]) -> set[str]:
+    """``ids`` and the productions of the artifacts they ask about."""
+    wanted = set(ids)
+    artifacts = {cell.artifact_id for cell in plan if cell.id in wanted}
+    needed = {cell.id for cell in plan if cell.is_production and cell.artifact_id in artifacts and not cell.decided}
+    return wanted | needed
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a file through a temporary one and a rename, so that a reader never sees half of it."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary.write_text(text, encoding="utf-8")
+    temporary.replace(path)

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import json
+import math
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field, fields
+from pathlib import Path
 from typing import Any
 
 from compat_matrix.outcomes import Outcome
+from compat_matrix.plan import write_text
 
 SCHEMA = 1
 MAX_MESSAGE = 20_000  # characters; what a hostile model makes its reader say must not fill the disk
+MAX_DEPTH = 20  # of details
+
+
+class ResultsError(ValueError):
+    """A result file that cannot be used; the message names it, the line and the reason."""
 
 
 @dataclass
@@ -34,3 +45,131 @@ class Observation:
         self.outcome = Outcome(self.outcome)
         if not self.outcome.observable:
             raise ValueError(f"{self.outcome} is decided before a cell runs, a check cannot observe it")
+
+
+@dataclass
+class Result:
+    """One line of ``results.jsonl``. ``expected`` is None where there is nothing to judge (NOT_RUN)."""
+
+    plan_id: str
+    cell: str
+    outcome: Outcome
+    error_class: str | None = None
+    message: str = ""
+    message_normalised: str = ""
+    expected: bool | None = None
+    expectation: int | None = None
+    versions: dict[str, str] = field(default_factory=dict)
+    libraries: list[str] = field(default_factory=list)
+    timings: dict[str, float] = field(default_factory=dict)
+    rss_kib: int | None = None
+    evidence: dict[str, str] = field(default_factory=dict)
+    details: dict[str, Any] = field(default_factory=dict)
+    replay: str = ""
+
+    @classmethod
+    def observed(cls, plan_id: str, cell: str, seen: Observation) -> Result:
+        """The result of an executed cell, not judged yet."""
+        message = seen.message
+        if len(message) > MAX_MESSAGE:
+            message = f"{message[:MAX_MESSAGE]} ... ({len(message) - MAX_MESSAGE} characters more)"
+        return cls(
+            plan_id=plan_id,
+            cell=cell,
+            outcome=seen.outcome,
+            error_class=seen.error_class,
+            message=message,
+            message_normalised=normalise(message),
+            versions=dict(seen.versions),
+            libraries=list(seen.libraries),
+            timings={step: round(seconds, 4) for step, seconds in seen.timings.items()},
+            rss_kib=seen.rss_kib,
+            evidence=dict(seen.evidence),
+            details=_plain(seen.details),
+            replay=f"savedmodel-compat matrix run --out replay --cell {cell}",
+        )
+
+    @classmethod
+    def not_executed(cls, plan_id: str, cell: str, outcome: Outcome, reason: str) -> Result:
+        """The result of a cell that was decided (NOT_APPLICABLE) or did not come to run (NOT_RUN)."""
+        expected = True if outcome is Outcome.NOT_APPLICABLE else None
+        return cls(plan_id, cell, outcome, message=reason, message_normalised=normalise(reason), expected=expected)
+
+    def to_line(self) -> str:
+        return json.dumps({"schema": SCHEMA, **vars(self), "outcome": str(self.outcome)}, allow_nan=False)
+
+    @classmethod
+    def from_line(cls, line: str) -> Result:
+        """Raises ResultsError for another schema, an unknown outcome, missing or unknown fields."""
+        try:
+            data = json.loads(line)
+            if data.pop("schema") != SCHEMA:
+                raise ValueError(f"the schema is not {SCHEMA}")
+            missing = {f.name for f in fields(cls)} ^ set(data)
+            if missing:
+                raise ValueError(f"missing or unknown fields: {', '.join(sorted(missing))}")
+            return cls(**{**data, "outcome": Outcome(data["outcome"])})
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise ResultsError(f"not a result of schema {SCHEMA}: {error}") from error
+
+
+def read_results(path: Path) -> list[Result]:
+    """The results of a file; the last line of a cell counts. A torn last line (a killed run) is left out.
+
+    A file that is not there holds no results. Raises ResultsError for any other line that cannot be read.
+    """
+    if not path.exists():
+        return []
+    text = path.read_text(encoding="utf-8", errors="replace")
+    results: dict[str, Result] = {}
+    lines = text.split("\n")
+    torn = lines.pop()  # "" when the file ends as it should
+    for number, line in enumerate(lines, 1):
+        try:
+            result = Result.from_line(line)
+        except ResultsError as error:
+            raise ResultsError(f"{path}, line {number}: {error}") from error
+        results.pop(result.cell, None)
+        results[result.cell] = result
+    del torn
+    return list(results.values())
+
+
+def write_results(path: Path, results: Iterable[Result]) -> None:
+    write_text(path, "".join(result.to_line() + "\n" for result in results))
+
+
+# What differs between two runs of the same failure. The order matters: a device or a URL is not a path.
+_NORMALISE = (
+    (re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?"), "<time>"),
+    (re.compile(r"\b0x[0-9a-fA-F]+\b"), "<address>"),
+    (re.compile(r"/job:[\w/:.-]+"), "<device>"),
+    (re.compile(r"(?<![\w:/<>.-])(?:file://|~)?/[^\s'\"`,;:()\[\]{}<>]+"), "<path>"),
+    (re.compile(r"\bline \d+"), "line #"),
+    (re.compile(r"(?<=[A-Za-z0-9])(?:_\d+)+(?!\w)"), ""),  # op suffixes: add_12, __inference_f_345
+    (re.compile(r"\s+"), " "),
+)
+
+
+def normalise(message: str) -> str:
+    """The part of a message that is the same in every run: no paths, addresses, op suffix numbers, line numbers, times."""
+    for pattern, text in _NORMALISE:
+        message = pattern.sub(text, message)
+    return message.strip()
+
+
+def _plain(value: Any, depth: int = 0) -> Any:
+    """``value`` as strict JSON: a check must not be able to break the file with a NaN, a NumPy scalar or a cycle."""
+    if value is None or isinstance(value, (bool, int, str)):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    if depth >= MAX_DEPTH:
+        return "..."
+    if isinstance(value, dict):
+        return {str(key): _plain(item, depth + 1) for key, item in value.items()}
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [_plain(item, depth + 1) for item in value]
+    if hasattr(value, "tolist"):  # NumPy
+        return _plain(value.tolist(), depth + 1)
+    return str(value)
