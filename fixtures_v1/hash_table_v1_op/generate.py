@@ -1,0 +1,28 @@
+"""The first HashTable op, with a reference to a string pair as its handle, filled from a file and by constants."""
+
+CLAUSES = ("V1-08", "V1-12")
+FEATURES = ("tables", "hash_table_v1", "assets", "legacy_init_op")
+RUNTIME = "tf1.4"
+
+
+def generate(tf, rec):
+    from tensorflow.python.ops import gen_lookup_ops as ops  # the public classes of 1.4 already make HashTableV2
+
+    path = tf.constant(rec.file("words.txt", "zero\none\ntwo\n"), name="words_path")
+    tf.add_to_collection(tf.GraphKeys.ASSET_FILEPATHS, path)
+    words = tf.placeholder(tf.string, [None], "words")
+    ids_table = ops._hash_table(tf.string, tf.int64, shared_name="words_table", name="words_table")
+    prices_table = ops._hash_table(tf.int64, tf.float32, name="prices_table")
+    # -2: the whole line is the key, -1: the line number is the value.
+    fill = ops._initialize_table_from_text_file(ids_table, path, -2, -1, -1, "\t")
+    constants = ops._initialize_table(prices_table, tf.constant([0, 2], tf.int64), tf.constant([1.5, -2.5]))
+    ids = ops._lookup_table_find(ids_table, words, tf.constant(-1, tf.int64))
+    prices = ops._lookup_table_find(prices_table, ids, tf.constant(0.0))
+    size = ops._lookup_table_size(ids_table)
+    sess = rec.session()
+    init = tf.group(fill, constants, name="init_tables")
+    sess.run(init)
+    rec.export(sess, {"serving_default": rec.signature({"words": words}, {"ids": ids, "prices": prices, "size": size})},
+               assets_collection=tf.get_collection(tf.GraphKeys.ASSET_FILEPATHS), legacy_init_op=init)
+    rec.ask("serving_default", {"words": ["two"]})
+    rec.ask("serving_default", {"words": ["zero", "seven", "one"]})
