@@ -110,7 +110,9 @@ def extract(
     return Extracted(function, tuple(captures), tuple(results))
 
 
-def _needed_captures(graph: Graph, needed: list[str], roots: list[Ref], fed: Mapping[Ref, Feed], hoisted: Collection[str]) -> list[str]:
+def _needed_captures(
+    graph: Graph, needed: list[str], roots: list[Ref], fed: Mapping[Ref, Feed], hoisted: Collection[str]
+) -> list[str]:
     wanted = {parse_ref(text) for node in needed for text in graph.nodes[node].input} | set(roots)
     names = {ref.node for ref in wanted if ref.index != CONTROL and ref not in fed}
     return [node.name for node in graph if node.name in hoisted and node.name in names]
@@ -120,7 +122,9 @@ def _refuse_placeholders(graph: Graph, needed: list[str], name: str) -> None:
     for node_name in needed:
         if graph.nodes[node_name].op in ("Placeholder", "PlaceholderV2"):
             raise UnfedPlaceholderError(
-                f"{name!r} needs this placeholder, which is none of its inputs; add it to the SignatureDef", file=graph.file, node=node_name
+                f"{name!r} needs this placeholder, which is none of its inputs; add it to the SignatureDef",
+                file=graph.file,
+                node=node_name,
             )
 
 
@@ -180,7 +184,9 @@ class _Translator:
         outputs = self.outputs(ref.node)
         if ref.index >= len(outputs):
             raise errors.MalformedError(
-                f"output {ref.index} of {ref.node!r} is asked for, it has {len(outputs)}", file=self._graph.file, node=wanted_by or ref.node
+                f"output {ref.index} of {ref.node!r} is asked for, it has {len(outputs)}",
+                file=self._graph.file,
+                node=wanted_by or ref.node,
             )
         return outputs[ref.index]
 

@@ -68,7 +68,9 @@ class Graph:
         try:
             return self.nodes[name]
         except KeyError:
-            raise errors.MalformedError(f"refers to node {name!r}, which is not in the graph", file=self.file, node=wanted_by) from None
+            raise errors.MalformedError(
+                f"refers to node {name!r}, which is not in the graph", file=self.file, node=wanted_by
+            ) from None
 
     def add(self, node: Any) -> None:
         """Append a copy of ``node``; its name must be free (see :meth:`free_name`)."""
@@ -91,7 +93,9 @@ class Graph:
         one) is not. Control edges from a fed Placeholder are not followed either, as in a Session.
         """
         fed, hoisted = set(stop), set(stop_nodes)
-        fed_placeholders = {ref.node for ref in fed if self.nodes.get(ref.node) is not None and self.nodes[ref.node].op.startswith("Placeholder")}
+        fed_placeholders = {
+            ref.node for ref in fed if self.nodes.get(ref.node) is not None and self.nodes[ref.node].op.startswith("Placeholder")
+        }
         seen: set[str] = set()
         stack: list[tuple[Ref, str]] = [(ref, "") for ref in roots]
         while stack:

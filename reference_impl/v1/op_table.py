@@ -36,8 +36,17 @@ _WRITTEN: dict[str, tuple[tuple[str, Any], ...]] = {
     "LookupTableSizeV2": (("size", 9),),
     "LookupTableExportV2": (("keys", "Tkeys"), ("values", "Tvalues")),
     "NoOp": (),
-    "AssignVariableOp": (),
 }
+# Updates the rewrite writes put out nothing.
+_WRITTEN_UPDATES = (
+    "Assign",
+    "ResourceApply",
+    "ResourceSparseApply",
+    "ResourceScatter",
+    "ResourceStridedSliceAssign",
+    "InitializeTable",
+    "LookupTable",
+)
 
 
 class OpTable:
@@ -67,11 +76,10 @@ class OpTable:
 
     @staticmethod
     def _written(op: str) -> Optional[Any]:
-        if op not in _WRITTEN:
-            # Resource forms of updates (ResourceApplyAdam, ResourceScatterAdd, ...) and of table and queue inserts have no outputs.
+        if op not in _WRITTEN and not op.startswith(_WRITTEN_UPDATES):
             return None
         definition = schema.OpDef(name=op, is_stateful=op not in ("Identity", "Const", "NoOp"))
-        for name, kind in _WRITTEN[op]:
+        for name, kind in _WRITTEN.get(op, ()):
             argument = definition.output_arg.add(name=name)
             if isinstance(kind, str):
                 argument.type_attr = kind
@@ -88,7 +96,9 @@ class OpTable:
         """
         definition = self.get(node.op)
         if definition is None:
-            raise errors.MissingKeyError(f"nothing describes op {node.op!r}; load the library that registers it", file=self.file, node=node.name)
+            raise errors.MissingKeyError(
+                f"nothing describes op {node.op!r}; load the library that registers it", file=self.file, node=node.name
+            )
         out: list[tuple[str, int, int]] = []
         for argument in definition.output_arg:
             types = self._types(node, argument)
@@ -98,7 +108,7 @@ class OpTable:
     def _types(self, node: Any, argument: Any) -> list[int]:
         if argument.type_list_attr:
             return list(self._attr(node, argument.type_list_attr).list.type)
-        kind = argument.type if argument.type else self._attr(node, argument.type_attr).type
+        kind = argument.type or self._attr(node, argument.type_attr).type
         if not argument.number_attr:
             return [kind]
         count = self._attr(node, argument.number_attr).i

@@ -87,15 +87,22 @@ class Program:
         # Tensor -> AssetFileDef filename, for every tensor that loading feeds with the path of a file of the model.
         self.assets = {parse_ref(asset.tensor_info.name): asset.filename for asset in _asset_files(meta_graph)}
         self.resources = tuple(node.name for node in self.graph if self._makes_shared_handle(node))
-        self._hoisted = frozenset([*(variable.name for variable in self.variables), *self.resources, *(ref.node for ref in self.assets)])
+        self._hoisted = frozenset(
+            [*(variable.name for variable in self.variables), *self.resources, *(ref.node for ref in self.assets)]
+        )
         self.signatures = {
-            key: _signature(key, definition) for key, definition in sorted(meta_graph.signature_def.items()) if key != INIT_SIGNATURE
+            key: _signature(key, definition)
+            for key, definition in sorted(meta_graph.signature_def.items())
+            if key != INIT_SIGNATURE
         }
 
     # -- state ---------------------------------------------------------------------------------------------------------
 
     def _variables(self) -> tuple[Variable, ...]:
-        definitions = {definition.variable_name: definition for definition in self._variable_defs("variables", "local_variables", "model_variables")}
+        definitions = {
+            definition.variable_name: definition
+            for definition in self._variable_defs("variables", "local_variables", "model_variables")
+        }
         trainable = {definition.variable_name for definition in self._variable_defs("trainable_variables")}
         listed = "trainable_variables" in self.meta_graph.collection_def
         out = []
@@ -105,23 +112,35 @@ class Program:
             tensor = node.name + ":0"
             is_trainable = tensor in trainable if listed else bool(definitions.get(tensor) and definitions[tensor].trainable)
             out.append(
-                Variable(node.name, node.attr["dtype"].type, node.attr["shape"].shape, is_trainable, node.name in self.rewrite.variables)
+                Variable(
+                    node.name,
+                    node.attr["dtype"].type,
+                    node.attr["shape"].shape,
+                    is_trainable,
+                    node.name in self.rewrite.variables,
+                )
             )
         return tuple(out)
 
     def _variable_defs(self, *collections: str) -> list[Any]:
-        out = []
-        for name in collections:
-            for data in self.meta_graph.collection_def[name].bytes_list.value if name in self.meta_graph.collection_def else ():
-                out.append(schema.parse(schema.VariableDef, data, self.file))
-        return out
+        present = [name for name in collections if name in self.meta_graph.collection_def]
+        packed = [data for name in present for data in self.meta_graph.collection_def[name].bytes_list.value]
+        return [schema.parse(schema.VariableDef, data, self.file) for data in packed]
 
     def _makes_shared_handle(self, node: Any) -> bool:
-        """A node whose one result is a handle that outlives a call. Per-call resources (TensorArrays, stacks) have no shared name."""
+        """A node whose one result is a handle that outlives a call.
+
+        Resources of one call (TensorArrays, stacks) have no shared name.
+        """
         if node.op == "VarHandleOp":
             return False
         definition = self.ops.get(node.op)
-        if definition is None or not definition.is_stateful or len(definition.output_arg) != 1 or definition.output_arg[0].type != RESOURCE:
+        if (
+            definition is None
+            or not definition.is_stateful
+            or len(definition.output_arg) != 1
+            or definition.output_arg[0].type != RESOURCE
+        ):
             return False
         return "shared_name" in node.attr or any(attr.name == "shared_name" for attr in definition.attr)
 
@@ -131,10 +150,11 @@ class Program:
         """Cut a function out of the graph; see :func:`reference_impl.v1.extract.extract`."""
         fed = {feed.tensor for feed in feeds}
         hoisted = self._hoisted - {ref.node for ref in fed}
-        return extract(self.graph, self.ops, name, feeds, fetches, targets=targets, hoisted=hoisted)
+        values = {result: ref if ref in fed else self.rewrite.value(ref) for result, ref in fetches.items()}
+        return extract(self.graph, self.ops, name, feeds, values, targets=targets, hoisted=hoisted)
 
     def signature_function(self, key: str) -> Extracted:
-        """The function of SignatureDef ``key``: arguments in sorted order of their names, results in order of the outputs' tensors."""
+        """The function of SignatureDef ``key``: arguments sorted by name, results in order of the outputs' tensors."""
         signature = self.signatures[key]
         feeds = [Feed(item.name, item.tensor, item.dtype, item.shape) for item in _distinct(signature.inputs)]
         fetches = {f"{output.key}/{position}": ref for output in signature.outputs for position, ref in enumerate(output.tensors)}
@@ -152,15 +172,30 @@ class Program:
         if not saver.restore_op_name:
             return None
         filename = parse_ref(saver.filename_tensor_name)
-        return self.function("restore", [Feed("prefix", filename, STRING, schema.TensorShapeProto())], {}, [saver.restore_op_name.split(":")[0]])
+        return self.function(
+            "restore", [Feed("prefix", filename, STRING, schema.TensorShapeProto())], {}, [saver.restore_op_name.split(":")[0]]
+        )
 
     @functools.cached_property
     def init_function(self) -> Optional[Extracted]:
-        """What runs after the restore: main op, legacy init op, or (when the exporter named none) the collected initialisers."""
-        targets = self._init_targets()
+        """What runs after the restore: main op, legacy init op, or (when the exporter named none) the collected initialisers.
+
+        A collected initialiser that wants a placeholder was meant for training only and is left out; a named init op that
+        does is an error.
+        """
+        targets = self._named_init()
+        if targets is None:
+            targets = [target for target in self._collected_initializers() if self._runs_unfed(target)]
         return self.function("init", [], {}, targets) if targets else None
 
-    def _init_targets(self) -> list[str]:
+    def _runs_unfed(self, target: str) -> bool:
+        try:
+            self.function(f"init_{target}", [], {}, [target])
+        except UnfedPlaceholderError:
+            return False
+        return True
+
+    def _named_init(self) -> Optional[list[str]]:
         collections = self.meta_graph.collection_def
         named = self.meta_graph.signature_def
         if INIT_SIGNATURE in named:
@@ -168,14 +203,21 @@ class Program:
         for name in ("saved_model_main_op", "legacy_init_op"):
             if name in collections and collections[name].node_list.value:
                 return [parse_ref(text).node for text in collections[name].node_list.value]
-        tables = [parse_ref(text).node for text in collections["table_initializer"].node_list.value] if "table_initializer" in collections else []
+        return None
+
+    def _collected_initializers(self) -> list[str]:
+        collections = self.meta_graph.collection_def
+        tables = (
+            [parse_ref(text).node for text in collections["table_initializer"].node_list.value]
+            if "table_initializer" in collections
+            else []
+        )
         local = [parse_ref(definition.initializer_name).node for definition in self._variable_defs("local_variables")]
         return [name for name in dict.fromkeys(tables + local) if name in self.graph]
 
     def has_init_op(self) -> bool:
         """Whether the exporter named an init op; a table without one is not initialised in a Session (V1-08)."""
-        collections = self.meta_graph.collection_def
-        return INIT_SIGNATURE in self.meta_graph.signature_def or any(name in collections for name in ("saved_model_main_op", "legacy_init_op"))
+        return self._named_init() is not None
 
 
 def compile_program(meta_graph: Any, file: str, op_def: Optional[Callable[[str], Any]] = None) -> Program:

@@ -28,12 +28,37 @@ VARIABLES = {"VariableV2", "Variable"}
 # Updates whose resource form is not simply "Resource" + op.
 _RENAMED_UPDATES = {"Assign": "AssignVariableOp", "AssignAdd": "AssignAddVariableOp", "AssignSub": "AssignSubVariableOp"}
 _PREFIXED_UPDATES = ("Apply", "SparseApply", "Scatter", "StridedSliceAssign")
-_FLOW = {"RefSwitch": "Switch", "RefMerge": "Merge", "RefEnter": "Enter", "RefExit": "Exit", "RefNextIteration": "NextIteration", "RefIdentity": "Identity"}
+_FLOW = {
+    "RefSwitch": "Switch",
+    "RefMerge": "Merge",
+    "RefEnter": "Enter",
+    "RefExit": "Exit",
+    "RefNextIteration": "NextIteration",
+    "RefIdentity": "Identity",
+}
 _PASSING = {"Switch", "Merge", "Enter", "Exit", "NextIteration", "Identity"}
 
 _TABLES = {"HashTable", "MutableHashTable", "MutableHashTableOfTensors", "MutableDenseHashTable"}
 _QUEUES = {"FIFOQueue", "PaddingFIFOQueue", "PriorityQueue", "RandomShuffleQueue"}
 _READERS = {"FixedLengthRecordReader", "IdentityReader", "TFRecordReader", "TextLineReader", "WholeFileReader"}
+# Leading inputs that are references: the variable and its slots. One for every update not listed.
+_REFERENCES = {
+    "ApplyAdaMax": 3,
+    "ApplyAdadelta": 3,
+    "ApplyAdagrad": 2,
+    "ApplyAdagradDA": 3,
+    "ApplyAdagradV2": 2,
+    "ApplyAdam": 3,
+    "ApplyAddSign": 2,
+    "ApplyCenteredRMSProp": 4,
+    "ApplyDelayCompensatedGradientDescent": 2,
+    "ApplyFtrl": 3,
+    "ApplyFtrlV2": 3,
+    "ApplyMomentum": 2,
+    "ApplyPowerSign": 2,
+    "ApplyProximalAdagrad": 2,
+    "ApplyRMSProp": 3,
+}
 STRING_HANDLES = _TABLES | _QUEUES | _READERS
 _HANDLE_USERS = ("LookupTable", "Queue", "Reader")
 _TABLE_INITIALIZERS = {"InitializeTable", "InitializeTableFromTextFile"}
@@ -47,11 +72,24 @@ class Alias(NamedTuple):
     variable: str
 
 
-class Rewrite(NamedTuple):
+class Rewrite:
     """Outcome: names of nodes that were reference variables, and reference ops that could not be rewritten."""
 
-    variables: frozenset[str]
-    kept: frozenset[str]
+    def __init__(self, graph: Graph, variables: frozenset[str], kept: frozenset[str], aliases: dict[Ref, Alias]):
+        self.variables = variables
+        self.kept = kept
+        self._graph = graph
+        self._aliases = aliases
+        self._reads: dict[Ref, Ref] = {}
+
+    def value(self, ref: Ref) -> Ref:
+        """The tensor to fetch for ``ref``: a read, made on first demand, where a fetch of a reference meant its value."""
+        alias = self._aliases.get(ref)
+        if alias is None:
+            return ref
+        if ref not in self._reads:
+            self._reads[ref] = Ref(_add_read(self._graph, f"{ref.node}/ReadVariableOp", alias, []), 0)
+        return self._reads[ref]
 
 
 def rewrite_references(graph: Graph) -> Rewrite:
@@ -59,18 +97,20 @@ def rewrite_references(graph: Graph) -> Rewrite:
     variables = frozenset(node.name for node in graph if node.op in VARIABLES)
     _rewrite_handles(graph)
     if not variables:
-        return Rewrite(variables, frozenset())
-    aliases = _Aliases(graph)
+        return Rewrite(graph, variables, frozenset(), {})
+    finder = _Aliases(graph)
     original = list(graph)
-    # Reads are looked up through the ops as they were, so all aliases are settled before any op changes its name.
-    plan = [(node, [aliases.of(parse_ref(text)) for text in node.input]) for node in original]
+    # References are followed through the ops as they were, so all are settled before any op changes its name.
+    plan = [(node, [finder.of(parse_ref(text)) for text in node.input]) for node in original]
+    outputs = [Ref(node.name, index) for node in original for index in range(2 if node.op == "RefSwitch" else 1)]
+    aliases = {ref: alias for ref in outputs if (alias := finder.of(ref)) is not None}
     kept: set[str] = set()
     for node, inputs in plan:
         if node.op in VARIABLES:
             _to_handle(node)
         elif any(inputs):
             _rewrite_node(graph, node, inputs, kept)
-    return Rewrite(variables, frozenset(kept))
+    return Rewrite(graph, variables, frozenset(kept), aliases)
 
 
 class _Aliases:
@@ -125,7 +165,9 @@ def _rewrite_node(graph: Graph, node: Any, inputs: list[Alias | None], kept: set
         dtype = node.attr["T"].type
         for position in range(handles):
             if inputs[position] is None:
-                raise errors.MalformedError(f"input {position} of {node.op} must be a reference to a variable", file=graph.file, node=node.name)
+                raise errors.MalformedError(
+                    f"input {position} of {node.op} must be a reference to a variable", file=graph.file, node=node.name
+                )
         _use_handles(graph, node, inputs, handles)
         _set_update_op(node, twin, dtype)
     elif node.op == "IsVariableInitialized":
@@ -152,13 +194,8 @@ def _rewrite_node(graph: Graph, node: Any, inputs: list[Alias | None], kept: set
 
 def _update_inputs(op: str, count: int) -> int:
     """How many leading inputs of an update are references (an optimizer's slots are)."""
-    slots = {
-        "ApplyGradientDescent": 1, "ApplyProximalGradientDescent": 1, "ApplyDelayCompensatedGradientDescent": 2,
-        "ApplyAdadelta": 3, "ApplyAdagrad": 2, "ApplyAdagradV2": 2, "ApplyProximalAdagrad": 2, "ApplyAdagradDA": 3, "ApplyFtrl": 3, "ApplyFtrlV2": 3,
-        "ApplyMomentum": 2, "ApplyAdam": 3, "ApplyAdaMax": 3, "ApplyRMSProp": 3, "ApplyCenteredRMSProp": 4, "ApplyAddSign": 2, "ApplyPowerSign": 2,
-    }  # fmt: skip
     name = op[len("Sparse") :] if op.startswith("SparseApply") else op
-    return min(slots.get(name, 1), count)
+    return min(_REFERENCES.get(name, 1), count)
 
 
 def _use_handles(graph: Graph, node: Any, inputs: list[Alias | None], count: int) -> None:
@@ -183,19 +220,25 @@ def _read_inputs(graph: Graph, node: Any, inputs: list[Alias | None]) -> None:
     controls = [text for text in texts if text.startswith("^")]
     # The reference was read when the node ran, so after every update among its own inputs. A Merge runs with one
     # input alive and may close a loop: it waits for none of them.
-    updates = [] if node.op in ("Merge", "RefMerge") else ["^" + alias.after for alias in inputs if alias is not None and alias.after]
+    updates = (
+        [] if node.op in ("Merge", "RefMerge") else ["^" + alias.after for alias in inputs if alias is not None and alias.after]
+    )
     for position, alias in enumerate(inputs):
         if alias is None:
             continue
-        read = schema.NodeDef(name=graph.free_name(f"{node.name}/ReadVariableOp"), op="ReadVariableOp", device=node.device)
-        read.input.append(alias.handle.text)
-        own = ["^" + alias.after] if alias.after else []
-        _add_controls(read, own + updates + controls)
-        read.attr["dtype"].type = graph.nodes[alias.variable].attr["dtype"].type
-        graph.add(read)
-        texts[position] = read.name
+        texts[position] = _add_read(graph, f"{node.name}/ReadVariableOp", alias, updates + controls)
     del node.input[:]
     node.input.extend(texts)
+
+
+def _add_read(graph: Graph, name: str, alias: Alias, controls: list[str]) -> str:
+    """A new read of the variable behind ``alias``; the name it got."""
+    read = schema.NodeDef(name=graph.free_name(name), op="ReadVariableOp", device=graph.nodes[alias.variable].device)
+    read.input.append(alias.handle.text)
+    _add_controls(read, (["^" + alias.after] if alias.after else []) + controls)
+    read.attr["dtype"].type = graph.nodes[alias.variable].attr["dtype"].type
+    graph.add(read)
+    return str(read.name)
 
 
 def _add_controls(node: Any, controls: list[str]) -> None:
