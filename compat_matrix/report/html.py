@@ -15,12 +15,20 @@ import jinja2
 from compat_matrix.outcomes import Outcome
 
 # Shown per matrix field when its cells disagree: the first of these that occurs.
-_WORST_FIRST = tuple(
-    Outcome[name]
-    for name in (
-        "SETUP_ERROR ENV_ERROR CRASH TIMEOUT LOAD_ERROR CALL_ERROR FAIL_VALUE FAIL_SIGNATURE FAIL_STRUCTURE REJECTED"
-        " NOT_RUN PASS NOT_APPLICABLE"
-    ).split()
+_WORST_FIRST = (
+    Outcome.SETUP_ERROR,
+    Outcome.ENV_ERROR,
+    Outcome.CRASH,
+    Outcome.TIMEOUT,
+    Outcome.LOAD_ERROR,
+    Outcome.CALL_ERROR,
+    Outcome.FAIL_VALUE,
+    Outcome.FAIL_SIGNATURE,
+    Outcome.FAIL_STRUCTURE,
+    Outcome.REJECTED,
+    Outcome.NOT_RUN,
+    Outcome.PASS,
+    Outcome.NOT_APPLICABLE,
 )
 _LONG_TEXT = 4000  # characters of one evidence text; the whole is in the evidence folder
 

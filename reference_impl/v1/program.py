@@ -82,7 +82,13 @@ class Program:
         graph_def = schema.GraphDef()
         graph_def.CopyFrom(meta_graph.graph_def)
         self.graph = Graph(graph_def, file)
-        self.rewrite = rewrite_references(self.graph)
+        self.signatures = {
+            key: _signature(key, definition)
+            for key, definition in sorted(meta_graph.signature_def.items())
+            if key != INIT_SIGNATURE
+        }
+        fetched = [ref for signature in self.signatures.values() for output in signature.outputs for ref in output.tensors]
+        self.rewrite = rewrite_references(self.graph, fetched)
         self.variables = self._variables()
         # Tensor -> AssetFileDef filename, for every tensor that loading feeds with the path of a file of the model.
         self.assets = {parse_ref(asset.tensor_info.name): asset.filename for asset in _asset_files(meta_graph)}
@@ -90,11 +96,6 @@ class Program:
         self._hoisted = frozenset(
             [*(variable.name for variable in self.variables), *self.resources, *(ref.node for ref in self.assets)]
         )
-        self.signatures = {
-            key: _signature(key, definition)
-            for key, definition in sorted(meta_graph.signature_def.items())
-            if key != INIT_SIGNATURE
-        }
 
     # -- state ---------------------------------------------------------------------------------------------------------
 

@@ -17,6 +17,7 @@ What has no resource twin is left alone and listed in :attr:`Rewrite.kept`; it i
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from reference_impl.format import errors, schema
@@ -92,13 +93,18 @@ class Rewrite:
         return self._reads[ref]
 
 
-def rewrite_references(graph: Graph) -> Rewrite:
-    """Rewrite ``graph`` in place. See the module's docstring."""
+def rewrite_references(graph: Graph, fetched: Iterable[Ref]) -> Rewrite:
+    """Rewrite ``graph`` in place. See the module's docstring.
+
+    Args:
+      fetched: tensors that signatures fetch. A variable that is updated on the way to one of them is read anew by each
+        consumer of its ``Identity`` too, since the buffer that Identity handed out was the variable's own.
+    """
     variables = frozenset(node.name for node in graph if node.op in VARIABLES)
     _rewrite_handles(graph)
     if not variables:
         return Rewrite(graph, variables, frozenset(), {})
-    finder = _Aliases(graph)
+    finder = _Aliases(graph, _updated_variables(graph, fetched))
     original = list(graph)
     # References are followed through the ops as they were, so all are settled before any op changes its name.
     plan = [(node, [finder.of(parse_ref(text)) for text in node.input]) for node in original]
@@ -113,11 +119,21 @@ def rewrite_references(graph: Graph) -> Rewrite:
     return Rewrite(graph, variables, frozenset(kept), aliases)
 
 
-class _Aliases:
-    """Follows references back to their handle, without recursion."""
+def _updated_variables(graph: Graph, fetched: Iterable[Ref]) -> frozenset[str]:
+    """Names of variables with an update among what the fetched tensors need."""
+    finder = _Aliases(graph, frozenset())
+    needed = graph.ancestors([ref for ref in fetched if ref.node in graph])
+    updates = [graph.nodes[name] for name in needed if resource_form(graph.nodes[name].op) is not None]
+    aliases = [finder.of(parse_ref(text)) for node in updates for text in node.input]
+    return frozenset(alias.variable for alias in aliases if alias is not None)
 
-    def __init__(self, graph: Graph):
+
+class _Aliases:
+    """Follows references back to their handle, without recursion. ``Identity`` passes on variables in ``through_identity``."""
+
+    def __init__(self, graph: Graph, through_identity: frozenset[str]):
         self._graph = graph
+        self._through_identity = through_identity
         self._known: dict[Ref, Alias | None] = {}
 
     def of(self, ref: Ref) -> Alias | None:
@@ -134,7 +150,7 @@ class _Aliases:
             if node.op in VARIABLES:
                 found = Alias(Ref(node.name, 0), "", node.name)
                 break
-            passes = resource_form(node.op) is not None or node.op in _FLOW
+            passes = resource_form(node.op) is not None or node.op in _FLOW or node.op == "Identity"
             value_output = node.op == "CountUpTo" or (node.op == "RefMerge" and ref.index == 1)
             if not passes or value_output or not node.input or ref in path:
                 break
@@ -143,7 +159,9 @@ class _Aliases:
         # Walk the path back: flow ops carry the handle themselves, updates hand on their input's.
         for step in reversed(list(path)):
             node = self._graph.nodes[step.node]
-            if found is not None:
+            if found is not None and node.op == "Identity" and found.variable not in self._through_identity:
+                found = None
+            elif found is not None:
                 found = Alias(step, "", found.variable) if node.op in _FLOW else Alias(found.handle, node.name, found.variable)
             self._known[step] = found
         return found
