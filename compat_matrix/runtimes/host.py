@@ -1,18 +1,142 @@
-"""The pool of workers."""
+"""The pool of workers and of what they have loaded."""
 
 from __future__ import annotations
 
+import os
+import shutil
+import time
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
+
+from compat_matrix.runtimes.runtime import Runtime, local_runtime
+from compat_matrix.runtimes.worker import ReplyError, Worker, WorkerDied
+
+KEPT_LOADED = 4  # models a worker keeps for the next check
+CLOSE_LIMIT = 30.0  # seconds to free a model
+
+Failure = (ReplyError, WorkerDied)
+
+
+@dataclass
+class Loaded:
+    """A model in a worker. ``seconds`` and ``rss_kib`` are of its load."""
+
+    worker: Worker
+    directory: Path
+    handle: int
+    generation: int
+    seconds: float
+    rss_kib: int | None = None
+
+    @property
+    def alive(self) -> bool:
+        return self.worker.alive and self.worker.generation == self.generation
+
+    def ask(self, op: str, limit: float, **fields: Any) -> dict[str, Any]:
+        """A request about this model. Raises what :meth:`Worker.request` raises."""
+        return self.worker.request(op, limit, handle=self.handle, **fields)
+
+    def close(self) -> None:
+        """Free the model; a worker that cannot even do that is replaced by the next request."""
+        if self.alive:
+            with suppress(*Failure):
+                self.worker.request("close", CLOSE_LIMIT, handle=self.handle)
+
+
+@dataclass
+class _Shared:
+    """What the checks of one artifact share: models by (directory, tags, stamp), or why there is none."""
+
+    models: OrderedDict[tuple[Any, ...], Loaded] = field(default_factory=OrderedDict)
+    failures: dict[tuple[Any, ...], Exception] = field(default_factory=dict)
 
 
 class Host:
-    """Workers by runtime and program, kept warm; a context manager that ends them."""
+    """Workers by runtime and program, kept warm; a context manager that ends them.
 
-    def __init__(self, out: Path) -> None:
-        self.out = out
+    ``out`` is the output folder of the run: logs go to ``out/logs``, scratch files to ``out/scratch``. Not for use by
+    several threads; every process of a parallel run has its own.
+    """
+
+    def __init__(self, out: Path, runtimes: Mapping[str, Runtime] | None = None) -> None:
+        self.out = Path(out).absolute()
+        self._runtimes = dict(runtimes) if runtimes is not None else {local_runtime().name: local_runtime()}
+        self._workers: dict[tuple[str, str], Worker] = {}
+        self._shared: dict[tuple[str, str], _Shared] = {}
+        self.scratch = self.out / "scratch" / str(os.getpid())
 
     def __enter__(self) -> Host:
         return self
 
     def __exit__(self, *exc: object) -> None:
-        pass
+        for worker in self._workers.values():
+            worker.close()
+        self._workers.clear()
+        self._shared.clear()
+        shutil.rmtree(self.scratch, ignore_errors=True)
+
+    def worker(self, runtime: str, program: str) -> Worker:
+        """The worker of a runtime known by name; not started yet. Raises KeyError for an unknown runtime."""
+        key = (runtime, program)
+        if key not in self._workers:
+            logs = self.out / "logs" / f"{runtime}-{program}-{os.getpid()}"
+            self._workers[key] = Worker(self._runtimes[runtime], program, self.scratch / f"cwd-{runtime}-{program}", logs)
+        return self._workers[key]
+
+    @contextmanager
+    def model(self, worker: Worker, directory: Path, tags: Sequence[str], timeout: float, shared: bool) -> Iterator[Loaded]:
+        """A loaded MetaGraph. ``shared``: the same for all checks until the files change, failures included; else a fresh one.
+
+        Raises what :meth:`Worker.request` raises.
+        """
+        if shared:
+            yield self._shared_model(worker, directory, tags, timeout)
+            return
+        model = _load(worker, directory, tags, timeout)
+        try:
+            yield model
+        finally:
+            model.close()
+
+    def _shared_model(self, worker: Worker, directory: Path, tags: Sequence[str], timeout: float) -> Loaded:
+        shared = self._shared.setdefault((worker.runtime.name, worker.program), _Shared())
+        key = (directory, tuple(tags), stamp(directory))
+        if key in shared.failures:
+            raise shared.failures[key]
+        model = shared.models.get(key)
+        if model is None or not model.alive:
+            for old in [known for known, kept in shared.models.items() if not kept.alive]:
+                del shared.models[old]
+            while len(shared.models) >= KEPT_LOADED:
+                shared.models.popitem(last=False)[1].close()
+            try:
+                model = _load(worker, directory, tags, timeout)
+            except Failure as failure:
+                shared.failures[key] = failure
+                raise
+            shared.models[key] = model
+        shared.models.move_to_end(key)
+        return model
+
+
+def _load(worker: Worker, directory: Path, tags: Sequence[str], timeout: float) -> Loaded:
+    worker.hello()  # the start is not part of the load's time limit
+    start = time.perf_counter()
+    reply = worker.request("load", timeout, dir=str(directory), tags=list(tags), timeout=timeout)
+    seconds = time.perf_counter() - start
+    return Loaded(worker, directory, int(reply["handle"]), worker.generation, seconds, reply.get("rss_kib"))
+
+
+def stamp(directory: Path) -> tuple[tuple[str, int, int], ...]:
+    """Names, sizes and times of all files under ``directory``: equal as long as nobody wrote there."""
+    found = []
+    for folder, _, names in os.walk(directory):
+        for name in names:
+            path = os.path.join(folder, name)  # noqa: PTH118  (hot path)
+            status = os.stat(path)
+            found.append((path, status.st_size, status.st_mtime_ns))
+    return tuple(sorted(found))

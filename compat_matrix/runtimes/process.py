@@ -1,0 +1,215 @@
+"""One worker process: its channel, its log files, its death.
+
+The process is the leader of a group of its own, so that whatever it started dies with it. Nothing here can block for
+ever: reading and writing have one deadline, and so has the wait after the end.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+CHANNEL = "SAVEDMODEL_COMPAT_FD"
+MAX_REPLY = 64 << 20  # bytes; a line longer than this is no reply
+SLICE = 0.25  # seconds; how often the death of a process is looked for whose children keep the channel open
+EXIT_GRACE = 5.0  # seconds between the end of the channel and the end of the process
+TAIL_BYTES, TAIL_LINES = 64 << 10, 200
+LOG_LIMIT = 64 << 20  # bytes; beyond, a log is emptied between two requests
+
+
+class Crashed(Exception):
+    """The process ended, or wrote something that is no reply. ``error_class`` is short: ``SIGABRT``, ``exit 3``, ``garbage``."""
+
+    def __init__(self, error_class: str, message: str) -> None:
+        super().__init__(message)
+        self.error_class = error_class
+
+
+class TimedOut(Exception):
+    """No reply within the limit; the process group was killed."""
+
+
+class Process:
+    """A started worker. ``request`` is the only conversation; after :class:`Crashed` or :class:`TimedOut` it is dead."""
+
+    def __init__(self, command: Sequence[str], environment: Mapping[str, str], folder: Path, logs: Path) -> None:
+        """Start ``command`` in ``folder``; output goes to ``logs``.stdout and ``logs``.stderr. Raises OSError."""
+        logs.parent.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=True)
+        self.stdout, self.stderr = logs.with_name(logs.name + ".stdout"), logs.with_name(logs.name + ".stderr")
+        theirs_in, self._write = os.pipe()
+        self._read, theirs_out = os.pipe()
+        self._buffer = b""
+        self._sent = 0
+        try:
+            with self.stdout.open("ab") as out, self.stderr.open("ab") as err:
+                self._process = subprocess.Popen(
+                    list(command),
+                    stdin=subprocess.DEVNULL,
+                    stdout=out,
+                    stderr=err,
+                    cwd=folder,
+                    env={**environment, CHANNEL: f"{theirs_in},{theirs_out}"},
+                    pass_fds=(theirs_in, theirs_out),
+                    start_new_session=True,
+                )
+        except BaseException:
+            os.close(self._write)
+            os.close(self._read)
+            raise
+        finally:
+            os.close(theirs_in)
+            os.close(theirs_out)
+        self.alive = True
+        os.set_blocking(self._write, False)
+        os.set_blocking(self._read, False)
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def request(self, message: Mapping[str, Any], timeout: float) -> dict[str, Any]:
+        """Send one request and return its reply. Raises :class:`Crashed` or :class:`TimedOut`."""
+        self._empty_large_logs()
+        self._sent += 1
+        deadline = time.monotonic() + timeout
+        line = json.dumps({**message, "id": self._sent}, allow_nan=False).encode() + b"\n"
+        try:
+            self._send(memoryview(line), deadline)
+            return self._reply(self._receive(deadline))
+        except TimeoutError:
+            self.kill()
+            raise TimedOut(f"no reply to {message.get('op')!r} within {timeout:g} s") from None
+        except (BrokenPipeError, EOFError):
+            error_class, how = self._end()
+            raise Crashed(error_class, f"the worker {how} while it was asked to {message.get('op')!r}") from None
+
+    def _send(self, data: memoryview, deadline: float) -> None:
+        while data:
+            self._wait(self._write, select.POLLOUT, deadline)
+            with suppress(BlockingIOError):
+                data = data[os.write(self._write, data) :]
+
+    def _receive(self, deadline: float) -> bytes:
+        while b"\n" not in self._buffer:
+            self._wait(self._read, select.POLLIN, deadline)
+            try:
+                chunk = os.read(self._read, 1 << 20)
+            except BlockingIOError:
+                continue
+            if not chunk:
+                raise EOFError
+            self._buffer += chunk
+            if len(self._buffer) > MAX_REPLY:
+                self._garbage(self._buffer)
+        line, _, self._buffer = self._buffer.partition(b"\n")
+        return line
+
+    def _wait(self, descriptor: int, event: int, deadline: float) -> None:
+        """Until ``descriptor`` is ready. Raises TimeoutError, or EOFError when the process is gone and said nothing more."""
+        poller = select.poll()
+        poller.register(descriptor, event)
+        while True:
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise TimeoutError
+            exited = self._exited()
+            if poller.poll(0 if exited else min(left, SLICE) * 1000):
+                return
+            if exited:
+                raise EOFError
+
+    def _reply(self, line: bytes) -> dict[str, Any]:
+        try:
+            reply = json.loads(line)
+        except (ValueError, RecursionError):
+            self._garbage(line)
+        if not isinstance(reply, dict) or reply.get("id") != self._sent or not isinstance(reply.get("status"), str):
+            self._garbage(line)
+        return reply
+
+    def _garbage(self, data: bytes) -> None:
+        self.kill()
+        raise Crashed("garbage", f"the worker wrote something that is no reply to request {self._sent}: {data[:200]!r}")
+
+    # The end --------------------------------------------------------------------------------------------------------
+
+    def _exited(self) -> bool:
+        """Whether the process has ended; leaves it unreaped where the system allows, so that its group's id stays ours."""
+        if hasattr(os, "waitid"):
+            with suppress(ChildProcessError):
+                return os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+        return self._process.poll() is not None
+
+    def _end(self) -> tuple[str, str]:
+        """Wait for the exit status of a process that closed its channel; ``(error class, what happened)``."""
+        deadline = time.monotonic() + EXIT_GRACE
+        while not self._exited() and time.monotonic() < deadline:
+            time.sleep(0.005)
+        hung = not self._exited()
+        self.kill()
+        if hung:
+            return "closed", "closed its channel and went on"
+        code = self._process.returncode
+        if code < 0:
+            name = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
+            return name, f"was killed by {name}"
+        return f"exit {code}", f"ended with status {code}"
+
+    def kill(self) -> None:
+        """Kill the process group and reap the leader; waits a bounded time only."""
+        if not self.alive:
+            return
+        self.alive = False
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.pid, signal.SIGKILL)
+        with suppress(subprocess.TimeoutExpired):  # in uninterruptible sleep: the system's business from here
+            self._process.wait(EXIT_GRACE)
+        os.close(self._read)
+        os.close(self._write)
+
+    def close(self, timeout: float = EXIT_GRACE) -> None:
+        """Ask the process to end, then make it."""
+        if not self.alive:
+            return
+        with suppress(Crashed, TimedOut):
+            self.request({"op": "bye"}, timeout)
+            self._end()
+        self.kill()
+
+    # Logs -----------------------------------------------------------------------------------------------------------
+
+    def _empty_large_logs(self) -> None:
+        # Both are open for appending in the worker, so that it goes on at the new end.
+        for log in (self.stdout, self.stderr):
+            with suppress(FileNotFoundError):
+                if log.stat().st_size > LOG_LIMIT:
+                    os.truncate(log, 0)
+
+
+def log_size(log: Path) -> int:
+    """Where a log ends now; 0 when there is none."""
+    try:
+        return log.stat().st_size
+    except FileNotFoundError:
+        return 0
+
+
+def log_tail(log: Path, start: int = 0) -> str:
+    """The last lines of a log, none from before offset ``start``."""
+    try:
+        with log.open("rb") as stream:
+            size = stream.seek(0, os.SEEK_END)
+            stream.seek(max(start if start <= size else 0, size - TAIL_BYTES))
+            text = stream.read(TAIL_BYTES).decode("utf-8", "replace")
+    except FileNotFoundError:
+        return ""
+    return "\n".join(text.splitlines()[-TAIL_LINES:])

@@ -1,0 +1,139 @@
+"""A worker: a program of ``compat_matrix/workers`` in a runtime, started when it is first asked, restarted when it died."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import compat_matrix.workers
+from compat_matrix.runtimes.process import Crashed, Process, TimedOut, log_size, log_tail
+from compat_matrix.runtimes.runtime import Runtime
+
+PROTOCOL = 1
+START_LIMIT = 300.0  # seconds to import TensorFlow, on a cold and busy machine
+PROGRAMS = Path(next(iter(compat_matrix.workers.__path__)))
+PRODUCT = PROGRAMS.parent.parent
+NEEDS_PRODUCT = frozenset({"reference_worker"})  # the only program that imports more of the project than its own folder
+
+
+class ReplyError(Exception):
+    """The worker answered, but not with ``ok``: ``status`` is ``error``, ``rejected`` or ``unsupported``."""
+
+    def __init__(self, op: str, reply: Mapping[str, Any], tail: str) -> None:
+        super().__init__(str(reply.get("message", "")))
+        self.op = op
+        self.status = str(reply["status"])
+        self.error_class = str(reply.get("error_class", "")) or None
+        self.traceback = str(reply.get("traceback", ""))
+        self.tail = tail
+
+
+class WorkerDied(Exception):
+    """The process crashed (``timed_out`` False) or was killed because it did not answer in time."""
+
+    def __init__(self, op: str, cause: Crashed | TimedOut, tail: str) -> None:
+        super().__init__(str(cause))
+        self.op = op
+        self.timed_out = isinstance(cause, TimedOut)
+        self.error_class = cause.error_class if isinstance(cause, Crashed) else "TimeLimit"
+        self.tail = tail
+
+
+class NotStarted(Exception):
+    """The worker cannot be used at all: it does not start, or does not answer ``hello``. Never tried again."""
+
+
+class Worker:
+    """One program in one runtime. ``generation`` counts its processes: handles of an earlier one are gone."""
+
+    def __init__(self, runtime: Runtime, program: str, folder: Path, logs: Path) -> None:
+        self.runtime = runtime
+        self.program = program
+        self.generation = 0
+        self._folder = folder
+        self._logs = logs
+        self._process: Process | None = None
+        self._hello: dict[str, Any] = {}
+        self._unusable: NotStarted | None = None
+
+    @property
+    def alive(self) -> bool:
+        return self._process is not None and self._process.alive
+
+    def hello(self) -> dict[str, Any]:
+        """What the running process says of itself; starts it when there is none. Raises :class:`NotStarted`."""
+        if not self.alive:
+            self._start()
+        return self._hello
+
+    def request(self, op: str, limit: float, **fields: Any) -> dict[str, Any]:
+        """Ask and return the reply, ``limit`` seconds long. Raises :class:`ReplyError`, :class:`WorkerDied`, :class:`NotStarted`."""
+        self.hello()
+        assert self._process is not None
+        log, start = self._process.stderr, log_size(self._process.stderr)
+        try:
+            reply = self._process.request({"op": op, **fields}, limit)
+        except (Crashed, TimedOut) as cause:
+            raise WorkerDied(op, cause, log_tail(log, start)) from None
+        if reply["status"] != "ok":
+            raise ReplyError(op, reply, log_tail(log, start))
+        return reply
+
+    def log_position(self) -> int:
+        """Where the log of errors ends now; hand it to :meth:`log_since` to read what came after."""
+        return log_size(self._process.stderr) if self._process else 0
+
+    def log_since(self, position: int) -> str:
+        """The tail of the log of errors, from ``position`` on."""
+        return log_tail(self._process.stderr, position) if self._process else ""
+
+    def close(self) -> None:
+        """End the process, first by asking."""
+        if self._process is not None:
+            self._process.close()
+
+    def _start(self) -> None:
+        if self._unusable:
+            raise self._unusable
+        self.generation += 1
+        logs = self._logs.with_name(f"{self._logs.name}-{self.generation}")
+        tail = ""
+        try:
+            self._process = Process(command(self.runtime, self.program), environment(self.program), self._folder, logs)
+            hello = self._process.request({"op": "hello", "protocol": PROTOCOL}, START_LIMIT)
+            if hello["status"] == "ok" and hello.get("protocol") == PROTOCOL:
+                self._hello = hello
+                return
+            tail = str(hello.get("traceback") or hello)
+            self._process.close()
+            reason = f"{hello.get('error_class')}: {hello.get('message')}"
+        except (Crashed, TimedOut, OSError) as error:
+            reason = str(error)
+            tail = log_tail(self._process.stderr) if self._process else ""
+        self._unusable = NotStarted(f"{self.program} does not start in the runtime {self.runtime.name}: {reason}\n{tail}".rstrip())
+        raise self._unusable
+
+
+def command(runtime: Runtime, program: str) -> list[str]:
+    """The command line of a worker."""
+    return [str(runtime.python), str(PROGRAMS), program]
+
+
+def environment(program: str) -> dict[str, str]:
+    """The environment of a worker: the user's, less what would change answers or the interpreter, plus what pins them."""
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "TF_", "SAVEDMODEL_COMPAT_"))}
+    out = {
+        **kept,
+        "PYTHONHASHSEED": "0",
+        "PYTHONUNBUFFERED": "1",  # what a crashing process said last must be in its log
+        "CUDA_VISIBLE_DEVICES": "-1",
+        "TF_CPP_MIN_LOG_LEVEL": "2",
+        # Fused kernels and the split of a sum between threads depend on the CPU; bits must not.
+        "TF_ENABLE_ONEDNN_OPTS": "0",
+        "TF_NUM_INTRAOP_THREADS": "1",
+    }
+    if program in NEEDS_PRODUCT:
+        out["PYTHONPATH"] = str(PRODUCT)
+    return out

@@ -1,0 +1,29 @@
+"""``python <this folder> PROGRAM``: run a worker program inside the runtime whose Python this is.
+
+Python 3.6 syntax. The programs import each other relatively, so they need a package; a runtime must not see more of the
+harness than this folder (its parent may be the site-packages of quite another Python).
+"""
+
+import importlib
+import importlib.util
+import os
+import sys
+
+PACKAGE = "savedmodel_compat_workers"
+
+
+def main():
+    """Load the folder as a package of its own and run ``PROGRAM.main()``."""
+    folder = os.path.dirname(os.path.abspath(__file__))
+    # Names as common as `tensors` must not shadow a runtime's modules.
+    sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry) != folder]
+    init = os.path.join(folder, "__init__.py")
+    spec = importlib.util.spec_from_file_location(PACKAGE, init, submodule_search_locations=[folder])
+    package = importlib.util.module_from_spec(spec)
+    sys.modules[PACKAGE] = package
+    spec.loader.exec_module(package)
+    importlib.import_module("{}.{}".format(PACKAGE, sys.argv[1])).main()
+
+
+if __name__ == "__main__":
+    main()

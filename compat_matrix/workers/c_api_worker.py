@@ -1,0 +1,122 @@
+"""The C++ loader behind Serving, Go and Java: ``TF_LoadSessionFromSavedModel``, in a process that never imports tensorflow.
+
+Python 3.6 syntax, standard library and NumPy.
+"""
+
+import ctypes
+
+from . import c_library, c_tensors, protocol, signature_wire
+
+
+class Model(object):
+    """A loaded session: handles of the C library, the signatures, and the fed bytes TensorFlow may still point at."""
+
+    def __init__(self, library, directory, tags):
+        self.library = library
+        self.keep = []
+        self.graph = self.session = None
+        options, buffer = library.TF_NewSessionOptions(), library.TF_NewBuffer()
+        try:
+            self.graph = library.TF_NewGraph()
+            names = (ctypes.c_char_p * max(len(tags), 1))(*[tag.encode("utf-8") for tag in tags])
+            self.session = library.checked(
+                lambda status: library.TF_LoadSessionFromSavedModel(
+                    options, None, directory.encode("utf-8"), names, len(tags), self.graph, buffer, status
+                )
+            )
+            meta_graph = ctypes.string_at(buffer.contents.data, buffer.contents.length)
+            self.signatures = signature_wire.meta_graph_signatures(meta_graph)
+        except BaseException:
+            self.close()
+            raise
+        finally:
+            library.TF_DeleteBuffer(buffer)
+            library.TF_DeleteSessionOptions(options)
+
+    def close(self):
+        """Close the session, then free it and its graph."""
+        library, session, graph = self.library, self.session, self.graph
+        self.session = self.graph = None
+        try:
+            if session:
+                library.checked(lambda status: library.TF_CloseSession(session, status))
+                library.checked(lambda status: library.TF_DeleteSession(session, status))
+        finally:
+            if graph:
+                library.TF_DeleteGraph(graph)
+            self.keep = []
+
+    def run(self, feed, names):
+        """``session.run``: ``feed`` is ``[(tensor name, Tensor)]``. Returns the Tensors called ``names``."""
+        library = self.library
+        sources = self._outputs([name for name, _ in feed])
+        targets = self._outputs(names)
+        given = (ctypes.c_void_p * max(len(feed), 1))()
+        results = (ctypes.c_void_p * max(len(names), 1))()
+        try:
+            for index, (_, tensor) in enumerate(feed):
+                given[index] = c_tensors.to_c(library, tensor, self.keep)
+            library.checked(
+                lambda status: library.TF_SessionRun(
+                    self.session, None, sources, given, len(feed), targets, results, len(names), None, 0, None, status
+                )
+            )
+            return [c_tensors.from_c(library, results[index]) for index in range(len(names))]
+        finally:
+            for handle in list(given) + list(results):
+                if handle:
+                    library.TF_DeleteTensor(handle)
+
+    def _outputs(self, names):
+        out = (c_library.Output * max(len(names), 1))()
+        for slot, name in zip(out, names):
+            operation, _, index = name.partition(":")
+            found = self.library.TF_GraphOperationByName(self.graph, operation.encode("utf-8"))
+            if not found or int(index or 0) >= self.library.TF_OperationNumOutputs(found):
+                raise KeyError("the graph has no tensor {!r}".format(name))
+            slot.operation, slot.index = found, int(index or 0)
+        return out
+
+
+class CApiWorker(protocol.Worker):
+    """One session per loaded MetaGraph."""
+
+    name = "c_api"
+    capabilities = ("fetch", "tags")
+    refusals = protocol.Worker.refusals + (c_library.Unimplemented,)
+
+    def __init__(self):
+        super(CApiWorker, self).__init__()
+        self.library = c_library.Library()
+
+    def versions(self):
+        out = super(CApiWorker, self).versions()
+        out["tensorflow"] = self.library.version
+        return out
+
+    def load(self, directory, tags):
+        return Model(self.library, directory, tags)
+
+    def release(self, model):
+        model.close()
+
+    def signatures(self, model):
+        return signature_wire.describe(model.signatures)
+
+    def call_signature(self, model, key, inputs):
+        wanted, produced = model.signatures[key]
+        names = {entry.name: entry.tensor for entry in wanted}
+        unknown = sorted(set(inputs) - set(names))
+        if unknown:
+            raise ValueError("the signature {!r} has no input {}".format(key, ", ".join(unknown)))
+        # Two inputs may be one tensor; the C API refuses to feed it twice.
+        feed = {names[name]: tensor for name, tensor in inputs.items()}
+        values = model.run(sorted(feed.items()), [entry.tensor for entry in produced])
+        return protocol.named(zip((entry.name for entry in produced), values))
+
+    def fetch(self, model, names):
+        return protocol.named(zip(names, model.run([], names)))
+
+
+def main():
+    protocol.serve(CApiWorker)

@@ -1,0 +1,130 @@
+"""SignatureDefs out of serialized protos, without protobuf: what a C, Go or Java client has to do.
+
+Python 3.6 syntax, standard library only. Field numbers are those of ``meta_graph.proto`` and ``types.proto``. Every
+length is checked before it is used; ValueError for bytes that are no message.
+"""
+
+import collections
+
+# An input or output as it is fed or fetched. `name` follows docs/contracts.md, section 1: a sparse or composite one is
+# several entries. `shape` is None for an unknown rank, -1 is an unknown dimension.
+Entry = collections.namedtuple("Entry", ["name", "tensor", "dtype", "shape"])
+
+DTYPES = {
+    1: "float32", 2: "float64", 3: "int32", 4: "uint8", 5: "int16", 6: "int8", 7: "string", 8: "complex64", 9: "int64",
+    10: "bool", 11: "qint8", 12: "quint8", 13: "qint32", 14: "bfloat16", 15: "qint16", 16: "quint16", 17: "uint16",
+    18: "complex128", 19: "float16", 20: "resource", 21: "variant", 22: "uint32", 23: "uint64", 24: "float8_e5m2",
+    25: "float8_e4m3fn", 26: "float8_e4m3fnuz", 27: "float8_e4m3b11fnuz", 28: "float8_e5m2fnuz", 29: "int4", 30: "uint4",
+    31: "int2", 32: "uint2",
+}  # fmt: skip
+REF_OFFSET = 100  # DT_FLOAT_REF = DT_FLOAT + 100
+
+# Keys that hold the initialisation and training op, not something to call.
+INTERNAL_KEYS = ("__saved_model_init_op", "__saved_model_train_op")
+
+
+def fields(data):
+    """``[(field number, value)]`` of a message: int for varints, bytes for the others. Groups are refused."""
+    out, position, end = [], 0, len(data)
+    while position < end:
+        tag, position = _varint(data, position)
+        number, kind = tag >> 3, tag & 7
+        if kind == 0:
+            value, position = _varint(data, position)
+        else:
+            if kind == 2:
+                size, position = _varint(data, position)
+            elif kind in (1, 5):
+                size = 8 if kind == 1 else 4
+            else:
+                raise ValueError("wire type {} in a message".format(kind))
+            if size > end - position:
+                raise ValueError("a field of {} bytes where {} are left".format(size, end - position))
+            value, position = data[position : position + size], position + size
+        out.append((number, value))
+    return out
+
+
+def _varint(data, position):
+    result = 0
+    for shift in range(0, 70, 7):
+        if position >= len(data):
+            raise ValueError("a message ends inside a number")
+        byte = data[position]
+        position += 1
+        result |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return result, position
+    raise ValueError("a number of more than ten bytes")
+
+
+def _all(data, number):
+    return [value for found, value in fields(data) if found == number]
+
+
+def _last(data, number, default):
+    found = _all(data, number)
+    return found[-1] if found else default
+
+
+def _map(data, number):
+    """A ``map<string, message>`` field, sorted by key."""
+    pairs = {_last(entry, 1, b"").decode("utf-8"): _last(entry, 2, b"") for entry in _all(data, number)}
+    return collections.OrderedDict(sorted(pairs.items()))
+
+
+def meta_graph_signatures(data):
+    """``{key: (inputs, outputs)}``, lists of :class:`Entry`, of a serialized MetaGraphDef; without the internal keys."""
+    signatures = _map(data, 5)
+    return collections.OrderedDict((key, signature(value)) for key, value in signatures.items() if key not in INTERNAL_KEYS)
+
+
+def signature(data):
+    """``(inputs, outputs)`` of a serialized SignatureDef."""
+    return tuple(
+        [entry for name, info in _map(data, number).items() for entry in _entries(name, info)] for number in (1, 2)
+    )
+
+
+def describe(signatures):
+    """The reply to the operation ``signatures`` from what :func:`meta_graph_signatures` returned."""
+    return {
+        key: {
+            side: {entry.name: {"dtype": entry.dtype, "shape": entry.shape} for entry in entries}
+            for side, entries in zip(("inputs", "outputs"), sides)
+        }
+        for key, sides in signatures.items()
+    }
+
+
+def _entries(name, info):
+    sparse, composite = _last(info, 4, None), _last(info, 5, None)
+    dtype = _dtype(info)
+    if sparse is not None:
+        parts = (("values", 1, dtype, [-1]), ("indices", 2, "int64", [-1, -1]), ("dense_shape", 3, "int64", [-1]))
+        return [Entry(name + "/" + part, _text(sparse, number), kind, shape) for part, number, kind, shape in parts]
+    if composite is not None:
+        components = enumerate(_all(composite, 2))
+        return [
+            Entry("{}/component_{}".format(name, i), _text(part, 1), _dtype(part), _shape(part)) for i, part in components
+        ]
+    return [Entry(name, _text(info, 1), dtype, _shape(info))]
+
+
+def _text(data, number):
+    return _last(data, number, b"").decode("utf-8")
+
+
+def _dtype(info):
+    number = _last(info, 2, 0)
+    return DTYPES.get(number - REF_OFFSET if number > REF_OFFSET else number, "invalid")
+
+
+def _shape(info):
+    shape = _last(info, 3, None)
+    if shape is None:
+        return []  # a message that is absent is an empty one: a scalar
+    if _last(shape, 3, 0):
+        return None
+    sizes = [_last(dim, 1, 0) for dim in _all(shape, 2)]
+    return [size - (1 << 64) if size >> 63 else size for size in sizes]

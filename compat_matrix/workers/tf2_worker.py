@@ -1,0 +1,153 @@
+"""The TF 2.x way: ``tf.saved_model.load`` and ``tf.saved_model.save``. Python 3.6 syntax."""
+
+import collections
+import collections.abc
+import os
+
+from . import nests, producing, protocol
+
+OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
+VARIABLE_VALUE = "VARIABLE_VALUE"
+
+Model = collections.namedtuple("Model", ["root", "directory"])
+
+
+class TF2Worker(protocol.Worker):
+    """Eager execution; a model is the object that ``load`` returned."""
+
+    name = "tf2"
+    capabilities = ("functions", "produce", "resave", "tags", "variables")
+
+    def __init__(self):
+        super(TF2Worker, self).__init__()
+        import tensorflow as tf
+
+        self.tf = tf
+        self.refusals = self.refusals + (tf.errors.UnimplementedError,)
+
+    def versions(self):
+        import google.protobuf
+
+        out = super(TF2Worker, self).versions()
+        out.update(tensorflow=self.tf.__version__, protobuf=google.protobuf.__version__)
+        return out
+
+    def produce(self, case, directory, scratch):
+        producing.produce(case, directory, scratch, self.tf.saved_model.save)
+
+    def load(self, directory, tags):
+        return Model(self.tf.saved_model.load(directory, tags=tags), directory)
+
+    def signatures(self, model):
+        return {key: describe(self.tf, function) for key, function in model.root.signatures.items()}
+
+    def call_signature(self, model, key, inputs):
+        return call_signature(self.tf, model.root.signatures[key], inputs)
+
+    def call_function(self, model, path, args, kwargs, inputs):
+        return call_function(self.tf, model.root, path, args, kwargs, inputs)
+
+    def variables(self, model):
+        return variables(self.tf, model.root, model.directory)
+
+    def resave(self, model, directory, tags):
+        self.tf.saved_model.save(model.root, directory, signatures=model.root.signatures)
+        return ["serve"]  # whatever was loaded, TF 2.x saves this tag set
+
+
+# What follows asks only for the shape of a loaded object, so that the reference implementation's is asked the same way.
+
+
+def describe(tf, function):
+    """``{"inputs": {name: {dtype, shape}}, "outputs": ...}`` of a loaded signature; composites are several names."""
+    inputs = function.structured_input_signature[1]
+    outputs = function.structured_outputs
+    return {"inputs": _describe_all(tf, inputs), "outputs": _describe_all(tf, outputs)}
+
+
+def _describe_all(tf, specs):
+    out = {}
+    for name, spec in specs.items():
+        parts = {name: spec}
+        if isinstance(spec, (tf.SparseTensor, tf.SparseTensorSpec)):
+            parts = {name + "/values": (spec.dtype, [None]), name + "/indices": (tf.int64, [None, None]), name + "/dense_shape": (tf.int64, [None])}
+        elif not hasattr(spec, "shape") or isinstance(spec, (tf.RaggedTensor, tf.RaggedTensorSpec)):
+            components = tf.nest.flatten(spec, expand_composites=True)
+            parts = {"{}/component_{}".format(name, i): part for i, part in enumerate(components)}
+        for key, part in parts.items():
+            dtype, shape = part if isinstance(part, tuple) else (part.dtype, part.shape)
+            dims = tf.TensorShape(shape)
+            out[key] = {"dtype": dtype.base_dtype.name, "shape": None if dims.rank is None else dims.as_list()}
+    return out
+
+
+def call_signature(tf, function, inputs):
+    """Call a loaded signature with ``{name: Tensor}``; returns named output tensors."""
+    known = set(function.structured_input_signature[1])
+    keywords = {}
+    for name, tensor in inputs.items():
+        # `x/values` of a sparse input is called `x_values` by the function that stands for a TF 1.x signature.
+        keywords[name if name in known else name.replace("/", "_")] = nests.to_tf(tf, tensor)
+    pairs = []
+    for name, value in sorted(function(**keywords).items()):
+        pairs.extend(nests.flatten_output(tf, name, value))
+    return protocol.named(pairs)
+
+
+def call_function(tf, root, path, args, kwargs, inputs):
+    """Call the function at ``path`` of the loaded object; returns ``(structure nest, named tensors)``."""
+    function = nests.resolve(root, path)
+    positional = [nests.decode(tf, item, inputs) for item in args]
+    keyword = {key: nests.decode(tf, item, inputs) for key, item in kwargs.items()}
+    outputs = collections.OrderedDict()
+    structure = nests.encode(tf, function(*positional, **keyword), outputs, "o")
+    return structure, outputs
+
+
+def variables(tf, root, directory):
+    """``(naming, {name: Tensor})``: checkpoint keys for an object graph, names of the graph for a TF 1.x MetaGraph."""
+    if hasattr(root, "graph") and hasattr(root, "variables") and hasattr(root, "prune"):
+        values = [(variable.name.split(":")[0], nests.from_tf(tf, variable)) for variable in root.variables]
+        return "name", protocol.named(values)
+    return "key", protocol.named((key, nests.from_tf(tf, value)) for key, value in _by_checkpoint_key(tf, root, directory))
+
+
+def _by_checkpoint_key(tf, root, directory):
+    """Walk the checkpoint's own object graph and the loaded objects side by side."""
+    from tensorflow.core.protobuf import trackable_object_graph_pb2
+
+    prefix = os.path.join(directory, "variables", "variables")
+    if not tf.io.gfile.exists(prefix + ".index"):
+        return
+    reader = tf.train.load_checkpoint(prefix)
+    if not reader.has_tensor(OBJECT_GRAPH):
+        return
+    graph = trackable_object_graph_pb2.TrackableObjectGraph()
+    graph.ParseFromString(reader.get_tensor(OBJECT_GRAPH))
+    seen, queue = {0}, collections.deque([(0, root)])
+    while queue:
+        index, node = queue.popleft()
+        for attribute in graph.nodes[index].attributes:
+            if attribute.name == VARIABLE_VALUE and isinstance(node, tf.Variable):
+                yield attribute.checkpoint_key, node
+        for child in graph.nodes[index].children:
+            if child.node_id in seen:
+                continue
+            try:
+                found = _child(node, child.local_name)
+            except (AttributeError, IndexError, KeyError):
+                continue  # another path may lead there; what no path leads to is reported as missing by the check
+            seen.add(child.node_id)
+            queue.append((child.node_id, found))
+
+
+def _child(node, name):
+    if isinstance(node, (list, tuple)):
+        return node[int(name)] if name.isdigit() else getattr(node, name)
+    if isinstance(node, collections.abc.Mapping):
+        return node[name]
+    return getattr(node, name)
+
+
+def main():
+    protocol.serve(TF2Worker)
