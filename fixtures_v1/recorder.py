@@ -53,10 +53,11 @@ class Recorder(object):
 
     # -- building -------------------------------------------------------------------------------------------------
 
-    def session(self, soft_placement=False):
+    def session(self, soft_placement=False, cpus=1):
         """A single-threaded session on the default graph: one order of summation, so one result."""
         config = self.tf.ConfigProto(
-            intra_op_parallelism_threads=1, inter_op_parallelism_threads=1, allow_soft_placement=soft_placement)
+            intra_op_parallelism_threads=1, inter_op_parallelism_threads=1, allow_soft_placement=soft_placement,
+            device_count={"CPU": cpus})
         return self.tf.Session(config=config)
 
     def initialized_session(self, **kwargs):
@@ -147,14 +148,14 @@ class Recorder(object):
 def components(tf, key, info):
     """The dense tensors of one signature entry as ``{npz name: (graph name, dtype name)}`` (docs/contracts.md, section 1)."""
     encoding = info.WhichOneof("encoding")
+    if encoding == "composite_tensor":
+        return [("{}/component_{}".format(key, index), part.name, tf.DType(part.dtype).base_dtype.name)
+                for index, part in enumerate(info.composite_tensor.components)]
     dtype = tf.DType(info.dtype).base_dtype.name
     if encoding == "coo_sparse":
         sparse = info.coo_sparse
         return [(key + "/values", sparse.values_tensor_name, dtype), (key + "/indices", sparse.indices_tensor_name, "int64"),
                 (key + "/dense_shape", sparse.dense_shape_tensor_name, "int64")]
-    if encoding == "composite_tensor":
-        return [("{}/component_{}".format(key, index), part.name, tf.DType(part.dtype).base_dtype.name)
-                for index, part in enumerate(info.composite_tensor.components)]
     return [(key, info.name, dtype)]
 
 

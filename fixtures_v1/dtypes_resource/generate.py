@@ -1,0 +1,11 @@
+"""A resource variable of every dtype TF 1.15 can keep on a CPU, each with a scalar, a vector and edge values."""
+
+from fixtures_v1.dtypes_reference import generate as reference
+
+CLAUSES = ("V1-03", "RP-03")
+FEATURES = ("dtypes", "resource_variables", "string_variables", "quantized_variables")
+RUNTIME = "tf1.15"
+
+
+def generate(tf, rec):
+    reference.generate(tf, rec, resource=True)
