@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import os
-from typing import Optional, TypeVar, Union
+from typing import Optional, TypeVar, Union, cast
 
+from google.protobuf.descriptor import Descriptor
+from google.protobuf.internal import api_implementation
 from google.protobuf.message import DecodeError, EncodeError, Message
 
 from .. import errors
-from . import _pool
+from . import _pool, _wire
 
 M = TypeVar("M", bound=Message)
+
+# The C++ implementation of protobuf 3.20 keeps map entries as they came until somebody looks at the map.
+_SIZE_TELLS = api_implementation.Type() != "cpp"
+
 File = Optional[Union[str, "os.PathLike[str]"]]
 
 
@@ -23,14 +29,27 @@ def parse(cls: type[M], data: bytes, file: File = None, node: Optional[str] = No
       file, node: where they come from, for errors.
 
     Raises:
-      TruncatedError, MalformedError, LimitError (nesting), DuplicateKeyError (a map holds a key twice).
+      TruncatedError, MalformedError, LimitError (nesting), DuplicateKeyError (a map holds a key twice); `node` is the path inside.
     """
     message = cls()
+    failure: Optional[Exception] = None
     try:
+        # Beside errors, protobuf 3.20 only warns of a field number 0 and drops what follows it.
         message.ParseFromString(data)
-    except (DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise errors.MalformedError(f"not a {cls.DESCRIPTOR.full_name}: {error}", file=file, node=node) from error
-    return message
+    except (DecodeError, UnicodeDecodeError, RecursionError, RuntimeWarning) as error:
+        failure = error
+    # A map that was given one key twice has dropped a value and become smaller. Other encodings that are no longer
+    # what they were (an explicit zero, a list not packed) are legal and rare enough to be read a second time.
+    if failure is None and _SIZE_TELLS and message.ByteSize() == len(data):
+        return message
+    fault = _wire.examine(data, cast(Descriptor, cls.DESCRIPTOR), keys_only=failure is None)
+    if fault is None:
+        if failure is None:
+            return message
+        fault = errors.MalformedError(f"not a {cls.DESCRIPTOR.full_name}: {failure}")
+    fault.file = None if file is None else os.fspath(file)
+    fault.node = ": ".join(part for part in (node, fault.node) if part) or None
+    raise fault from failure
 
 
 def parse_text(cls: type[M], text: Union[str, bytes], file: File = None) -> M:

@@ -1,0 +1,137 @@
+"""The only place where the format layer asks the file system for whole files, names and paths.
+
+`Root` is a directory that a model may not look out of: a name that comes from a model is resolved by `Root.path`, and a
+symbolic link inside the model counts only while its target is inside too. Other file systems can be added here.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import unicodedata
+from pathlib import Path, PurePosixPath, PureWindowsPath
+from typing import Union
+
+from . import errors, limits
+
+AnyPath = Union[str, "os.PathLike[str]"]
+
+
+class Root:
+    """A directory with everything below it.
+
+    Args:
+      path: the directory, made absolute so that it survives a change of the working directory (RES-09).
+      follow_links: accept symbolic links that lead out of the directory (stores that keep files as links to blobs).
+    """
+
+    def __init__(self, path: AnyPath, *, follow_links: bool = False) -> None:
+        self.directory = Path(os.path.abspath(path))  # noqa: PTH100  Path.absolute keeps ".."
+        self.follow_links = follow_links
+        self._real = os.path.realpath(self.directory)
+
+    def path(self, name: str, *, node: Union[str, None] = None) -> Path:
+        """The path of a name below this directory, which need not exist.
+
+        Raises:
+          PathEscapeError: absolute, "..", empty or with control characters on any system, or a link that leads out.
+        """
+        reason = refuse_name(name)
+        if reason:
+            raise errors.PathEscapeError(f"{name!r} {reason}", file=self.directory, node=node)
+        path = self.directory / name
+        real = os.path.realpath(path)
+        if not self.follow_links and os.path.commonpath([real, self._real]) != self._real:
+            reason = f"{name!r} is a symbolic link out of the directory (accepted with follow_links)"
+            raise errors.PathEscapeError(reason, file=self.directory, node=node)
+        return path
+
+    def exists(self, name: str) -> bool:
+        """True for a file of that name. Raises PathEscapeError, FileAccessError."""
+        path = self.path(name)
+        try:
+            return stat.S_ISREG(path.stat().st_mode)
+        except OSError as error:
+            if error.errno in (errno.ENOENT, errno.ENOTDIR):
+                return False
+            raise access_error(error, path) from error
+
+    def read(self, name: str, limit: int, limit_name: str) -> bytes:
+        """A whole file.
+
+        Raises:
+          PathEscapeError, MissingFileError, FileAccessError (also for what is no regular file), LimitError.
+        """
+        return read(self.path(name), limit, limit_name)
+
+    def names(self, name: str = "") -> list[str]:
+        """Sorted relative names of all files below a subdirectory; none if it does not exist.
+
+        Links to directories are not entered.
+
+        Raises:
+          PathEscapeError, FileAccessError, LimitError.
+        """
+        start = self.path(name) if name else self.directory
+        found: list[str] = []
+        pending = [start]
+        while pending:
+            directory = pending.pop()
+            try:
+                entries = list(os.scandir(directory))
+            except OSError as error:
+                if directory == start and error.errno in (errno.ENOENT, errno.ENOTDIR):
+                    return []
+                raise access_error(error, directory) from error
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    pending.append(Path(entry.path))
+                else:
+                    found.append(Path(entry.path).relative_to(start).as_posix())
+            if len(found) + len(pending) > limits.DIRECTORY_ENTRIES:
+                reason = f"more than {limits.DIRECTORY_ENTRIES} files"
+                raise errors.LimitError(reason, file=start, limit="DIRECTORY_ENTRIES")
+        return sorted(found)
+
+
+def refuse_name(name: str) -> str:
+    """Why a name from a model is no plain relative path on some system; empty if it is one."""
+    posix, windows = PurePosixPath(name), PureWindowsPath(name)
+    if not name or not posix.parts:
+        return "is empty"
+    if len(name.encode("utf-8", "surrogatepass")) > limits.FILE_NAME_BYTES:
+        return "is too long"
+    if any(unicodedata.category(char) in ("Cc", "Cs", "Zl", "Zp") for char in name):
+        return "holds a control character"
+    if posix.is_absolute() or windows.drive or windows.root:
+        return "is absolute"
+    if ".." in posix.parts or ".." in windows.parts:
+        return "leads out of the directory"
+    return ""
+
+
+def read(path: AnyPath, limit: int, limit_name: str) -> bytes:
+    """A whole file of at most `limit` bytes. Raises MissingFileError, FileAccessError, LimitError."""
+    try:
+        status = os.stat(path)  # noqa: PTH116
+        # A named pipe or a device would block or never end.
+        if not stat.S_ISREG(status.st_mode):
+            raise errors.FileAccessError("not a regular file", file=path)
+        if status.st_size > limit:
+            raise errors.LimitError(f"{status.st_size} bytes, limit {limit}", file=path, limit=limit_name)
+        with open(path, "rb") as file:  # noqa: PTH123
+            data = file.read(limit + 1)
+    except OSError as error:
+        raise access_error(error, path) from error
+    if len(data) > limit:
+        raise errors.LimitError(f"more than {limit} bytes", file=path, limit=limit_name)
+    return data
+
+
+def access_error(error: OSError, path: AnyPath) -> errors.SavedModelError:
+    """The member of the family for an error of the operating system."""
+    reason = error.strerror or str(error)
+    if error.errno in (errno.ENOENT, errno.ENOTDIR):
+        return errors.MissingFileError(reason, file=path)
+    return errors.FileAccessError(reason, file=path)

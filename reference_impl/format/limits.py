@@ -1,0 +1,47 @@
+"""Every limit on what is read from a SavedModel, with its reason.
+
+Readers look the values up when they need them, so a program that knows its models may raise one:
+`limits.SAVED_MODEL_BYTES = ...`. What is over a limit is refused with a LimitError that names it.
+"""
+
+from __future__ import annotations
+
+# Protocol buffers cannot hold more in one serialised message; no other reader could load a larger file either.
+SAVED_MODEL_BYTES = 2**31 - 1
+
+# Text takes some fifty times its size in memory while Python parses it, at about a megabyte a second.
+TEXT_BYTES = 2**28
+
+# fingerprint.pb holds seven numbers.
+FINGERPRINT_BYTES = 2**16
+
+# Nesting of messages. Every C++ reader stops at 100, so a deeper file is readable nowhere else.
+MESSAGE_DEPTH = 100
+
+# Nesting of a StructuredValue: two messages per level, so this is what MESSAGE_DEPTH leaves; also keeps Python's stack safe.
+STRUCTURE_DEPTH = 50
+
+# Nodes of a StructuredValue after decoding. The largest in real models have some hundreds.
+STRUCTURE_NODES = 10**6
+
+# Elements that a tensor inside a StructuredValue may claim: its shape can promise far more than its bytes hold.
+STRUCTURE_TENSOR_BYTES = 2**28
+
+# Fields visited when a message has to be read field by field (to say what is wrong with it): about ten seconds of Python.
+WIRE_FIELDS = 5 * 10**6
+
+# saved_model.cpb: the reason of the format is a message over 2 GB, so the file and what it unpacks to get more room.
+SPLIT_FILE_BYTES = 2**34
+SPLIT_UNPACKED_BYTES = 2**34
+
+# Chunks and fields of a split message. TensorFlow makes about one per large constant and one per large function.
+SPLIT_CHUNKS = 10**6
+
+# HighwayHash in Python manages about a megabyte a second: data of a record chunk over this size are not verified.
+SPLIT_CHECKSUM_BYTES = 2**20
+
+# A path component may have 255 bytes on every common file system, a path 4096.
+FILE_NAME_BYTES = 4096
+
+# Files listed below one directory of a SavedModel.
+DIRECTORY_ENTRIES = 10**5

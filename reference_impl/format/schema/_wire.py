@@ -1,0 +1,208 @@
+"""Reads a serialised message field by field, to say what protobuf does not: where it is broken, which map key is there twice."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, Optional
+
+from google.protobuf.descriptor import Descriptor, FieldDescriptor
+
+from .. import errors, limits
+from ..varint import read_varint
+
+_VARINT, _FIXED64, _BYTES, _GROUP, _END_GROUP, _FIXED32 = range(6)
+_FIXED_WIDTH = {
+    **dict.fromkeys((FieldDescriptor.TYPE_DOUBLE, FieldDescriptor.TYPE_FIXED64, FieldDescriptor.TYPE_SFIXED64), 8),
+    **dict.fromkeys((FieldDescriptor.TYPE_FLOAT, FieldDescriptor.TYPE_FIXED32, FieldDescriptor.TYPE_SFIXED32), 4),
+}
+_MAX_FIELD_NUMBER = 2**29 - 1
+_PATH_ENDS = 8  # of a path of more than twice as many steps only both ends are shown
+
+
+class _Type:
+    """What is needed to know about a message type."""
+
+    def __init__(self, descriptor: Descriptor) -> None:
+        self.fields: dict[int, FieldDescriptor] = {field.number: field for field in descriptor.fields}
+        self.is_entry = bool(descriptor.GetOptions().map_entry)
+        self.holds_maps = any(nested.GetOptions().map_entry for nested in _reachable(descriptor))
+
+
+@functools.cache
+def _type(descriptor: Descriptor) -> _Type:
+    return _Type(descriptor)
+
+
+def _reachable(descriptor: Descriptor) -> list[Descriptor]:
+    found = {descriptor.full_name: descriptor}
+    pending = [descriptor]
+    while pending:
+        for field in pending.pop().fields:
+            target = field.message_type
+            if target is not None and target.full_name not in found:
+                found[target.full_name] = target
+                pending.append(target)
+    return list(found.values())
+
+
+class _Frame:
+    """One message being read. `kind` is None inside a group, of which nothing is known."""
+
+    __slots__ = ("counts", "end", "group", "key", "keys", "kind", "label", "number")
+
+    def __init__(self, kind: Optional[_Type], end: int, label: str = "", number: int = 0, group: bool = False) -> None:
+        self.kind, self.end, self.label, self.number, self.group = kind, end, label, number, group
+        self.counts: dict[int, int] = {}  # of a repeated field, for the path
+        self.keys: set[tuple[int, Any]] = set()  # (map field, key) of the entries read
+        self.key: Any = None  # of a map entry
+
+
+class _Fault(Exception):
+    def __init__(self, kind: type[errors.SavedModelError], reason: str, label: str = "", **details: str) -> None:
+        super().__init__(reason)
+        self.kind, self.reason, self.label, self.details = kind, reason, label, details
+
+
+def examine(data: bytes, descriptor: Descriptor, *, keys_only: bool) -> Optional[errors.SavedModelError]:
+    """The first thing wrong with a serialised message, or None.
+
+    Args:
+      data: the bytes.
+      descriptor: of the message that they should be.
+      keys_only: look only where maps are (the message is known to parse), else at everything.
+
+    Returns an error whose `node` is the path to the place and whose `file` is not set yet.
+    """
+    reader = _Reader(data, descriptor, keys_only)
+    try:
+        reader.run()
+    except _Fault as fault:
+        labels = [label for label in (*(frame.label for frame in reader.frames), fault.label) if label]
+        if len(labels) > 2 * _PATH_ENDS:
+            labels[_PATH_ENDS:-_PATH_ENDS] = ["..."]
+        node = ".".join(labels)
+        return fault.kind(f"{fault.reason} (at byte {reader.position})", node=node, **fault.details)
+    return None
+
+
+class _Reader:
+    def __init__(self, data: bytes, descriptor: Descriptor, keys_only: bool) -> None:
+        self.data = memoryview(data)
+        self.position = 0
+        self.frames = [_Frame(_type(descriptor), len(data))]
+        self.keys_only = keys_only
+
+    def run(self) -> None:
+        for _ in range(limits.WIRE_FIELDS):
+            while self.frames and self.position == self.frames[-1].end:
+                self._leave()
+            if not self.frames:
+                return
+            self._field()
+        raise _Fault(errors.LimitError, f"more than {limits.WIRE_FIELDS} fields", limit="WIRE_FIELDS")
+
+    def _leave(self) -> None:
+        """The innermost message has been read to its end. An entry of a map tells its key to the message that holds the map."""
+        frame = self.frames[-1]
+        if frame.group:
+            raise _Fault(errors.TruncatedError, "a group has no end")
+        self.frames.pop()
+        if frame.kind is not None and frame.kind.is_entry and self.frames:
+            key = frame.kind.fields[1].default_value if frame.key is None else frame.key
+            if (frame.number, key) in self.frames[-1].keys:
+                label = frame.label.partition("[")[0]
+                raise _Fault(errors.DuplicateKeyError, f"the map holds the key {key!r} twice", label)
+            self.frames[-1].keys.add((frame.number, key))
+
+    def _varint(self, label: str = "") -> int:
+        try:
+            value, self.position = read_varint(self.data, self.position, self.frames[-1].end)
+        except ValueError as error:
+            raise _Fault(errors.MalformedError, str(error), label) from error
+        return value
+
+    def _field(self) -> None:
+        frame = self.frames[-1]
+        tag = self._varint()
+        number, wire = tag >> 3, tag & 7
+        if not 0 < number <= _MAX_FIELD_NUMBER:
+            raise _Fault(errors.MalformedError, f"field number {number}")
+        field = frame.kind.fields.get(number) if frame.kind else None
+        label = field.name if field else f"#{number}"
+        value: Any = None
+        if wire == _VARINT:
+            value = self._varint(label)
+        elif wire in (_FIXED64, _FIXED32):
+            value = bytes(self._take(8 if wire == _FIXED64 else 4, label))
+        elif wire == _BYTES:
+            value = self._delimited(field, self._varint(label), label)
+        elif wire == _GROUP:
+            self._enter(_Frame(None, frame.end, label, number, group=True))
+        elif wire == _END_GROUP and frame.group and frame.number == number:
+            self.frames.pop()
+        else:
+            raise _Fault(
+                errors.MalformedError, f"wire type {wire}" if wire > _FIXED32 else "a group ends that did not start", label
+            )
+        if number == 1 and frame.kind and frame.kind.is_entry:
+            frame.key = value
+
+    def _take(self, length: int, label: str) -> memoryview:
+        left = self.frames[-1].end - self.position
+        if length > left:
+            raise _Fault(errors.TruncatedError, f"{length} bytes are promised, {left} are left", label)
+        self.position += length
+        return self.data[self.position - length : self.position]
+
+    def _delimited(self, field: Optional[FieldDescriptor], length: int, label: str) -> Any:
+        """A field with a length: enter a message, check a string (and return it), pass over the rest."""
+        content = self._take(length, label)
+        if field is None:
+            return None
+        if field.message_type is not None:
+            kind = _type(field.message_type)
+            if kind.holds_maps or not self.keys_only:
+                self._enter(_Frame(kind, self.position, self._indexed(field), field.number))
+                self.position -= length
+        elif field.type == FieldDescriptor.TYPE_STRING:
+            try:
+                return str(content, "utf-8")
+            except UnicodeDecodeError as error:
+                raise _Fault(errors.MalformedError, f"a string is not UTF-8: {error.reason}", label) from error
+        elif field.type != FieldDescriptor.TYPE_BYTES and not self.keys_only:
+            self._packed(field, length, label)
+        return None
+
+    def _packed(self, field: FieldDescriptor, length: int, label: str) -> None:
+        width = _FIXED_WIDTH.get(field.type)
+        if width:
+            if length % width:
+                raise _Fault(errors.MalformedError, f"{length} bytes are no list of {width}-byte values", label)
+            return
+        end, self.position = self.position, self.position - length
+        try:
+            while self.position < end:
+                _, self.position = read_varint(self.data, self.position, end)
+        except ValueError as error:
+            raise _Fault(errors.MalformedError, str(error), label) from error
+
+    def _indexed(self, field: FieldDescriptor) -> str:
+        """The label of the next message of a field."""
+        counts = self.frames[-1].counts
+        counts[field.number] = index = counts.get(field.number, -1) + 1
+        return f"{field.name}[{index}]" if is_repeated(field) else field.name
+
+    def _enter(self, frame: _Frame) -> None:
+        if len(self.frames) > limits.MESSAGE_DEPTH:
+            reason = f"messages are nested deeper than {limits.MESSAGE_DEPTH}"
+            raise _Fault(errors.LimitError, reason, limit="MESSAGE_DEPTH")
+        self.frames.append(frame)
+
+
+def is_repeated(field: FieldDescriptor) -> bool:
+    """Whether a field is a list or a map; protobuf 7 has dropped the label that told it before."""
+    known: Optional[bool] = getattr(field, "is_repeated", None)
+    if known is None:
+        label: int = getattr(field, "label")  # noqa: B009  unknown to the stubs of protobuf 7
+        return label == FieldDescriptor.LABEL_REPEATED
+    return known
