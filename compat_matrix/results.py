@@ -16,6 +16,7 @@ from compat_matrix.plan import write_text
 SCHEMA = 1
 MAX_MESSAGE = 20_000  # characters; what a hostile model makes its reader say must not fill the disk
 MAX_DEPTH = 20  # of details
+DESELECTED = "deselected"  # the reason of a NOT_RUN that was asked for
 
 
 class ResultsError(ValueError):
@@ -122,16 +123,13 @@ def read_results(path: Path) -> list[Result]:
         return []
     text = path.read_text(encoding="utf-8", errors="replace")
     results: dict[str, Result] = {}
-    lines = text.split("\n")
-    torn = lines.pop()  # "" when the file ends as it should
-    for number, line in enumerate(lines, 1):
+    for number, line in enumerate(text.split("\n")[:-1], 1):
         try:
             result = Result.from_line(line)
         except ResultsError as error:
             raise ResultsError(f"{path}, line {number}: {error}") from error
         results.pop(result.cell, None)
         results[result.cell] = result
-    del torn
     return list(results.values())
 
 
@@ -156,6 +154,12 @@ def normalise(message: str) -> str:
     for pattern, text in _NORMALISE:
         message = pattern.sub(text, message)
     return message.strip()
+
+
+def one_line(text: str, limit: int) -> str:
+    """``text`` for a terminal: one line, nothing that could steer it (messages quote untrusted files), at most ``limit`` long."""
+    text = " ".join("".join(char if char.isprintable() else " " for char in text).split())
+    return text if len(text) <= limit else text[: limit - 3] + "..."
 
 
 def _plain(value: Any, depth: int = 0) -> Any:

@@ -1,0 +1,355 @@
+"""Each planned cell as a pytest item: ``pytest -p compat_matrix.pytest_plugin OUT/plan.json``.
+
+The plan file is collected, its undecided cells are the items, so ``-k``, ``-x``, ``-n 2`` and ``--junitxml`` work as everywhere.
+An item passes when its outcome is what the ledger (``expectations.toml`` beside the plan, if there is one) expects. Results go
+to ``results.jsonl`` beside the plan, one flushed line as each cell ends; results already there of the same plan are kept until
+their cell runs again.
+
+The cells of one artifact run in one process, whatever ``--dist`` says: its production comes first and later cells need it.
+
+A plugin may execute cells itself through the hook ``pytest_compat_run_cell`` (see :class:`CompatHooks`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import traceback
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+import pytest
+
+from compat_matrix.expectations import Ledger, LedgerError
+from compat_matrix.outcomes import Outcome
+from compat_matrix.plan import Cell, Plan, PlanError
+from compat_matrix.results import DESELECTED, Observation, Result, ResultsError, read_results, write_results
+
+if TYPE_CHECKING:
+    from compat_matrix.report.progress import Progress
+
+PLAN, LEDGER, RESULTS = "plan.json", "expectations.toml", "results.jsonl"
+
+
+class CompatHooks:
+    """The hook other plugins may implement."""
+
+    @pytest.hookspec(firstresult=True)
+    def pytest_compat_run_cell(self, cell: Cell, out: Path, config: pytest.Config) -> Observation | None:
+        """Execute a cell of the plan in folder ``out``; None leaves it to the next plugin, in the end ``compat_matrix.checks``.
+
+        May raise ``compat_matrix.checks.NotProduced``: the cell is NOT_RUN. Anything else it raises is a SETUP_ERROR.
+        """
+
+
+class Run:
+    """What one process of the run knows: the plan, the ledger, which productions failed, and the worker host."""
+
+    def __init__(self, config: pytest.Config, plan_file: Path) -> None:
+        self.config = config
+        self.plan_file = plan_file
+        self.out = plan_file.parent
+        self.plan = Plan.read(plan_file)
+        self.plan_id = self.plan.plan_id
+        self.ledger = Ledger.read(self.out / LEDGER) if (self.out / LEDGER).exists() else Ledger()
+        chosen = config.getoption("compat_cells")
+        self.chosen = set(Path(chosen).read_text(encoding="utf-8").split()) if chosen else None
+        self.productions = {cell.artifact_id: cell for cell in self.plan if cell.is_production and not cell.decided}
+        self.failed: dict[str, str] = {}  # artifact -> why it was not made
+        self.resources = contextlib.ExitStack()
+        self._host: Any = None
+
+    def items(self) -> list[Cell]:
+        """The cells to execute: undecided, and chosen when there is a choice."""
+        return [cell for cell in self.plan if not cell.decided and (self.chosen is None or cell.id in self.chosen)]
+
+    def host(self) -> Any:
+        """The host of worker processes, started with the first cell that needs it."""
+        if self._host is None:
+            from compat_matrix.runtimes import Host
+
+            self._host = self.resources.enter_context(Host(self.out))
+        return self._host
+
+    def execute(self, cell: Cell) -> Result:
+        """Execute a cell and judge the result. Whatever a check raises becomes a result."""
+        if not cell.is_production and cell.artifact_id in self.failed:
+            reason = f"producer failed: {self.failed[cell.artifact_id]}"
+            return Result.not_executed(self.plan_id, cell.id, Outcome.NOT_RUN, reason)
+        try:
+            seen = self.config.hook.pytest_compat_run_cell(cell=cell, out=self.out, config=self.config)
+            if not isinstance(seen, Observation):
+                raise TypeError(f"a check must return an Observation, not {type(seen).__name__}")
+            result = Result.observed(self.plan_id, cell.id, seen)
+        except (KeyboardInterrupt, pytest.exit.Exception):
+            raise
+        except BaseException as error:  # also SystemExit: one cell must not end the run
+            if _is_not_produced(error):
+                return Result.not_executed(self.plan_id, cell.id, Outcome.NOT_RUN, str(error))
+            result = Result.observed(self.plan_id, cell.id, self._setup_error(cell, error))
+        if cell.is_production and result.outcome is not Outcome.PASS:
+            self.failed[cell.artifact_id] = f"{result.outcome} {result.error_class or ''}: {result.message[:300]}"
+        return self.ledger.judged(cell, result)
+
+    def _setup_error(self, cell: Cell, error: BaseException) -> Observation:
+        text = "".join(traceback.format_exception(type(error), error, error.__traceback__))
+        folder = self.out / "evidence" / cell.id
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "harness_traceback.txt").write_text(text, encoding="utf-8", errors="replace")
+        return Observation(
+            Outcome.SETUP_ERROR,
+            error_class=f"{type(error).__module__}.{type(error).__qualname__}",
+            message=str(error),
+            evidence={"traceback": f"evidence/{cell.id}/harness_traceback.txt"},
+        )
+
+
+def _is_not_produced(error: BaseException) -> bool:
+    from compat_matrix.checks import NotProduced
+
+    return isinstance(error, NotProduced)
+
+
+RUN = pytest.StashKey[Run]()
+
+
+class CellFailed(Exception):
+    """A cell did not end as expected."""
+
+
+class PlanFile(pytest.File):
+    """``plan.json`` as a collection of cells."""
+
+    def collect(self) -> Iterator[CellItem]:
+        for cell in self.config.stash[RUN].items():
+            yield CellItem.from_parent(self, name=cell.id, cell=cell)
+
+
+class CellItem(pytest.Item):
+    """One cell. ``needed_by_others``: not selected itself, but an artifact somebody selected needs must exist."""
+
+    def __init__(self, *, cell: Cell, needed_by_others: bool = False, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.cell = cell
+        self.needed_by_others = needed_by_others
+        self.result: Result | None = None
+
+    def runtest(self) -> None:
+        run = self.config.stash[RUN]
+        if self.needed_by_others and (self.cell.artifact_dir(run.out) / "provenance.json").is_file():
+            return  # made by an earlier run in this folder, whose result stands
+        self.result = result = run.execute(self.cell)
+        self.user_properties.append(("outcome", str(result.outcome)))
+        if result.outcome is Outcome.NOT_RUN:
+            pytest.skip(result.message)
+        if not result.expected:
+            raise CellFailed(self.failure_text(run, result))
+
+    def failure_text(self, run: Run, result: Result) -> str:
+        """What a reader needs of an unexpected cell: outcome, what was expected, message, evidence, how to repeat it."""
+        entry = run.ledger.entry_for(self.cell)
+        wanted = "PASS"
+        if entry:
+            error = " ".join(filter(None, (entry.error_class, entry.message and f"/{entry.message}/")))
+            wanted = f"{entry.outcome} {error}, {entry.title()}: {entry.reason}"
+        lines = [f"{result.outcome}, expected {wanted}"]
+        if result.error_class or result.message:
+            message = "\n".join(result.message.splitlines()[:12])
+            lines.append(f"{result.error_class or 'message'}: {message[:2000]}")
+        lines += [f"{name}: {run.out / path}" for name, path in sorted(result.evidence.items())]
+        return "\n".join([*lines, f"replay: {result.replay}"])
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
+        return str(excinfo.value) if isinstance(excinfo.value, CellFailed) else super().repr_failure(excinfo, style)
+
+    def reportinfo(self) -> tuple[Path, int | None, str]:
+        return self.path, None, self.cell.id
+
+
+class Recorder:
+    """In the controlling process: every result to ``results.jsonl`` as it arrives, and the progress display."""
+
+    def __init__(self, run: Run, progress: Progress | None) -> None:
+        self.run = run
+        self.progress = progress
+        self.path = run.out / RESULTS
+        self.results: dict[str, Result] = {}
+        self.collected: set[str] | None = None  # None: collection did not come to its end
+        self.interrupted = ""
+        self.stream: IO[str] | None = None
+
+    def pytest_sessionstart(self) -> None:
+        """Keep the results of this plan, add those the plan decided, go on behind them."""
+        try:
+            old = read_results(self.path)
+        except ResultsError as error:
+            raise pytest.UsageError(str(error)) from error
+        cells = self.run.plan.by_id()
+        for result in old:
+            if result.plan_id == self.run.plan_id and result.cell in cells and result.outcome is not Outcome.NOT_RUN:
+                self.results[result.cell] = result
+        for cell in self.run.plan:
+            if cell.decided:
+                fields = (self.run.plan_id, cell.id, cell.decided.outcome, cell.decided.reason)
+                self.results[cell.id] = Result.not_executed(*fields)
+        self._write_all()
+        self.stream = self.path.open("a", encoding="utf-8")
+
+    def _write_all(self) -> None:
+        write_results(self.path, (self.results[cell.id] for cell in self.run.plan if cell.id in self.results))
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        if not _distributed(session.config):
+            self._collected([item.name for item in session.items])
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_node_collection_finished(self, ids: list[str]) -> None:
+        if self.collected is None:
+            self._collected([_cell_id(nodeid) for nodeid in ids])
+
+    def _collected(self, ids: list[str]) -> None:
+        self.collected = set(ids)
+        if self.progress:
+            self.progress.start(len(ids))
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        line = getattr(report, "compat_result", None)
+        if line:
+            self._record(Result.from_line(line))
+        elif report.failed:  # not the check: our own item, or the process around it died
+            cell_id = _cell_id(report.nodeid)
+            seen = Observation(Outcome.SETUP_ERROR, error_class="pytest", message=report.longreprtext)
+            cell = self.run.plan.by_id().get(cell_id)
+            if cell:
+                self._record(self.run.ledger.judged(cell, Result.observed(self.run.plan_id, cell_id, seen)))
+
+    def _record(self, result: Result) -> None:
+        self.results[result.cell] = result
+        if self.stream:
+            self.stream.write(result.to_line() + "\n")
+            self.stream.flush()
+        if self.progress:
+            self.progress.advance(result)
+
+    def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
+        self.interrupted = str(excinfo.value) or "interrupted"
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Say of each cell without a result why it has none, and leave the file in the order of the plan."""
+        stopped = str(self.interrupted or session.shouldfail or session.shouldstop or "no result")
+        for cell in self.run.plan:
+            if cell.id not in self.results:
+                left_out = self.collected is not None and cell.id not in self.collected
+                unwanted = self.run.chosen is not None and cell.id not in self.run.chosen
+                reason = DESELECTED if left_out or unwanted else stopped
+                self.results[cell.id] = Result.not_executed(self.run.plan_id, cell.id, Outcome.NOT_RUN, reason)
+        if self.progress:
+            self.progress.stop()
+        if self.stream:
+            self.stream.close()
+            self._write_all()
+
+
+def _cell_id(nodeid: str) -> str:
+    return nodeid.partition("::")[2]
+
+
+def _distributed(config: pytest.Config) -> bool:
+    return bool(config.getoption("dist", "no") != "no")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("savedmodel-compat")
+    group.addoption("--compat-cells", metavar="FILE", default=None, help="execute only the cells named in FILE, one id a line")
+    group.addoption("--compat-progress", action="store_true", help="show the progress of the matrix in place of pytest's report")
+
+
+def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
+    pluginmanager.add_hookspecs(CompatHooks)
+
+
+@pytest.hookimpl(trylast=True)  # after pytest's own terminal report was registered, before xdist asks for it
+def pytest_configure(config: pytest.Config) -> None:
+    """Find the plan among the arguments. Without one the plugin does nothing."""
+    paths = (config.invocation_params.dir / str(arg).partition("::")[0] for arg in config.args)
+    plans = sorted({path.resolve() for path in paths if path.name == PLAN and path.is_file()})
+    if not plans:
+        return
+    if len(plans) > 1:
+        raise pytest.UsageError("one plan at a time: " + ", ".join(map(str, plans)))
+    try:
+        config.stash[RUN] = run = Run(config, plans[0])
+    except (PlanError, LedgerError, OSError) as error:
+        raise pytest.UsageError(str(error)) from error
+    if hasattr(config, "workerinput"):
+        return
+    progress = None
+    if config.getoption("compat_progress"):
+        from compat_matrix.report.progress import Progress
+
+        progress = Progress()
+        config.pluginmanager.unregister(name="terminalreporter")
+    config.pluginmanager.register(Recorder(run, progress), "compat_recorder")
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """End the worker processes."""
+    if RUN in config.stash:
+        config.stash[RUN].resources.close()
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> PlanFile | None:
+    run = parent.config.stash.get(RUN, None)
+    if run is None or file_path.resolve() != run.plan_file:
+        return None
+    return PlanFile.from_parent(parent, path=file_path)
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Iterator[None]:
+    """After -k and the like had their say: put back the productions of what is left."""
+    yield
+    run = config.stash.get(RUN, None)
+    if run is None:
+        return
+    present = {item.cell.id for item in items if isinstance(item, CellItem)}
+    complete: list[pytest.Item] = []
+    for item in items:
+        production = run.productions.get(item.cell.artifact_id) if isinstance(item, CellItem) else None
+        if production and item.parent and production.id not in present:
+            present.add(production.id)
+            complete.append(CellItem.from_parent(item.parent, name=production.id, cell=production, needed_by_others=True))
+        complete.append(item)
+    items[:] = complete
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
+    """Hand the result over to the controlling process, as text: that survives every kind of transport."""
+    outcome = yield
+    if isinstance(item, CellItem) and call.when == "call" and item.result:
+        outcome.get_result().compat_result = item.result.to_line()  # type: ignore[attr-defined]
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_compat_run_cell(cell: Cell, out: Path, config: pytest.Config) -> Observation:
+    """The usual way to execute a cell: in a worker process of the runtime."""
+    from compat_matrix.checks import run_cell
+
+    return run_cell(cell, config.stash[RUN].host(), out)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Cells of one artifact go to one process."""
+    if RUN not in config.stash:
+        return None
+    from xdist.scheduler import LoadScopeScheduling
+
+    class ByArtifact(LoadScopeScheduling):  # type: ignore[misc]
+        def _split_scope(self, nodeid: str) -> str:
+            return "/".join(_cell_id(nodeid).split("/")[:2])
+
+    return ByArtifact(config, log)

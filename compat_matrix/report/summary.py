@@ -1,0 +1,99 @@
+"""The verdict: plan joined with results and ledger. Pure; everything it needs is handed in.
+
+Exit code, when several apply (the first of this list):
+
+* 64 usage: nothing selected, wrong options (the command itself, there is no summary then),
+* 4 a SETUP_ERROR or ENV_ERROR: the harness or the machine failed, so nothing else can be trusted,
+* 1 a cell failed unexpectedly, or with another error than the recorded one,
+* 2 the ledger is stale: a listed cell passes, an entry is dead, too wide, overlapping or expired,
+* 3 a cell that was to run has no result, or nothing at all was observed, or (``require``) any cell was NOT_RUN,
+* 0 as expected.
+
+Cells left out on purpose (deselected, no TensorFlow in the runtime) do not make a run incomplete unless ``require`` is set.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from packaging.version import Version
+
+from compat_matrix.expectations.ledger import Ledger, LedgerReport, judge
+from compat_matrix.outcomes import ExitCode, Outcome
+from compat_matrix.plan import Plan
+from compat_matrix.results import DESELECTED, Result
+
+SCHEMA = 1
+NO_RESULT = "no result: the run did not come to its end"
+DISCREPANCIES = ("unexpected_fail", "wrong_error", "unexpected_pass")
+
+
+def summarise(
+    plan: Plan,
+    results: Iterable[Result],
+    ledger: Ledger,
+    today: datetime.date,
+    run: Mapping[str, Any],
+) -> dict[str, Any]:
+    """``summary.json`` as a dict. ``run`` is the content of ``run.json`` (how the run was started)."""
+    by_cell = {result.cell: result for result in results if result.plan_id == plan.plan_id}
+    tool = Version(run["tool_version"]) if run.get("tool_version") else None
+    report = judge(ledger, plan, by_cell, today, tool)
+    not_run = _not_run(plan, by_cell)
+    outcomes = Counter(by_cell[cell.id].outcome if cell.id in by_cell else Outcome.NOT_RUN for cell in plan)
+    not_applicable = outcomes[Outcome.NOT_APPLICABLE]
+    observed = len(plan.cells) - not_applicable - outcomes[Outcome.NOT_RUN]
+    return {
+        "schema": SCHEMA,
+        "plan_id": plan.plan_id,
+        "cells": len(plan.cells),
+        "not_applicable": not_applicable,
+        "planned": len(plan.cells) - not_applicable,
+        "observed": observed,
+        "partial": any(item["reason"] == DESELECTED for item in not_run),
+        "by_outcome": {str(outcome): outcomes[outcome] for outcome in Outcome},
+        "unexpected": [{"kind": kind, **fact} for kind in DISCREPANCIES for fact in getattr(report, kind)],
+        "not_run": not_run,
+        "ledger": vars(report),
+        "versions": _versions(plan, by_cell),
+        "run": dict(run),
+        "exit_code": int(_exit_code(report, outcomes, not_run, observed, bool(run.get("require")))),
+    }
+
+
+def _not_run(plan: Plan, by_cell: Mapping[str, Result]) -> list[dict[str, Any]]:
+    """Each cell that was not executed, with its reason and whether that was on purpose."""
+    out = []
+    for cell in plan:
+        result = by_cell.get(cell.id)
+        if result is None or result.outcome is Outcome.NOT_RUN:
+            reason = result.message if result else NO_RESULT
+            out.append({"cell": cell.id, "reason": reason, "on_purpose": bool(cell.decided) or reason == DESELECTED})
+    return out
+
+
+def _versions(plan: Plan, by_cell: Mapping[str, Result]) -> dict[str, dict[str, list[str]]]:
+    """What the workers said they are: consumer (or producer) -> component -> the versions seen."""
+    seen: dict[str, dict[str, set[str]]] = {}
+    for cell in plan:
+        name = cell.producer if cell.is_production else cell.consumer
+        for component, version in (by_cell[cell.id].versions if cell.id in by_cell else {}).items():
+            seen.setdefault(name, {}).setdefault(component, set()).add(str(version))
+    return {name: {key: sorted(values) for key, values in sorted(parts.items())} for name, parts in sorted(seen.items())}
+
+
+def _exit_code(
+    report: LedgerReport, outcomes: Mapping[Outcome, int], not_run: list[dict[str, Any]], observed: int, require: bool
+) -> ExitCode:
+    if outcomes[Outcome.SETUP_ERROR] or outcomes[Outcome.ENV_ERROR]:
+        return ExitCode.HARNESS_ERROR
+    if report.unexpected_fail or report.wrong_error:
+        return ExitCode.UNEXPECTED
+    if report.stale:
+        return ExitCode.STALE_EXPECTATION
+    if not observed or any(require or not item["on_purpose"] for item in not_run):
+        return ExitCode.INCOMPLETE
+    return ExitCode.AS_EXPECTED

@@ -1,0 +1,128 @@
+"""The report on a terminal: what is unexpected first, then the matrix, the counts, and where the files are. Pure but for printing."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from compat_matrix.outcomes import ExitCode, Outcome
+from compat_matrix.plan import Cell, Plan
+from compat_matrix.results import Result, one_line
+
+MAX_LISTED = 40  # of one kind of trouble; the rest is counted and stands in summary.json
+WIDTH = 120  # where no terminal says how wide it is
+
+EXIT_WORDS = {
+    ExitCode.AS_EXPECTED: "as expected",
+    ExitCode.UNEXPECTED: "unexpected results",
+    ExitCode.STALE_EXPECTATION: "stale expectations",
+    ExitCode.INCOMPLETE: "incomplete run",
+    ExitCode.HARNESS_ERROR: "harness or environment error",
+}
+LEDGER_WORDS = {
+    "dead_entry": "selects no cell",
+    "too_wide": "selects too many cells without `wide`",
+    "overlap": "selected by more than one entry",
+    "expired": "expired",
+}
+
+
+def render(
+    plan: Plan, results: Iterable[Result], summary: Mapping[str, Any], console: Console, files: Iterable[str] = ()
+) -> None:
+    """Print the report of a run. ``files``: paths of the outputs, shown at the end."""
+    by_cell = {result.cell: result for result in results}
+    _unexpected(summary, console)
+    _ledger(summary["ledger"], console)
+    console.print(matrix_table(plan, by_cell))
+    _counts(summary, console)
+    for path in files:
+        console.print(Text(f"  {path}"))
+    code = ExitCode(summary["exit_code"])
+    console.print(Text(f"exit {int(code)}: {EXIT_WORDS[code]}", style="bold green" if code == 0 else "bold red"))
+
+
+def _unexpected(summary: Mapping[str, Any], console: Console) -> None:
+    facts = summary["unexpected"]
+    if not facts:
+        console.print(Text("nothing unexpected", style="green"))
+        return
+    console.print(Text(f"{len(facts)} unexpected", style="bold red"))
+    for fact in facts[:MAX_LISTED]:
+        wanted = fact.get("wanted")
+        expected = " ".join(filter(None, (wanted["outcome"], wanted["error_class"], wanted["message"]))) if wanted else "PASS"
+        console.print(Text(f"  {fact['outcome']:<14} {fact['cell']}", style="red"), Text(f"(expected {one_line(expected, 100)})"))
+        what = one_line(f"{fact['error_class'] or ''} {fact['message']}", 300)
+        if what:
+            console.print(Text(f"      {what}"), soft_wrap=True)
+    _rest(facts, console)
+
+
+def _ledger(ledger: Mapping[str, Any], console: Console) -> None:
+    for kind, words in LEDGER_WORDS.items():
+        facts = ledger[kind]
+        for fact in facts[:MAX_LISTED]:
+            who = fact.get("title") or f"{fact['cell']} ({'; '.join(fact['titles'])})"
+            more = {"too_wide": f": {fact.get('cells')}", "expired": f" on {fact.get('until')}"}.get(kind, "")
+            console.print(Text(f"expectations: {who} {words}{more}", style="red"), soft_wrap=True)
+        _rest(facts, console)
+
+
+def _rest(facts: list[Any], console: Console) -> None:
+    if len(facts) > MAX_LISTED:
+        console.print(Text(f"  ... and {len(facts) - MAX_LISTED} more, see summary.json"))
+
+
+def matrix_table(plan: Plan, by_cell: Mapping[str, Result]) -> Table:
+    """Rows: artifacts. Columns: how the artifact was made, then the consumers; in each field what its checks came to."""
+    consumers = list(dict.fromkeys((c.consumer, c.consumer_version) for c in plan if not c.is_production))
+    fields: dict[str, dict[tuple[str, str], list[Cell]]] = {}
+    for cell in plan:
+        fields.setdefault(cell.artifact_id, {}).setdefault((cell.consumer, cell.consumer_version), []).append(cell)
+    table = Table("artifact", "made", *(f"{name} {version}" for name, version in consumers), header_style="bold")
+    for artifact, columns in fields.items():
+        made = [cell for key, cells in columns.items() if key not in consumers for cell in cells]
+        field = field_text(made, by_cell) if made else Text("committed", style="dim")
+        table.add_row(artifact, field, *(field_text(columns.get(key, []), by_cell) for key in consumers))
+    return table
+
+
+def field_text(cells: list[Cell], by_cell: Mapping[str, Result]) -> Text:
+    """What the checks of one artifact and one consumer came to, in words; the bad ones first, with the checks' names."""
+    unexpected: dict[str, list[str]] = {}
+    known: Counter[str] = Counter()
+    for cell in cells:
+        result = by_cell.get(cell.id)
+        if result and result.expected is False:
+            unexpected.setdefault(str(result.outcome), []).append(cell.check)
+        else:
+            known[str(result.outcome if result else Outcome.NOT_RUN)] += 1
+    parts = [Text(f"{outcome} {','.join(checks)}", style="bold red") for outcome, checks in unexpected.items()]
+    for outcome in Outcome:
+        count = known[str(outcome)]
+        if count and outcome is Outcome.PASS:
+            parts.append(Text(f"pass {count}", style="green"))
+        elif count and outcome.gate_failure:
+            parts.append(Text(f"known {outcome} {count}", style="yellow"))
+        elif count and (outcome is Outcome.NOT_RUN or len(known) == 1):  # n/a only where there is nothing else to say
+            parts.append(Text(f"not run {count}" if outcome is Outcome.NOT_RUN else "n/a", style="dim"))
+    return Text("\n").join(parts)
+
+
+def _counts(summary: Mapping[str, Any], console: Console) -> None:
+    planned, observed = summary["planned"], summary["observed"]
+    console.print(f"planned {planned}, observed {observed}, not run {len(summary['not_run'])}", highlight=False)
+    console.print(f"not applicable {summary['not_applicable']} of {summary['cells']} cells", highlight=False)
+    for outcome, count in summary["by_outcome"].items():
+        if count and Outcome(outcome).observable:
+            console.print(f"  {outcome:<14} {count} of {observed} observed", highlight=False)
+    for reason, count in Counter(item["reason"] for item in summary["not_run"]).most_common(8):
+        console.print(Text(f"  NOT_RUN        {count}: {one_line(reason, 150)}", style="yellow"))
+    waiting = len(summary["ledger"]["listed_not_run"])
+    if waiting:
+        console.print(f"  {waiting} expectation entries have cells that did not run", highlight=False)
