@@ -1,0 +1,413 @@
+"""Tensor bundles: the checkpoint format V2, which holds the variables of every SavedModel.
+
+    PREFIX.index                  a sorted table: the empty key holds the header, every other key the entry of one tensor
+    PREFIX.data-00000-of-00002    the shards: the tensors' bytes, one after the other
+
+A partitioned variable has an entry without bytes that lists its slices; each slice has an entry of its own.
+`BundleReader` and `reference_impl.format.bundle_writer.BundleWriter` read and write them without TensorFlow.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from types import MappingProxyType, TracebackType
+from typing import TYPE_CHECKING, Any, NamedTuple, Optional, Union
+
+from reference_impl.format import dtypes, schema, tensor_data
+from reference_impl.format.checksum import crc32c, masked
+from reference_impl.format.dtypes import DType
+from reference_impl.format.errors import (
+    ChecksumError,
+    CorruptTableError,
+    DtypeError,
+    MalformedError,
+    MissingFileError,
+    MissingKeyError,
+    SavedModelError,
+    SchemaVersionError,
+    ShapeError,
+    TruncatedError,
+    V1CheckpointError,
+)
+from reference_impl.format.mapped import map_file
+from reference_impl.format.slices import Box, Slice, check_cover, slice_key, to_box
+from reference_impl.format.sstable import MAGIC, TableReader
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+HEADER_KEY = b""
+OBJECT_GRAPH_KEY = "_CHECKPOINTABLE_OBJECT_GRAPH"
+VERSION = 1  # of the format, as TensorFlow counts
+_MAX_BYTES = (1 << 63) - 1
+_MAX_RANK = 254  # TensorFlow's limit
+
+
+def index_file(prefix: str) -> str:
+    return f"{prefix}.index"
+
+
+def shard_file(prefix: str, shard: int, num_shards: int) -> str:
+    return f"{prefix}.data-{shard:05d}-of-{num_shards:05d}"
+
+
+class Entry(NamedTuple):
+    """One tensor of a bundle.
+
+    Attributes:
+      dtype, shape: of the whole tensor.
+      shard, offset, size: where its bytes are; meaningless for a partitioned tensor.
+      crc32c: masked checksum as stored.
+      slices: the parts of a partitioned tensor, else empty.
+    """
+
+    dtype: DType
+    shape: tuple[int, ...]
+    shard: int
+    offset: int
+    size: int
+    crc32c: int
+    slices: tuple[Slice, ...]
+
+    @property
+    def elements(self) -> int:
+        """Number of elements."""
+        count = 1
+        for size in self.shape:
+            count *= size
+        return count
+
+
+class BundleReader:
+    """Reads one tensor bundle. Keys are strings; arrays are read-only and, for numbers, views of the memory-mapped shard.
+
+    A view keeps its shard mapped after the reader is closed. It need not be aligned: bundles are not.
+
+    Args:
+      prefix: path without `.index` (`.../variables/variables`).
+
+    Raises:
+      MissingFileError: there is no index.
+      V1CheckpointError: `prefix` itself is a checkpoint in the older format.
+      SchemaVersionError: the bundle asks for a newer reader.
+      CorruptTableError, TruncatedError, ChecksumError, MalformedError, UnsupportedError, LimitError: the index is damaged.
+    """
+
+    def __init__(self, prefix: Union[str, os.PathLike[str]]) -> None:
+        self.prefix = os.fspath(prefix)
+        self._index_file = index_file(self.prefix)
+        self._shards: dict[int, Union[bytes, mmap.mmap]] = {}
+        self._raw: Optional[dict[bytes, bytes]] = None
+        self._parsed: Optional[dict[bytes, Entry]] = None
+        self._entries: Optional[dict[str, Entry]] = None
+        try:
+            self._index = map_file(self._index_file)
+        except MissingFileError:
+            if _is_table(self.prefix):
+                raise V1CheckpointError("a checkpoint in format V1; only V2 (tensor bundle) is read", file=self.prefix) from None
+            raise
+        try:
+            self._table = TableReader(self._index, self._index_file)
+            self._read_header()
+        except BaseException:
+            self.close()
+            raise
+
+    def _read_header(self) -> None:
+        value = self._table.get(HEADER_KEY)
+        if value is None:
+            raise CorruptTableError("the index has no header", file=self._index_file)
+        header = schema.parse(schema.BundleHeaderProto, value, self._index_file, "header")
+        if header.version.min_consumer > VERSION or VERSION in header.version.bad_consumers:
+            raise SchemaVersionError("the bundle asks for another reader than version 1", file=self._index_file, node="header")
+        if header.num_shards < 1:
+            raise MalformedError(f"{header.num_shards} shards", file=self._index_file, node="header")
+        if header.endianness not in (0, 1):
+            raise MalformedError(f"endianness {header.endianness} is unknown", file=self._index_file, node="header")
+        self.num_shards: int = header.num_shards
+        self._order = ">" if header.endianness else "<"
+
+    # Listing
+
+    def _load(self) -> dict[bytes, bytes]:
+        """Raw keys and values of the whole index but the header, read once."""
+        if self._raw is None:
+            raw = dict(self._table)
+            del raw[HEADER_KEY]
+            self._raw = raw
+        return self._raw
+
+    def keys(self) -> list[str]:
+        """Every tensor's key, in the order of the index. The entries of slices are no keys."""
+        raw = self._load()
+        if next(iter(raw), b"").startswith(b"\0"):  # where the keys of slices begin
+            return list(self.entries())
+        return [self._decode(key) for key in raw]
+
+    def entries(self) -> Mapping[str, Entry]:
+        """Every tensor's entry by key; reads no data.
+
+        Raises:
+          DtypeError, ShapeError, MalformedError: an entry is invalid.
+        """
+        if self._entries is None:
+            parsed = self._parse_all()
+            parts = {slice_key(raw, part) for raw, entry in parsed.items() for part in entry.slices}
+            self._entries = {self._decode(raw): entry for raw, entry in parsed.items() if raw not in parts}
+        return MappingProxyType(self._entries)
+
+    def _parse_all(self) -> dict[bytes, Entry]:
+        if self._parsed is None:
+            self._parsed = {raw: self._parse(raw, value) for raw, value in self._load().items()}
+        return self._parsed
+
+    def entry(self, key: str) -> Entry:
+        """The entry of one tensor. Raises MissingKeyError, and what `entries` raises."""
+        return self._lookup(key.encode("utf-8", "surrogatepass"))
+
+    def __contains__(self, key: object) -> bool:
+        try:
+            return isinstance(key, str) and bool(self.entry(key))
+        except MissingKeyError:
+            return False
+
+    def _lookup(self, raw: bytes) -> Entry:
+        if self._parsed is not None and raw in self._parsed:
+            return self._parsed[raw]
+        value = self._table.get(raw) if raw != HEADER_KEY else None
+        if value is None:
+            raise MissingKeyError("the checkpoint has no such key", file=self._index_file, node=_shown(raw))
+        return self._parse(raw, value)
+
+    def _decode(self, raw: bytes) -> str:
+        try:
+            return raw.decode("utf-8")
+        except UnicodeDecodeError:
+            raise MalformedError(f"the key {raw!r} is neither UTF-8 nor a slice of a tensor", file=self._index_file) from None
+
+    def _parse(self, raw: bytes, value: bytes) -> Entry:
+        with self._located(raw, self._index_file):
+            proto = schema.parse(schema.BundleEntryProto, value)
+            dtype = dtypes.by_number(proto.dtype)
+            if dtype.is_ref:
+                raise DtypeError(f"{dtype.name} cannot be stored")
+            if proto.shape.unknown_rank:
+                raise ShapeError("the shape of a stored tensor is unknown")
+            shape = tuple([dim.size for dim in proto.shape.dim])
+            slices = tuple([_slice(part) for part in proto.slices])
+            entry = Entry(dtype, shape, proto.shard_id, proto.offset, proto.size, proto.crc32c, slices)
+            _check_shape(entry)
+            return entry
+
+    @contextmanager
+    def _located(self, raw: bytes, file: str) -> Iterator[None]:
+        """Completes errors from layers that know neither file nor key."""
+        try:
+            yield
+        except SavedModelError as error:
+            error.file = error.file or file
+            error.node = error.node or _shown(raw)
+            raise
+
+    # Values
+
+    def read(self, key: str, verify: bool = True) -> npt.NDArray[Any]:
+        """The value of one tensor.
+
+        Args:
+          key: one of `keys()`.
+          verify: compare checksums. Without it numbers are not even paged in.
+
+        Returns:
+          A read-only array. Numbers are a view of the shard, unless they are partitioned or in the other byte order. Strings are
+          `object` arrays of `bytes`, so are variants (each a serialised VariantTensorDataProto).
+
+        Raises:
+          MissingKeyError: there is no such tensor, or one of its slices is missing.
+          MissingFileError, FileAccessError: the shard cannot be read.
+          TruncatedError: the shard ends before the tensor does.
+          ChecksumError, ShapeError, DtypeError, MalformedError, UnsupportedError: the value is damaged or cannot be represented.
+        """
+        raw = key.encode("utf-8", "surrogatepass")
+        entry = self._lookup(raw)
+        if entry.slices:
+            return self._read_slices(raw, entry, verify)
+        return self._read_whole(raw, entry, verify)
+
+    def verify(self, key: str) -> None:
+        """Raises what `read` raises, without making an array of numbers or strings."""
+        raw = key.encode("utf-8", "surrogatepass")
+        entry = self._lookup(raw)
+        if not entry.slices:
+            self._verify_whole(raw, entry)
+        for part_key, part, _ in self._parts(raw, entry):
+            self._verify_whole(part_key, part)
+
+    def verify_all(self) -> None:
+        """Verifies every tensor in the order of the data. Raises the first error; MalformedError when tensors share bytes."""
+        entries = self._parse_all()
+        shard, end = -1, 0
+        for raw, entry in sorted(entries.items(), key=lambda item: (item[1].shard, item[1].offset)):
+            if entry.slices:
+                self._parts(raw, entry)
+                continue
+            if entry.shard == shard and entry.offset < end and entry.size:
+                raise MalformedError("the tensor shares its bytes with another", file=self._index_file, node=_shown(raw))
+            shard, end = entry.shard, entry.offset + entry.size
+            self._verify_whole(raw, entry)
+
+    def object_graph(self) -> Any:
+        """The TrackableObjectGraph of an object-based checkpoint. Raises MissingKeyError for a name-based one."""
+        value = self.read(OBJECT_GRAPH_KEY)
+        if value.shape != () or value.dtype != object:
+            raise ShapeError("the object graph is no string scalar", file=self._index_file, node=OBJECT_GRAPH_KEY)
+        return schema.parse(schema.TrackableObjectGraph, value.item(), self.prefix, OBJECT_GRAPH_KEY)
+
+    def _data(self, raw: bytes, entry: Entry) -> memoryview:
+        """The bytes of an entry, after everything about where they are has been checked."""
+        if not 0 <= entry.shard < self.num_shards:
+            raise MalformedError(
+                f"shard {entry.shard} of a checkpoint with {self.num_shards}", file=self._index_file, node=_shown(raw)
+            )
+        file = shard_file(self.prefix, entry.shard, self.num_shards)
+        if entry.shard not in self._shards:
+            self._shards[entry.shard] = map_file(file)
+        data = self._shards[entry.shard]
+        if entry.offset < 0 or entry.size < 0 or entry.offset + entry.size > len(data):
+            raise TruncatedError(
+                f"{entry.size} bytes at {entry.offset} are not within the shard's {len(data)}", file=file, node=_shown(raw)
+            )
+        return memoryview(data)[entry.offset : entry.offset + entry.size]
+
+    def _read_whole(self, raw: bytes, entry: Entry, verify: bool) -> npt.NDArray[Any]:
+        data = self._data(raw, entry)
+        with self._located(raw, shard_file(self.prefix, entry.shard, self.num_shards)):
+            if entry.dtype.name == "string":
+                lengths, start, crc = tensor_data.decode_strings(data, entry.elements, self._order, verify)
+                array = tensor_data.object_array(tensor_data.split_strings(data, lengths, start), entry.shape)
+            elif entry.dtype.name == "variant":
+                items, crc = tensor_data.decode_variants(data, entry.elements, self._order, verify)
+                array = tensor_data.object_array(items, entry.shape)
+            else:
+                array = tensor_data.decode_numbers(data, entry.dtype, entry.shape, self._order)
+                crc = crc32c(data) if verify else 0
+            if verify:
+                _check_crc(crc, entry)
+            return array
+
+    def _verify_whole(self, raw: bytes, entry: Entry) -> None:
+        data = self._data(raw, entry)
+        with self._located(raw, shard_file(self.prefix, entry.shard, self.num_shards)):
+            if entry.dtype.name == "string":
+                crc = tensor_data.decode_strings(data, entry.elements, self._order, True)[2]
+            elif entry.dtype.name == "variant":
+                crc = tensor_data.decode_variants(data, entry.elements, self._order, True)[1]
+            else:
+                crc = crc32c(data)
+            _check_crc(crc, entry)
+
+    def _parts(self, raw: bytes, entry: Entry) -> list[tuple[bytes, Entry, Box]]:
+        """Key, entry and place of every slice of a partitioned tensor, after it is sure that they make up the tensor."""
+        found = []
+        with self._located(raw, self._index_file):
+            for part in entry.slices:
+                box = to_box(part, entry.shape)
+                part_key = slice_key(raw, part)
+                try:
+                    part_entry = self._lookup(part_key)
+                except MissingKeyError:
+                    raise MissingKeyError(f"the slice {part} has no entry") from None
+                lengths = tuple([length for _, length in box])
+                if part_entry.dtype != entry.dtype or part_entry.shape != lengths or part_entry.slices:
+                    raise ShapeError(
+                        f"the slice {part} is {part_entry.dtype.name}{part_entry.shape}, not {entry.dtype.name}{lengths}"
+                    )
+                found.append((part_key, part_entry, box))
+            if found:
+                check_cover([box for _, _, box in found], entry.shape)
+        return found
+
+    def _read_slices(self, raw: bytes, entry: Entry, verify: bool) -> npt.NDArray[Any]:
+        parts = self._parts(raw, entry)
+        views = []
+        total = 0
+        for part_key, part, _ in parts:
+            total += part.size
+            views.append(self._data(part_key, part))
+        if total > sum(
+            len(data) for data in self._shards.values()
+        ):  # slices that share bytes are a small file's way to a huge array
+            raise MalformedError("the slices of the tensor share bytes", file=self._index_file, node=_shown(raw))
+        with self._located(raw, self._index_file):
+            whole = tensor_data.empty(entry.dtype, entry.shape)
+        for part_key, part, box in parts:
+            whole[tuple(slice(start, start + length) for start, length in box)] = self._read_whole(part_key, part, verify)
+        whole.flags.writeable = False
+        return whole
+
+    # Lifetime
+
+    def close(self) -> None:
+        """Unmaps the files; a shard that arrays still view stays mapped as long as they live."""
+        for data in (self._index, *self._shards.values()):
+            if isinstance(data, mmap.mmap):
+                try:
+                    data.close()
+                except BufferError:
+                    pass  # views exist
+        self._shards.clear()
+
+    def __enter__(self) -> BundleReader:
+        return self
+
+    def __exit__(
+        self, kind: Optional[type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType]
+    ) -> None:
+        self.close()
+
+
+def _slice(part: Any) -> Slice:
+    return tuple([(extent.start, extent.length if extent.HasField("length") else -1) for extent in part.extent])
+
+
+def _check_shape(entry: Entry) -> None:
+    """What a shape says must be countable, and no more than the entry's bytes can hold."""
+    dtype, shape = entry.dtype, entry.shape
+    product = dtype.itemsize or 1
+    for size in shape:
+        if size < 0:
+            raise ShapeError(f"the shape {shape} has a negative dimension")
+        product *= size or 1  # the other dimensions of an empty tensor count as well: NumPy multiplies them
+    if product > _MAX_BYTES or len(shape) > _MAX_RANK:
+        raise ShapeError(f"a shape of {len(shape)} dimensions and {product} bytes is more than TensorFlow can count")
+    if entry.slices:
+        return
+    smallest = entry.elements * (dtype.itemsize or 1)
+    if dtype.name == "string":
+        smallest += 4
+    elif dtype.name == "variant":
+        smallest *= 5
+    elif dtype.itemsize is None:
+        raise DtypeError(f"{dtype.name} cannot be stored")
+    if entry.size < smallest or (dtype.itemsize is not None and entry.size != smallest):
+        raise ShapeError(f"{entry.size} bytes do not hold {dtype.name} of shape {shape}")
+
+
+def _check_crc(crc: int, entry: Entry) -> None:
+    if masked(crc) != entry.crc32c:
+        raise ChecksumError(f"the checksum is {masked(crc):#010x}, the index says {entry.crc32c:#010x}")
+
+
+def _shown(raw: bytes) -> str:
+    return raw.decode("utf-8", "backslashreplace")
+
+
+def _is_table(path: str) -> bool:
+    try:
+        data = map_file(path)
+    except SavedModelError:
+        return False
+    return data[-8:] == MAGIC.to_bytes(8, "little")

@@ -1,0 +1,34 @@
+"""CRC-32C as TensorFlow stores it: computed by google-crc32c, masked on disk.
+
+A stored checksum is rotated and offset ("masked"), so that a checksum over bytes that themselves hold checksums stays strong.
+"""
+
+from __future__ import annotations
+
+from typing import Union
+
+import google_crc32c
+
+# google_crc32c.extend takes `bytes` only; pieces of this size are copied inside the processor's cache, which costs next to
+# nothing, while a copy of a whole memory-mapped tensor costs more than the checksum.
+_PIECE = 1 << 18
+_MASK_DELTA = 0xA282EAD8
+
+
+def crc32c(data: Union[bytes, memoryview], crc: int = 0) -> int:
+    """Continues `crc` over `data` (a memoryview of bytes is never copied as a whole); returns the plain checksum."""
+    if len(data) <= _PIECE:
+        return int(google_crc32c.extend(crc, bytes(data)))
+    for start in range(0, len(data), _PIECE):
+        crc = google_crc32c.extend(crc, bytes(data[start : start + _PIECE]))
+    return crc
+
+
+def masked(crc: int) -> int:
+    """The form in which a checksum is stored."""
+    return (((crc >> 15) | (crc << 17)) + _MASK_DELTA) & 0xFFFFFFFF
+
+
+def masked_crc32c(data: Union[bytes, memoryview]) -> int:
+    """Masked checksum of `data`."""
+    return masked(crc32c(data))
