@@ -3,7 +3,8 @@
 CLAUSES = ("V1-10", "RP-03")
 FEATURES = ("dtypes", "ref_variables", "string_variables", "quantized_variables")
 RUNTIME = "tf1.15"
-RESOURCE = False
+# No Assign kernel for these on a CPU; a resource variable can hold them.
+NO_REFERENCE_KERNEL = ("qint16", "uint32", "uint64")
 
 
 def values(tf, np):
@@ -19,7 +20,7 @@ def values(tf, np):
     return out
 
 
-def generate(tf, rec, resource=RESOURCE, leave_out=()):
+def generate(tf, rec, resource=False, leave_out=NO_REFERENCE_KERNEL):
     import numpy as np
 
     outputs = {}
@@ -27,10 +28,12 @@ def generate(tf, rec, resource=RESOURCE, leave_out=()):
         if name in leave_out:
             continue
         dtype = tf.as_dtype(name)
-        initial = tf.constant(np.array(data).astype(dtype.as_numpy_dtype) if name != "string" else data, dtype)
-        variable = tf.get_variable("var_" + name, initializer=initial, use_resource=resource)
-        scalar = tf.get_variable("scalar_" + name, initializer=initial[1], use_resource=resource)
-        outputs[name], outputs[name + "_scalar"] = tf.identity(variable), tf.identity(scalar)
+        array = np.array(data, dtype=object if name == "string" else dtype.as_numpy_dtype)
+        variable = tf.get_variable("var_" + name, initializer=tf.constant(array, dtype), use_resource=resource)
+        outputs[name] = tf.identity(variable)
+        if not dtype.is_quantized:  # 1.15 cannot make a constant of a single quantized value
+            scalar = tf.get_variable("scalar_" + name, initializer=tf.constant(array[1], dtype), use_resource=resource)
+            outputs[name + "_scalar"] = tf.identity(scalar)
     sess = rec.initialized_session()
     rec.export(sess, {"serving_default": rec.signature({}, outputs)})
     rec.ask("serving_default", {})

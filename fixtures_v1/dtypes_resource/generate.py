@@ -8,4 +8,4 @@ RUNTIME = "tf1.15"
 
 
 def generate(tf, rec):
-    reference.generate(tf, rec, resource=True)
+    reference.generate(tf, rec, resource=True, leave_out=())
