@@ -80,7 +80,7 @@ def read_case(path: Union[str, Path]) -> CaseInfo:
         title=title,
         description=description,
         clauses=reader.words("CLAUSES", CLAUSE),
-        features=reader.words("FEATURES", re.compile(r"[a-z][a-z0-9_ ]*\Z")),
+        features=reader.words("FEATURES", re.compile(r"[a-z][a-z0-9_ -]*\Z")),
         tolerance=reader.tolerance(),
         stateful=reader.typed("STATEFUL", bool, False),
         checks=reader.checks(),
@@ -172,6 +172,10 @@ class _Reader:
                 raise self.error(f"{request!r} is neither (signature, inputs) nor (path, args, kwargs)")
             kind = "signature" if len(request) == 2 else "function"
             out.append(RequestInfo(kind, request[0], request[0] not in unanswered))
+        kinds = [info.kind for info in out]
+        if self.values.get("STATEFUL") and kinds != sorted(kinds, reverse=True):
+            # Consumers without functions leave those requests out; what they changed would be missing.
+            raise self.error("a stateful case asks its signatures before its functions")
         missing = set(unanswered) - {info.name for info in out}
         if missing:
             raise self.error(f"UNANSWERED names {min(missing)!r}, which is not requested")

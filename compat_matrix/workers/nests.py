@@ -48,13 +48,15 @@ def encode(tf, value, out, prefix):
     ``{"$dtype": "float32"}``, ``{"$ragged": [flat_values, row_splits]}``, ``{"$cast": ["bfloat16", array]}``, ...
     Raises TypeError, naming the type, for values the format cannot carry.
     """
+    if isinstance(value, (np.ndarray, np.generic)):  # first: np.float64 is a float as well
+        return {"$tensor": _add(from_tf(tf, value), out, prefix)}
     if value is None or isinstance(value, (bool, str, int)):
         return value
     if isinstance(value, float):
         return value if math.isfinite(value) else {"$float": "nan" if math.isnan(value) else str(value)}
     if isinstance(value, dict) and len(value) == 1 and str(next(iter(value))).startswith("$"):
         return _marker(tf, value, out, prefix)
-    if isinstance(value, (np.ndarray, np.generic, tf.Tensor, tf.Variable)):
+    if isinstance(value, (tf.Tensor, tf.Variable)):
         return {"$tensor": _add(from_tf(tf, value), out, prefix)}
     if isinstance(value, tf.SparseTensor):
         return {"$sparse": _add_all(tf, [value.indices, value.values, value.dense_shape], out, prefix)}
@@ -85,8 +87,7 @@ def _encode_container(tf, value, out, prefix):
 def _marker(tf, value, out, prefix):
     ((kind, content),) = value.items()
     if kind == "$cast":
-        name, array = content
-        return {"$tensor": _add(from_tf(tf, tf.cast(array, tf.as_dtype(name))), out, prefix)}
+        return {"$tensor": _add(_cast(tf, *content), out, prefix)}
     if kind in ("$sparse", "$ragged"):
         return {kind: _add_all(tf, content, out, prefix)}
     if kind == "$namedtuple":
@@ -95,6 +96,12 @@ def _marker(tf, value, out, prefix):
     if kind in ("$dtype", "$shape", "$float"):
         return value
     raise TypeError("a case cannot write the marker {!r}".format(kind))
+
+
+def _cast(tf, dtype, array):
+    if dtype.startswith(("qint", "quint")):  # no kernel casts to these
+        return tensor_file.from_numpy(np.asarray(array).astype(tensor_file.CARRIERS[dtype]), dtype)
+    return from_tf(tf, tf.cast(array, tf.as_dtype(dtype)))
 
 
 def _add(tensor, out, prefix):

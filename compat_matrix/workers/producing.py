@@ -18,6 +18,7 @@ from . import nests
 from . import tensors as tensor_file
 
 SERVING_TAG = "serve"
+MAX_SLUG = 60  # characters of a request's id, which becomes a file name
 
 
 def load_case(case_file):
@@ -86,7 +87,7 @@ def _answer_requests(tf, case, built, tags, io_directory):
     entries, used = [], collections.Counter()
     for request in case.requests(np):
         name = request[0]
-        slug = re.sub(r"[^A-Za-z0-9_.-]", "_", name)
+        slug = re.sub(r"[^A-Za-z0-9_.-]", "_", name)[-MAX_SLUG:]
         identifier = "{}-{}".format(slug, used[slug])
         used[slug] += 1
         if len(request) == 2:

@@ -1,0 +1,19 @@
+"""A TensorShape as an argument.
+
+The RFC promises the type and the format has a field for it; shipped TensorFlow drops such traces silently.
+"""
+
+CLAUSES = ("PY-07",)
+FEATURES = ("functions", "literals")
+CHECKS = ("load", "values")
+
+
+def build(tf, work):
+    root = tf.Module()
+    root.reshape = tf.function(lambda x, shape: tf.reshape(x, shape))
+    root.reshape(tf.zeros([6]), tf.TensorShape([2, 3]))
+    return root
+
+
+def requests(np):
+    return [("reshape", (np.arange(6, dtype=np.float32), {"$shape": [2, 3]}), {})]

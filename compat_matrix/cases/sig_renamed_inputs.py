@@ -1,0 +1,18 @@
+"""A TensorSpec name that is no Python identifier: the SignatureDef keeps it, a loaded function cannot take it as keyword.
+
+The graph's own names are rewritten (`my_input`), which shipped TensorFlow says in an INFO line only.
+"""
+
+CLAUSES = ("SIG-07",)
+FEATURES = ("signatures", "names")
+
+
+def build(tf, work):
+    root = tf.Module()
+    spec = [tf.TensorSpec([None], tf.float32, name="My-Input")]
+    root.f = tf.function(lambda x: x * 2.0, input_signature=spec)
+    return root, root.f, {"serving_default": lambda **given: root.f(given["My-Input"])}
+
+
+def requests(np):
+    return [("serving_default", {"My-Input": np.float32([1, 2])})]

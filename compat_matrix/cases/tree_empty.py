@@ -1,0 +1,15 @@
+"""An object with nothing in it: no variable, no function, no signature.
+
+`save` needs no signatures to succeed, and a loader must not stumble over an empty checkpoint.
+"""
+
+CLAUSES = ("API-01", "API-05", "ATTR-01")
+FEATURES = ("empty",)
+
+
+def build(tf, work):
+    return tf.Module()
+
+
+def requests(np):
+    return []
