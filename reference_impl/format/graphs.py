@@ -1,0 +1,167 @@
+"""Graphs and function libraries as directed graphs: edges, calls, strongly connected components.
+
+Everything here works on untrusted protos: a node may name inputs that do not exist, functions may call themselves, and
+there may be a million of either, so all walks are iterative and linear.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from . import schema
+
+CONTROL = ""
+
+# Ops that hand the function in an attribute their own inputs and give its results as their own outputs.
+CALL_OPS = frozenset({"PartitionedCall", "StatefulPartitionedCall", "RemoteCall", "TPUPartitionedCall"})
+
+
+class Edge(NamedTuple):
+    """An input of a node: ``port`` is ``"0"``, ``"1"``, … in a GraphDef, ``"output:0"`` in a function, CONTROL for a control edge."""
+
+    source: str
+    port: str
+
+
+def parse_input(text: str, in_function: bool = False) -> Edge:
+    """Take ``"^node"``, ``"node"``, ``"node:1"`` or, in a function, ``"node:output:0"`` and ``"argument"`` apart.
+
+    A tensor name of a SignatureDef or SaverDef has the form of a GraphDef's input.
+    """
+    if text.startswith("^"):
+        return Edge(text[1:], CONTROL)
+    name, colon, port = text.partition(":") if in_function else text.rpartition(":")
+    if colon and (in_function or port.isdecimal()):
+        return Edge(name, port)
+    return Edge(text, "0")
+
+
+def data_inputs(node: schema.NodeDef) -> list[str]:
+    """The inputs of a node that carry tensors, in order."""
+    return [text for text in node.input if not text.startswith("^")]
+
+
+class Library:
+    """The functions of a MetaGraph by name, and who refers to whom.
+
+    Args:
+      library: a FunctionDefLibrary. Of two functions of one name the last counts, as in the runtime's registry.
+
+    Attributes:
+      functions: name -> FunctionDef.
+      gradients: registered op type -> gradient function (FMT-14).
+      gradient_of: function -> its gradient function (TF 1.x GradientDef).
+    """
+
+    def __init__(self, library: schema.FunctionDefLibrary):
+        self.functions = {function.signature.name: function for function in library.function}
+        self.gradients = {item.registered_op_type: item.gradient_func for item in library.registered_gradients}
+        self.gradient_of = {item.function_name: item.gradient_func for item in library.gradient}
+
+    def called(self, node: schema.NodeDef) -> str | None:
+        """The function a node calls with its own inputs: by op type (TF 1.x Defun) or as a call op; None for other nodes."""
+        if node.op in self.functions:
+            return node.op
+        if node.op in CALL_OPS and "f" in node.attr:
+            name = node.attr["f"].func.name
+            return name if name in self.functions else None
+        return None
+
+    def references(self, node: schema.NodeDef) -> Iterator[str]:
+        """Functions of this library that a node refers to: calls, branches and bodies in attributes, its custom gradient."""
+        if node.op in self.functions:
+            yield node.op
+        for key, value in node.attr.items():
+            yield from self.attribute_references(key, value)
+
+    def attribute_references(self, key: str, value: schema.AttrValue) -> Iterator[str]:
+        """Functions of this library that one attribute refers to, attributes of function values included."""
+        stack = [(key, value)]
+        while stack:
+            key, value = stack.pop()
+            if value.HasField("func"):
+                functions = [value.func]
+            elif value.HasField("list"):
+                functions = list(value.list.func)
+            else:
+                if key == "_gradient_op_type" and value.HasField("s"):
+                    gradient = self.gradients.get(value.s.decode("utf-8", "replace"))
+                    if gradient in self.functions:
+                        yield gradient
+                continue
+            for function in functions:
+                if function.name in self.functions:
+                    yield function.name
+                stack.extend(function.attr.items())
+
+    def calls(self) -> dict[str, list[str]]:
+        """For every function the functions it refers to, each once, in order of first mention."""
+        result: dict[str, list[str]] = {}
+        for name, function in self.functions.items():
+            found: dict[str, None] = {}
+            for node in function.node_def:
+                found.update(dict.fromkeys(self.references(node)))
+            if self.gradient_of.get(name) in self.functions:
+                found[self.gradient_of[name]] = None
+            result[name] = list(found)
+        return result
+
+
+def reachable(starts: Iterable[str], edges: dict[str, list[str]]) -> dict[str, None]:
+    """Everything that can be reached from ``starts``, these included, in order of discovery."""
+    seen = dict.fromkeys(starts)
+    stack = list(seen)
+    while stack:
+        for target in edges.get(stack.pop(), ()):
+            if target not in seen:
+                seen[target] = None
+                stack.append(target)
+    return seen
+
+
+def components(successors: Sequence[Sequence[int]]) -> list[list[int]]:
+    """Strongly connected components of a graph over 0 … n-1 (Tarjan's algorithm without recursion).
+
+    Args:
+      successors: for every vertex the vertices that its edges lead to.
+
+    Returns:
+      The components, each after all components that can be reached from it.
+    """
+    count = len(successors)
+    index, low, on_path = [-1] * count, [0] * count, bytearray(count)
+    path: list[int] = []
+    found: list[list[int]] = []
+    counter = 0
+    for start in range(count):
+        if index[start] != -1:
+            continue
+        work = [(start, 0)]
+        while work:
+            vertex, edge = work.pop()
+            if edge == 0:
+                index[vertex] = low[vertex] = counter
+                counter += 1
+                path.append(vertex)
+                on_path[vertex] = 1
+            elif low[successors[vertex][edge - 1]] < low[vertex] and on_path[successors[vertex][edge - 1]]:
+                low[vertex] = low[successors[vertex][edge - 1]]
+            following = successors[vertex]
+            while edge < len(following):
+                target = following[edge]
+                edge += 1
+                if index[target] == -1:
+                    work.append((vertex, edge))
+                    work.append((target, 0))
+                    break
+                if on_path[target] and index[target] < low[vertex]:
+                    low[vertex] = index[target]
+            else:
+                if low[vertex] == index[vertex]:
+                    component: list[int] = []
+                    while not component or component[-1] != vertex:
+                        component.append(path.pop())
+                        on_path[component[-1]] = 0
+                    found.append(component)
+    return found

@@ -1,0 +1,259 @@
+"""What :func:`reference_impl.format.inspect.inspect` answers: plain dataclasses, and their JSON form (GOAL-07).
+
+The JSON form is these classes field by field: a class becomes an object, a tuple a list. ``schema`` counts changes that a
+reader would notice; fields may be added without a new number. A shape is a list of sizes, ``null`` where a size is
+unknown, or ``null`` altogether when even the rank is. Objects refer to each other by ``id``, so cycles and shared objects
+need no special case. Sizes are bytes.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any, Optional
+
+SCHEMA = 1
+
+Shape = Optional[tuple[Optional[int], ...]]
+
+
+@dataclass(frozen=True)
+class TensorSlot:
+    """One tensor of the main graph that belongs to a signature. ``part`` is ``""`` for a dense argument, else ``values``,
+    ``indices``, ``dense_shape`` or ``component_0``, …"""
+
+    part: str
+    tensor: str
+    dtype: str
+    shape: Shape
+
+
+@dataclass(frozen=True)
+class SignatureArgument:
+    """An input or output of a signature. ``kind`` is ``dense``, ``sparse`` or ``composite``; ``type_spec`` describes a
+    composite type (``RaggedTensorSpec(float32[?,?], …)``); ``default`` is the value used when an input is left out."""
+
+    name: str
+    kind: str
+    dtype: str
+    shape: Shape
+    tensors: tuple[TensorSlot, ...]
+    type_spec: Optional[str]
+    default: Optional[str]
+
+
+@dataclass(frozen=True)
+class Signature:
+    key: str
+    method_name: str
+    inputs: tuple[SignatureArgument, ...]
+    outputs: tuple[SignatureArgument, ...]
+
+
+@dataclass(frozen=True)
+class Child:
+    name: str
+    id: int
+
+
+@dataclass(frozen=True)
+class ObjectNode:
+    """A node of the object graph. ``path`` is its shortest path from the root (``""``), names joined by dots; None when no
+    path leads to it. ``details`` holds what the kind has to say (dtype, identifier, traces, …)."""
+
+    id: int
+    path: Optional[str]
+    kind: str
+    children: tuple[Child, ...]
+    registered_name: str
+    details: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class ConcreteFunction:
+    """One trace. ``signature`` is Python-like: ``f(x: float32[?,3], training=True) -> float32[?]``."""
+
+    name: str
+    signature: str
+    bound_inputs: tuple[str, ...]
+    in_library: bool
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function of the object graph with its traces in the order in which a call tries them (FN-05)."""
+
+    id: int
+    path: Optional[str]
+    polymorphic: bool
+    traces: tuple[ConcreteFunction, ...]
+
+
+@dataclass(frozen=True)
+class LibraryFunction:
+    """A FunctionDef. ``reachable_from`` names the signatures whose call may run it; None where that was too much to find out."""
+
+    name: str
+    nodes: int
+    size: int
+    calls: tuple[str, ...]
+    reachable_from: Optional[tuple[str, ...]]
+
+
+@dataclass(frozen=True)
+class OpCount:
+    """How often an op occurs: in the main graph, in all functions, and which functions these are."""
+
+    op: str
+    count: int
+    main_graph: int
+    functions: tuple[str, ...]
+    reachable_from: Optional[tuple[str, ...]]
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A variable. ``kind`` is ``resource`` or ``reference``; ``key`` its checkpoint key; ``stored`` whether the checkpoint
+    has that key; ``slice`` which part of the key's tensor it is (partitioned variables)."""
+
+    name: str
+    path: Optional[str]
+    kind: str
+    dtype: str
+    shape: Shape
+    size: Optional[int]
+    trainable: Optional[bool]
+    key: Optional[str]
+    stored: bool
+    slice: Optional[str]
+    node: Optional[str]
+    device: str
+
+
+@dataclass(frozen=True)
+class Asset:
+    """A file of assets/. ``status`` is ``present``, ``missing`` or ``escapes`` (its name leads out of the directory)."""
+
+    filename: str
+    tensor: str
+    size: Optional[int]
+    status: str
+
+
+@dataclass(frozen=True)
+class InitOp:
+    """What runs after loading. ``source`` is the collection or reserved signature that names ``op``."""
+
+    source: str
+    op: str
+
+
+@dataclass(frozen=True)
+class Saver:
+    filename_tensor: str
+    save_tensor: str
+    restore_op: str
+    version: str
+    sharded: bool
+    restores: Optional[int]
+
+
+@dataclass(frozen=True)
+class Collection:
+    key: str
+    kind: str
+    items: int
+
+
+@dataclass(frozen=True)
+class Constant:
+    """A tensor written out in the graph, among the largest."""
+
+    node: str
+    function: Optional[str]
+    dtype: str
+    shape: Shape
+    size: int
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Bytes of the parts of one MetaGraph; ``constants`` is contained in ``graph`` and ``functions``."""
+
+    total: int
+    graph: int
+    functions: int
+    object_graph: int
+    constants: int
+    largest_constants: tuple[Constant, ...]
+
+
+@dataclass(frozen=True)
+class MetaGraph:
+    tags: tuple[str, ...]
+    tensorflow_version: str
+    tensorflow_git_version: str
+    meta_graph_version: str
+    producer: int
+    min_consumer: int
+    bad_consumers: tuple[int, ...]
+    stripped_default_attrs: bool
+    has_object_graph: bool
+    nodes: int
+    sizes: Sizes
+    signatures: tuple[Signature, ...]
+    objects: tuple[ObjectNode, ...]
+    functions: tuple[Function, ...]
+    function_aliases: dict[str, str]
+    library: tuple[LibraryFunction, ...]
+    variables: tuple[Variable, ...]
+    assets: tuple[Asset, ...]
+    init_ops: tuple[InitOp, ...]
+    saver: Optional[Saver]
+    ops: tuple[OpCount, ...]
+    collections: tuple[Collection, ...]
+
+
+@dataclass(frozen=True)
+class File:
+    path: str
+    size: int
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """variables/: ``tensors`` is the number of keys, ``size`` the bytes of their values as stored."""
+
+    tensors: int
+    shards: int
+    size: int
+
+
+@dataclass(frozen=True)
+class SavedModelInfo:
+    """A SavedModel directory. ``problems`` lists what is damaged or missing, one sentence each."""
+
+    path: str
+    format: str
+    schema_version: int
+    size: int
+    meta_graphs: tuple[MetaGraph, ...]
+    checkpoint: Optional[Checkpoint]
+    fingerprint: Optional[dict[str, Any]]
+    debug_info: Optional[File]
+    extra: tuple[File, ...]
+    problems: tuple[str, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """The JSON form described at the top of this module."""
+        return {"schema": SCHEMA, **_json(self)}
+
+
+def _json(value: Any) -> Any:
+    if dataclasses.is_dataclass(value):
+        return {name: _json(getattr(value, name)) for name in value.__dataclass_fields__}
+    if isinstance(value, (tuple, list)):
+        return [_json(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _json(item) for key, item in value.items()}
+    return value
