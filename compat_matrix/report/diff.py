@@ -13,12 +13,13 @@ from compat_matrix.results import Result
 KINDS = ("regressed", "vanished", "fixed", "still_failing", "newly_covered")
 
 
-def compare(
-    plan_a: Plan, results_a: Iterable[Result], plan_b: Plan, results_b: Iterable[Result]
-) -> dict[str, list[dict[str, Any]]]:
+Facts = dict[str, list[dict[str, Any]]]
+
+
+def compare(plan_a: Plan, results_a: Iterable[Result], plan_b: Plan, results_b: Iterable[Result]) -> Facts:
     """Facts by kind. A cell is the same cell in both runs when its names are: versions are what a release changes.
 
-    ``regressed``: passed in A, fails in B, whatever the ledgers expect. ``vanished``: observed in A, in B neither observed nor there.
+    ``regressed``: passed in A, fails in B, whatever the ledgers expect. ``vanished``: observed in A, not in B.
     """
     loose = _unambiguous(plan_a) and _unambiguous(plan_b)
     a, b = _observed(plan_a, results_a, loose), _observed(plan_b, results_b, loose)

@@ -1,4 +1,4 @@
-"""The report on a terminal: what is unexpected first, then the matrix, the counts, and where the files are. Pure but for printing."""
+"""The report on a terminal: what is unexpected first, then the matrix, the counts, and where the files are."""
 
 from __future__ import annotations
 
