@@ -15,6 +15,8 @@ from typing import Any
 from compat_matrix.outcomes import Outcome
 
 SCHEMA = 1
+# The files of an output folder that a run is continued and judged from.
+PLAN_FILE, LEDGER_FILE, RESULTS_FILE = "plan.json", "expectations.toml", "results.jsonl"
 PRODUCE = "produce"  # the check of the cell that makes an artifact; its consumer is "-"
 NO_CONSUMER = "-"
 ABSENT = "absent"  # the version of a runtime without TensorFlow

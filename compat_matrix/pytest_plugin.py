@@ -22,13 +22,11 @@ import pytest
 
 from compat_matrix.expectations import Ledger, LedgerError
 from compat_matrix.outcomes import Outcome
-from compat_matrix.plan import Cell, Plan, PlanError
+from compat_matrix.plan import LEDGER_FILE, PLAN_FILE, RESULTS_FILE, Cell, Plan, PlanError
 from compat_matrix.results import DESELECTED, Observation, Result, ResultsError, read_results, write_results
 
 if TYPE_CHECKING:
     from compat_matrix.report.progress import Progress
-
-PLAN, LEDGER, RESULTS = "plan.json", "expectations.toml", "results.jsonl"
 
 
 class CompatHooks:
@@ -51,7 +49,7 @@ class Run:
         self.out = plan_file.parent
         self.plan = Plan.read(plan_file)
         self.plan_id = self.plan.plan_id
-        self.ledger = Ledger.read(self.out / LEDGER) if (self.out / LEDGER).exists() else Ledger()
+        self.ledger = Ledger.read(self.out / LEDGER_FILE) if (self.out / LEDGER_FILE).exists() else Ledger()
         chosen = config.getoption("compat_cells")
         self.chosen = set(Path(chosen).read_text(encoding="utf-8").split()) if chosen else None
         self.productions = {cell.artifact_id: cell for cell in self.plan if cell.is_production and not cell.decided}
@@ -172,7 +170,7 @@ class Recorder:
     def __init__(self, run: Run, progress: Progress | None) -> None:
         self.run = run
         self.progress = progress
-        self.path = run.out / RESULTS
+        self.path = run.out / RESULTS_FILE
         self.results: dict[str, Result] = {}
         self.collected: set[str] | None = None  # None: collection did not come to its end
         self.interrupted = ""
@@ -274,7 +272,7 @@ def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Find the plan among the arguments. Without one the plugin does nothing."""
     paths = (config.invocation_params.dir / str(arg).partition("::")[0] for arg in config.args)
-    plans = sorted({path.resolve() for path in paths if path.name == PLAN and path.is_file()})
+    plans = sorted({path.resolve() for path in paths if path.name == PLAN_FILE and path.is_file()})
     if not plans:
         return
     if len(plans) > 1:

@@ -64,13 +64,20 @@ def _unexpected(summary: Mapping[str, Any], console: Console) -> None:
 
 
 def _ledger(ledger: Mapping[str, Any], console: Console) -> None:
-    for kind, words in LEDGER_WORDS.items():
-        facts = ledger[kind]
-        for fact in facts[:MAX_LISTED]:
-            who = fact.get("title") or f"{fact['cell']} ({'; '.join(fact['titles'])})"
-            more = {"too_wide": f": {fact.get('cells')}", "expired": f" on {fact.get('until')}"}.get(kind, "")
-            console.print(Text(f"expectations: {who} {words}{more}", style="red"), soft_wrap=True)
-        _rest(facts, console)
+    for kind in LEDGER_WORDS:
+        for line in ledger_lines(kind, ledger[kind])[:MAX_LISTED]:
+            console.print(Text(f"expectations: {line}", style="red"), soft_wrap=True)
+        _rest(ledger[kind], console)
+
+
+def ledger_lines(kind: str, facts: Iterable[Mapping[str, Any]]) -> list[str]:
+    """What is wrong with the ledger, a line for each fact of one kind."""
+    lines = []
+    for fact in facts:
+        who = fact.get("title") or f"{fact['cell']} ({'; '.join(fact['titles'])})"
+        more = {"too_wide": f": {fact.get('cells')}", "expired": f" on {fact.get('until')}"}.get(kind, "")
+        lines.append(f"{who} {LEDGER_WORDS[kind]}{more}")
+    return lines
 
 
 def _rest(facts: list[Any], console: Console) -> None:

@@ -1,0 +1,250 @@
+"""``savedmodel-compat matrix``: plan, run, report, diff, expect."""
+
+from __future__ import annotations
+
+import datetime
+import functools
+import json
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from compat_matrix.expectations import DEFAULT_PATH, Ledger, LedgerError
+from compat_matrix.outcomes import ExitCode, Outcome
+from compat_matrix.plan import PLAN_FILE, RESULTS_FILE, Plan, PlanError, write_text
+from compat_matrix.results import ResultsError, read_results
+
+EXISTING_DIR = click.Path(exists=True, file_okay=False, path_type=Path)
+EXISTING_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+
+class Refused(click.ClickException):
+    """A message and the exit code of it."""
+
+    def __init__(self, message: str, code: ExitCode) -> None:
+        super().__init__(message)
+        self.exit_code = int(code)  # type: ignore[misc]  # click declares its default as a class variable
+
+
+def exit_codes(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Turn the errors of the matrix into exit codes: a bad ledger is 2, a plan or a result file that cannot be used is 4."""
+
+    @functools.wraps(function)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        from compat_matrix.running import RunError
+
+        try:
+            return function(*args, **kwargs)
+        except LedgerError as error:
+            raise Refused(str(error), ExitCode.STALE_EXPECTATION) from error
+        except (PlanError, ResultsError) as error:
+            raise Refused(str(error), ExitCode.HARNESS_ERROR) from error
+        except RunError as error:
+            raise Refused(str(error), ExitCode.HARNESS_ERROR if error.harness else ExitCode.USAGE) from error
+
+    return wrapped
+
+
+def plan_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The options that say what the plan is made of."""
+    for option in (
+        click.option("--fixtures", type=EXISTING_DIR, help="Folder of artifacts in place of the committed fixtures."),
+        click.option("--cases", type=EXISTING_DIR, help="Folder of case files in place of ours."),
+        click.option(
+            "--expectations", type=EXISTING_FILE, default=DEFAULT_PATH, help="The ledger of known failures (default: ours)."
+        ),
+    ):
+        function = option(function)
+    return function
+
+
+def _make_plan(ledger: Ledger, fixtures: Path | None, cases: Path | None) -> Plan:
+    from compat_matrix.planning import make_plan
+
+    return make_plan(ledger, fixtures, cases)
+
+
+@click.group()
+def matrix() -> None:
+    """Plan, run and report the compatibility matrix.
+
+    \b
+    Exit codes, the first that applies: 64 usage or an empty selection, 4 harness or environment error,
+    1 unexpected failure or other error, 2 stale expectation (a listed cell passes, a dead, too wide,
+    overlapping or expired entry, an invalid file), 3 incomplete run, 0 as expected.
+    """
+
+
+@matrix.command()
+@plan_options
+@click.option("--json", "as_json", is_flag=True, help="The plan as JSON, as `run` writes it.")
+@exit_codes
+def plan(fixtures: Path | None, cases: Path | None, expectations: Path, as_json: bool) -> None:
+    """List the cells this machine would run, and what is not applicable and why."""
+    made = _make_plan(Ledger.read(expectations), fixtures, cases)
+    if as_json:
+        click.echo(json.dumps(made.to_json()))
+        return
+    for cell in made:
+        click.echo(cell.id + (f"  {cell.decided.outcome}: {cell.decided.reason}" if cell.decided else ""))
+    decided = Counter(str(cell.decided.outcome) if cell.decided else "to run" for cell in made)
+    click.echo(f"{len(made.cells)} cells: " + ", ".join(f"{count} {what}" for what, count in sorted(decided.items())), err=True)
+
+
+@matrix.command()
+@click.option("--out", type=click.Path(file_okay=False, path_type=Path), required=True, help="The output folder.")
+@click.option("-n", "processes", type=click.IntRange(1, 64), help="Processes (default: by CPUs and free memory).")
+@click.option("-k", "expression", help="Only cells whose id fits this pytest expression.")
+@click.option("--case", "case", multiple=True, metavar="NAME", help="Only this case (* is allowed; may be repeated).")
+@click.option("--producer", multiple=True, metavar="NAME", help="Only this producer.")
+@click.option("--consumer", multiple=True, metavar="NAME", help="Only this consumer.")
+@click.option("--check", multiple=True, metavar="NAME", help="Only this check.")
+@click.option("--cell", "cells", multiple=True, metavar="ID", help="Only this cell.")
+@click.option("--resume", is_flag=True, help="Keep the results of an interrupted run of the same plan, run what is missing.")
+@click.option("--require", is_flag=True, help="A cell that is not run fails the run, whatever the reason.")
+@plan_options
+@click.argument("pytest_args", nargs=-1, type=click.UNPROCESSED)
+@exit_codes
+def run(
+    out: Path,
+    processes: int | None,
+    expression: str | None,
+    cells: tuple[str, ...],
+    resume: bool,
+    require: bool,
+    fixtures: Path | None,
+    cases: Path | None,
+    expectations: Path,
+    pytest_args: tuple[str, ...],
+    **selectors: tuple[str, ...],
+) -> int:
+    """Run the matrix and write results.jsonl, summary.json, junit.xml and report.html to the output folder.
+
+    Arguments behind -- go to pytest (-x, -v, ...). A selection includes the production of the artifacts it asks about.
+    After --resume, junit.xml holds the cells that were still missing; the other files hold all.
+    """
+    from compat_matrix import running
+
+    made = _make_plan(Ledger.read(expectations), fixtures, cases)
+    chosen = running.select(made, selectors, cells)
+    out = out.resolve()
+    done = running.prepare(out, made, expectations.read_text(encoding="utf-8"), resume)
+    wanted = {cell.id for cell in made if cell.id in chosen - done and not cell.decided}
+    selection = {name: list(values) for name, values in {**selectors, "cell": cells}.items() if values}
+    if expression:
+        selection["k"] = [expression]
+        pytest_args += ("-k", expression)
+    description = running.describe_run(require, selection, processes or running.default_processes())
+    running.run(out, description, wanted, pytest_args)
+    return int(running.report(out, running.stdout_console(), datetime.date.today())["exit_code"])
+
+
+@matrix.command()
+@click.argument("out", type=EXISTING_DIR)
+@exit_codes
+def report(out: Path) -> int:
+    """Judge and render a run again, from the files in its folder alone; ends with the exit code of that run."""
+    from compat_matrix import running
+
+    return int(running.report(out.resolve(), running.stdout_console(), datetime.date.today())["exit_code"])
+
+
+@matrix.command()
+@click.argument("out_a", type=EXISTING_DIR)
+@click.argument("out_b", type=EXISTING_DIR)
+@click.option("--json", "as_json", is_flag=True, help="The comparison as JSON.")
+@exit_codes
+def diff(out_a: Path, out_b: Path, as_json: bool) -> int:
+    """Compare two runs: what regressed, vanished, was fixed, still fails, is newly covered. Versions may differ.
+
+    Exit code 1 when a cell regressed (passed in A, fails in B) or vanished (observed in A, not in B).
+    """
+    from compat_matrix.report.diff import compare
+    from compat_matrix.results import one_line
+
+    loaded = [(Plan.read(out / PLAN_FILE), read_results(out / RESULTS_FILE)) for out in (out_a, out_b)]
+    facts = compare(*loaded[0], *loaded[1])
+    if as_json:
+        click.echo(json.dumps(facts))
+    else:
+        for kind, items in facts.items():
+            click.echo(f"{kind.replace('_', ' ')}: {len(items)}")
+            for item in items:
+                words = " -> ".join(_words(item[side]) for side in "ab")
+                click.echo(f"  {item['cell']}  {one_line(words, 200)}")
+    return int(ExitCode.UNEXPECTED if facts["regressed"] or facts["vanished"] else ExitCode.AS_EXPECTED)
+
+
+def _words(fact: dict[str, Any] | None) -> str:
+    return " ".join(filter(None, (fact["outcome"], fact["error_class"]))) if fact else "not observed"
+
+
+@matrix.group()
+def expect() -> None:
+    """The ledger of known failures: check it, rewrite it from a run, explain a cell."""
+
+
+@expect.command("check")
+@plan_options
+@exit_codes
+def expect_check(fixtures: Path | None, cases: Path | None, expectations: Path) -> int:
+    """Check the ledger against the plan, without running: syntax, dead, too wide, overlapping, expired entries."""
+    from compat_matrix.expectations.ledger import judge_entries
+    from compat_matrix.report.terminal import LEDGER_WORDS, ledger_lines
+    from compat_matrix.running import tool_version
+
+    ledger = Ledger.read(expectations)
+    verdict = judge_entries(ledger, _make_plan(ledger, fixtures, cases), datetime.date.today(), tool_version())
+    lines = [line for kind in LEDGER_WORDS for line in ledger_lines(kind, getattr(verdict, kind))]
+    for line in lines:
+        click.echo(line)
+    click.echo(f"{len(ledger.entries)} entries, {len(lines)} problems", err=True)
+    return int(ExitCode.STALE_EXPECTATION if verdict.stale else ExitCode.AS_EXPECTED)
+
+
+@expect.command("update")
+@click.argument("out", type=EXISTING_DIR)
+@click.option("--expectations", type=EXISTING_FILE, default=DEFAULT_PATH, help="The file to rewrite (default: ours).")
+@click.option("--reason", default="", help="Why the new failures are known; needed when there are any.")
+@exit_codes
+def expect_update(out: Path, expectations: Path, reason: str) -> None:
+    """Rewrite the ledger from the results of a complete run in OUT: stale entries go, new failures come, comments stay."""
+    from compat_matrix.expectations.update import UpdateRefused, update
+
+    made = Plan.read(out / PLAN_FILE)
+    results = {result.cell: result for result in read_results(out / RESULTS_FILE) if result.plan_id == made.plan_id}
+    try:
+        done = update(expectations.read_text(encoding="utf-8"), made, results, reason, datetime.date.today())
+    except UpdateRefused as error:
+        raise Refused(str(error), ExitCode.STALE_EXPECTATION) from error
+    write_text(expectations, done.text)
+    for change in done.changes:
+        click.echo(change)
+    click.echo(f"{expectations}: {len(done.changes)} changes", err=True)
+
+
+@expect.command("explain")
+@click.argument("cell_id", metavar="CELL")
+@plan_options
+@exit_codes
+def expect_explain(cell_id: str, fixtures: Path | None, cases: Path | None, expectations: Path) -> None:
+    """Say what is expected of a cell, and by which entry."""
+    ledger = Ledger.read(expectations)
+    cell = _make_plan(ledger, fixtures, cases).by_id().get(cell_id)
+    if cell is None:
+        raise Refused(f"no such cell: {cell_id} (savedmodel-compat matrix plan lists them)", ExitCode.USAGE)
+    if cell.decided:
+        click.echo(f"{cell.decided.outcome}, decided by the plan: {cell.decided.reason}")
+    else:
+        entry = ledger.entry_for(cell)
+        click.echo(f"{entry.outcome if entry else Outcome.PASS} is expected")
+    for entry in ledger.entries:
+        if entry.names(cell):
+            here = "applies" if entry.selects(cell) else "is for other versions"
+            click.echo(f"{entry.title()} {here}: {entry.kind}, {entry.reason}")
+            for name in ("error_class", "message", "producer_version", "consumer_version", "issue", "added", "until"):
+                if getattr(entry, name):
+                    click.echo(f"  {name}: {getattr(entry, name)}")

@@ -1,0 +1,219 @@
+"""A run from its output folder: prepare it, let pytest execute the cells, judge, write the reports."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import fnmatch
+import importlib.util
+import json
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import psutil
+from packaging.version import Version
+from rich.console import Console
+
+from compat_matrix.expectations import Ledger
+from compat_matrix.outcomes import Outcome
+from compat_matrix.plan import LEDGER_FILE, PLAN_FILE, RESULTS_FILE, Plan, with_productions, write_text
+from compat_matrix.report import terminal
+from compat_matrix.report.summary import summarise
+from compat_matrix.results import Result, ResultsError, read_results
+
+RUN_FILE, SUMMARY_FILE, CELLS_FILE, JUNIT_FILE, HTML_FILE = "run.json", "summary.json", "cells.txt", "junit.xml", "report.html"
+FOLDERS = ("artifacts", "evidence", "logs", "scratch")
+RUN_SCHEMA = 1
+MEMORY_PER_PROCESS = 3 << 30  # bytes: four workers with a TensorFlow each
+NO_TESTS_COLLECTED = 5  # of pytest
+
+
+class RunError(Exception):
+    """The run cannot start or be continued; the message says why. A usage error unless ``harness``."""
+
+    def __init__(self, message: str, harness: bool = False) -> None:
+        super().__init__(message)
+        self.harness = harness
+
+
+def default_processes() -> int:
+    """How many pytest processes this machine carries: one per CPU it grants us, as far as the free memory goes, at most 8."""
+    cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, min(cpus, int(psutil.virtual_memory().available // MEMORY_PER_PROCESS), 8))
+
+
+def select(plan: Plan, selectors: Mapping[str, Sequence[str]], cells: Sequence[str]) -> set[str]:
+    """Ids of the cells that ``selectors`` (axis -> patterns with ``*``) and ``cells`` (ids) choose. Raises RunError when none."""
+    unknown = sorted(set(cells) - set(plan.by_id()))
+    if unknown:
+        raise RunError(f"no such cell: {unknown[0]} (savedmodel-compat matrix plan lists them)")
+    chosen = {
+        cell.id
+        for cell in plan
+        if (not cells or cell.id in cells)
+        and all(
+            any(fnmatch.fnmatchcase(getattr(cell, axis), pattern) for pattern in patterns)
+            for axis, patterns in selectors.items()
+            if patterns
+        )
+    }
+    reasons = {cell.decided.reason for cell in plan if cell.id in chosen and cell.decided}
+    if not chosen:
+        raise RunError("the selection holds no cell")
+    if all(cell.decided and cell.decided.outcome is Outcome.NOT_APPLICABLE for cell in plan if cell.id in chosen):
+        raise RunError(f"all {len(chosen)} selected cells are not applicable: {'; '.join(sorted(reasons))}")
+    return with_productions(plan, chosen)
+
+
+def prepare(out: Path, plan: Plan, ledger_text: str, resume: bool) -> set[str]:
+    """Make ``out`` ready for a run of ``plan``; returns the ids of cells that need not run again.
+
+    A folder of an earlier run is emptied (only of what a run writes), or with ``resume`` taken over. Raises RunError for a folder
+    that holds something else, or results of another plan.
+    """
+    if out.is_dir() and any(out.iterdir()) and not (out / PLAN_FILE).is_file():
+        raise RunError(f"{out} holds files that are not from a run; choose another folder")
+    out.mkdir(parents=True, exist_ok=True)
+    done: set[str] = set()
+    if resume and (out / PLAN_FILE).is_file():
+        if Plan.read(out / PLAN_FILE).plan_id != plan.plan_id:
+            raise RunError(f"{out} holds a run of another plan: it cannot be resumed")
+        try:
+            results = read_results(out / RESULTS_FILE)
+        except ResultsError as error:
+            raise RunError(str(error), harness=True) from error
+        done = {result.cell for result in results if _final(result) and result.plan_id == plan.plan_id}
+    else:
+        for name in FOLDERS:
+            shutil.rmtree(out / name, ignore_errors=True)
+        for name in (RESULTS_FILE, RUN_FILE, SUMMARY_FILE, CELLS_FILE, JUNIT_FILE, HTML_FILE):
+            (out / name).unlink(missing_ok=True)
+    plan.write(out / PLAN_FILE)
+    write_text(out / LEDGER_FILE, ledger_text)
+    return done
+
+
+def _final(result: Result) -> bool:
+    """Whether a result needs no second try: only the machine's faults are retried, and only by somebody asking for it."""
+    return result.outcome not in (Outcome.NOT_RUN, Outcome.ENV_ERROR)
+
+
+def execute(out: Path, wanted: set[str], processes: int, pytest_args: Sequence[str]) -> None:
+    """Run the cells ``wanted`` of the prepared folder in pytest. Raises RunError when pytest could not do it."""
+    import pytest
+
+    arguments = [str(out / PLAN_FILE), "-p", "compat_matrix.pytest_plugin", "--junitxml", str(out / JUNIT_FILE)]
+    # Nothing around the output folder (a conftest.py, a pyproject.toml) and no installed plugin has a say.
+    arguments += ["-c", os.devnull, "--rootdir", str(out), "--noconftest", "-p", "no:cacheprovider"]
+    arguments += ["--capture=no"]  # what a worker prints goes to its own files
+    write_text(out / CELLS_FILE, "".join(f"{cell_id}\n" for cell_id in sorted(wanted)))
+    arguments += ["--compat-cells", str(out / CELLS_FILE)]
+    if processes > 1:
+        arguments += ["-p", "xdist.plugin", "-n", str(processes), "--dist", "loadgroup"]
+    if not any(argument.startswith("-v") for argument in pytest_args):
+        arguments += ["--compat-progress"]
+    with _environment("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1"):
+        status = int(pytest.main([*arguments, *pytest_args]))
+    if status == NO_TESTS_COLLECTED and wanted:  # -k
+        raise RunError("the selection holds no cell that could be executed")
+    if status == pytest.ExitCode.USAGE_ERROR:
+        raise RunError("pytest refused its arguments")
+    if status not in (0, 1, pytest.ExitCode.INTERRUPTED, NO_TESTS_COLLECTED):
+        raise RunError(f"pytest ended with status {status}", harness=True)
+
+
+@contextlib.contextmanager
+def _environment(name: str, value: str) -> Iterator[None]:
+    before = os.environ.get(name)
+    os.environ[name] = value
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[name]
+        else:
+            os.environ[name] = before
+
+
+def describe_run(require: bool, selection: Mapping[str, Any], processes: int) -> dict[str, Any]:
+    """The content of ``run.json``: how and where a run was started."""
+    tool = tool_version()
+    return {
+        "schema": RUN_SCHEMA,
+        "started": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+        "seconds": None,
+        "require": require,
+        "selection": dict(selection),
+        "processes": processes,
+        "tool_version": str(tool) if tool else None,
+        "revision": _revision(),
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+    }
+
+
+def tool_version() -> Version | None:
+    """The installed version of this project; None in a checkout that is not installed."""
+    try:
+        return Version(version("savedmodel-compat"))
+    except PackageNotFoundError:
+        return None
+
+
+def _revision() -> str | None:
+    """The git revision of this checkout, with ``+`` when files were changed; None when it is no checkout."""
+    package = Path(__file__).resolve().parent
+    if not (package.parent / ".git").exists() or not shutil.which("git"):
+        return None
+    answers = []
+    for command in (["rev-parse", "HEAD"], ["status", "--porcelain", "--untracked-files=no"]):
+        done = subprocess.run(["git", "-C", str(package), *command], capture_output=True, text=True, check=False, timeout=30)
+        if done.returncode:
+            return None
+        answers.append(done.stdout.strip())
+    return answers[0] + ("+" if answers[1] else "")
+
+
+def run(out: Path, description: dict[str, Any], wanted: set[str], pytest_args: Sequence[str]) -> None:
+    """Execute the prepared folder and leave ``run.json`` beside the results, also when it is interrupted."""
+    started = time.monotonic()
+    write_text(out / RUN_FILE, json.dumps(description, indent=1) + "\n")
+    try:
+        execute(out, wanted, description["processes"], pytest_args)
+    finally:
+        description["seconds"] = round(time.monotonic() - started, 1)
+        write_text(out / RUN_FILE, json.dumps(description, indent=1) + "\n")
+
+
+def report(out: Path, console: Console, today: datetime.date) -> dict[str, Any]:
+    """Judge a folder from its files alone and write ``summary.json`` and ``report.html``; returns the summary.
+
+    Raises PlanError, ResultsError, LedgerError, or OSError for files that cannot be used.
+    """
+    plan = Plan.read(out / PLAN_FILE)
+    results = read_results(out / RESULTS_FILE)
+    ledger = Ledger.read(out / LEDGER_FILE) if (out / LEDGER_FILE).exists() else Ledger()
+    description = json.loads((out / RUN_FILE).read_text(encoding="utf-8")) if (out / RUN_FILE).exists() else {}
+    summary = summarise(plan, results, ledger, today, description)
+    write_text(out / SUMMARY_FILE, json.dumps(summary, indent=1) + "\n")
+    if importlib.util.find_spec("compat_matrix.report.html"):
+        from compat_matrix.report import html
+
+        records = [json.loads(result.to_line()) for result in results]
+        write_text(out / HTML_FILE, html.render(plan.to_json(), records, summary))
+    files = [str(out / name) for name in (HTML_FILE, SUMMARY_FILE, RESULTS_FILE, JUNIT_FILE) if (out / name).exists()]
+    terminal.render(plan, results, summary, console, files)
+    return summary
+
+
+def stdout_console() -> Console:
+    """The console for reports: as wide as the terminal, or wide enough for the matrix where there is none."""
+    return Console(width=None if sys.stdout.isatty() else terminal.WIDTH, highlight=False)
