@@ -13,16 +13,15 @@ import mmap
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from types import MappingProxyType, TracebackType
-from typing import TYPE_CHECKING, Any, NamedTuple, Optional, Union
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Optional, Union
 
-from reference_impl.format import dtypes, schema, tensor_data
+from reference_impl.format import schema, tensor_data
+from reference_impl.format.bundle_entry import HEADER_KEY, VERSION, Entry, index_file, parse_entry, shard_file
 from reference_impl.format.checksum import crc32c, masked
-from reference_impl.format.dtypes import DType
 from reference_impl.format.errors import (
     ChecksumError,
     CorruptTableError,
-    DtypeError,
     MalformedError,
     MissingFileError,
     MissingKeyError,
@@ -39,46 +38,7 @@ from reference_impl.format.sstable import MAGIC, TableReader
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-HEADER_KEY = b""
 OBJECT_GRAPH_KEY = "_CHECKPOINTABLE_OBJECT_GRAPH"
-VERSION = 1  # of the format, as TensorFlow counts
-_MAX_BYTES = (1 << 63) - 1
-_MAX_RANK = 254  # TensorFlow's limit
-
-
-def index_file(prefix: str) -> str:
-    return f"{prefix}.index"
-
-
-def shard_file(prefix: str, shard: int, num_shards: int) -> str:
-    return f"{prefix}.data-{shard:05d}-of-{num_shards:05d}"
-
-
-class Entry(NamedTuple):
-    """One tensor of a bundle.
-
-    Attributes:
-      dtype, shape: of the whole tensor.
-      shard, offset, size: where its bytes are; meaningless for a partitioned tensor.
-      crc32c: masked checksum as stored.
-      slices: the parts of a partitioned tensor, else empty.
-    """
-
-    dtype: DType
-    shape: tuple[int, ...]
-    shard: int
-    offset: int
-    size: int
-    crc32c: int
-    slices: tuple[Slice, ...]
-
-    @property
-    def elements(self) -> int:
-        """Number of elements."""
-        count = 1
-        for size in self.shape:
-            count *= size
-        return count
 
 
 class BundleReader:
@@ -190,17 +150,7 @@ class BundleReader:
 
     def _parse(self, raw: bytes, value: bytes) -> Entry:
         with self._located(raw, self._index_file):
-            proto = schema.parse(schema.BundleEntryProto, value)
-            dtype = dtypes.by_number(proto.dtype)
-            if dtype.is_ref:
-                raise DtypeError(f"{dtype.name} cannot be stored")
-            if proto.shape.unknown_rank:
-                raise ShapeError("the shape of a stored tensor is unknown")
-            shape = tuple([dim.size for dim in proto.shape.dim])
-            slices = tuple([_slice(part) for part in proto.slices])
-            entry = Entry(dtype, shape, proto.shard_id, proto.offset, proto.size, proto.crc32c, slices)
-            _check_shape(entry)
-            return entry
+            return parse_entry(value)
 
     @contextmanager
     def _located(self, raw: bytes, file: str) -> Iterator[None]:
@@ -337,9 +287,8 @@ class BundleReader:
         for part_key, part, _ in parts:
             total += part.size
             views.append(self._data(part_key, part))
-        if total > sum(
-            len(data) for data in self._shards.values()
-        ):  # slices that share bytes are a small file's way to a huge array
+        # Slices that share bytes are a small file's way to a huge array.
+        if total > sum(len(data) for data in self._shards.values()):
             raise MalformedError("the slices of the tensor share bytes", file=self._index_file, node=_shown(raw))
         with self._located(raw, self._index_file):
             whole = tensor_data.empty(entry.dtype, entry.shape)
@@ -363,37 +312,8 @@ class BundleReader:
     def __enter__(self) -> BundleReader:
         return self
 
-    def __exit__(
-        self, kind: Optional[type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType]
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def _slice(part: Any) -> Slice:
-    return tuple([(extent.start, extent.length if extent.HasField("length") else -1) for extent in part.extent])
-
-
-def _check_shape(entry: Entry) -> None:
-    """What a shape says must be countable, and no more than the entry's bytes can hold."""
-    dtype, shape = entry.dtype, entry.shape
-    product = dtype.itemsize or 1
-    for size in shape:
-        if size < 0:
-            raise ShapeError(f"the shape {shape} has a negative dimension")
-        product *= size or 1  # the other dimensions of an empty tensor count as well: NumPy multiplies them
-    if product > _MAX_BYTES or len(shape) > _MAX_RANK:
-        raise ShapeError(f"a shape of {len(shape)} dimensions and {product} bytes is more than TensorFlow can count")
-    if entry.slices:
-        return
-    smallest = entry.elements * (dtype.itemsize or 1)
-    if dtype.name == "string":
-        smallest += 4
-    elif dtype.name == "variant":
-        smallest *= 5
-    elif dtype.itemsize is None:
-        raise DtypeError(f"{dtype.name} cannot be stored")
-    if entry.size < smallest or (dtype.itemsize is not None and entry.size != smallest):
-        raise ShapeError(f"{entry.size} bytes do not hold {dtype.name} of shape {shape}")
 
 
 def _check_crc(crc: int, entry: Entry) -> None:

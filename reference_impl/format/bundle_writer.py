@@ -6,11 +6,10 @@ import os
 import secrets
 from collections.abc import Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Any, BinaryIO, Optional, Union
 
 from reference_impl.format import dtypes, schema, tensor_data
-from reference_impl.format.bundle import HEADER_KEY, VERSION, index_file, shard_file
+from reference_impl.format.bundle_entry import HEADER_KEY, VERSION, index_file, shard_file
 from reference_impl.format.dtypes import DType
 from reference_impl.format.errors import DuplicateKeyError, FileAccessError, SavedModelError, ShapeError
 from reference_impl.format.slices import FULL, Slice, slice_key, to_box
@@ -21,7 +20,8 @@ class BundleWriter:
     """Writes one bundle, tensor by tensor; holds the index in memory, never the data.
 
     Data goes to temporary files beside the final ones. `finish` renames them and writes the index last; without `finish` (an
-    error inside `with`) nothing is left behind. TensorFlow's `SaveV2` writes tensors sorted by key: do the same for its bytes.
+    error inside `with`) nothing is left behind. The order of the calls is the order of the bytes; TensorFlow saves an object-based
+    checkpoint in the order of the object tree, the object graph last.
 
     Args:
       prefix: path without `.index`; its folder is made when absent.
@@ -43,7 +43,7 @@ class BundleWriter:
         try:
             Path(self.prefix).parent.mkdir(parents=True, exist_ok=True)
             for shard in range(num_shards):
-                self._streams.append(open(self._shard_file(shard) + self._suffix, "xb"))  # noqa: SIM115
+                self._streams.append(Path(self._shard_file(shard) + self._suffix).open("xb"))  # noqa: SIM115: closed by abort()
         except OSError as error:
             self.abort()
             raise FileAccessError(f"cannot write: {error}", file=self.prefix) from None
@@ -161,10 +161,11 @@ class BundleWriter:
     def __enter__(self) -> BundleWriter:
         return self
 
-    def __exit__(
-        self, kind: Optional[type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType]
-    ) -> None:
-        self.finish() if kind is None else self.abort()
+    def __exit__(self, kind: Optional[type[BaseException]], *_: object) -> None:
+        if kind is None:
+            self.finish()
+        else:
+            self.abort()
 
 
 def _entry(dtype: DType, shape: Sequence[int]) -> Any:

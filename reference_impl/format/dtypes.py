@@ -69,7 +69,8 @@ class DType(NamedTuple):
 
             if not hasattr(ml_dtypes, self.ml_dtype):
                 raise UnsupportedError(f"{self.name} needs a newer ml_dtypes than {ml_dtypes.__version__}")
-            return np.dtype(getattr(ml_dtypes, self.ml_dtype))
+            dtype: np.dtype[Any] = np.dtype(getattr(ml_dtypes, self.ml_dtype))
+            return dtype
         if self.carrier is not None:
             return np.dtype(self.carrier)
         if self.base.name == "resource":

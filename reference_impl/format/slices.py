@@ -74,10 +74,10 @@ def check_cover(boxes: Sequence[Box], shape: Sequence[int]) -> None:
     missing = _volume(shape) - sum(_volume([length for _, length in box]) for box in boxes)
     if shape and boxes:
         _check_disjoint(boxes, len(shape))
-    if missing:
-        raise ShapeError(
-            f"the slices leave out {missing} elements" if missing > 0 else f"the slices hold {-missing} elements too many"
-        )
+    if missing > 0:
+        raise ShapeError(f"the slices leave out {missing} elements")
+    if missing < 0:
+        raise ShapeError(f"the slices hold {-missing} elements too many")
 
 
 def _check_disjoint(boxes: Sequence[Box], rank: int) -> None:

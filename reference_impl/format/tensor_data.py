@@ -195,14 +195,14 @@ def _number_bytes(array: npt.NDArray[Any], dtype: DType) -> memoryview:
     if dtype.bits is not None and dtype.bits < 8:
         # Some releases of ml_dtypes extend the sign into the high bits; TensorFlow leaves them zero.
         flat = flat & np.uint8((1 << dtype.bits) - 1)
-    return memoryview(flat).toreadonly()
+    return memoryview(flat.data).toreadonly()
 
 
 def _carries(found: np.dtype[Any], dtype: DType) -> bool:
     """Whether an array of this type holds the very bits: in NumPy's or ml_dtypes' own type, or in an integer standing for it."""
     if dtype.ml_dtype is None:
-        return found.name == dtype.carrier
-    return found.name == dtype.ml_dtype or (found.kind in "iu" and found.itemsize == dtype.itemsize)
+        return str(found.name) == dtype.carrier
+    return str(found.name) == dtype.ml_dtype or (found.kind in "iu" and found.itemsize == dtype.itemsize)
 
 
 def _as_bytes(item: object, dtype: DType) -> bytes:

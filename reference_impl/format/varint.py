@@ -21,9 +21,8 @@ def read_varint(data: Union[bytes, memoryview], position: int, end: int) -> tupl
                 raise ValueError("a variable-length integer does not fit 64 bits")
             return value, index + 1
         shift += 7
-    raise ValueError(
-        "a variable-length integer is cut off" if end - position < _MAX_BYTES else "a variable-length integer is too long"
-    )
+    fault = "cut off" if end - position < _MAX_BYTES else "too long"
+    raise ValueError(f"a variable-length integer is {fault}")
 
 
 def write_varint(value: int) -> bytes:
