@@ -11,7 +11,6 @@ UNASKED = {signature: reason}.
 
 import collections
 import importlib
-import importlib.util
 import json
 import os
 import re
@@ -22,23 +21,13 @@ import tempfile
 import numpy as np
 
 import fixtures_v1
+from compat_matrix.workers import tensors
+from fixtures_v1 import answers
 
-DEFAULT_KEY = "serving_default"
-
-
-def _tensors():
-    """The tensor container, loaded by path: the package around it need not be Python 3.6."""
-    path = os.path.join(os.path.dirname(fixtures_v1.ROOT), "compat_matrix", "workers", "tensors.py")
-    spec = importlib.util.spec_from_file_location("fixture_tensors", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-tensors = _tensors()
-
-# signature, inputs: {key: value}; loaded_error: text of the error the reloaded export gives where only the live session answers.
-Request = collections.namedtuple("Request", ["id", "tags", "signature", "inputs", "loaded_error"])
+# inputs: {key: value}; loaded_error: what the reloaded export says where only the live session answers; not_live: why only the
+# reloaded export does.
+Request = collections.namedtuple("Request", ["id", "tags", "signature", "inputs", "loaded_error", "not_live"])
+FunctionRequest = collections.namedtuple("FunctionRequest", ["id", "path", "args", "kwargs"])
 
 
 class Recorder(object):
@@ -48,7 +37,9 @@ class Recorder(object):
         self.tf = tf
         self.model = model
         self.requests = []
-        self._live = {}
+        self.function_requests = []
+        self.live_sources = {}  # {frozenset of tags: session, or {signature: callable}}
+        self.live_object = None  # the object saved, for function requests
         self._builder = None
 
     # -- building -------------------------------------------------------------------------------------------------
@@ -124,151 +115,27 @@ class Recorder(object):
 
     def live(self, source, tags=("serve",)):
         """Name the live answerer of a MetaGraph: a session on the exported graph, or {signature: callable(**inputs)}."""
-        self._live[frozenset(tags)] = source
+        self.live_sources[frozenset(tags)] = source
 
     # -- asking ---------------------------------------------------------------------------------------------------
 
-    def ask(self, signature, inputs, tags=("serve",), loaded_error=None):
+    def ask(self, signature, inputs, tags=("serve",), loaded_error=None, not_live=None):
         """Ask a signature; values are converted to the dtypes the signature states, sparse ones are (indices, values, dense_shape).
 
         With ``loaded_error`` the answer is recorded from the live session only, and the reloaded export must fail with that text.
+        With ``not_live``, a reason, it is recorded from the reloaded export only.
         """
-        count = sum((request.signature, request.tags) == (signature, tuple(tags)) for request in self.requests)
         name = signature if tuple(tags) == ("serve",) else "{}.{}".format("+".join(tags) or "untagged", signature)
+        self.requests.append(Request(self._new_id(name), tuple(tags), signature, inputs, loaded_error, not_live))
+
+    def ask_function(self, path, *args, **kwargs):
+        """Call a function of the object graph (docs/contracts.md, section 3: arrays are tensors, Python values literals)."""
+        self.function_requests.append(FunctionRequest(self._new_id(path), path, args, kwargs))
+
+    def _new_id(self, name):
         name = re.sub(r"[^A-Za-z0-9_.+-]", "_", name)
-        taken = {request.id for request in self.requests}
-        while "{}-{}".format(name, count) in taken:
-            count += 1
-        self.requests.append(Request("{}-{}".format(name, count), tuple(tags), signature, inputs, loaded_error))
-
-
-# -- answering ------------------------------------------------------------------------------------------------------------
-
-
-def components(tf, key, info):
-    """The dense tensors of one signature entry as ``{npz name: (graph name, dtype name)}`` (docs/contracts.md, section 1)."""
-    encoding = info.WhichOneof("encoding")
-    if encoding == "composite_tensor":
-        return [("{}/component_{}".format(key, index), part.name, tf.DType(part.dtype).base_dtype.name)
-                for index, part in enumerate(info.composite_tensor.components)]
-    dtype = tf.DType(info.dtype).base_dtype.name
-    if encoding == "coo_sparse":
-        sparse = info.coo_sparse
-        return [(key + "/values", sparse.values_tensor_name, dtype), (key + "/indices", sparse.indices_tensor_name, "int64"),
-                (key + "/dense_shape", sparse.dense_shape_tensor_name, "int64")]
-    return [(key, info.name, dtype)]
-
-
-def as_array(tf, value, dtype):
-    """A NumPy array of the given TensorFlow dtype; strings become an object array, so that no trailing zero byte is lost."""
-    if dtype == "string":
-        return np.array(value, dtype=object)
-    if isinstance(value, np.ndarray) and value.dtype == tf.as_dtype(dtype).as_numpy_dtype:
-        return value
-    return np.asarray(value).astype(tf.as_dtype(dtype).as_numpy_dtype)
-
-
-def feeds(tf, signature_def, inputs):
-    """Flatten a request's inputs to ``{npz name: (graph name, array, dtype)}``. Raises KeyError for unknown or missing keys."""
-    if set(inputs) != set(signature_def.inputs):
-        raise KeyError("inputs {} asked, signature has {}".format(sorted(inputs), sorted(signature_def.inputs)))
-    out = collections.OrderedDict()
-    for key in sorted(inputs):
-        value = inputs[key]
-        parts = components(tf, key, signature_def.inputs[key])
-        if signature_def.inputs[key].WhichOneof("encoding") == "coo_sparse":
-            indices, values, dense_shape = value
-            value = [values, np.asarray(indices, np.int64).reshape(-1, len(dense_shape)), dense_shape]
-        elif len(parts) == 1:
-            value = [value]
-        for (name, graph_name, dtype), part in zip(parts, value):
-            out[name] = (graph_name, as_array(tf, part, dtype), dtype)
-    return out
-
-
-def answer_session(tf, sess, signature_def, inputs):
-    """Answer one request in a session. Returns ``{npz name: Tensor}``."""
-    parts = [part for key in sorted(signature_def.outputs) for part in components(tf, key, signature_def.outputs[key])]
-    feed = {graph_name: array for graph_name, array, _ in feeds(tf, signature_def, inputs).values()}
-    values = sess.run([graph_name for _, graph_name, _ in parts], feed)
-    return collections.OrderedDict((name, to_tensor(value, dtype)) for (name, _, dtype), value in zip(parts, values))
-
-
-def answer_function(tf, function, signature_def, inputs):
-    """Answer one request with the Python function that was exported; it returns {output key: value}."""
-    arrays = {name: tf.constant(array, dtype=dtype) for name, (_, array, dtype) in feeds(tf, signature_def, inputs).items()}
-    result = function(**arrays)
-    return collections.OrderedDict(
-        (key, to_tensor(result[key].numpy(), tf.DType(signature_def.outputs[key].dtype).name)) for key in sorted(result))
-
-
-def to_tensor(value, dtype):
-    """Wrap what a session returned. Quantized arrays are structured in NumPy; their bytes are carried as integers."""
-    array = np.array(value, dtype=object) if dtype == "string" else np.asarray(value)
-    return tensors.from_numpy(array, dtype)
-
-
-def assert_same(request, live, loaded):
-    """Both answers must be equal in names, dtypes, shapes and bits (NaN equals NaN of the same bits)."""
-    if list(live) != list(loaded):
-        raise AssertionError("{}: live gave {}, loaded gave {}".format(request.id, list(live), list(loaded)))
-    for name in live:
-        a, b = live[name], loaded[name]
-        same = a.dtype == b.dtype and a.array.shape == b.array.shape
-        same = same and (a.array.tolist() == b.array.tolist() if a.dtype == "string" else a.array.tobytes() == b.array.tobytes())
-        if not same:
-            raise AssertionError("{}: output {} differs\nlive:   {!r}\nloaded: {!r}".format(request.id, name, a, b))
-
-
-def assert_all_asked(module, rec, signature_defs):
-    """Every signature has a request or stands in UNASKED."""
-    asked = {(frozenset(request.tags), request.signature) for request in rec.requests}
-    for tags, signatures in signature_defs.items():
-        for key in sorted(set(signatures) - set(fixtures_v1.RESERVED_SIGNATURES) - set(getattr(module, "UNASKED", {}))):
-            if (tags, key) not in asked:
-                raise AssertionError("{}: signature {!r} is never asked".format(sorted(tags), key))
-
-
-def answer_live(tf, rec, signature_defs):
-    """Answers of the live sessions or functions, in order."""
-    out = {}
-    for request in rec.requests:
-        source = rec._live[frozenset(request.tags)]
-        signature_def = signature_defs[frozenset(request.tags)][request.signature]
-        if hasattr(source, "run"):
-            out[request.id] = answer_session(tf, source, signature_def, request.inputs)
-        else:
-            out[request.id] = answer_function(tf, source[request.signature], signature_def, request.inputs)
-    return out
-
-
-def check_loaded(tf, rec, model, live):
-    """Load each MetaGraph with the v1 loader and compare its answers with the live ones."""
-    for tags in sorted({request.tags for request in rec.requests}):
-        with tf.Graph().as_default(), rec.session() as sess:
-            failure, meta_graph = None, None
-            try:
-                meta_graph = tf.saved_model.loader.load(sess, list(tags), model)
-            except Exception as error:  # judged below against what the generator announced
-                failure = error
-            for request in rec.requests:
-                if request.tags == tags:
-                    check_request(tf, sess, meta_graph, failure, request, live[request.id])
-
-
-def check_request(tf, sess, meta_graph, failure, request, live):
-    """One request on the reloaded export: equal answer, or exactly the announced error."""
-    try:
-        if failure is not None:
-            raise failure
-        loaded = answer_session(tf, sess, meta_graph.signature_def[request.signature], request.inputs)
-    except Exception as error:
-        if request.loaded_error is None or request.loaded_error not in str(error):
-            raise
-        return
-    if request.loaded_error is not None:
-        raise AssertionError("{}: the reloaded export answers, though {!r} was announced".format(request.id, request.loaded_error))
-    assert_same(request, live, loaded)
+        taken = {request.id for request in self.requests + self.function_requests}
+        return next(new for new in ("{}-{}".format(name, count) for count in range(len(taken) + 1)) if new not in taken)
 
 
 # -- writing --------------------------------------------------------------------------------------------------------------
@@ -297,21 +164,29 @@ def write_json(path, value):
     os.replace(path + ".tmp", path)
 
 
-def write_io(tf, module, rec, out, signature_defs, answers):
+def write_io(tf, module, rec, out, signature_defs, recorded, functions):
     """Write io/: the requests and the recorded tensors."""
     os.makedirs(os.path.join(out, "io"))
     entries = []
+
+    def add(entry, given, result):
+        entry.update(inputs=entry["id"] + ".in.npz", outputs=entry["id"] + ".out.npz")
+        tensors.save(os.path.join(out, "io", entry["inputs"]), given)
+        tensors.save(os.path.join(out, "io", entry["outputs"]), result)
+        entries.append(entry)
+
     for request in rec.requests:
-        signature_def = signature_defs[frozenset(request.tags)][request.signature]
-        flat = feeds(tf, signature_def, request.inputs)
-        entry = {"id": request.id, "kind": "signature", "tags": list(request.tags), "signature": request.signature,
-                 "inputs": request.id + ".in.npz", "outputs": request.id + ".out.npz"}
+        entry = {"id": request.id, "kind": "signature", "tags": list(request.tags), "signature": request.signature}
         if request.loaded_error is not None:
             entry.update(recorded_from="live", loaded_error=request.loaded_error)
-        given = collections.OrderedDict((name, to_tensor(array, dtype)) for name, (_, array, dtype) in flat.items())
-        tensors.save(os.path.join(out, "io", entry["inputs"]), given)
-        tensors.save(os.path.join(out, "io", entry["outputs"]), answers[request.id])
-        entries.append(entry)
+        if request.not_live is not None:
+            entry.update(not_live=request.not_live)
+        flat = answers.feeds(tf, signature_defs[frozenset(request.tags)][request.signature], request.inputs)
+        given = collections.OrderedDict((name, answers.to_tensor(array, dtype)) for name, (_, array, dtype) in flat.items())
+        add(entry, given, recorded[request.id])
+    for request in rec.function_requests:
+        given, members, result = functions[request.id]
+        add(dict(members, id=request.id, kind="function", tags=["serve"], path=request.path), given, result)
     rtol, atol, reason = getattr(module, "TOLERANCE", (0.0, 0.0, "bit-exact"))
     write_json(os.path.join(out, "io", "io.json"), {
         "schema": 1, "stateful": getattr(module, "STATEFUL", False),
@@ -354,12 +229,13 @@ def record(case, out):
         os.rename(rec.model, model)
         os.rmdir(os.path.dirname(rec.model))
         signature_defs = read_signature_defs(model)
-        assert_all_asked(module, rec, signature_defs)
-        answers = answer_live(tf, rec, signature_defs)
+        answers.assert_all_asked(module, rec, signature_defs)
+        recorded = answers.answer_live(tf, rec, signature_defs)
         os.chdir(here)
         shutil.rmtree(work)
-        check_loaded(tf, rec, model, answers)
-        write_io(tf, module, rec, out, signature_defs, answers)
+        recorded.update(answers.answer_loaded(tf, rec, model, recorded))
+        functions = answers.answer_functions(tf, rec, model)
+        write_io(tf, module, rec, out, signature_defs, recorded, functions)
         write_provenance(tf, module, case, out)
     finally:
         os.chdir(here)

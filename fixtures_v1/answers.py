@@ -1,0 +1,176 @@
+"""Answers of a live session, of live Python objects and of a reloaded export, and their comparison. Python 3.6 syntax."""
+
+import collections
+
+import numpy as np
+
+from compat_matrix.workers import nests, tensors
+
+import fixtures_v1
+
+def components(tf, key, info):
+    """The dense tensors of one signature entry as ``{npz name: (graph name, dtype name)}`` (docs/contracts.md, section 1)."""
+    encoding = info.WhichOneof("encoding")
+    if encoding == "composite_tensor":
+        return [("{}/component_{}".format(key, index), part.name, tf.DType(part.dtype).base_dtype.name)
+                for index, part in enumerate(info.composite_tensor.components)]
+    dtype = tf.DType(info.dtype).base_dtype.name
+    if encoding == "coo_sparse":
+        sparse = info.coo_sparse
+        return [(key + "/values", sparse.values_tensor_name, dtype), (key + "/indices", sparse.indices_tensor_name, "int64"),
+                (key + "/dense_shape", sparse.dense_shape_tensor_name, "int64")]
+    return [(key, info.name, dtype)]
+
+
+def as_array(tf, value, dtype):
+    """A NumPy array of the given TensorFlow dtype; strings become an object array, so that no trailing zero byte is lost."""
+    if dtype == "string":
+        return np.array(value, dtype=object)
+    if isinstance(value, np.ndarray) and value.dtype == tf.as_dtype(dtype).as_numpy_dtype:
+        return value
+    return np.asarray(value).astype(tf.as_dtype(dtype).as_numpy_dtype)
+
+
+def feeds(tf, signature_def, inputs):
+    """Flatten a request's inputs to ``{npz name: (graph name, array, dtype)}``. Raises KeyError for unknown or missing keys."""
+    if set(inputs) != set(signature_def.inputs):
+        raise KeyError("inputs {} asked, signature has {}".format(sorted(inputs), sorted(signature_def.inputs)))
+    out = collections.OrderedDict()
+    for key in sorted(inputs):
+        value = inputs[key]
+        parts = components(tf, key, signature_def.inputs[key])
+        if signature_def.inputs[key].WhichOneof("encoding") == "coo_sparse":
+            indices, values, dense_shape = value
+            value = [values, np.asarray(indices, np.int64).reshape(-1, len(dense_shape)), dense_shape]
+        elif len(parts) == 1:
+            value = [value]
+        for (name, graph_name, dtype), part in zip(parts, value):
+            out[name] = (graph_name, as_array(tf, part, dtype), dtype)
+    return out
+
+
+def answer_session(tf, sess, signature_def, inputs):
+    """Answer one request in a session. Returns ``{npz name: Tensor}``."""
+    parts = [part for key in sorted(signature_def.outputs) for part in components(tf, key, signature_def.outputs[key])]
+    feed = {graph_name: array for graph_name, array, _ in feeds(tf, signature_def, inputs).values()}
+    values = sess.run([graph_name for _, graph_name, _ in parts], feed)
+    return collections.OrderedDict((name, to_tensor(value, dtype)) for (name, _, dtype), value in zip(parts, values))
+
+
+def answer_function(tf, function, signature_def, inputs):
+    """Answer one request with the Python function that was exported; it returns {output key: value}."""
+    arrays = {name: array for name, (_, array, _) in feeds(tf, signature_def, inputs).items()}
+    if tf.executing_eagerly():
+        arrays = {name: tf.constant(array) for name, array in arrays.items()}
+    result = function(**arrays)
+    return collections.OrderedDict(
+        (key, to_tensor(getattr(value, "numpy", lambda: value)(), tf.DType(signature_def.outputs[key].dtype).name))
+        for key, value in sorted(result.items()))
+
+
+def to_tensor(value, dtype):
+    """Wrap what a session returned. Quantized arrays are structured in NumPy; their bytes are carried as integers."""
+    array = np.array(value, dtype=object) if dtype == "string" else np.asarray(value)
+    return tensors.from_numpy(array, dtype)
+
+
+def answer_object(tf, root, request):
+    """Answer a function request on a Python object. Returns (given tensors, io.json members, recorded tensors)."""
+    given, recorded = collections.OrderedDict(), collections.OrderedDict()
+    entry = {"args": [nests.encode(tf, item, given, "a") for item in request.args],
+             "kwargs": {key: nests.encode(tf, request.kwargs[key], given, "a") for key in sorted(request.kwargs)}}
+    args = [nests.decode(tf, item, given) for item in entry["args"]]
+    kwargs = {key: nests.decode(tf, item, given) for key, item in entry["kwargs"].items()}
+    result = nests.resolve(root, request.path)(*args, **kwargs)
+    entry["structure"] = nests.encode(tf, result, recorded, "o")
+    return given, entry, recorded
+
+
+def assert_same(request, live, loaded):
+    """Both answers must be equal in names, dtypes, shapes and bits (NaN equals NaN of the same bits)."""
+    if list(live) != list(loaded):
+        raise AssertionError("{}: live gave {}, loaded gave {}".format(request.id, list(live), list(loaded)))
+    for name in live:
+        a, b = live[name], loaded[name]
+        same = a.dtype == b.dtype and a.array.shape == b.array.shape
+        same = same and (a.array.tolist() == b.array.tolist() if a.dtype == "string" else a.array.tobytes() == b.array.tobytes())
+        if not same:
+            raise AssertionError("{}: output {} differs\nlive:   {!r}\nloaded: {!r}".format(request.id, name, a, b))
+
+
+def assert_all_asked(module, rec, signature_defs):
+    """Every signature has a request or stands in UNASKED."""
+    asked = {(frozenset(request.tags), request.signature) for request in rec.requests}
+    for tags, signatures in signature_defs.items():
+        for key in sorted(set(signatures) - set(fixtures_v1.RESERVED_SIGNATURES) - set(getattr(module, "UNASKED", {}))):
+            if (tags, key) not in asked:
+                raise AssertionError("{}: signature {!r} is never asked".format(sorted(tags), key))
+
+
+def answer_live(tf, rec, signature_defs):
+    """Answers of the live sessions or functions in order, ``{request id: {npz name: Tensor}}``."""
+    out = {}
+    for request in rec.requests:
+        source = rec.live_sources.get(frozenset(request.tags))
+        if request.not_live is not None:
+            continue
+        signature_def = signature_defs[frozenset(request.tags)][request.signature]
+        if hasattr(source, "run"):
+            out[request.id] = answer_session(tf, source, signature_def, request.inputs)
+        else:
+            out[request.id] = answer_function(tf, source[request.signature], signature_def, request.inputs)
+    return out
+
+
+def answer_loaded(tf, rec, model, live):
+    """Load each MetaGraph with the v1 loader and compare its answers with the live ones.
+
+    Returns the answers to the requests that have no live counterpart. Raises AssertionError at the first difference.
+    """
+    out = {}
+    for tags in sorted({request.tags for request in rec.requests}):
+        with tf.Graph().as_default(), rec.session() as sess:
+            failure, meta_graph = None, None
+            try:
+                meta_graph = tf.saved_model.loader.load(sess, list(tags), model)
+            except Exception as error:  # judged below against what the generator announced
+                failure = error
+            for request in rec.requests:
+                if request.tags == tags:
+                    answer = ask_loaded(tf, sess, meta_graph, failure, request)
+                    if request.not_live is not None:
+                        out[request.id] = answer
+                    elif request.loaded_error is None:
+                        assert_same(request, live[request.id], answer)
+    return out
+
+
+def ask_loaded(tf, sess, meta_graph, failure, request):
+    """Ask the reloaded export. None where exactly the announced error came; raises any other error."""
+    try:
+        if failure is not None:
+            raise failure
+        answer = answer_session(tf, sess, meta_graph.signature_def[request.signature], request.inputs)
+    except Exception as error:
+        if request.loaded_error is None or request.loaded_error not in str(error):
+            raise
+        return None
+    if request.loaded_error is not None:
+        raise AssertionError("{}: the reloaded export answers, though {!r} was announced".format(request.id, request.loaded_error))
+    return answer
+
+
+def answer_functions(tf, rec, model):
+    """Answer the function requests on the live object and on the export loaded with load_v2; both must agree.
+
+    Returns ``{request id: (given tensors, io.json members, recorded tensors)}``.
+    """
+    loaded = tf.compat.v2.saved_model.load(model) if rec.function_requests else None
+    out = {}
+    for request in rec.function_requests:
+        live, again = answer_object(tf, rec.live_object, request), answer_object(tf, loaded, request)
+        if live[1] != again[1]:
+            raise AssertionError("{}: live gave {}, loaded gave {}".format(request.id, live[1], again[1]))
+        assert_same(request, live[2], again[2])
+        out[request.id] = live
+    return out
