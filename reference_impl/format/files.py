@@ -14,6 +14,7 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Union
 
 from . import errors, limits
+from .mapped import map_file
 
 AnyPath = Union[str, "os.PathLike[str]"]
 
@@ -42,7 +43,7 @@ class Root:
             raise errors.PathEscapeError(f"{name!r} {reason}", file=self.directory, node=node)
         path = self.directory / name
         real = os.path.realpath(path)
-        if not self.follow_links and os.path.commonpath([real, self._real]) != self._real:
+        if not self.follow_links and not _is_below(real, self._real):
             reason = f"{name!r} is a symbolic link out of the directory (accepted with follow_links)"
             raise errors.PathEscapeError(reason, file=self.directory, node=node)
         return path
@@ -95,6 +96,13 @@ class Root:
         return sorted(found)
 
 
+def _is_below(path: str, directory: str) -> bool:
+    try:
+        return os.path.commonpath([path, directory]) == directory
+    except ValueError:  # another drive
+        return False
+
+
 def refuse_name(name: str) -> str:
     """Why a name from a model is no plain relative path on some system; empty if it is one."""
     posix, windows = PurePosixPath(name), PureWindowsPath(name)
@@ -113,20 +121,14 @@ def refuse_name(name: str) -> str:
 
 def read(path: AnyPath, limit: int, limit_name: str) -> bytes:
     """A whole file of at most `limit` bytes. Raises MissingFileError, FileAccessError, LimitError."""
+    mapped = map_file(path)
     try:
-        status = os.stat(path)  # noqa: PTH116
-        # A named pipe or a device would block or never end.
-        if not stat.S_ISREG(status.st_mode):
-            raise errors.FileAccessError("not a regular file", file=path)
-        if status.st_size > limit:
-            raise errors.LimitError(f"{status.st_size} bytes, limit {limit}", file=path, limit=limit_name)
-        with open(path, "rb") as file:  # noqa: PTH123
-            data = file.read(limit + 1)
-    except OSError as error:
-        raise access_error(error, path) from error
-    if len(data) > limit:
-        raise errors.LimitError(f"more than {limit} bytes", file=path, limit=limit_name)
-    return data
+        if len(mapped) > limit:
+            raise errors.LimitError(f"{len(mapped)} bytes, limit {limit}", file=path, limit=limit_name)
+        return mapped[:]
+    finally:
+        if not isinstance(mapped, bytes):
+            mapped.close()
 
 
 def access_error(error: OSError, path: AnyPath) -> errors.SavedModelError:

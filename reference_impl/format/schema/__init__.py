@@ -16,8 +16,9 @@ from typing import Any
 
 from . import _pool
 from ._codec import parse, parse_text, serialize, to_text
+from ._wire import is_repeated
 
-__all__ = ["parse", "parse_text", "serialize", "to_text"]
+__all__ = ["is_repeated", "parse", "parse_text", "serialize", "to_text"]
 
 
 def __getattr__(name: str) -> Any:

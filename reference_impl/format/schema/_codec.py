@@ -6,16 +6,12 @@ import os
 from typing import Optional, TypeVar, Union, cast
 
 from google.protobuf.descriptor import Descriptor
-from google.protobuf.internal import api_implementation
 from google.protobuf.message import DecodeError, EncodeError, Message
 
 from .. import errors
 from . import _pool, _wire
 
 M = TypeVar("M", bound=Message)
-
-# The C++ implementation of protobuf 3.20 keeps map entries as they came until somebody looks at the map.
-_SIZE_TELLS = api_implementation.Type() != "cpp"
 
 File = Optional[Union[str, "os.PathLike[str]"]]
 
@@ -29,7 +25,8 @@ def parse(cls: type[M], data: bytes, file: File = None, node: Optional[str] = No
       file, node: where they come from, for errors.
 
     Raises:
-      TruncatedError, MalformedError, LimitError (nesting), DuplicateKeyError (a map holds a key twice); `node` is the path inside.
+      TruncatedError, MalformedError, LimitError (nesting), DuplicateKeyError (a map holds a key twice; not noticed by the
+      C++ implementation of protobuf 3.20, which keeps entries as they came). `node` of the error is the path inside.
     """
     message = cls()
     failure: Optional[Exception] = None
@@ -40,7 +37,7 @@ def parse(cls: type[M], data: bytes, file: File = None, node: Optional[str] = No
         failure = error
     # A map that was given one key twice has dropped a value and become smaller. Other encodings that are no longer
     # what they were (an explicit zero, a list not packed) are legal and rare enough to be read a second time.
-    if failure is None and _SIZE_TELLS and message.ByteSize() == len(data):
+    if failure is None and message.ByteSize() == len(data):
         return message
     fault = _wire.examine(data, cast(Descriptor, cls.DESCRIPTOR), keys_only=failure is None)
     if fault is None:
