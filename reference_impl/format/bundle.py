@@ -32,7 +32,7 @@ from reference_impl.format.errors import (
     V1CheckpointError,
 )
 from reference_impl.format.mapped import map_file
-from reference_impl.format.slices import Box, Slice, check_cover, slice_key, to_box
+from reference_impl.format.slices import Box, check_cover, slice_key, to_box
 from reference_impl.format.sstable import MAGIC, TableReader
 
 if TYPE_CHECKING:
@@ -150,7 +150,7 @@ class BundleReader:
 
     def _parse(self, raw: bytes, value: bytes) -> Entry:
         with self._located(raw, self._index_file):
-            return parse_entry(value)
+            return parse_entry(value, _shown(raw))
 
     @contextmanager
     def _located(self, raw: bytes, file: str) -> Iterator[None]:

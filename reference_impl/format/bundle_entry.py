@@ -50,15 +50,15 @@ class Entry(NamedTuple):
         return count
 
 
-def parse_entry(value: bytes) -> Entry:
-    """Decodes the value of a key. Errors name neither file nor key; the reader adds both.
+def parse_entry(value: bytes, node: str) -> Entry:
+    """Decodes the value of the key `node`. Errors do not name the file; the reader adds it.
 
     Raises:
       MalformedError: not a BundleEntryProto.
       DtypeError: a type that does not exist or cannot be stored.
       ShapeError: a shape that is unknown, negative, not countable, or does not fit the size.
     """
-    proto = schema.parse(schema.BundleEntryProto, value)
+    proto = schema.parse(schema.BundleEntryProto, value, node=node)
     dtype = dtypes.by_number(proto.dtype)
     if dtype.is_ref:
         raise DtypeError(f"{dtype.name} cannot be stored")

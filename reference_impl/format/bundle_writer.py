@@ -20,8 +20,8 @@ class BundleWriter:
     """Writes one bundle, tensor by tensor; holds the index in memory, never the data.
 
     Data goes to temporary files beside the final ones. `finish` renames them and writes the index last; without `finish` (an
-    error inside `with`) nothing is left behind. The order of the calls is the order of the bytes; TensorFlow saves an object-based
-    checkpoint in the order of the object tree, the object graph last.
+    error inside `with`) nothing is left behind. The order of the calls is the order of the bytes: TensorFlow saves an
+    object-based checkpoint in the order of the object tree, the object graph last.
 
     Args:
       prefix: path without `.index`; its folder is made when absent.
@@ -43,7 +43,7 @@ class BundleWriter:
         try:
             Path(self.prefix).parent.mkdir(parents=True, exist_ok=True)
             for shard in range(num_shards):
-                self._streams.append(Path(self._shard_file(shard) + self._suffix).open("xb"))  # noqa: SIM115: closed by abort()
+                self._streams.append(Path(self._shard_file(shard) + self._suffix).open("xb"))  # noqa: SIM115
         except OSError as error:
             self.abort()
             raise FileAccessError(f"cannot write: {error}", file=self.prefix) from None

@@ -45,3 +45,13 @@ FILE_NAME_BYTES = 4096
 
 # Files listed below one directory of a SavedModel.
 DIRECTORY_ENTRIES = 10**5
+
+# A block of a checkpoint's index is held in memory as a whole. TensorFlow closes them at 256 KiB.
+TABLE_BLOCK_BYTES = 2**26
+
+# Prefix compression can blow up keys without end: a key of a megabyte, repeated by entries of four bytes. All keys together may
+# be this many times as long as the bytes that store them; real ones reach 40.
+TABLE_KEYS_RATIO = 64
+
+# Comparisons made to see whether the slices of a partitioned tensor overlap: enough for 4096 slices in a square grid.
+SLICE_COMPARISONS = 2**18

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from reference_impl.format import limits
 from reference_impl.format.errors import LimitError, ShapeError
 
 # (start, length) for each dimension. A length of -1, with start 0, is the whole dimension; on disk it differs from its number.
@@ -16,7 +17,6 @@ Slice = tuple[tuple[int, int], ...]
 Box = tuple[tuple[int, int], ...]
 
 FULL = (0, -1)
-_MAX_COMPARISONS = 1 << 21
 
 
 def slice_key(name: bytes, part: Slice) -> bytes:
@@ -88,8 +88,9 @@ def _check_disjoint(boxes: Sequence[Box], rank: int) -> None:
     for box in sorted(boxes, key=lambda box: box[axis][0]):
         active = [other for other in active if sum(other[axis]) > box[axis][0]]
         comparisons += len(active)
-        if comparisons > _MAX_COMPARISONS:
-            raise LimitError(f"{len(boxes)} slices need more than {_MAX_COMPARISONS} comparisons", limit="MAX_COMPARISONS")
+        if comparisons > limits.SLICE_COMPARISONS:
+            reason = f"{len(boxes)} slices need more than {limits.SLICE_COMPARISONS} comparisons"
+            raise LimitError(reason, limit="SLICE_COMPARISONS")
         for other in active:
             if all(a < c + d and c < a + b for (a, b), (c, d) in zip(box, other)):
                 raise ShapeError(f"the slices {box} and {other} overlap")

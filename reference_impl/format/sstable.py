@@ -17,6 +17,7 @@ import struct
 from collections.abc import Iterator
 from typing import BinaryIO, NamedTuple, Optional, Union
 
+from reference_impl.format import limits
 from reference_impl.format.checksum import crc32c, masked, masked_crc32c
 from reference_impl.format.errors import (
     ChecksumError,
@@ -33,13 +34,9 @@ FOOTER_BYTES = 48
 _HANDLES_BYTES = 40
 _TRAILER = struct.Struct("<BI")
 _UNCOMPRESSED, _SNAPPY = 0, 1
-# TensorFlow cuts blocks at 256 KiB. A block is held in memory as a whole, so a larger limit costs memory, a smaller one models.
-MAX_BLOCK_BYTES = 64 << 20
 # No Snappy element yields more than 64 bytes from fewer than 3.
 _SNAPPY_MAX_RATIO = 22
-# Prefix compression can blow up keys without end (a key of 1 MB, repeated by entries of 4 bytes). Real keys are up to 40 times
-# as long as what is stored of them with their values.
-_KEYS_MAX_RATIO = 64
+# The ratio of limits.TABLE_KEYS_RATIO says nothing about a handful of keys.
 _KEYS_FREE_BYTES = 64 << 10
 
 Name = Union[str, "os.PathLike[str]"]
@@ -98,9 +95,9 @@ class TableReader:
           DuplicateKeyError: the same key twice.
           ChecksumError: a block's checksum differs.
           UnsupportedError: a block's compression is neither none nor Snappy.
-          LimitError: a block would need more than `MAX_BLOCK_BYTES`, or the keys are out of all proportion to the file.
+          LimitError: a block would need more than `limits.TABLE_BLOCK_BYTES`, or the keys are out of all proportion to the file.
         """
-        budget = _KEYS_FREE_BYTES + _KEYS_MAX_RATIO * len(self._data)
+        budget = _KEYS_FREE_BYTES + limits.TABLE_KEYS_RATIO * len(self._data)
         last: Optional[bytes] = None
         floor: Optional[bytes] = None
         for separator, handle in zip(self._separators, self._handles):
@@ -130,12 +127,16 @@ class TableReader:
                 return value if candidate == key else None
         return None
 
+    def _block_too_long(self, size: str, where: str) -> LimitError:
+        reason = f"the block has {size}, limit {limits.TABLE_BLOCK_BYTES}"
+        return LimitError(reason, file=self._file, node=where, limit="TABLE_BLOCK_BYTES")
+
     def _keys_too_long(self, where: str) -> LimitError:
         return LimitError(
-            f"the keys take more than {_KEYS_MAX_RATIO} times the bytes that store them",
+            f"the keys take more than {limits.TABLE_KEYS_RATIO} times the bytes that store them",
             file=self._file,
             node=where,
-            limit="KEYS_MAX_RATIO",
+            limit="TABLE_KEYS_RATIO",
         )
 
     def _handle(self, data: bytes, position: int, end: int, where: str) -> tuple[_Handle, int]:
@@ -151,13 +152,8 @@ class TableReader:
         return _Handle(offset, size), position
 
     def _read_block(self, handle: _Handle, where: str) -> bytes:
-        if handle.size > MAX_BLOCK_BYTES:
-            raise LimitError(
-                f"a block of {handle.size} bytes; at most {MAX_BLOCK_BYTES} are read",
-                file=self._file,
-                node=where,
-                limit="MAX_BLOCK_BYTES",
-            )
+        if handle.size > limits.TABLE_BLOCK_BYTES:
+            raise self._block_too_long(f"{handle.size} bytes", where)
         end = handle.offset + handle.size
         compression, stored = _TRAILER.unpack(self._data[end : end + _TRAILER.size])
         if masked_crc32c(self._data[handle.offset : end + 1]) != stored:
@@ -176,10 +172,10 @@ class TableReader:
             length, _ = read_varint(block, 0, len(block))
         except ValueError as error:
             raise CorruptTableError(f"Snappy: {error}", file=self._file, node=where) from None
-        if length > min(MAX_BLOCK_BYTES, _SNAPPY_MAX_RATIO * len(block)):
-            raise LimitError(
-                f"{len(block)} compressed bytes announce {length}", file=self._file, node=where, limit="MAX_BLOCK_BYTES"
-            )
+        if length > limits.TABLE_BLOCK_BYTES:
+            raise self._block_too_long(f"{length} bytes once it is decompressed", where)
+        if length > _SNAPPY_MAX_RATIO * len(block):
+            raise CorruptTableError(f"Snappy: {len(block)} bytes cannot hold {length}", file=self._file, node=where)
         try:
             out = bytes(cramjam.snappy.decompress_raw(block))
         except cramjam.DecompressionError as error:
@@ -191,7 +187,7 @@ class TableReader:
     def _entries(self, block: bytes, where: str) -> Iterator[tuple[bytes, bytes]]:
         """Yields the entries of one block, checking every length and that the restarts are where they should be."""
         restarts, end = self._restarts(block, where)
-        budget = _KEYS_FREE_BYTES + _KEYS_MAX_RATIO * len(block)
+        budget = _KEYS_FREE_BYTES + limits.TABLE_KEYS_RATIO * len(block)
         following = iter(restarts)
         restart = next(following)
         key = b""

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import struct
 import sys
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, BinaryIO, Union
 
 from reference_impl.format.checksum import crc32c, masked
@@ -178,7 +177,7 @@ def encode(stream: BinaryIO, array: npt.NDArray[Any], dtype: DType) -> tuple[int
     elif dtype.name == "string":
         _encode_strings(sink, [_as_bytes(item, dtype) for item in array.ravel().tolist()])
     elif dtype.name == "variant":
-        _encode_variants(sink, (_as_bytes(item, dtype) for item in array.ravel().tolist()))
+        _encode_variants(sink, [_as_bytes(item, dtype) for item in array.ravel().tolist()])
     else:
         raise DtypeError(f"{dtype.name} cannot be stored in a checkpoint")
     return sink.size, masked(sink.crc)
@@ -222,7 +221,7 @@ def _encode_strings(sink: _Sink, items: list[bytes]) -> None:
         sink.write(item)
 
 
-def _encode_variants(sink: _Sink, items: Iterable[bytes]) -> None:
+def _encode_variants(sink: _Sink, items: list[bytes]) -> None:
     for item in items:
         sink.write(write_varint(len(item)), summed=False)
         sink.crc = crc32c(struct.pack("=Q", len(item)), sink.crc)
