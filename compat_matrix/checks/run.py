@@ -1,12 +1,36 @@
-"""Execute one cell."""
+"""Execute one cell: find its worker and artifact, run the check, turn whatever happens into an observation."""
 
 from __future__ import annotations
 
+import errno
+import shutil
+import traceback
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+from compat_matrix.checks import checkpoint, load, reexport, relocate, signatures, values
+from compat_matrix.checks.artifact import ArtifactError, altered_files, read_artifact
+from compat_matrix.checks.context import Context, Evidence, Finding, finding_of
+from compat_matrix.checks.produce import is_complete, produce, producing_worker
+from compat_matrix.consumers import CONSUMERS
+from compat_matrix.outcomes import Outcome
 from compat_matrix.plan import Cell
 from compat_matrix.results import Observation
-from compat_matrix.runtimes import Host
+from compat_matrix.runtimes.host import Host
+from compat_matrix.runtimes.worker import NotStarted, ReplyError, Worker, WorkerDied
+from reference_impl.format.errors import SavedModelError
+
+RUN: dict[str, Callable[[Context], dict[str, Any]]] = {
+    "load": load.check,
+    "signatures": signatures.check,
+    "values": values.check,
+    "relocate": relocate.check,
+    "reexport": reexport.check,
+    "checkpoint": checkpoint.check,
+}
+# Of the machine, not of anything under test.
+_ENVIRONMENT = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS})
 
 
 class NotProduced(Exception):
@@ -15,4 +39,104 @@ class NotProduced(Exception):
 
 def run_cell(cell: Cell, host: Host, out: Path) -> Observation:
     """Execute ``cell``. Returns what was observed; raises :class:`NotProduced` for a cell that must be reported as NOT_RUN."""
-    raise NotImplementedError
+    out = Path(out)
+    evidence = Evidence.of(out, cell)
+    scratch = host.scratch / "cell"
+    shutil.rmtree(scratch, ignore_errors=True)
+    scratch.mkdir(parents=True)
+    execution = _Execution(cell, host, out, scratch)
+    try:
+        details = execution.run()
+        return execution.observation(Outcome.PASS, None, "", details, {})
+    except NotProduced:
+        raise
+    except Exception as error:  # every failure is an observation; the closed list of outcomes says which
+        finding = _finding(error)
+        execution.add_log(finding)
+        evidence.add(finding)
+        if finding.details:
+            evidence.add_json("details", finding.details)
+        return execution.observation(finding.outcome, finding.error_class, str(finding), finding.details, evidence.entries)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+class _Execution:
+    """The state of one execution: what is known of it also when it goes wrong half-way."""
+
+    def __init__(self, cell: Cell, host: Host, out: Path, scratch: Path) -> None:
+        self.cell, self.host, self.out, self.scratch = cell, host, out, scratch
+        self.worker: Worker | None = None
+        self.context: Context | None = None
+        self.log_start = 0
+        self.seconds: dict[str, float] = {}
+
+    def run(self) -> dict[str, Any]:
+        cell, host = self.cell, self.host
+        if cell.is_production:
+            self.worker = producing_worker(cell, host)
+            self.log_start = self.worker.log_position()
+            busy = self.worker.busy_seconds
+            try:
+                produce(cell, host, self.out, again=True)
+            finally:
+                self.seconds["produce"] = self.worker.busy_seconds - busy
+            return {}
+        artifact = self._artifact()
+        altered = altered_files(artifact)
+        if altered:
+            more = f" (and {len(altered) - 1} more)" if len(altered) > 1 else ""
+            message = f"the artifact is not what its provenance says: {altered[0]}{more}"
+            raise Finding(Outcome.FAIL_STRUCTURE, message, details={"files": altered})
+        consumer = CONSUMERS[cell.consumer]
+        self.worker = host.worker(cell.runtime, consumer.program)
+        self.log_start = self.worker.log_position()
+        self.context = Context(cell, host, self.worker, consumer, read_artifact(artifact), self.scratch)
+        return RUN[cell.check](self.context)
+
+    def _artifact(self) -> Path:
+        directory = self.cell.artifact_dir(self.out)
+        if not is_complete(directory):
+            producing_worker(self.cell, self.host)  # a fixture that is not there is our own fault
+            try:
+                produce(self.cell, self.host, self.out, again=False)
+            except (ReplyError, WorkerDied, NotStarted, ArtifactError) as error:
+                raise NotProduced(f"the artifact could not be made: {error}") from error
+        return directory
+
+    def add_log(self, finding: Finding) -> None:
+        """The worker's own words since the cell began, unless the finding brought those of the failing step."""
+        if self.worker is not None and not finding.texts.get("stderr"):
+            finding.texts["stderr"] = self.worker.log_since(self.log_start)
+
+    def observation(
+        self, outcome: Outcome, error_class: str | None, message: str, details: dict[str, Any], evidence: dict[str, str]
+    ) -> Observation:
+        said = self.worker.last_hello if self.worker else {}
+        return Observation(
+            outcome,
+            error_class=error_class,
+            message=message,
+            details=details,
+            evidence=dict(evidence),
+            timings={step: round(value, 6) for step, value in (self.context.timings if self.context else self.seconds).items()},
+            versions=dict(said.get("versions", {})),
+            libraries=list(said.get("libraries", [])),
+            rss_kib=self.context.rss_kib if self.context else None,
+        )
+
+
+def _finding(error: Exception) -> Finding:
+    """What an exception out of a check amounts to."""
+    if isinstance(error, Finding):
+        return error
+    if isinstance(error, (ReplyError, WorkerDied)):
+        return finding_of(error)
+    name = type(error).__qualname__
+    if isinstance(error, SavedModelError):
+        return Finding(Outcome.FAIL_STRUCTURE, str(error), error_class=f"{type(error).__module__}.{name}")
+    if isinstance(error, NotStarted):
+        return Finding(Outcome.SETUP_ERROR, str(error), error_class=name)
+    outcome = Outcome.ENV_ERROR if isinstance(error, OSError) and error.errno in _ENVIRONMENT else Outcome.SETUP_ERROR
+    text = "".join(traceback.format_exception(type(error), error, error.__traceback__))
+    return Finding(outcome, f"{name}: {error}", error_class=name, texts={"harness": text})

@@ -11,7 +11,7 @@ CAPABILITY_OF_KIND = {"signature": None, "function": "functions"}
 
 @dataclass(frozen=True)
 class Check:
-    """``needs``: capabilities of which the consumer must have one (empty: none is needed). ``asks``: needs a request to answer."""
+    """``needs``: the consumer must have one of these capabilities, if there are any. ``asks``: needs a request to answer."""
 
     name: str
     summary: str
@@ -45,6 +45,8 @@ CHECKS = _table(
     Check("signatures", "the signatures the consumer shows are those of the SignatureDefs"),
     Check("values", "the answers are those the producer recorded", asks=True),
     Check("relocate", "the same answers from a copy of the directory after the original is gone", asks=True),
-    Check("reexport", "load, save, load: same answers, signatures, variables, assets; a second save is a fixed point", ("resave",)),
+    Check(
+        "reexport", "load, save, load: same answers, signatures, variables, assets; a second save is a fixed point", ("resave",)
+    ),
     Check("checkpoint", "the consumer holds the values of the checkpoint, all that its signatures need", ("variables", "fetch")),
 )

@@ -34,6 +34,9 @@ CONSUMERS = _table(
         "c_api", "c_api_worker", frozenset({"fetch", "tags"}), "TF_LoadSessionFromSavedModel: the loader of Serving, Go and Java"
     ),
     Consumer(
-        "reference", "reference_worker", frozenset({"functions", "resave", "variables", "tags"}), "reference_impl.load of this project"
+        "reference",
+        "reference_worker",
+        frozenset({"functions", "resave", "variables", "tags"}),
+        "reference_impl.load of this project",
     ),
 )

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from compat_matrix.cases import CASES_DIR
 from compat_matrix.runtimes.runtime import Runtime, local_runtime
 from compat_matrix.runtimes.worker import ReplyError, Worker, WorkerDied
 
@@ -59,11 +60,12 @@ class Host:
     """Workers by runtime and program, kept warm; a context manager that ends them.
 
     ``out`` is the output folder of the run: logs go to ``out/logs``, scratch files to ``out/scratch``. Not for use by
-    several threads; every process of a parallel run has its own.
+    several threads; every process of a parallel run has its own. ``cases`` is the folder of the cases that are produced.
     """
 
-    def __init__(self, out: Path, runtimes: Mapping[str, Runtime] | None = None) -> None:
+    def __init__(self, out: Path, runtimes: Mapping[str, Runtime] | None = None, cases: Path | None = None) -> None:
         self.out = Path(out).absolute()
+        self.cases = Path(cases) if cases is not None else CASES_DIR
         self._runtimes = dict(runtimes) if runtimes is not None else {local_runtime().name: local_runtime()}
         self._workers: dict[tuple[str, str], Worker] = {}
         self._shared: dict[tuple[str, str], _Shared] = {}
@@ -136,7 +138,7 @@ def stamp(directory: Path) -> tuple[tuple[str, int, int], ...]:
     found = []
     for folder, _, names in os.walk(directory):
         for name in names:
-            path = os.path.join(folder, name)  # noqa: PTH118  (hot path)
-            status = os.stat(path)
+            path = os.path.join(folder, name)  # noqa: PTH118  (once per cell and file: a Path costs more than the call)
+            status = os.stat(path)  # noqa: PTH116
             found.append((path, status.st_size, status.st_mtime_ns))
     return tuple(sorted(found))

@@ -15,7 +15,7 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 CHANNEL = "SAVEDMODEL_COMPAT_FD"
 MAX_REPLY = 64 << 20  # bytes; a line longer than this is no reply
@@ -134,9 +134,10 @@ class Process:
             self._garbage(line)
         if not isinstance(reply, dict) or reply.get("id") != self._sent or not isinstance(reply.get("status"), str):
             self._garbage(line)
-        return reply
+        checked: dict[str, Any] = reply
+        return checked
 
-    def _garbage(self, data: bytes) -> None:
+    def _garbage(self, data: bytes) -> NoReturn:
         self.kill()
         raise Crashed("garbage", f"the worker wrote something that is no reply to request {self._sent}: {data[:200]!r}")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -52,6 +53,7 @@ class Worker:
         self.runtime = runtime
         self.program = program
         self.generation = 0
+        self.busy_seconds = 0.0  # spent waiting for replies, starts not counted
         self._folder = folder
         self._logs = logs
         self._process: Process | None = None
@@ -62,6 +64,11 @@ class Worker:
     def alive(self) -> bool:
         return self._process is not None and self._process.alive
 
+    @property
+    def last_hello(self) -> dict[str, Any]:
+        """What the last process that started said of itself; empty before."""
+        return self._hello
+
     def hello(self) -> dict[str, Any]:
         """What the running process says of itself; starts it when there is none. Raises :class:`NotStarted`."""
         if not self.alive:
@@ -69,14 +76,20 @@ class Worker:
         return self._hello
 
     def request(self, op: str, limit: float, **fields: Any) -> dict[str, Any]:
-        """Ask and return the reply, ``limit`` seconds long. Raises :class:`ReplyError`, :class:`WorkerDied`, :class:`NotStarted`."""
+        """Ask, and wait ``limit`` seconds for the reply.
+
+        Raises :class:`ReplyError`, :class:`WorkerDied`, :class:`NotStarted`.
+        """
         self.hello()
         assert self._process is not None
         log, start = self._process.stderr, log_size(self._process.stderr)
+        began = time.perf_counter()
         try:
             reply = self._process.request({"op": op, **fields}, limit)
         except (Crashed, TimedOut) as cause:
             raise WorkerDied(op, cause, log_tail(log, start)) from None
+        finally:
+            self.busy_seconds += time.perf_counter() - began
         if reply["status"] != "ok":
             raise ReplyError(op, reply, log_tail(log, start))
         return reply
@@ -112,7 +125,9 @@ class Worker:
         except (Crashed, TimedOut, OSError) as error:
             reason = str(error)
             tail = log_tail(self._process.stderr) if self._process else ""
-        self._unusable = NotStarted(f"{self.program} does not start in the runtime {self.runtime.name}: {reason}\n{tail}".rstrip())
+        self._unusable = NotStarted(
+            f"{self.program} does not start in the runtime {self.runtime.name}: {reason}\n{tail}".rstrip()
+        )
         raise self._unusable
 
 

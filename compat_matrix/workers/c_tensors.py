@@ -45,8 +45,11 @@ def _strings_to_bytes(library, items, keep):
         offsets.append(len(blob))
         room = library.TF_StringEncodedSize(len(item))
         buffer = ctypes.create_string_buffer(room)
-        library.checked(lambda status, item=item, buffer=buffer, room=room: library.TF_StringEncode(
-            item, len(item), ctypes.addressof(buffer), room, status))
+        library.checked(
+            lambda status, item=item, buffer=buffer, room=room: library.TF_StringEncode(
+                item, len(item), ctypes.addressof(buffer), room, status
+            )
+        )
         blob += buffer.raw
     return struct.pack("={}Q".format(len(offsets)), *offsets) + blob
 
@@ -103,7 +106,10 @@ def _encoded_strings(library, pointer, length, count):
         offset = struct.unpack("=Q", ctypes.string_at(pointer + 8 * index, 8))[0]
         source = pointer + 8 * count + offset
         start, size = ctypes.c_void_p(), ctypes.c_size_t()
-        library.checked(lambda status, source=source, start=start, size=size: library.TF_StringDecode(
-            source, pointer + length - source, ctypes.byref(start), ctypes.byref(size), status))
+        library.checked(
+            lambda status, source=source, start=start, size=size: library.TF_StringDecode(
+                source, pointer + length - source, ctypes.byref(start), ctypes.byref(size), status
+            )
+        )
         out.append(ctypes.string_at(start.value, size.value) if size.value else b"")
     return out

@@ -81,9 +81,7 @@ def meta_graph_signatures(data):
 
 def signature(data):
     """``(inputs, outputs)`` of a serialized SignatureDef."""
-    return tuple(
-        [entry for name, info in _map(data, number).items() for entry in _entries(name, info)] for number in (1, 2)
-    )
+    return tuple([entry for name, info in _map(data, number).items() for entry in _entries(name, info)] for number in (1, 2))
 
 
 def describe(signatures):
@@ -99,16 +97,15 @@ def describe(signatures):
 
 def _entries(name, info):
     sparse, composite = _last(info, 4, None), _last(info, 5, None)
-    dtype = _dtype(info)
+    dtype, shape = _dtype(info), _shape(info)
     if sparse is not None:
-        parts = (("values", 1, dtype, [-1]), ("indices", 2, "int64", [-1, -1]), ("dense_shape", 3, "int64", [-1]))
-        return [Entry(name + "/" + part, _text(sparse, number), kind, shape) for part, number, kind, shape in parts]
+        rank = -1 if shape is None else len(shape)
+        parts = (("values", 1, dtype, [-1]), ("indices", 2, "int64", [-1, rank]), ("dense_shape", 3, "int64", [rank]))
+        return [Entry(name + "/" + part, _text(sparse, number), kind, dims) for part, number, kind, dims in parts]
     if composite is not None:
-        components = enumerate(_all(composite, 2))
-        return [
-            Entry("{}/component_{}".format(name, i), _text(part, 1), _dtype(part), _shape(part)) for i, part in components
-        ]
-    return [Entry(name, _text(info, 1), dtype, _shape(info))]
+        flat = [entry for part in _all(composite, 2) for entry in _entries("", part)]
+        return [entry._replace(name="{}/component_{}".format(name, index)) for index, entry in enumerate(flat)]
+    return [Entry(name, _text(info, 1), dtype, shape)]
 
 
 def _text(data, number):

@@ -10,32 +10,63 @@ import io
 import json
 import os
 import zipfile
+from typing import Any, Mapping, NamedTuple, Optional, Tuple, Union
 
 import numpy as np
 
 # TensorFlow dtype name -> NumPy dtype that carries its bytes.
 CARRIERS = {
-    "float16": "float16", "float32": "float32", "float64": "float64",
-    "int8": "int8", "int16": "int16", "int32": "int32", "int64": "int64",
-    "uint8": "uint8", "uint16": "uint16", "uint32": "uint32", "uint64": "uint64",
-    "complex64": "complex64", "complex128": "complex128", "bool": "bool",
-    "bfloat16": "uint16", "qint8": "int8", "quint8": "uint8", "qint16": "int16", "quint16": "uint16", "qint32": "int32",
-    "float8_e5m2": "uint8", "float8_e4m3fn": "uint8", "float8_e4m3fnuz": "uint8",
-    "float8_e4m3b11fnuz": "uint8", "float8_e5m2fnuz": "uint8",
-    "int4": "int8", "uint4": "uint8", "int2": "int8", "uint2": "uint8",
+    "float16": "float16",
+    "float32": "float32",
+    "float64": "float64",
+    "int8": "int8",
+    "int16": "int16",
+    "int32": "int32",
+    "int64": "int64",
+    "uint8": "uint8",
+    "uint16": "uint16",
+    "uint32": "uint32",
+    "uint64": "uint64",
+    "complex64": "complex64",
+    "complex128": "complex128",
+    "bool": "bool",
+    "bfloat16": "uint16",
+    "qint8": "int8",
+    "quint8": "uint8",
+    "qint16": "int16",
+    "quint16": "uint16",
+    "qint32": "int32",
+    "float8_e5m2": "uint8",
+    "float8_e4m3fn": "uint8",
+    "float8_e4m3fnuz": "uint8",
+    "float8_e4m3b11fnuz": "uint8",
+    "float8_e5m2fnuz": "uint8",
+    "int4": "int8",
+    "uint4": "uint8",
+    "int2": "int8",
+    "uint2": "uint8",
 }
 MAX_META = 1 << 24  # bytes; a meta member larger than this is hostile
 
-Tensor = collections.namedtuple("Tensor", ["dtype", "array"])
+Path = Union[str, "os.PathLike[str]"]
 
 
-def from_numpy(value, dtype=None):
+class Tensor(NamedTuple):
+    """TensorFlow's dtype name, and the NumPy array (of the carrier's type) with the shape and the bits."""
+
+    dtype: str
+    array: Any
+
+
+def from_numpy(value: Any, dtype: Optional[str] = None) -> Tensor:
     """Wrap a NumPy value. ``dtype`` is the TensorFlow name; taken from the array when absent.
 
     Arrays of ml_dtypes types (bfloat16, float8_*, int4) are recognised by their dtype's name. Strings may be
     ``bytes`` or ``str`` (encoded as UTF-8). Raises TypeError for anything that is no tensor.
     """
     array = np.asarray(value)
+    if array.dtype.kind in "SU" and not isinstance(value, np.ndarray):
+        array = np.asarray(value, dtype=object)  # NumPy's own text types would cut trailing NULs off
     name = dtype or array.dtype.name
     if name == "string" or array.dtype.kind in "SUO":
         flat = [_as_bytes(item) for item in array.ravel().tolist()]
@@ -52,7 +83,7 @@ def from_numpy(value, dtype=None):
     return Tensor(name, array)
 
 
-def _as_bytes(item):
+def _as_bytes(item: Any) -> bytes:
     if isinstance(item, bytes):
         return item
     if isinstance(item, str):
@@ -60,7 +91,7 @@ def _as_bytes(item):
     raise TypeError("a string tensor holds bytes, not {}".format(type(item).__name__))
 
 
-def save(path, tensors):
+def save(path: Path, tensors: Mapping[str, Tensor]) -> None:
     """Write ``{name: Tensor}`` to ``path`` through a temporary file and a rename."""
     meta, members = [], {}
     for index, (name, tensor) in enumerate(tensors.items()):
@@ -84,29 +115,35 @@ def save(path, tensors):
     os.replace(temporary, path)
 
 
-def load(path):
+def load(path: Path) -> "collections.OrderedDict[str, Tensor]":
     """Read an ``.npz`` back into an ordered ``{name: Tensor}``.
 
     Raises ValueError when the file contradicts itself (missing member, wrong type, offsets out of order).
     """
-    out = collections.OrderedDict()
+    out = collections.OrderedDict()  # type: collections.OrderedDict[str, Tensor]
     with np.load(path, allow_pickle=False) as archive:
+        members = set(archive.files)
+        if "meta" not in members:
+            raise ValueError("{}: no member called meta".format(path))
         if archive["meta"].nbytes > MAX_META:
             raise ValueError("{}: meta member is larger than {} bytes".format(path, MAX_META))
         for index, entry in enumerate(json.loads(archive["meta"].tobytes().decode("utf-8"))):
             key = "t{}".format(index)
             shape = tuple(entry["shape"])
+            if not members.issuperset([key] + [key + ".offsets"] * (entry["dtype"] == "string")):
+                raise ValueError("{}: {} is not there".format(path, entry["name"]))
             array = archive[key]
             if entry["dtype"] == "string":
                 array = _split(path, array, archive[key + ".offsets"], shape)
             elif array.dtype != np.dtype(CARRIERS.get(entry["dtype"], "V1")) or array.shape != shape:
-                raise ValueError("{}: {} is {}{}, not {}{}".format(
-                    path, entry["name"], array.dtype, array.shape, entry["dtype"], shape))
+                raise ValueError(
+                    "{}: {} is {}{}, not {}{}".format(path, entry["name"], array.dtype, array.shape, entry["dtype"], shape)
+                )
             out[entry["name"]] = Tensor(entry["dtype"], array)
     return out
 
 
-def _split(path, data, offsets, shape):
+def _split(path: Path, data: Any, offsets: Any, shape: Tuple[int, ...]) -> Any:
     blob = data.tobytes()
     bounds = offsets.tolist()
     count = int(np.prod(shape, dtype=np.int64)) if shape else 1

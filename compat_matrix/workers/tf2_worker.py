@@ -68,17 +68,22 @@ def describe(tf, function):
 def _describe_all(tf, specs):
     out = {}
     for name, spec in specs.items():
-        parts = {name: spec}
-        if isinstance(spec, (tf.SparseTensor, tf.SparseTensorSpec)):
-            parts = {name + "/values": (spec.dtype, [None]), name + "/indices": (tf.int64, [None, None]), name + "/dense_shape": (tf.int64, [None])}
-        elif not hasattr(spec, "shape") or isinstance(spec, (tf.RaggedTensor, tf.RaggedTensorSpec)):
-            components = tf.nest.flatten(spec, expand_composites=True)
-            parts = {"{}/component_{}".format(name, i): part for i, part in enumerate(components)}
-        for key, part in parts.items():
-            dtype, shape = part if isinstance(part, tuple) else (part.dtype, part.shape)
+        for key, dtype, shape in _parts(tf, name, spec):
             dims = tf.TensorShape(shape)
             out[key] = {"dtype": dtype.base_dtype.name, "shape": None if dims.rank is None else dims.as_list()}
     return out
+
+
+def _parts(tf, name, spec):
+    """``[(name, dtype, shape)]`` of a TensorSpec, a tensor or a composite of either."""
+    if isinstance(spec, (tf.SparseTensor, tf.SparseTensorSpec)):
+        rank = spec.shape.rank
+        parts = (("values", spec.dtype, [None]), ("indices", tf.int64, [None, rank]), ("dense_shape", tf.int64, [rank]))
+        return [(name + "/" + part, dtype, shape) for part, dtype, shape in parts]
+    components = tf.nest.flatten(spec, expand_composites=True)
+    if len(components) == 1 and components[0] is spec:
+        return [(name, spec.dtype, spec.shape)]
+    return [("{}/component_{}".format(name, i), part.dtype, part.shape) for i, part in enumerate(components)]
 
 
 def call_signature(tf, function, inputs):

@@ -1,0 +1,82 @@
+"""Ask a loaded model the requests of an artifact and compare with the recorded answers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from compat_matrix.checks.compare import Mismatch, compare_named, compare_nests
+from compat_matrix.checks.context import Context, Finding, finding_of
+from compat_matrix.checks.table import answerable
+from compat_matrix.outcomes import Outcome
+from compat_matrix.runtimes.host import Loaded
+from compat_matrix.runtimes.worker import ReplyError
+from compat_matrix.workers import tensors
+
+# A name or a dtype is part of a signature; of a function's result it is part of the structure or the value.
+_OUTCOMES = {"value": Outcome.FAIL_VALUE, "shape": Outcome.FAIL_VALUE, "structure": Outcome.FAIL_STRUCTURE}
+_MORE = 20  # further findings listed in the details
+
+
+def raise_first(findings: Sequence[Finding]) -> None:
+    """Raise the first finding, with the others named in its details; nothing when there are none."""
+    if not findings:
+        return
+    first = findings[0]
+    if len(findings) > 1:
+        first.details["also"] = [f"{other.outcome}: {other}"[:300] for other in findings[1 : _MORE + 1]]
+        first.details["findings"] = len(findings)
+    raise first
+
+
+def ask_all(context: Context, model: Loaded, tags: Sequence[str]) -> list[Finding]:
+    """Every request for ``tags`` that the consumer can answer, in order; what was found wrong.
+
+    An error in one does not keep the others from being asked. Raises WorkerDied: nothing can be asked after that.
+    """
+    out = []
+    for index, request in enumerate(context.artifact.requests):
+        if tuple(request["tags"]) != tuple(tags) or not answerable(request["kind"], context.consumer.capabilities):
+            continue
+        try:
+            finding = _ask(context, model, request, index)
+        except ReplyError as error:
+            finding = finding_of(error, f"request {request['id']}")
+            finding.details["request"] = request["id"]
+        if finding:
+            out.append(finding)
+    return out
+
+
+def _ask(context: Context, model: Loaded, request: dict[str, Any], index: int) -> Finding | None:
+    answer = context.scratch / f"answer-{index}.npz"
+    reply = context.ask(model, "call", request=request, io_dir=str(context.artifact.io), outputs=str(answer))
+    got = tensors.load(answer)
+    if request["outputs"] is None:
+        return Finding(Outcome.FAIL_VALUE, f"request {request['id']}: answered, although no answer is due", files={"got": answer})
+    recorded = context.artifact.io / request["outputs"]
+    expected = tensors.load(recorded)
+    tolerance = context.artifact.tolerance
+    if request["kind"] == "function":
+        differences = compare_nests(request["structure"], reply.get("structure"), expected, got, tolerance)
+        outcomes = {**_OUTCOMES, "dtype": Outcome.FAIL_VALUE}
+    else:
+        differences = compare_named(expected, got, tolerance)
+        outcomes = {**_OUTCOMES, "dtype": Outcome.FAIL_SIGNATURE, "names": Outcome.FAIL_SIGNATURE}
+    if not differences:
+        answer.unlink()
+        return None
+    return Finding(
+        outcomes[differences[0].kind],
+        f"request {request['id']}: {_first(differences)}",
+        details={
+            "request": request["id"],
+            "differences": [{"where": d.where, "kind": d.kind, **d.details} for d in differences[:_MORE]],
+        },
+        files={"expected": recorded, "got": answer},
+    )
+
+
+def _first(differences: Sequence[Mismatch]) -> str:
+    more = f" (and {len(differences) - 1} more differences)" if len(differences) > 1 else ""
+    return f"{differences[0]}{more}"

@@ -1,0 +1,120 @@
+"""An artifact as the checks see it: requests, tolerance, and whether its files are those of its provenance."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from compat_matrix.checks.compare import Tolerance
+from compat_matrix.checks.table import CAPABILITY_OF_KIND
+from compat_matrix.runtimes.host import stamp
+
+SCHEMA = 1
+MAX_JSON = 1 << 24  # bytes
+
+
+class ArtifactError(Exception):
+    """The artifact's own files (not the model) break the contract."""
+
+
+@dataclass(frozen=True)
+class Artifact:
+    """``requests`` are the entries of io.json, in order; ``tag_sets`` the tag sets they ask, in order of appearance."""
+
+    directory: Path
+    stateful: bool
+    tolerance: Tolerance
+    requests: tuple[dict[str, Any], ...]
+
+    @property
+    def model(self) -> Path:
+        return self.directory / "model"
+
+    @property
+    def io(self) -> Path:
+        return self.directory / "io"
+
+    @property
+    def tag_sets(self) -> list[tuple[str, ...]]:
+        return list(dict.fromkeys(tuple(request["tags"]) for request in self.requests))
+
+
+def read_artifact(directory: Path) -> Artifact:
+    """Read ``io/io.json``. Raises :class:`ArtifactError`, naming the file and the reason."""
+    path = directory / "io" / "io.json"
+    try:
+        data = _read_json(path)
+        tolerance = data.get("tolerance") or {}
+        return Artifact(
+            directory,
+            bool(data.get("stateful", False)),
+            Tolerance(float(tolerance.get("rtol", 0)), float(tolerance.get("atol", 0))),
+            tuple(_checked(request) for request in data["requests"]),
+        )
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise ArtifactError(f"{path}: {type(error).__name__}: {error}") from error
+
+
+def _read_json(path: Path) -> Any:
+    try:
+        if path.stat().st_size > MAX_JSON:
+            raise ArtifactError(f"{path}: larger than {MAX_JSON} bytes")
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ArtifactError(f"{path}: no such file") from None
+    if data.get("schema") != SCHEMA:
+        raise ArtifactError(f"{path}: schema {data.get('schema')}, not {SCHEMA}")
+    return data
+
+
+def _checked(request: dict[str, Any]) -> dict[str, Any]:
+    if request["kind"] not in CAPABILITY_OF_KIND:
+        raise ValueError(f"request {request['id']}: unknown kind {request['kind']!r}")
+    for name in (request["inputs"], request["outputs"]):
+        if name is not None and (Path(name).name != name or name in ("", ".", "..")):
+            raise ValueError(f"request {request['id']}: {name!r} is not the name of a file in io/")
+    if not all(isinstance(tag, str) for tag in request["tags"]):
+        raise ValueError(f"request {request['id']}: tags are strings")
+    return request
+
+
+def altered_files(directory: Path) -> list[str]:
+    """Files of model/ and io/ that are not those the provenance lists: one sentence each. Raises :class:`ArtifactError`."""
+    provenance = directory / "provenance.json"
+    recorded = _read_json(provenance).get("files")
+    if not isinstance(recorded, dict):
+        raise ArtifactError(f"{provenance}: no list of files")
+    present = _hashes(directory, stamp(directory / "model") + stamp(directory / "io"))
+    out = [f"{name} is missing" for name in sorted(set(recorded) - set(present))]
+    out += [f"{name} is not listed" for name in sorted(set(present) - set(recorded))]
+    changed = [name for name in sorted(set(recorded) & set(present)) if recorded[name] != present[name]]
+    return out + [f"{name} was changed (sha256 {present[name][:12]}…, recorded {recorded[name][:12]}…)" for name in changed]
+
+
+@functools.lru_cache(maxsize=64)
+def _hashes(directory: Path, _stamp: object) -> dict[str, str]:
+    return hash_files(directory, ("model", "io"))
+
+
+def hash_files(directory: Path, folders: Iterable[str]) -> dict[str, str]:
+    """``{path relative to directory: sha256}`` of all files below ``folders``, sorted."""
+    out = {}
+    for folder in folders:
+        for path in sorted((directory / folder).rglob("*")):
+            if path.is_file():
+                out[path.relative_to(directory).as_posix()] = file_sha256(path)
+    return out
+
+
+def file_sha256(path: Path) -> str:
+    """The sha256 of a file, in hexadecimal."""
+    digest = hashlib.sha256()
+    with path.open("rb") as stream:
+        while chunk := stream.read(1 << 20):
+            digest.update(chunk)
+    return digest.hexdigest()

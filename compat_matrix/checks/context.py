@@ -1,0 +1,129 @@
+"""What a check works with: the cell's worker, artifact and evidence, and the one way to say that something is wrong."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from compat_matrix.checks.artifact import Artifact
+from compat_matrix.consumers import Consumer
+from compat_matrix.outcomes import Outcome
+from compat_matrix.plan import Cell
+from compat_matrix.runtimes.host import Host, Loaded
+from compat_matrix.runtimes.worker import ReplyError, Worker, WorkerDied
+
+STEP_LIMIT = 60.0  # seconds for one step when the plan sets no limit
+_STATUS = {"rejected": Outcome.REJECTED, "unsupported": Outcome.SETUP_ERROR}
+_DISK = "No space left on device"
+
+
+class Finding(Exception):
+    """What a check found wrong. ``texts`` and ``files`` become evidence: name -> content, name -> file to copy."""
+
+    def __init__(
+        self,
+        outcome: Outcome,
+        message: str,
+        *,
+        error_class: str | None = None,
+        details: dict[str, Any] | None = None,
+        texts: dict[str, str] | None = None,
+        files: dict[str, Path] | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.outcome = outcome
+        self.error_class = error_class
+        self.details = details or {}
+        self.texts = texts or {}
+        self.files = files or {}
+
+
+def finding_of(failure: ReplyError | WorkerDied, what: str = "") -> Finding:
+    """The finding a worker's failure amounts to. ``what`` is put in front of the message."""
+    message = f"{what}: {failure}" if what else str(failure)
+    if isinstance(failure, WorkerDied):
+        outcome = Outcome.TIMEOUT if failure.timed_out else Outcome.CRASH
+        return Finding(outcome, message, error_class=failure.error_class, texts={"stderr": failure.tail})
+    outcome = _STATUS.get(failure.status, Outcome.LOAD_ERROR if failure.op == "load" else Outcome.CALL_ERROR)
+    if _DISK in message:
+        outcome = Outcome.ENV_ERROR
+    texts = {"traceback": failure.traceback, "stderr": failure.tail}
+    return Finding(outcome, message, error_class=failure.error_class, texts=texts)
+
+
+@dataclass
+class Context:
+    """One cell being executed. ``timings`` and ``rss_kib`` grow as the check asks."""
+
+    cell: Cell
+    host: Host
+    worker: Worker
+    consumer: Consumer
+    artifact: Artifact
+    scratch: Path
+    timings: dict[str, float] = field(default_factory=dict)
+    rss_kib: int | None = None
+
+    @property
+    def limit(self) -> float:
+        return self.cell.timeout or STEP_LIMIT
+
+    @contextmanager
+    def model(self, tags: Sequence[str], directory: Path | None = None, shared: bool | None = None) -> Iterator[Loaded]:
+        """A loaded MetaGraph of the artifact, shared with other checks unless answers change it; of ``directory`` a fresh one."""
+        if shared is None:
+            shared = directory is None and not self.artifact.stateful
+        with self.host.model(self.worker, directory or self.artifact.model, tags, self.limit, shared) as model:
+            self._time("load", model.seconds)
+            self.rss_kib = max(self.rss_kib or 0, model.rss_kib or 0) or None
+            yield model
+
+    def ask(self, model: Loaded, op: str, **fields: Any) -> dict[str, Any]:
+        """One request about a loaded model, timed."""
+        start = self.worker.busy_seconds
+        try:
+            return model.ask(op, self.limit, **fields)
+        finally:
+            self._time(op, self.worker.busy_seconds - start)
+
+    def _time(self, step: str, seconds: float) -> None:
+        self.timings[step] = self.timings.get(step, 0.0) + seconds
+
+
+@dataclass
+class Evidence:
+    """Files that show what went wrong, below ``out/evidence/<cell id>``; made only when there are any."""
+
+    out: Path
+    folder: Path
+    entries: dict[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, out: Path, cell: Cell) -> Evidence:
+        """Evidence of a cell; what an earlier execution left is removed. Every segment of a cell id is a safe file name."""
+        folder = out / "evidence" / cell.id
+        shutil.rmtree(folder, ignore_errors=True)
+        return cls(out, folder)
+
+    def add(self, finding: Finding) -> None:
+        """Write what a finding brings along. A name that is taken is kept: the first finding is the one reported."""
+        for name, text in finding.texts.items():
+            if text and name not in self.entries:
+                self._path(name, ".txt").write_text(text, encoding="utf-8", errors="replace")
+        for name, source in finding.files.items():
+            if name not in self.entries and source.is_file():
+                shutil.copyfile(source, self._path(name, source.suffix))
+
+    def add_json(self, name: str, value: Any) -> None:
+        self._path(name, ".json").write_text(json.dumps(value, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+
+    def _path(self, name: str, suffix: str) -> Path:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        path = self.folder / (name + suffix)
+        self.entries[name] = path.relative_to(self.out).as_posix()
+        return path

@@ -1,0 +1,17 @@
+"""``load``: every MetaGraph that has requests loads; all of them when there are no requests."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from compat_matrix.checks import oracle
+from compat_matrix.checks.context import Context
+
+
+def check(context: Context) -> dict[str, Any]:
+    """All tag sets. Returns details of a pass."""
+    tag_sets = oracle.tag_sets(context.artifact)
+    for tags in tag_sets:
+        with context.model(tags):
+            pass
+    return {"tag_sets": [list(tags) for tags in tag_sets]}

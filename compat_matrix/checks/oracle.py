@@ -1,0 +1,120 @@
+"""What a model must show, read from its files without TensorFlow: the yardstick of the checks.
+
+Everything raises ``reference_impl.format.errors.SavedModelError`` for a model that cannot be read.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from compat_matrix.checks.artifact import Artifact, file_sha256
+from compat_matrix.runtimes.host import stamp
+from compat_matrix.workers.tensors import Tensor, from_numpy
+from reference_impl.format import layout, schema
+from reference_impl.format.bundle import BundleReader
+from reference_impl.format.errors import MissingFileError
+from reference_impl.format.inspect_signatures import signature_spec
+from reference_impl.format.inspect_signatures import signatures as _signatures
+from reference_impl.format.restore_plan import restore_plan
+
+_ASSIGNS = frozenset({"Assign", "AssignVariableOp"})  # what else a restore feeds are tables and iterators
+_KEPT = 4  # models
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A variable and its value in the checkpoint. ``fetch`` is a tensor of the main graph that reads it, if there is one."""
+
+    key: str
+    node: str
+    fetch: str | None
+    value: Tensor
+
+
+def tag_sets(artifact: Artifact) -> list[tuple[str, ...]]:
+    """The tag sets the requests ask; those of all MetaGraphs when there are no requests."""
+    return artifact.tag_sets or [tuple(sorted(tags)) for tags in _layout(artifact.model).tag_sets]
+
+
+def signatures(model: Path, tags: Sequence[str]) -> dict[str, Any]:
+    """``{key: {"inputs": {name: {dtype, shape}}, "outputs": ...}}`` as the SignatureDefs say."""
+    return signature_spec(_meta_graph(model, tags))
+
+
+def method_names(model: Path, tags: Sequence[str]) -> dict[str, str]:
+    """What each signature is for: predict, classify, regress."""
+    return {item.key: item.method_name.rpartition("/")[2] for item in _signatures(_meta_graph(model, tags))}
+
+
+def stored_variables(model: Path, tags: Sequence[str]) -> list[Stored]:
+    """Every variable the MetaGraph restores, with the value in the checkpoint. MissingKeyError when that lacks one."""
+    plan = [item for item in restore_plan(_meta_graph(model, tags)) if item.by in _ASSIGNS]
+    if not plan:
+        return []
+    with BundleReader(_layout(model).checkpoint_prefix) as bundle:
+        return [Stored(item.key, item.node, item.fetch, _part(bundle, item.key, item.slice)) for item in plan]
+
+
+def _part(bundle: BundleReader, key: str, part: str) -> Tensor:
+    array = np.array(bundle.read(key))  # a copy: the bundle is closed before anybody looks
+    # "10 3 0,5:-": the whole shape, then start and length in each dimension
+    box = part.split(" ")[-1] if part else ""
+    if box:
+        array = array[tuple(_range(text) for text in box.split(":"))]
+    return from_numpy(array, bundle.entry(key).dtype.name)
+
+
+def _range(text: str) -> slice:
+    match = re.fullmatch(r"(\d+),(\d+)", text)
+    return slice(int(match[1]), int(match[1]) + int(match[2])) if match else slice(None)
+
+
+def inventory(model: Path, tags: Sequence[str]) -> Counter[str]:
+    """The variables of a MetaGraph without their names: ``"float32[2, 3] sha256"``. A value stored once counts once."""
+    found = {}
+    for item in stored_variables(model, tags):
+        tensor = item.value
+        parts = tensor.array.ravel().tolist() if tensor.dtype == "string" else [np.ascontiguousarray(tensor.array).tobytes()]
+        digest = hashlib.sha256(b"".join(b"%d:%s" % (len(part), part) for part in parts)).hexdigest()
+        found[item.key, item.node] = f"{tensor.dtype}{list(tensor.array.shape)} {digest[:16]}"
+    return Counter(found.values())
+
+
+def assets(model: Path, tags: Sequence[str]) -> Counter[str]:
+    """The contents of the MetaGraph's assets: ``"name sha256"``. MissingFileError when one is not there."""
+    out: Counter[str] = Counter()
+    found = _layout(model)
+    for asset in {item.path: item for item in found.assets(found.meta_graph(tags))}.values():
+        if not asset.exists:
+            raise MissingFileError("an asset is missing", file=str(asset.path), node=asset.tensor)
+        out[file_sha256(asset.path)[:16]] += 1
+    return out
+
+
+def canonical_difference(one: Path, other: Path) -> str | None:
+    """What differs between the canonical forms of two models, or None."""
+    from reference_impl.format import canonical
+
+    raise NotImplementedError(canonical)
+
+
+def _meta_graph(model: Path, tags: Sequence[str]) -> schema.MetaGraphDef:
+    return _layout(model).meta_graph(tags)
+
+
+def _layout(model: Path) -> layout.Layout:
+    return _read(model, stamp(model))
+
+
+@functools.lru_cache(maxsize=_KEPT)
+def _read(model: Path, _stamp: object) -> layout.Layout:
+    return layout.read(model)

@@ -1,0 +1,90 @@
+"""``reexport``: load, save, load again: the same answers, signatures, variables, assets; a second save is a fixed point."""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from compat_matrix.checks import oracle
+from compat_matrix.checks.answers import ask_all, raise_first
+from compat_matrix.checks.context import Context, Finding, finding_of
+from compat_matrix.checks.signatures import compare_signatures, signature_finding
+from compat_matrix.outcomes import Outcome
+from compat_matrix.runtimes.worker import ReplyError
+from reference_impl.format.errors import SavedModelError
+
+_SHOWN = 8
+
+
+def check(context: Context) -> dict[str, Any]:
+    """All tag sets, each saved on its own. Returns details of a pass."""
+    findings: list[Finding] = []
+    for index, tags in enumerate(oracle.tag_sets(context.artifact)):
+        findings += _generations(context, tags, context.scratch / f"reexport-{index}")
+    raise_first(findings)
+    return {}
+
+
+def _generations(context: Context, tags: Sequence[str], folder: Path) -> list[Finding]:
+    source, first, second = (folder / name / "model" for name in ("source", "first", "second"))
+    shutil.copytree(context.artifact.model, source)
+    with context.model(tags, source) as model:
+        new_tags = context.ask(model, "resave", dir=str(first), tags=list(tags))["tags"]
+    shutil.rmtree(source)  # the copy must stand on its own
+    findings = []
+    try:
+        with context.model(new_tags, first) as model:
+            # Saved before it is asked: an answer may change the state.
+            context.ask(model, "resave", dir=str(second), tags=new_tags)
+            findings += [_of_export(finding) for finding in ask_all(context, model, tags)]
+    except ReplyError as error:
+        return [finding_of(error, "the re-export")]
+    try:
+        findings += _lost(context.artifact.model, tags, first, new_tags)
+        difference = oracle.canonical_difference(first, second)
+        if difference:
+            findings.append(Finding(Outcome.FAIL_STRUCTURE, f"saving the re-export again gives another model: {difference}"))
+    except SavedModelError as error:
+        findings.append(
+            Finding(Outcome.FAIL_STRUCTURE, f"the re-export cannot be read: {error}", error_class=type(error).__name__)
+        )
+    return findings
+
+
+def _of_export(finding: Finding) -> Finding:
+    finding.args = (f"the re-export, {finding}",)
+    return finding
+
+
+def _lost(before: Path, tags: Sequence[str], after: Path, new_tags: Sequence[str]) -> list[Finding]:
+    """What the file that was written lacks of the one that was read, or has beyond it."""
+    findings = []
+    expected, got = oracle.signatures(before, tags), oracle.signatures(after, new_tags)
+    differences = compare_signatures(expected, got)
+    if differences:
+        findings.append(signature_finding([f"after the re-export: {text}" for text in differences], expected, got))
+    methods = [oracle.method_names(*side) for side in ((before, tags), (after, new_tags))]
+    changed = [key for key in sorted(methods[0]) if key in methods[1] and methods[0][key] != methods[1][key]]
+    if changed:
+        key = changed[0]
+        message = f"after the re-export the method of signature {key!r} is {methods[1][key]!r}, it was {methods[0][key]!r}"
+        findings.append(Finding(Outcome.FAIL_SIGNATURE, message, details={"methods": {k: methods[1][k] for k in changed}}))
+    findings += _counted("variable", oracle.inventory(before, tags), oracle.inventory(after, new_tags))
+    findings += _counted("asset", oracle.assets(before, tags), oracle.assets(after, new_tags))
+    return findings
+
+
+def _counted(what: str, before: Counter[Any], after: Counter[Any]) -> list[Finding]:
+    lost, new = before - after, after - before
+    if not lost and not new:
+        return []
+    parts = [
+        f"{sum(items.values())} {word}: " + ", ".join(str(item) for item in sorted(items, key=str)[:_SHOWN])
+        for word, items in (("lost or changed", lost), ("new", new))
+        if items
+    ]
+    message = f"{what}s after the re-export ({sum(after.values())}, before {sum(before.values())}): " + "; ".join(parts)
+    return [Finding(Outcome.FAIL_STRUCTURE, message)]

@@ -1,0 +1,30 @@
+"""``relocate``: the model answers as before from another place, and nothing is left at the old one."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+from compat_matrix.checks.answers import ask_all, raise_first
+from compat_matrix.checks.context import Context
+
+
+def check(context: Context) -> dict[str, Any]:
+    """All tag sets. Returns details of a pass."""
+    moved = moved_copy(context.artifact.model, context.scratch)
+    findings = []
+    for tags in context.artifact.tag_sets:
+        with context.model(tags, moved) as model:
+            findings += ask_all(context, model, tags)
+    raise_first(findings)
+    return {}
+
+
+def moved_copy(model: Path, scratch: Path) -> Path:
+    """Copy a model, then move the copy: what it was called first does not exist any more. The new path has a space in it."""
+    first, moved = scratch / "copied" / "model", scratch / "moved to" / "model"
+    shutil.copytree(model, first)
+    moved.parent.mkdir()
+    first.rename(moved)
+    return moved

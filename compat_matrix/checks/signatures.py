@@ -1,0 +1,68 @@
+"""``signatures``: what the consumer shows of the signatures is what the SignatureDefs say."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from compat_matrix.checks import oracle
+from compat_matrix.checks.answers import raise_first
+from compat_matrix.checks.context import Context, Finding
+from compat_matrix.outcomes import Outcome
+
+Spec = dict[str, dict[str, dict[str, Any]]]
+SIDES = ("inputs", "outputs")
+_SHOWN = 12  # differences in the message's details
+
+
+def check(context: Context) -> dict[str, Any]:
+    """All tag sets. Returns details of a pass."""
+    findings, seen = [], 0
+    for tags in oracle.tag_sets(context.artifact):
+        expected = oracle.signatures(context.artifact.model, tags)
+        with context.model(tags) as model:
+            got = context.ask(model, "signatures")["signatures"]
+        seen += len(expected)
+        differences = compare_signatures(expected, got)
+        if differences:
+            findings.append(signature_finding(differences, expected, got))
+    raise_first(findings)
+    return {"signatures": seen}
+
+
+def signature_finding(differences: list[str], expected: Spec, got: Spec) -> Finding:
+    """One finding for all differences between two sets of signatures."""
+    more = f" (and {len(differences) - 1} more differences)" if len(differences) > 1 else ""
+    return Finding(
+        Outcome.FAIL_SIGNATURE,
+        differences[0] + more,
+        details={"differences": differences[:_SHOWN], "expected": expected, "got": got},
+    )
+
+
+def compare_signatures(expected: Spec, got: Spec) -> list[str]:
+    """Differences as sentences. A member the consumer leaves out (dtype, shape, a whole side) is one it cannot see."""
+    out = [f"signature {key!r} is missing" for key in sorted(set(expected) - set(got))]
+    out += [f"signature {key!r} is not in the file" for key in sorted(set(got) - set(expected))]
+    for key in sorted(set(expected) & set(got)):
+        for side in SIDES:
+            if side in got[key]:
+                where = f"{side[:-1]} of {key!r}"
+                out += _compare_side(where, expected[key][side], got[key][side])
+    return out
+
+
+def _compare_side(where: str, expected: dict[str, Any], got: dict[str, Any]) -> list[str]:
+    # tf.saved_model.load calls the part `x/values` of a sparse input `x_values`, as its documentation says.
+    alias = {name.replace("/", "_"): name for name in expected if "/" in name and name not in got}
+    named = {alias.get(name, name): info for name, info in got.items()}
+    out = [f"{where}: {name!r} is missing" for name in sorted(set(expected) - set(named))]
+    out += [f"{where}: {name!r} is not in the file" for name in sorted(set(named) - set(expected))]
+    for name in sorted(set(expected) & set(named)):
+        for member, read in (("dtype", lambda value: value), ("shape", _dims)):
+            if member in named[name] and read(expected[name][member]) != read(named[name][member]):
+                out.append(f"{where}: {name!r} has the {member} {named[name][member]}, expected {expected[name][member]}")
+    return out
+
+
+def _dims(shape: list[int | None] | None) -> list[int | None] | None:
+    return None if shape is None else [None if size in (None, -1) else size for size in shape]
