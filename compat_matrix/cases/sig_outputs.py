@@ -1,6 +1,6 @@
 """Every output a signature may have: one tensor, a list, a tuple, a dict, a namedtuple, constants, the input itself.
 
-Sequences are numbered from zero, dicts and namedtuples give the names.
+Sequences are numbered from zero, dicts and namedtuples give the names; one function is exported under two keys.
 """
 
 import collections
@@ -24,10 +24,10 @@ def build(tf, work):
         "same_twice": lambda x: [x, x],
     }
     root.functions = {name: tf.function(f, input_signature=spec, autograph=False) for name, f in results.items()}
-    return root, dict(root.functions)
+    return root, dict(root.functions, again=root.functions["single"])
 
 
 def requests(np):
     x = np.float32([1, 2])
-    names = ("single", "list", "tuple", "dict", "named", "constants", "same_twice")
+    names = ("single", "list", "tuple", "dict", "named", "constants", "same_twice", "again")
     return [(name, {"x": x}) for name in names]

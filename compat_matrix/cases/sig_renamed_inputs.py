@@ -1,6 +1,6 @@
-"""A TensorSpec name that is no Python identifier: the SignatureDef keeps it, a loaded function cannot take it as keyword.
+"""A TensorSpec name that is no Python identifier: the SignatureDef keeps `My-Input`, only graph nodes are renamed.
 
-The graph's own names are rewritten (`my_input`), which shipped TensorFlow says in an INFO line only.
+Shipped TensorFlow announces a rename in an INFO line; clients still send the name of the spec.
 """
 
 CLAUSES = ("SIG-07",)

@@ -1,0 +1,20 @@
+"""Extra tags and function aliases given as save options.
+
+The one MetaGraph then carries two tags, and a reader has to ask for both.
+"""
+
+CLAUSES = ("NG-01", "V1-05", "V1-07", "API-01")
+FEATURES = ("tags", "save options")
+REQUIRES = "tensorflow>=2.18"
+SAVE_OPTIONS = {"extra_tags": ["second"], "save_debug_info": True}
+
+
+def build(tf, work):
+    root = tf.Module()
+    root.v = tf.Variable(2.0)
+    root.f = tf.function(lambda x: x * root.v, input_signature=[tf.TensorSpec([], tf.float32)])
+    return root, root.f
+
+
+def requests(np):
+    return [("serving_default", {"x": np.float32(2)}), ("f", (np.float32(3),), {})]

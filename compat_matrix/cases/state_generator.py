@@ -1,0 +1,20 @@
+"""A tf.random.Generator on an attribute: its state is saved, and it goes on where it stood.
+
+Integers, so that the answer is exact; the type itself is not revived.
+"""
+
+CLAUSES = ("RP-05", "FN-01")
+FEATURES = ("random", "state")
+STATEFUL = True
+
+
+def build(tf, work):
+    root = tf.Module()
+    root.generator = tf.random.Generator.from_seed(1234, alg="philox")
+    root.generator.uniform_full_int([5])
+    root.draw = tf.function(lambda: root.generator.uniform_full_int([3], tf.uint32), input_signature=[])
+    return root, root.draw
+
+
+def requests(np):
+    return [("serving_default", {}), ("serving_default", {}), ("draw", (), {})]
