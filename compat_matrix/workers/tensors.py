@@ -23,7 +23,7 @@ CARRIERS = {
     "bfloat16": "uint16", "qint8": "int8", "quint8": "uint8", "qint16": "int16", "quint16": "uint16", "qint32": "int32",
     "float8_e5m2": "uint8", "float8_e4m3fn": "uint8", "float8_e4m3fnuz": "uint8",
     "float8_e4m3b11fnuz": "uint8", "float8_e5m2fnuz": "uint8",
-    "int4": "int8", "uint4": "uint8", "int2": "int8", "uint2": "uint8",
+    "int4": "int8", "uint4": "uint8", "int2": "int8", "uint2": "uint8", "float4_e2m1fn": "uint8",
 }  # fmt: skip
 MAX_META = 1 << 24  # bytes; a meta member larger than this is hostile
 
