@@ -18,7 +18,7 @@ CALL_OPS = frozenset({"PartitionedCall", "StatefulPartitionedCall", "RemoteCall"
 
 
 class Edge(NamedTuple):
-    """An input of a node: ``port`` is ``"0"``, ``"1"``, … in a GraphDef, ``"output:0"`` in a function, CONTROL for a control edge."""
+    """An input of a node. Port: ``"0"``, ``"1"``, … in a GraphDef, ``"output:0"`` in a function, CONTROL for a control edge."""
 
     source: str
     port: str

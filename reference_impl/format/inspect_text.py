@@ -12,6 +12,7 @@ from typing import Optional
 from . import dtypes, errors, schema
 from .inspect_types import Shape
 
+_COMPOSITES = {"RAGGED_TENSOR_SPEC": "Ragged", "SPARSE_TENSOR_SPEC": "Sparse", "VARIABLE_SPEC": "Variable"}
 _SHOWN = 6  # elements of a literal array
 
 
@@ -74,10 +75,9 @@ def value_text(value: schema.StructuredValue) -> str:
 
 def type_spec_text(spec: schema.TypeSpecProto) -> str:
     """A composite type: ``Ragged(float32[?,?])``, ``Sparse(int64[?,4])``, otherwise its class name and its state."""
-    names = schema.TypeSpecProto.TypeSpecClass
     state = list(spec.type_state.tuple_value.values)
-    short = {names.RAGGED_TENSOR_SPEC: "Ragged", names.SPARSE_TENSOR_SPEC: "Sparse", names.VARIABLE_SPEC: "Variable"}
     kinds = [item.WhichOneof("kind") for item in state[:2]]
+    short = {schema.TypeSpecProto.TypeSpecClass.Value(name): text for name, text in _COMPOSITES.items()}
     if spec.type_spec_class in short and kinds == ["tensor_shape_value", "tensor_dtype_value"]:
         return f"{short[spec.type_spec_class]}({spec_text(state[1].tensor_dtype_value, state[0].tensor_shape_value)})"
     name = spec.type_spec_class_name.rpartition(".")[2] or short.get(spec.type_spec_class, f"TypeSpec{spec.type_spec_class}")

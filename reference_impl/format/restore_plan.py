@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Optional, Union
+from typing import Optional
 
 from . import dtypes, errors, schema
 from .graphs import CONTROL, Edge, Library, data_inputs, parse_input
@@ -124,7 +124,9 @@ class _Walk:
 
     def _enter(self, frame: _Frame, node: schema.NodeDef, called: str) -> _Frame:
         if frame.depth == _DEPTH:
-            raise errors.LimitError("calls nest too deeply to follow what is restored", file=self.file, node=called, limit="_DEPTH")
+            raise errors.LimitError(
+                "calls nest too deeply to follow what is restored", file=self.file, node=called, limit="_DEPTH"
+            )
         function = self.library.functions[called]
         self.steps += len(function.node_def)
         arguments = {argument.name: index for index, argument in enumerate(function.signature.input_arg)}
@@ -185,7 +187,7 @@ class _Walk:
         inputs = data_inputs(node)
         keys = self._strings(frame, inputs[1]) if len(inputs) > 1 else []
         slices = self._strings(frame, inputs[2]) if len(inputs) > 2 else []
-        types: Union[list[int], tuple[int, ...]] = list(node.attr["dtypes"].list.type) if "dtypes" in node.attr else (node.attr["dt"].type,)
+        types = list(node.attr["dtypes"].list.type) if "dtypes" in node.attr else [node.attr["dt"].type]
         if index >= len(keys) or index >= len(types):
             return None
         # A constant may leave out elements that repeat its last one.
@@ -213,4 +215,4 @@ def _result(function: Optional[schema.FunctionDef], by_name: bool, port: str, in
         return None
     outputs = [argument.name for argument in function.signature.output_arg]
     name = port.partition(":")[0] if by_name and ":" in port else outputs[index] if index < len(outputs) else ""
-    return function.ret[name] if name in function.ret else None
+    return function.ret.get(name)

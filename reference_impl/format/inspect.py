@@ -1,0 +1,199 @@
+"""Look into a SavedModel without TensorFlow and without running anything: ``inspect(path).to_json()`` (GOAL-07).
+
+What is damaged beside the MetaGraphs themselves (a checkpoint, an asset, the fingerprint) does not stop the rest from being
+shown: it ends in ``problems``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any, Optional, Union
+
+from . import errors, files, layout, schema
+from .graphs import Library
+from .inspect_functions import Reach, functions, library_functions, op_counts, sizes
+from .inspect_objects import Paths, counterparts, objects
+from .inspect_signatures import init_ops, signature_spec, signatures
+from .inspect_types import Asset, Checkpoint, File, MetaGraph, SavedModelInfo, Saver
+from .inspect_types import Collection as CollectionInfo
+from .inspect_variables import graph_variables, object_variables
+from .restore_plan import Restored, restore_plan
+
+__all__ = ["SavedModelInfo", "inspect", "restore_plan", "signature_spec"]
+
+
+def inspect(path: files.AnyPath, tags: Union[str, Collection[str], None] = None, *, follow_links: bool = False) -> SavedModelInfo:
+    """Describe the SavedModel at ``path``.
+
+    Args:
+      path: its directory, or a saved_model.* file.
+      tags: show only the MetaGraph with exactly these tags; None shows all.
+      follow_links: accept symbolic links that lead out of the directory.
+
+    Raises:
+      SavedModelError: the MetaGraphs cannot be read, see :func:`reference_impl.format.layout.read`; NoMetaGraphError when none
+        has these tags.
+    """
+    model = layout.read(path, follow_links=follow_links)
+    graphs = list(model.saved_model.meta_graphs) if tags is None else [model.meta_graph(tags)]
+    return _Inspection(model).run(graphs)
+
+
+class _Inspection:
+    """One SavedModel being looked at: what its MetaGraphs share, and the problems met on the way."""
+
+    def __init__(self, model: layout.Layout):
+        self.model = model
+        self.problems: list[str] = []
+        self.entries: Mapping[str, Any] = {}
+        self.tracked: Optional[schema.TrackableObjectGraph] = None
+
+    def run(self, graphs: list[schema.MetaGraphDef]) -> SavedModelInfo:
+        checkpoint = self._checkpoint()
+        meta_graphs = tuple([self._meta_graph(graph) for graph in graphs])
+        names = self._attempt(lambda: self.model.names, ())
+        listed = [File(name, size) for name in names if (size := self._file_size(name)) is not None]
+        return SavedModelInfo(
+            path=str(self.model.directory),
+            format=self.model.file.name,
+            schema_version=self.model.saved_model.saved_model_schema_version,
+            size=sum(file.size for file in listed),
+            meta_graphs=meta_graphs,
+            checkpoint=checkpoint,
+            fingerprint=self._fingerprint(),
+            debug_info=next((file for file in listed if file.path == layout.DEBUG_INFO), None),
+            extra=tuple([file for file in listed if file.path.startswith(f"{layout.ASSETS_EXTRA}/")]),
+            problems=tuple(self.problems),
+        )
+
+    def _attempt(self, action: Any, otherwise: Any) -> Any:
+        """The result of ``action``, or ``otherwise`` and a problem."""
+        try:
+            return action()
+        except errors.SavedModelError as error:
+            self.problems.append(f"{type(error).__name__}: {error}")
+            return otherwise
+
+    def _file_size(self, name: str) -> Optional[int]:
+        path = self._attempt(lambda: self.model.root.path(name), None)
+        try:
+            return None if path is None else int(path.stat().st_size)
+        except OSError as error:
+            self.problems.append(f"{type(error).__name__}: {path}: {error.strerror}")
+            return None
+
+    def _fingerprint(self) -> Optional[dict[str, Any]]:
+        found = self._attempt(lambda: self.model.fingerprint, None)
+        if found is None:
+            return None
+        fields = (
+            "saved_model_checksum",
+            "graph_def_program_hash",
+            "signature_def_hash",
+            "saved_object_graph_hash",
+            "checkpoint_hash",
+        )
+        # 64-bit numbers as text: many JSON readers keep only 53 bits.
+        return {**{name: str(getattr(found, name)) for name in fields}, "uuid": found.uuid, "version": found.version.producer}
+
+    def _checkpoint(self) -> Optional[Checkpoint]:
+        from .bundle import OBJECT_GRAPH_KEY, BundleReader
+
+        if not self._attempt(lambda: self.model.has_checkpoint, False):
+            return None
+        try:
+            with BundleReader(self.model.checkpoint_prefix) as reader:
+                self.entries = reader.entries()
+                if OBJECT_GRAPH_KEY in self.entries:
+                    self.tracked = self._attempt(reader.object_graph, None)
+                shards = reader.num_shards
+                stored = sum(reader_entry.size for reader_entry in self.entries.values())
+        except errors.SavedModelError as error:
+            self.problems.append(f"{type(error).__name__}: {error}")
+            return None
+        return Checkpoint(len(self.entries), shards, stored)
+
+    def _meta_graph(self, graph: schema.MetaGraphDef) -> MetaGraph:
+        info = graph.meta_info_def
+        library = Library(graph.graph_def.library)
+        calls = library.calls()
+        reach = Reach(graph, library, calls)
+        plan: Optional[list[Restored]] = self._attempt(lambda: restore_plan(graph, str(self.model.file)), None)
+        saved = graph.object_graph_def
+        paths = Paths(saved.nodes)
+        keys = counterparts(saved, self.tracked) if self.tracked is not None else {}
+        if graph.HasField("object_graph_def"):
+            variables = object_variables(saved, paths, keys, plan or (), self.entries)
+        else:
+            variables = graph_variables(graph, plan or (), self.entries)
+        self._check_stored(variables, plan or ())
+        return MetaGraph(
+            tags=tuple(sorted(info.tags)),
+            tensorflow_version=info.tensorflow_version,
+            tensorflow_git_version=info.tensorflow_git_version,
+            meta_graph_version=info.meta_graph_version,
+            producer=graph.graph_def.versions.producer,
+            min_consumer=graph.graph_def.versions.min_consumer,
+            bad_consumers=tuple(graph.graph_def.versions.bad_consumers),
+            stripped_default_attrs=info.stripped_default_attrs,
+            has_object_graph=graph.HasField("object_graph_def"),
+            nodes=len(graph.graph_def.node),
+            sizes=sizes(graph, library),
+            signatures=signatures(graph),
+            objects=objects(saved, paths, keys),
+            functions=functions(saved, library, paths),
+            function_aliases=dict(sorted(info.function_aliases.items())),
+            library=library_functions(library, calls, reach),
+            variables=variables,
+            assets=self._assets(graph),
+            init_ops=init_ops(graph),
+            saver=_saver(graph, plan),
+            ops=op_counts(graph, library, reach),
+            collections=tuple([_collection(key, graph.collection_def[key]) for key in sorted(graph.collection_def)]),
+        )
+
+    def _check_stored(self, variables: Any, plan: Any) -> None:
+        """Values that a loader will ask for and not find."""
+        wanted = dict.fromkeys([item.key for item in plan] + [item.key for item in variables if item.key is not None])
+        missing = [key for key in wanted if key not in self.entries]
+        if missing:
+            shown = ", ".join(missing[:3]) + (", …" if len(missing) > 3 else "")
+            where = "the checkpoint has" if self.entries else "there is no readable checkpoint, hence"
+            self.problems.append(f"{where} no value for {len(missing)} of {len(wanted)} keys: {shown}")
+
+    def _assets(self, graph: schema.MetaGraphDef) -> tuple[Asset, ...]:
+        found = []
+        for definition in self._attempt(lambda: self.model.asset_definitions(graph), ()):
+            name, size, status = definition.filename, None, "missing"
+            try:
+                self.model.asset_path(name)
+                size = self._file_size(f"{layout.ASSETS}/{name}") if self.model.root.exists(f"{layout.ASSETS}/{name}") else None
+                status = "missing" if size is None else "present"
+            except errors.PathEscapeError as error:
+                status = "escapes"
+                self.problems.append(f"{type(error).__name__}: {error}")
+            if status == "missing":
+                self.problems.append(f"the asset {name} is missing")
+            found.append(Asset(name, definition.tensor_info.name, size, status))
+        return tuple(found)
+
+
+def _saver(graph: schema.MetaGraphDef, plan: Optional[list[Restored]]) -> Optional[Saver]:
+    if not graph.HasField("saver_def"):
+        return None
+    saver = graph.saver_def
+    versions = schema.SaverDef.CheckpointFormatVersion
+    version = versions.Name(saver.version) if saver.version in versions.values() else str(saver.version)
+    return Saver(
+        saver.filename_tensor_name,
+        saver.save_tensor_name,
+        saver.restore_op_name,
+        version,
+        saver.sharded,
+        None if plan is None else len(plan),
+    )
+
+
+def _collection(key: str, collection: schema.CollectionDef) -> CollectionInfo:
+    kind = collection.WhichOneof("kind")
+    return CollectionInfo(key, kind or "none", len(getattr(collection, kind).value) if kind else 0)

@@ -1,0 +1,179 @@
+"""Functions of the object graph with their traces, and the function library with what reaches it (FN-05, FMT-03)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Optional
+
+from . import schema
+from .graphs import Library, parse_input, reachable
+from .inspect_objects import Paths
+from .inspect_signatures import slots_of
+from .inspect_text import dtype_name, flat_text, parameter_names, shape_of, trace_text
+from .inspect_types import ConcreteFunction, Constant, Function, LibraryFunction, OpCount, Sizes
+
+# Work (signatures times nodes) above which it is not worth finding out what each signature reaches.
+_REACH_BUDGET = 20_000_000
+_LARGEST = 5
+
+
+def functions(graph: schema.SavedObjectGraph, library: Library, paths: Paths) -> tuple[Function, ...]:
+    """Every function of the object graph in order of node id, with Python-like signatures of its traces."""
+    found = []
+    for number, node in enumerate(graph.nodes):
+        kind = node.WhichOneof("kind")
+        if kind == "function":
+            spec: Optional[schema.FunctionSpec] = node.function.function_spec
+            names = list(node.function.concrete_functions)
+        elif kind == "bare_concrete_function":
+            bare = node.bare_concrete_function
+            spec = bare.function_spec if bare.HasField("function_spec") else None
+            names = [bare.concrete_function_name]
+        else:
+            continue
+        path = paths.names(number)
+        parameters = parameter_names(spec)
+        traces = tuple(
+            [_trace(graph, library, paths, path[-1] if path else plain_name(name), parameters, name) for name in names]
+        )
+        found.append(Function(number, paths.text(number), kind == "function", traces))
+    return tuple(found)
+
+
+def _trace(
+    graph: schema.SavedObjectGraph, library: Library, paths: Paths, display: str, parameters: list[str], name: str
+) -> ConcreteFunction:
+    known = name in graph.concrete_functions
+    trace = graph.concrete_functions[name] if known else schema.SavedConcreteFunction()
+    bound = tuple([paths.label(node) for node in trace.bound_inputs])
+    if trace.HasField("canonicalized_input_signature"):
+        text = trace_text(display, parameters, trace)
+    elif name in library.functions:
+        text = flat_text(display, library.functions[name], len(bound))
+    else:
+        text = f"{display}(?)"
+    return ConcreteFunction(name, text, bound, name in library.functions)
+
+
+_GENERATED = re.compile(r"^__(?:inference|forward|backward)_(.*?)_\d+$", re.DOTALL)
+
+
+def plain_name(name: str) -> str:
+    """The Python name inside a generated one: ``f`` of ``__inference_f_123``; other names are left as they are."""
+    match = _GENERATED.match(name)
+    return match.group(1) if match else name
+
+
+class Reach:
+    """Which ops and functions each signature of a MetaGraph may run, functions in attributes (branches, bodies) included.
+
+    Args:
+      meta_graph: the MetaGraph.
+      library: its functions.
+      calls: ``library.calls()``.
+
+    Attributes:
+      signatures: signature -> (nodes of the main graph, functions); None when that would take too long.
+    """
+
+    def __init__(self, meta_graph: schema.MetaGraphDef, library: Library, calls: dict[str, list[str]]):
+        self.signatures: Optional[dict[str, tuple[dict[str, None], dict[str, None]]]] = None
+        work = len(meta_graph.graph_def.node) + sum(map(len, calls.values()))
+        if work * len(meta_graph.signature_def) > _REACH_BUDGET:
+            return
+        inputs = {node.name: [parse_input(text).source for text in node.input] for node in meta_graph.graph_def.node}
+        uses = {node.name: list(library.references(node)) for node in meta_graph.graph_def.node}
+        self.signatures = {}
+        for key, signature in sorted(meta_graph.signature_def.items()):
+            tensors = [slot.tensor for info in signature.outputs.values() for slot in slots_of(info)[1]]
+            nodes = reachable([parse_input(tensor).source for tensor in tensors], inputs)
+            starts = [name for node in nodes for name in uses.get(node, ())]
+            self.signatures[key] = nodes, reachable(starts, calls)
+
+    def functions(self) -> Optional[dict[str, list[str]]]:
+        """function -> signatures that may run it."""
+        return None if self.signatures is None else _turn((key, reached[1]) for key, reached in self.signatures.items())
+
+    def nodes(self) -> Optional[dict[str, list[str]]]:
+        """node of the main graph -> signatures that may run it."""
+        return None if self.signatures is None else _turn((key, reached[0]) for key, reached in self.signatures.items())
+
+
+def _turn(pairs: Iterator[tuple[str, dict[str, None]]]) -> dict[str, list[str]]:
+    turned: dict[str, list[str]] = {}
+    for key, names in pairs:
+        for name in names:
+            turned.setdefault(name, []).append(key)
+    return turned
+
+
+def library_functions(library: Library, calls: dict[str, list[str]], reach: Reach) -> tuple[LibraryFunction, ...]:
+    """Every FunctionDef in the order of the file."""
+    reached = reach.functions()
+    return tuple(
+        [
+            LibraryFunction(
+                name,
+                len(function.node_def),
+                function.ByteSize(),
+                tuple(calls[name]),
+                None if reached is None else tuple(reached.get(name, ())),
+            )
+            for name, function in library.functions.items()
+        ]
+    )
+
+
+def op_counts(meta_graph: schema.MetaGraphDef, library: Library, reach: Reach) -> tuple[OpCount, ...]:
+    """The ops of the main graph and of *all* functions, sorted by name. A call by op type is listed under its function."""
+    main: dict[str, int] = {}
+    total: dict[str, int] = {}
+    users: dict[str, dict[str, None]] = {}
+    signatures: dict[str, dict[str, None]] = {}
+    by_node, by_function = reach.nodes(), reach.functions()
+    for node in meta_graph.graph_def.node:
+        main[node.op] = main.get(node.op, 0) + 1
+        total[node.op] = total.get(node.op, 0) + 1
+        if by_node is not None:
+            signatures.setdefault(node.op, {}).update(dict.fromkeys(by_node.get(node.name, ())))
+    for name, function in library.functions.items():
+        counts: dict[str, int] = {}
+        for node in function.node_def:
+            counts[node.op] = counts.get(node.op, 0) + 1
+        for op, count in counts.items():
+            total[op] = total.get(op, 0) + count
+            users.setdefault(op, {})[name] = None
+            if by_function is not None:
+                signatures.setdefault(op, {}).update(dict.fromkeys(by_function.get(name, ())))
+    found = []
+    for op in sorted(total):
+        reached = None if by_node is None else tuple(sorted(signatures.get(op, ())))
+        found.append(OpCount(op, total[op], main.get(op, 0), tuple(users.get(op, ())), reached))
+    return tuple(found)
+
+
+def sizes(meta_graph: schema.MetaGraphDef, library: Library) -> Sizes:
+    """Where the bytes of a MetaGraph are."""
+    constants: list[Constant] = []
+    total = 0
+    bodies = [(None, meta_graph.graph_def.node), *((name, item.node_def) for name, item in library.functions.items())]
+    for function, nodes in bodies:
+        for node in nodes:
+            if node.op != "Const" or "value" not in node.attr:
+                continue
+            tensor = node.attr["value"].tensor
+            size = tensor.ByteSize()
+            total += size
+            if len(constants) < _LARGEST or size > constants[-1].size:
+                constants.append(Constant(node.name, function, dtype_name(tensor.dtype), shape_of(tensor.tensor_shape), size))
+                constants.sort(key=lambda item: -item.size)
+                del constants[_LARGEST:]
+    return Sizes(
+        meta_graph.ByteSize(),
+        sum(node.ByteSize() for node in meta_graph.graph_def.node),
+        meta_graph.graph_def.library.ByteSize(),
+        meta_graph.object_graph_def.ByteSize(),
+        total,
+        tuple(constants),
+    )
