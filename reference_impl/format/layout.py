@@ -154,13 +154,13 @@ class Layout:
           MalformedError: a collection entry that is no AssetFileDef.
         """
         found = []
-        for index, definition in enumerate(self._asset_definitions(meta_graph)):
+        for index, definition in enumerate(self.asset_definitions(meta_graph)):
             path = self.asset_path(definition.filename, node=f"asset_file_def[{index}]")
             name = f"{ASSETS}/{definition.filename}"
             found.append(Asset(definition.tensor_info.name, definition.filename, path, self.root.exists(name)))
         return found
 
-    def _asset_definitions(self, meta_graph: schema.MetaGraphDef) -> list[schema.AssetFileDef]:
+    def asset_definitions(self, meta_graph: schema.MetaGraphDef) -> list[schema.AssetFileDef]:
         """From the field, or, as the first releases stored them, from a collection."""
         if meta_graph.asset_file_def or _ASSETS_COLLECTION not in meta_graph.collection_def:
             return list(meta_graph.asset_file_def)

@@ -21,11 +21,8 @@ MESSAGE_DEPTH = 100
 # Nesting of a StructuredValue: two messages per level, so this is what MESSAGE_DEPTH leaves; also keeps Python's stack safe.
 STRUCTURE_DEPTH = 50
 
-# Nodes of a StructuredValue after decoding. The largest in real models have some hundreds.
-STRUCTURE_NODES = 10**6
-
-# Elements that a tensor inside a StructuredValue may claim: its shape can promise far more than its bytes hold.
-STRUCTURE_TENSOR_BYTES = 2**28
+# A TensorProto of a few bytes can promise any shape, as its last element fills the rest.
+TENSOR_BYTES = 2**30
 
 # Fields visited when a message has to be read field by field (to say what is wrong with it): about ten seconds of Python.
 WIRE_FIELDS = 5 * 10**6
