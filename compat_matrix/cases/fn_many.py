@@ -1,4 +1,4 @@
-"""Sixty functions with three traces each and forty variables, two of them in signatures.
+"""Fifty functions with two traces each and forty variables, two of them in signatures.
 
 Loading should cost by what is used, not by what the file holds.
 """
@@ -12,13 +12,13 @@ def build(tf, work):
     root = tf.Module()
     root.variables_ = [tf.Variable(tf.fill([16], float(i))) for i in range(40)]
     root.functions = []
-    for i in range(60):
+    for i in range(50):
         f = tf.function(_body(tf, root.variables_[i % 40], float(i)), autograph=False)
-        for spec in (tf.TensorSpec([16]), tf.TensorSpec([None, 16]), tf.TensorSpec([2, None, 16])):
+        for spec in (tf.TensorSpec([16]), tf.TensorSpec([None, 16])):
             f.get_concrete_function(spec)
         root.functions.append(f)
     spec = tf.TensorSpec([None, 16])
-    return root, {"a": root.functions[3].get_concrete_function(spec), "b": root.functions[59].get_concrete_function(spec)}
+    return root, {"a": root.functions[3].get_concrete_function(spec), "b": root.functions[49].get_concrete_function(spec)}
 
 
 def _body(tf, v, offset):
