@@ -180,6 +180,16 @@ def test_feeding_the_middle_of_a_graph_cuts_it_there():
     assert list(nodes(extracted)["b"].input) == ["mid", "mid"]
 
 
+def test_two_keys_for_one_tensor_are_two_arguments_of_which_the_first_counts():
+    build = Builder()
+    build.node("x", "Placeholder", dtype=FLOAT)
+    build.node("y", "Add", "x", "x", T=FLOAT)
+    build.signature(inputs={"b": "x:0", "a": "x:0"}, outputs={"y": "y:0"})
+    extracted = build.program().signature_function("serving_default")
+    assert [argument.name for argument in extracted.function.signature.input_arg] == ["a", "b"]
+    assert list(nodes(extracted)["y"].input) == ["a", "a"]
+
+
 @pytest.mark.parametrize(
     ("fault", "error", "says"),
     [

@@ -87,7 +87,8 @@ def extract(
     # A capture or argument replaces a tensor in every input that names it.
     renamed: dict[Ref, str] = {}
     for feed in feeds:
-        renamed[feed.tensor] = _add_argument(function, feed.name, feed.dtype, feed.shape, taken)
+        argument = _add_argument(function, feed.name, feed.dtype, feed.shape, taken)
+        renamed.setdefault(feed.tensor, argument)  # two keys of a SignatureDef may name one tensor: the first one feeds it
     for capture in captures:
         dtype = ops.outputs(graph.nodes[capture])[0][2]
         renamed[Ref(capture, 0)] = _add_argument(function, capture, dtype, None, taken)

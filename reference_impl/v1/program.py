@@ -157,7 +157,7 @@ class Program:
     def signature_function(self, key: str) -> Extracted:
         """The function of SignatureDef ``key``: arguments sorted by name, results in order of the outputs' tensors."""
         signature = self.signatures[key]
-        feeds = [Feed(item.name, item.tensor, item.dtype, item.shape) for item in _distinct(signature.inputs)]
+        feeds = [Feed(item.name, item.tensor, item.dtype, item.shape) for item in signature.inputs]
         fetches = {f"{output.key}/{position}": ref for output in signature.outputs for position, ref in enumerate(output.tensors)}
         return self.function(f"signature_{key}", feeds, fetches)
 
@@ -270,7 +270,7 @@ def _signature(key: str, definition: Any) -> Signature:
     for name, info in sorted(definition.outputs.items()):
         kind = {"coo_sparse": "sparse", "composite_tensor": "composite"}.get(info.WhichOneof("encoding"), "dense")
         outputs.append(Output(name, kind, tuple(ref for _, ref, _, _ in _tensors(info)), info))
-    return Signature(key, definition.method_name, tuple(inputs), tuple(outputs))
+    return Signature(key, definition.method_name, tuple(sorted(inputs, key=lambda item: item.name)), tuple(outputs))
 
 
 def _tensors(info: Any) -> list[tuple[str, Ref, int, Any]]:
@@ -284,11 +284,3 @@ def _tensors(info: Any) -> list[tuple[str, Ref, int, Any]]:
         components = info.composite_tensor.components
         return [(f"component_{i}", parse_ref(item.name), item.dtype, item.tensor_shape) for i, item in enumerate(components)]
     return [("", parse_ref(info.name), info.dtype, info.tensor_shape)]
-
-
-def _distinct(inputs: Sequence[Input]) -> list[Input]:
-    """One argument per fed tensor: two keys may name the same one (the caller's values must then agree)."""
-    seen: dict[Ref, Input] = {}
-    for item in inputs:
-        seen.setdefault(item.tensor, item)
-    return list(seen.values())
