@@ -8,7 +8,7 @@ from typing import Optional, TypeVar, Union, cast
 from google.protobuf.descriptor import Descriptor
 from google.protobuf.message import DecodeError, EncodeError, Message
 
-from .. import errors
+from .. import errors, limits
 from . import _pool, _wire
 
 M = TypeVar("M", bound=Message)
@@ -57,12 +57,19 @@ def parse_text(cls: type[M], text: Union[str, bytes], file: File = None) -> M:
     """
     from google.protobuf import text_format
 
+    # Without maps an entry given twice stays two entries, which `parse` then finds.
     schema = _pool.schema(maps=False)
     message = schema.message_class(schema.pool.FindMessageTypeByName(cls.DESCRIPTOR.full_name))()
     try:
+        if isinstance(text, bytes):
+            text = text.decode("utf-8")
         text_format.Parse(text, message, descriptor_pool=schema.pool)
         data = message.SerializeToString()
-    except (text_format.ParseError, UnicodeDecodeError, RecursionError, EncodeError) as error:
+    except (RecursionError, EncodeError) as error:
+        reason = f"messages are nested deeper than {limits.MESSAGE_DEPTH}"
+        raise errors.LimitError(reason, file=file, limit="MESSAGE_DEPTH") from error
+    # The parser lets through what its parts raise on odd input.
+    except (text_format.ParseError, ValueError, TypeError, KeyError, AttributeError) as error:
         raise errors.MalformedError(f"not a {cls.DESCRIPTOR.full_name} in text format: {error}", file=file) from error
     return parse(cls, data, file)
 

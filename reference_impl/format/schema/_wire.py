@@ -79,7 +79,7 @@ def examine(data: bytes, descriptor: Descriptor, *, keys_only: bool) -> Optional
     except _Fault as fault:
         labels = [label for label in (*(frame.label for frame in reader.frames), fault.label) if label]
         if len(labels) > 2 * _PATH_ENDS:
-            labels[_PATH_ENDS:-_PATH_ENDS] = ["..."]
+            labels[_PATH_ENDS:-_PATH_ENDS] = ["…"]
         node = ".".join(labels)
         return fault.kind(f"{fault.reason} (at byte {reader.position})", node=node, **fault.details)
     return None

@@ -1,0 +1,217 @@
+"""Writing a SavedModel directory: staged in a sibling directory, then put in place by one rename (API-04).
+
+    with LayoutWriter("export/1", replace=True) as out:
+        write_checkpoint(out.checkpoint_prefix)
+        out.asset("vocab.txt", "/data/vocab.txt")
+        out.saved_model(message)
+
+A process killed at any moment leaves the old export or the new one, never a mixture, and perhaps a hidden directory
+beside it. (Files are not synced to the disk: a power failure is another matter.)
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import secrets
+import shutil
+import sys
+from pathlib import Path
+from types import TracebackType
+from typing import Optional, Union
+
+from . import errors, files, layout, schema
+
+# What an export may consist of. A directory that holds anything else is not replaced: the rest would be lost.
+_MEMBERS = {
+    layout.PB,
+    layout.PBTXT,
+    layout.CPB,
+    layout.VARIABLES,
+    layout.ASSETS,
+    layout.ASSETS_EXTRA,
+    layout.FINGERPRINT,
+    layout.KERAS_METADATA,
+    Path(layout.DEBUG_INFO).parts[0],
+}
+
+
+class LayoutWriter:
+    """A SavedModel in the making, as a context manager. Leaving the context normally puts it in place, an exception drops it.
+
+    Args:
+      directory: where it will be; parents are made.
+      replace: whether a SavedModel that is there already may be replaced, all of it.
+
+    Raises:
+      FileAccessError: something is there that may not be replaced, or the file system refuses.
+    """
+
+    def __init__(self, directory: files.AnyPath, *, replace: bool = False) -> None:
+        self.directory = Path(os.path.realpath(directory))
+        self.replace = replace
+        self._wrote_model = False
+        self.stage = self.directory.with_name(f".{self.directory.name}.{os.getpid()}-{secrets.token_hex(4)}.staged")
+        self._root = files.Root(self.stage)
+
+    def __enter__(self) -> LayoutWriter:
+        self._check_target()
+        try:
+            self.directory.parent.mkdir(parents=True, exist_ok=True)
+            self.stage.mkdir()
+            (self.stage / layout.VARIABLES).mkdir()
+        except OSError as error:
+            raise files.access_error(error, self.stage) from error
+        return self
+
+    def __exit__(
+        self, kind: Optional[type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType]
+    ) -> None:
+        try:
+            if kind is None:
+                self._commit()
+        finally:
+            shutil.rmtree(self.stage, ignore_errors=True)
+
+    @property
+    def checkpoint_prefix(self) -> Path:
+        """Where to write the tensor bundle."""
+        return self.stage / layout.CHECKPOINT
+
+    def saved_model(self, message: schema.SavedModel, *, text: bool = False) -> None:
+        """The MetaGraphs. Raises SchemaVersionError, NoMetaGraphError, LimitError (over 2 GB)."""
+        name = layout.PBTXT if text else layout.PB
+        layout.check(message, self.directory / name)
+        self._write(name, schema.to_text(message).encode() if text else schema.serialize(message))
+        self._wrote_model = True
+
+    def fingerprint(self, message: schema.FingerprintDef) -> None:
+        self._write(layout.FINGERPRINT, schema.serialize(message))
+
+    def debug_info(self, message: schema.GraphDebugInfo) -> None:
+        self._write(layout.DEBUG_INFO, schema.serialize(message))
+
+    def asset(self, filename: str, source: Union[bytes, files.AnyPath]) -> None:
+        """A file in assets/, from its content or copied from a path. Raises PathEscapeError, MissingFileError (RES-06)."""
+        self._put(layout.ASSETS, filename, source)
+
+    def extra_asset(self, filename: str, source: Union[bytes, files.AnyPath]) -> None:
+        """A file in assets.extra/."""
+        self._put(layout.ASSETS_EXTRA, filename, source)
+
+    def copy_checkpoint(self, prefix: files.AnyPath) -> None:
+        """Copy the tensor bundle that has this prefix. Raises MissingFileError."""
+        directory, name = os.path.split(os.path.abspath(prefix))  # noqa: PTH100
+        parts = (f"{name}.index", f"{name}.data-")
+        found = [path for path in sorted(Path(directory).glob("*")) if path.name.startswith(parts)]
+        if not found:
+            raise errors.MissingFileError("no checkpoint with this prefix", file=prefix)
+        for path in found:
+            self._put(layout.VARIABLES, Path(layout.CHECKPOINT).name + path.name[len(name) :], path)
+
+    def _put(self, member: str, filename: str, source: Union[bytes, files.AnyPath]) -> None:
+        reason = files.refuse_name(filename)
+        if reason:
+            raise errors.PathEscapeError(f"{filename!r} {reason}", file=self.directory / member)
+        name = f"{member}/{filename}"
+        if self._root.exists(name):
+            raise errors.DuplicateKeyError(f"{filename!r} is written twice", file=self.directory / member)
+        if isinstance(source, bytes):
+            self._write(name, source)
+            return
+        if not os.path.isfile(source):  # noqa: PTH113
+            raise errors.MissingFileError("a file of the model is missing or no regular file", file=source, clause="RES-06")
+        target = self._root.path(name)
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(source, target)
+        except OSError as error:
+            raise files.access_error(error, error.filename or target) from error
+
+    def _write(self, name: str, content: bytes) -> None:
+        path = self._root.path(name)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+        except OSError as error:
+            raise files.access_error(error, path) from error
+
+    def _check_target(self) -> None:
+        try:
+            present = {entry.name for entry in os.scandir(self.directory)}
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise files.access_error(error, self.directory) from error
+        if present and not self.replace:
+            raise errors.FileAccessError("the directory is not empty, and replace was not asked for", file=self.directory)
+        foreign = sorted(present - _MEMBERS)
+        if foreign:
+            reason = f"holds what is no part of a SavedModel and would be lost: {', '.join(foreign[:5])}"
+            raise errors.FileAccessError(reason, file=self.directory)
+
+    def _commit(self) -> None:
+        if not self._wrote_model:
+            raise errors.NotASavedModelError("no SavedModel was written", file=self.directory)
+        self._check_target()  # again: it may have changed meanwhile
+        try:
+            if not self.directory.exists():
+                self.stage.rename(self.directory)
+                return
+            shutil.copymode(self.directory, self.stage)
+            if _exchange(self.stage, self.directory):
+                return  # the old export is in the stage now and goes with it
+            old = self.stage.with_suffix(".replaced")
+            self.directory.rename(old)
+            self.stage.rename(self.directory)
+            shutil.rmtree(old, ignore_errors=True)
+        except OSError as error:
+            raise files.access_error(error, self.directory) from error
+
+
+def write(
+    directory: files.AnyPath,
+    message: schema.SavedModel,
+    *,
+    assets: Optional[dict[str, Union[bytes, files.AnyPath]]] = None,
+    checkpoint: Optional[files.AnyPath] = None,
+    replace: bool = False,
+    text: bool = False,
+) -> None:
+    """A whole SavedModel at once.
+
+    Args:
+      directory, replace: see `LayoutWriter`.
+      message: the MetaGraphs; `text` writes them as saved_model.pbtxt.
+      assets: content or source path by the file name in assets/.
+      checkpoint: prefix of a tensor bundle to copy into variables/.
+
+    Raises: as `LayoutWriter` and its methods.
+    """
+    with LayoutWriter(directory, replace=replace) as out:
+        if checkpoint is not None:
+            out.copy_checkpoint(checkpoint)
+        for filename, source in (assets or {}).items():
+            out.asset(filename, source)
+        out.saved_model(message, text=text)
+
+
+def _exchange(first: Path, second: Path) -> bool:
+    """Swap two directories in one step where the system can; False where it cannot."""
+    if os.name != "posix":
+        return False
+    libc = ctypes.CDLL(None, use_errno=True)
+    here, exchange = -100, 2  # AT_FDCWD, RENAME_EXCHANGE or RENAME_SWAP
+    if sys.platform == "linux" and hasattr(libc, "renameat2"):
+        status = libc.renameat2(here, os.fsencode(first), here, os.fsencode(second), exchange)
+    elif sys.platform == "darwin" and hasattr(libc, "renamex_np"):
+        status = libc.renamex_np(os.fsencode(first), os.fsencode(second), exchange)
+    else:
+        return False
+    if status == 0:
+        return True
+    code = ctypes.get_errno()
+    if code in (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP):
+        return False
+    raise OSError(code, os.strerror(code), str(second))
