@@ -26,6 +26,8 @@ from reference_impl.v1.op_table import RESOURCE, STRING, OpTable
 from reference_impl.v1.references import rewrite_references
 
 INIT_SIGNATURE = "__saved_model_init_op"
+# SignatureDefs that name an op to run, not tensors to answer with.
+OP_SIGNATURES = (INIT_SIGNATURE, "__saved_model_train_op")
 SPARSE_PARTS = ("indices", "values", "dense_shape")
 
 __all__ = ["Input", "Output", "Program", "Signature", "UnfedPlaceholderError", "Variable", "compile_program"]
@@ -85,7 +87,7 @@ class Program:
         self.signatures = {
             key: _signature(key, definition)
             for key, definition in sorted(meta_graph.signature_def.items())
-            if key != INIT_SIGNATURE
+            if key not in OP_SIGNATURES
         }
         fetched = [ref for signature in self.signatures.values() for output in signature.outputs for ref in output.tensors]
         self.rewrite = rewrite_references(self.graph, fetched)
