@@ -7,7 +7,6 @@ CLAUSES = ("GOAL-09",)
 FEATURES = ("fault",)
 CHECKS = ("load", "signatures", "values")
 UNANSWERED = ("abort",)
-TIMEOUT = 20
 
 
 def build(tf, work):
@@ -15,8 +14,9 @@ def build(tf, work):
 
     @tf.function(input_signature=[tf.TensorSpec([], tf.float32)])
     def abort(x):
-        tf.raw_ops.Abort(error_msg="aborted on purpose", exit_without_error=False)
-        return x + 1.0
+        # The op has no output: without the control dependency it would be pruned.
+        with tf.control_dependencies([tf.raw_ops.Abort(error_msg="aborted on purpose", exit_without_error=False)]):
+            return x + 1.0
 
     root.fine = tf.function(lambda x: x + 1.0, input_signature=[tf.TensorSpec([], tf.float32)])
     root.abort = abort

@@ -6,6 +6,7 @@ body again while saving and exports the changed value.
 
 CLAUSES = ("FN-17",)
 FEATURES = ("functions", "tracing")
+CHECKS = ("load", "signatures", "values", "checkpoint")
 
 
 def build(tf, work):

@@ -6,6 +6,7 @@ function assigns.
 
 CLAUSES = ("GOAL-09", "RP-08", "GOAL-02")
 FEATURES = ("keras", "signatures")
+CHECKS = ("load", "signatures", "values", "reexport", "checkpoint")
 REQUIRES = "tensorflow>=2.16"
 
 

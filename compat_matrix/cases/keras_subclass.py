@@ -2,6 +2,7 @@
 
 CLAUSES = ("IMP-05", "SIG-02", "SIG-10")
 FEATURES = ("keras", "signatures", "nests")
+CHECKS = ("load", "signatures", "values", "reexport", "checkpoint")
 REQUIRES = "tensorflow>=2.16"
 
 

@@ -8,6 +8,7 @@ import os
 
 CLAUSES = ("ATTR-01", "ATTR-02", "ATTR-04", "ATTR-06", "GOAL-13")
 FEATURES = ("signatures", "re-export")
+CHECKS = ("load", "signatures", "values")
 
 
 def build(tf, work):

@@ -13,6 +13,7 @@ import os
 import re
 import shutil
 import sys
+import tempfile
 
 from . import nests
 from . import tensors as tensor_file
@@ -35,7 +36,8 @@ def produce(case_file, directory, scratch, save):
     """Write ``directory``/model and ``directory``/io for one case.
 
     ``scratch`` is a folder this function may fill; what the builder writes there is deleted before returning, so that an
-    export which still points at it is found out. ``save(root, path, signatures=..., options=...)`` is
+    export which still points at it is found out. Its paths are new every time, because TensorFlow names tables after their
+    files and tables of one name are one table. ``save(root, path, signatures=..., options=...)`` is
     ``tf.saved_model.save`` or another implementation with its parameters. Errors of the builder, of the original's
     answers and of ``save`` are raised as they are.
     """
@@ -46,12 +48,13 @@ def produce(case_file, directory, scratch, save):
     os.makedirs(io_directory)
     options = getattr(case, "SAVE_OPTIONS", None)
     tags = [SERVING_TAG] + list((options or {}).get("extra_tags", ()))
-    entries = _answer_requests(tf, case, _build(tf, case, scratch, "answered"), tags, io_directory)
-    root, signatures, _ = _build(tf, case, scratch, "saved")
+    folders = [tempfile.mkdtemp(prefix=case.__name__ + ".", dir=scratch) for _ in range(2)]
+    entries = _answer_requests(tf, case, _build(tf, case, folders[0]), tags, io_directory)
+    root, signatures, _ = _build(tf, case, folders[1])
     keywords = {} if options is None else {"options": tf.saved_model.SaveOptions(**options)}
     save(root, os.path.join(directory, "model"), signatures=signatures, **keywords)
-    for name in ("answered", "saved"):
-        shutil.rmtree(os.path.join(scratch, name))
+    for folder in folders:
+        shutil.rmtree(folder)
     rtol, atol, reason = getattr(case, "TOLERANCE", (0.0, 0.0, "bit-exact"))
     _write_json(
         os.path.join(io_directory, "io.json"),
@@ -64,10 +67,8 @@ def produce(case_file, directory, scratch, save):
     )
 
 
-def _build(tf, case, scratch, name):
-    """``(root, signatures, answerers)`` of a fresh build in its own scratch folder."""
-    work = os.path.join(scratch, name)
-    os.makedirs(work)
+def _build(tf, case, work):
+    """``(root, signatures, answerers)`` of a fresh build."""
     built = case.build(tf, work)
     if not isinstance(built, tuple):
         built = (built,)
