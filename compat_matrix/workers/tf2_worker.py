@@ -4,7 +4,7 @@ import collections
 import collections.abc
 import os
 
-from . import nests, producing, protocol
+from . import nests, producing, protocol, signature_wire
 
 OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
 VARIABLE_VALUE = "VARIABLE_VALUE"
@@ -39,7 +39,7 @@ class TF2Worker(protocol.Worker):
         return Model(self.tf.saved_model.load(directory, tags=tags), directory)
 
     def signatures(self, model):
-        return {key: describe(self.tf, function) for key, function in model.root.signatures.items()}
+        return describe_all(self.tf, model.root.signatures)
 
     def call_signature(self, model, key, inputs):
         return call_signature(self.tf, model.root.signatures[key], inputs)
@@ -58,14 +58,19 @@ class TF2Worker(protocol.Worker):
 # What follows asks only for the shape of a loaded object, so that the reference implementation's is asked the same way.
 
 
-def describe(tf, function):
-    """``{"inputs": {name: {dtype, shape}}, "outputs": ...}`` of a loaded signature; composites are several names."""
-    inputs = function.structured_input_signature[1]
-    outputs = function.structured_outputs
-    return {"inputs": _describe_all(tf, inputs), "outputs": _describe_all(tf, outputs)}
+def describe_all(tf, signatures):
+    """``{key: {"inputs": {name: {dtype, shape}}, "outputs": ...}}`` of loaded signatures; composites are several names."""
+    return {
+        key: {
+            "inputs": _describe(tf, function.structured_input_signature[1]),
+            "outputs": _describe(tf, function.structured_outputs),
+        }
+        for key, function in signatures.items()
+        if key not in signature_wire.INTERNAL_KEYS  # tf.saved_model.load shows those of a TF 1.x MetaGraph
+    }
 
 
-def _describe_all(tf, specs):
+def _describe(tf, specs):
     out = {}
     for name, spec in specs.items():
         for key, dtype, shape in _parts(tf, name, spec):
@@ -111,24 +116,22 @@ def call_function(tf, root, path, args, kwargs, inputs):
 
 def variables(tf, root, directory):
     """``(naming, {name: Tensor})``: checkpoint keys for an object graph, names of the graph for a TF 1.x MetaGraph."""
-    if hasattr(root, "graph") and hasattr(root, "variables") and hasattr(root, "prune"):
-        values = [(variable.name.split(":")[0], nests.from_tf(tf, variable)) for variable in root.variables]
-        return "name", protocol.named(values)
-    return "key", protocol.named((key, nests.from_tf(tf, value)) for key, value in _by_checkpoint_key(tf, root, directory))
+    prefix = os.path.join(directory, "variables", "variables")
+    reader = tf.train.load_checkpoint(prefix) if tf.io.gfile.exists(prefix + ".index") else None
+    if reader is None or not reader.has_tensor(OBJECT_GRAPH):
+        found = [(variable.name.split(":")[0], variable) for variable in getattr(root, "variables", ())]
+        naming = "name"
+    else:
+        found, naming = _by_checkpoint_key(tf, root, reader.get_tensor(OBJECT_GRAPH)), "key"
+    return naming, protocol.named((name, nests.from_tf(tf, variable)) for name, variable in found)
 
 
-def _by_checkpoint_key(tf, root, directory):
+def _by_checkpoint_key(tf, root, serialized):
     """Walk the checkpoint's own object graph and the loaded objects side by side."""
     from tensorflow.core.protobuf import trackable_object_graph_pb2
 
-    prefix = os.path.join(directory, "variables", "variables")
-    if not tf.io.gfile.exists(prefix + ".index"):
-        return
-    reader = tf.train.load_checkpoint(prefix)
-    if not reader.has_tensor(OBJECT_GRAPH):
-        return
     graph = trackable_object_graph_pb2.TrackableObjectGraph()
-    graph.ParseFromString(reader.get_tensor(OBJECT_GRAPH))
+    graph.ParseFromString(serialized)
     seen, queue = {0}, collections.deque([(0, root)])
     while queue:
         index, node = queue.popleft()

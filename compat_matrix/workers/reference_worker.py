@@ -1,0 +1,32 @@
+"""This project's own implementation: ``reference_impl.load`` and ``reference_impl.save``. Python 3.6 syntax.
+
+The loaded object is asked in the same way as that of ``tf.saved_model.load``.
+"""
+
+from . import producing, protocol, tf2_worker
+
+
+class ReferenceWorker(tf2_worker.TF2Worker):
+    """As :class:`TF2Worker`, with another load and another save."""
+
+    name = "reference"
+
+    def __init__(self):
+        super(ReferenceWorker, self).__init__()
+        import reference_impl
+
+        self.reference = reference_impl
+
+    def produce(self, case, directory, scratch):
+        producing.produce(case, directory, scratch, self.reference.save)
+
+    def load(self, directory, tags):
+        return tf2_worker.Model(self.reference.load(directory, tags), directory)
+
+    def resave(self, model, directory, tags):
+        self.reference.save(model.root, directory, signatures=model.root.signatures)
+        return ["serve"]
+
+
+def main():
+    protocol.serve(ReferenceWorker)
