@@ -68,9 +68,8 @@ def is_complete(artifact: Path) -> bool:
 def _fill(cell: Cell, host: Host, staged: Path, scratch: Path) -> None:
     worker = producing_worker(cell, host)
     case = _case(host.cases / f"{cell.case}.py")
-    reply = worker.request(
-        "produce", cell.timeout or LIMIT, case=str(case.file.absolute()), dir=str(staged), scratch=str(scratch)
-    )
+    # The case's own TIMEOUT is for consumers.
+    reply = worker.request("produce", LIMIT, case=str(case.file.absolute()), dir=str(staged), scratch=str(scratch))
     provenance = _provenance(cell, case, reply["versions"], staged)
     (staged / "provenance.json").write_text(json.dumps(provenance, indent=1, sort_keys=True) + "\n", encoding="utf-8")
 

@@ -48,6 +48,8 @@ class Model(object):
 
     def run(self, feed, names):
         """``session.run``: ``feed`` is ``[(tensor name, Tensor)]``. Returns the Tensors called ``names``."""
+        if not names:  # a signature without outputs; TensorFlow refuses to run nothing
+            return []
         library = self.library
         sources = self._outputs([name for name, _ in feed])
         targets = self._outputs(names)
