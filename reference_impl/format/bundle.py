@@ -96,7 +96,7 @@ class BundleReader:
         """Raw keys and values of the whole index but the header, read once."""
         if self._raw is None:
             raw = dict(self._table)
-            del raw[HEADER_KEY]
+            raw.pop(HEADER_KEY, None)
             self._raw = raw
         return self._raw
 
@@ -137,7 +137,7 @@ class BundleReader:
     def _lookup(self, raw: bytes) -> Entry:
         if self._parsed is not None and raw in self._parsed:
             return self._parsed[raw]
-        value = self._table.get(raw) if raw != HEADER_KEY else None
+        value = self._load().get(raw)
         if value is None:
             raise MissingKeyError("the checkpoint has no such key", file=self._index_file, node=_shown(raw))
         return self._parse(raw, value)
@@ -191,9 +191,8 @@ class BundleReader:
         """Raises what `read` raises, without making an array of numbers or strings."""
         raw = key.encode("utf-8", "surrogatepass")
         entry = self._lookup(raw)
-        if not entry.slices:
-            self._verify_whole(raw, entry)
-        for part_key, part, _ in self._parts(raw, entry):
+        whole = [(key, part) for key, part, _ in self._parts(raw, entry)] if entry.slices else [(raw, entry)]
+        for part_key, part in whole:
             self._verify_whole(part_key, part)
 
     def verify_all(self) -> None:
@@ -211,10 +210,16 @@ class BundleReader:
 
     def object_graph(self) -> Any:
         """The TrackableObjectGraph of an object-based checkpoint. Raises MissingKeyError for a name-based one."""
-        value = self.read(OBJECT_GRAPH_KEY)
-        if value.shape != () or value.dtype != object:
+        raw = OBJECT_GRAPH_KEY.encode()
+        entry = self._lookup(raw)
+        if entry.shape or entry.dtype.name != "string" or entry.slices:
             raise ShapeError("the object graph is no string scalar", file=self._index_file, node=OBJECT_GRAPH_KEY)
-        return schema.parse(schema.TrackableObjectGraph, value.item(), self.prefix, OBJECT_GRAPH_KEY)
+        data = self._data(raw, entry)
+        with self._located(raw, shard_file(self.prefix, entry.shard, self.num_shards)):
+            # Not through `read`: listing a model should not have to import NumPy.
+            _, start, crc = tensor_data.decode_strings(data, 1, self._order, True)
+            _check_crc(crc, entry)
+        return schema.parse(schema.TrackableObjectGraph, bytes(data[start:]), self.prefix, OBJECT_GRAPH_KEY)
 
     def _data(self, raw: bytes, entry: Entry) -> memoryview:
         """The bytes of an entry, after everything about where they are has been checked."""
@@ -271,25 +276,22 @@ class BundleReader:
                 except MissingKeyError:
                     raise MissingKeyError(f"the slice {part} has no entry") from None
                 lengths = tuple([length for _, length in box])
-                if part_entry.dtype != entry.dtype or part_entry.shape != lengths or part_entry.slices:
+                if part_entry.slices:
+                    raise ShapeError(f"the slice {part} itself consists of slices")
+                if part_entry.dtype != entry.dtype or part_entry.shape != lengths:
                     raise ShapeError(
                         f"the slice {part} is {part_entry.dtype.name}{part_entry.shape}, not {entry.dtype.name}{lengths}"
                     )
                 found.append((part_key, part_entry, box))
-            if found:
-                check_cover([box for _, _, box in found], entry.shape)
+            check_cover([box for _, _, box in found], entry.shape)
+            total = sum(len(self._data(part_key, part)) for part_key, part, _ in found)
+            # Slices that share bytes are a small file's way to a huge array.
+            if total > sum(len(data) for data in self._shards.values()):
+                raise MalformedError("the slices of the tensor share bytes")
         return found
 
     def _read_slices(self, raw: bytes, entry: Entry, verify: bool) -> npt.NDArray[Any]:
         parts = self._parts(raw, entry)
-        views = []
-        total = 0
-        for part_key, part, _ in parts:
-            total += part.size
-            views.append(self._data(part_key, part))
-        # Slices that share bytes are a small file's way to a huge array.
-        if total > sum(len(data) for data in self._shards.values()):
-            raise MalformedError("the slices of the tensor share bytes", file=self._index_file, node=_shown(raw))
         with self._located(raw, self._index_file):
             whole = tensor_data.empty(entry.dtype, entry.shape)
         for part_key, part, box in parts:

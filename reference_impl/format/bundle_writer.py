@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO, Optional, Union
 
 from reference_impl.format import dtypes, schema, tensor_data
 from reference_impl.format.bundle_entry import HEADER_KEY, VERSION, index_file, shard_file
 from reference_impl.format.dtypes import DType
-from reference_impl.format.errors import DuplicateKeyError, FileAccessError, SavedModelError, ShapeError
+from reference_impl.format.errors import DtypeError, DuplicateKeyError, FileAccessError, SavedModelError, ShapeError
 from reference_impl.format.slices import FULL, Slice, slice_key, to_box
 from reference_impl.format.sstable import TableWriter
 
@@ -154,9 +155,12 @@ class BundleWriter:
     def abort(self) -> None:
         """Removes the temporary files."""
         for stream in self._streams:
-            stream.close()
-            Path(stream.name).unlink(missing_ok=True)
-        Path(index_file(self.prefix) + self._suffix).unlink(missing_ok=True)
+            with suppress(OSError):  # a full disk: what is left in the buffer
+                stream.close()
+        files = [self._shard_file(shard) for shard in range(self.num_shards)] + [index_file(self.prefix)]
+        for file in files:
+            with suppress(OSError):
+                Path(file + self._suffix).unlink()
 
     def __enter__(self) -> BundleWriter:
         return self
@@ -185,12 +189,16 @@ def _as_array(value: Any) -> Any:
         out[()] = value
         return out
     if isinstance(value, (list, tuple)):
-        array = np.array(value)
-        return np.array(value, dtype=object) if array.dtype.kind in "SU" else array
+        items = np.array(value, dtype=object)
+        if any(isinstance(item, (bytes, str)) for item in items.flat):
+            return items
     return np.asarray(value)
 
 
 def _dtype_of(array: Any, dtype: Union[str, DType, None]) -> DType:
     if dtype is None:
         return dtypes.from_numpy(array.dtype)
-    return dtype if isinstance(dtype, DType) else dtypes.by_name(dtype)
+    chosen = dtype if isinstance(dtype, DType) else dtypes.by_name(dtype)
+    if chosen.is_ref:
+        raise DtypeError(f"{chosen.name} cannot be stored")
+    return chosen

@@ -83,10 +83,8 @@ def decode_strings(data: memoryview, count: int, order: str, verify: bool) -> tu
 
 
 def _fixed_lengths(lengths: list[int], order: str) -> bytes:
-    import numpy as np
-
     if not lengths or max(lengths) <= 0xFFFFFFFF:
-        return np.array(lengths, dtype=order + "u4").tobytes()
+        return struct.pack(f"{order}{len(lengths)}I", *lengths)
     return b"".join(struct.pack(order + ("I" if length <= 0xFFFFFFFF else "Q"), length) for length in lengths)
 
 
