@@ -34,4 +34,4 @@ def generate(tf, rec):
     example.context.feature["id"].bytes_list.value.append(b"\x00bytes\xff")
     for step in ([1, 2], [3, -4]):
         example.feature_lists.feature_list["steps"].feature.add().int64_list.value.extend(step)
-    rec.ask("sequence", {"example": example.SerializeToString()})
+    rec.ask("sequence", {"example": example.SerializeToString(deterministic=True)})
