@@ -1,0 +1,34 @@
+"""The RFC *SavedModel Save/Load in 2.x*, implemented independently of TensorFlow's own code for it.
+
+    import reference_impl
+
+    model = reference_impl.load("path")                  # TF 2.x and TF 1.x SavedModels
+    reference_impl.save(model, "other path")
+    reference_impl.inspect("path")                       # needs no TensorFlow
+
+Importing this package imports no TensorFlow; `load` and `save` do when they are first asked for.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from reference_impl.api import load, save
+    from reference_impl.format.inspect import inspect
+
+__all__ = ["inspect", "load", "save"]
+
+_HOMES = {"load": "reference_impl.api", "save": "reference_impl.api", "inspect": "reference_impl.format.inspect"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    import importlib
+
+    return getattr(importlib.import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

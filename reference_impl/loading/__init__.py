@@ -1,0 +1,1 @@
+"""Loading: a SavedModel directory becomes live objects."""

@@ -1,0 +1,72 @@
+"""Errors of loading and saving, beside the closed family of the format layer from which they all derive.
+
+Each is also what users of `tf.saved_model` know to catch at that place (ValueError, TypeError, KeyError, FileNotFoundError, …).
+"""
+
+from __future__ import annotations
+
+from reference_impl.format.errors import MissingKeyError, NoMetaGraphError, SavedModelError
+
+__all__ = [
+    "BindingError",
+    "FunctionMatchError",
+    "MetaGraphChoiceError",
+    "MissingValueError",
+    "NotTrackableError",
+    "SaveError",
+    "SavedModelError",
+    "SignatureError",
+    "UnsupportedModelError",
+    "UntracedFunctionError",
+    "UntrackedCaptureError",
+]
+
+
+class MetaGraphChoiceError(NoMetaGraphError, ValueError):
+    """No MetaGraph has the tags asked for, or tags are needed because there are several (V1-04, V1-05)."""
+
+
+class MissingValueError(MissingKeyError, FileNotFoundError):
+    """The checkpoint holds no value for a variable or a table of the object graph."""
+
+
+class UnsupportedModelError(SavedModelError, ValueError):
+    """The model uses something that loading does not know."""
+
+
+class BindingError(SavedModelError, TypeError):
+    """Arguments do not fit the Python signature of a loaded function (PY-09)."""
+
+    clause = "PY-09"
+
+
+class FunctionMatchError(SavedModelError, ValueError):
+    """No concrete function of a loaded function was traced for these arguments (FN-13)."""
+
+    clause = "FN-13"
+
+
+class SaveError(SavedModelError, ValueError):
+    """What is to be saved cannot be saved, or not without losing something (strict mode)."""
+
+
+class NotTrackableError(SaveError):
+    """The root to save is no trackable object (API-02)."""
+
+    clause = "API-02"
+
+
+class SignatureError(SaveError):
+    """A signature cannot be exported (SIG-04, SIG-12, SIG-13, API-03, ATTR-07)."""
+
+
+class UntracedFunctionError(SaveError):
+    """A function would be saved without any concrete function, so nobody could call it (FN-06)."""
+
+    clause = "FN-06"
+
+
+class UntrackedCaptureError(SaveError, AssertionError):
+    """Functions capture state that cannot be reached from the root (FN-07)."""
+
+    clause = "FN-07"

@@ -1,0 +1,344 @@
+"""Loaded concrete functions: a FunctionDef, what it captures, and how to call it (FN-05, RP-07, GOAL-02).
+
+Two ways lead through a call:
+
+* Executing eagerly with nobody watching, the function is called by name in TensorFlow's runtime. There is no Python graph,
+  no tracing and no import of the body; a model answers as soon as its functions are registered.
+* When a tape or an accumulator could be watching, when an outer function is being traced, or when somebody asks for what
+  only a graph can tell (``.graph``, ``.inputs``), the function is rebuilt once (`reference_impl.loading.rebuild`). From then on the
+  object *is* an ordinary concrete function, with the state of the one that was traced; gradients, nesting and re-export are
+  TensorFlow's own.
+
+A function holds what it captures: variables, tables, assets live as long as it does, though its root may be gone.
+"""
+
+from __future__ import annotations
+
+import functools
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Optional
+
+import tensorflow as tf
+
+from reference_impl import tensorflow_api as api
+from reference_impl.errors import BindingError, FunctionMatchError, UnsupportedModelError
+from reference_impl.format.errors import MalformedError
+from reference_impl.loading import patterns, rebuild
+from reference_impl.loading.binding import Binder
+from reference_impl.loading.library import FunctionLibrary
+
+
+class CapturedTensor(NamedTuple):
+    """A tensor inside another function that a custom gradient uses; it exists only while that function is differentiated."""
+
+    tensor: str
+    function: str
+
+
+class LoadedConcreteFunction(api.ConcreteFunction):  # type: ignore[misc,valid-type]
+    """One trace of a loaded function.
+
+    Args:
+      library: the functions of the load.
+      name: name of the FunctionDef.
+      signature: gives ``((args, kwargs), results)``, nests of TypeSpecs and literals. It is asked when first needed, so a type
+        that is not known here troubles only those who use the function.
+      binder: the Python signature, None for functions that take flat arguments only.
+
+    The captures follow with :meth:`capture`, since they need not exist yet.
+    """
+
+    def __init__(
+        self,
+        library: FunctionLibrary,
+        name: str,
+        signature: Callable[[], tuple[Any, Any]],
+        binder: Optional[Binder] = None,
+    ):
+        # The base class wants a traced graph; its attributes appear when one is built, see __getattr__.
+        self.library = library
+        self.saved_name = name
+        self.owners: tuple[Any, ...] = ()
+        self.binder = binder
+        self._built = False
+        self._signature = signature
+        self._pattern: Optional[patterns.Pattern] = None
+        self._results: Any = None
+        self._handles: Optional[list[tf.Tensor]] = None
+        self._live: Optional[str] = None
+        self._arg_keywords: Optional[list[str]] = None
+        self._num_positional_args = 0
+
+    def set_flat_arguments(self, keywords: list[str], positional: int) -> None:
+        """Names of the flat arguments, and how many of them may be positional."""
+        self._arg_keywords, self._num_positional_args = keywords, positional
+
+    def capture(self, owners: Sequence[Any]) -> None:
+        """Bind what the last arguments of the FunctionDef stand for: variables, assets, resources, tensors.
+
+        A weak reference among them is followed at each call: a resource must not be kept alive by its own functions.
+        """
+        self.owners = tuple(owners)
+        self._handles = None
+
+    # What it takes and gives
+
+    @functools.cached_property
+    def _structured(self) -> tuple[Any, Any]:
+        return self._signature()
+
+    @property
+    def structured_input_signature(self) -> Any:
+        return self._structured[0]
+
+    @property
+    def structured_outputs(self) -> Any:
+        return self._structured[1]
+
+    @property
+    def output_dtypes(self) -> Any:
+        return tf.nest.map_structure(lambda spec: getattr(spec, "dtype", None), self._structured[1])
+
+    @property
+    def output_shapes(self) -> Any:
+        return tf.nest.map_structure(lambda spec: getattr(spec, "shape", None), self._structured[1])
+
+    @property
+    def variables(self) -> tuple[tf.Variable, ...]:
+        return tuple(owner for owner in self._living_owners() if isinstance(owner, tf.Variable))
+
+    @property
+    def trainable_variables(self) -> tuple[tf.Variable, ...]:
+        return tuple(variable for variable in self.variables if variable.trainable)
+
+    @property
+    def captured_inputs(self) -> list[tf.Tensor]:
+        return api.ConcreteFunction.captured_inputs.fget(self) if self._built else self._captured()
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.saved_name}>"
+
+    __str__ = __repr__
+
+    # Calling
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call with the arguments of the Python function, or, where that does not fit, with flat ones.
+
+        Raises:
+          BindingError: neither fits.
+        """
+        if self.binder is None:
+            return self.run(self._flat_arguments(args, kwargs))
+        try:
+            tensors = self.match(*self.binder.canonical(args, kwargs), patterns.CONVERT)
+        except (BindingError, patterns.Mismatch) as structured:
+            if self._arg_keywords is None:
+                raise BindingError(str(structured), node=self.saved_name) from None
+            try:
+                tensors = self._flat_arguments(args, kwargs)
+            except BindingError as flat:
+                raise BindingError(f"{structured}; as flat arguments: {flat.reason}", node=self.saved_name) from None
+        return self.run(tensors)
+
+    def match(self, args: tuple[Any, ...], kwargs: dict[str, Any], level: int) -> list[tf.Tensor]:
+        """The tensors of a canonical call in the order of the FunctionDef. Raises `patterns.Mismatch`."""
+        if self._pattern is None:
+            self._pattern = patterns.pattern(self._structured[0])
+        tensors: list[tf.Tensor] = []
+        try:
+            self._pattern.match((args, kwargs), level, tensors)
+        except patterns.Mismatch as mismatch:
+            mismatch.path = _argument_path(mismatch.path, self.binder)
+            raise
+        return tensors
+
+    def run(self, tensors: list[tf.Tensor]) -> Any:
+        """Execute with flat tensors, captures excluded, and build the structured result.
+
+        Raises:
+          tf.errors.OpError: what the function's ops raise; NotFoundError for an op this TensorFlow does not have.
+        """
+        if not tf.executing_eagerly() or self._built or api.may_record() or self._must_build():
+            self._build()
+            return api.call_flat(self, tensors, api.ConcreteFunction.captured_inputs.fget(self))
+        if self._results is None:
+            self._prepare(len(tensors))
+        pack, dtypes = self._results
+        handles = self._captured() if self._handles is None else self._handles
+        flat = tf.raw_ops.StatefulPartitionedCall(
+            args=tensors + handles, Tout=dtypes, f=self._live, config_proto=api.function_call_config()
+        )
+        return pack(iter(flat or ()))
+
+    def _prepare(self, given: int) -> None:
+        signature = self.library.get(self.saved_name).signature
+        wanted = len(signature.input_arg)
+        if wanted != given + len(self.owners):
+            reason = f"takes {wanted} tensors, has {given} arguments and {len(self.owners)} captures"
+            raise MalformedError(reason, file=self.library.file, node=self.saved_name)
+        count, pack = patterns.packer(self._structured[1])
+        dtypes = [tf.dtypes.as_dtype(argument.type) for argument in signature.output_arg]
+        if count != len(dtypes):
+            reason = f"gives {len(dtypes)} tensors, its signature describes {count}"
+            raise MalformedError(reason, file=self.library.file, node=self.saved_name)
+        self._live = self.library.register(self.saved_name)
+        handles = self._captured()
+        if not any(isinstance(owner, weakref.ref) for owner in self.owners):
+            self._handles = handles
+        self._results = pack, dtypes
+
+    def _must_build(self) -> bool:
+        """XLA compiles functions that are called as such; inside a call op the wish would go unheard."""
+        return self._results is None and "_XlaMustCompile" in self.library.get(self.saved_name).attr
+
+    def _flat_arguments(self, args: Sequence[Any], kwargs: dict[str, Any]) -> list[tf.Tensor]:
+        """Arguments by the names the writer gave to the flat inputs."""
+        keywords = self._arg_keywords or []
+        if len(args) > self._num_positional_args:
+            reason = f"takes {self._num_positional_args} positional arguments, got {len(args)}"
+            raise BindingError(f"{reason}; its arguments are {', '.join(keywords) or '(none)'}", node=self.saved_name)
+        given = dict(zip(keywords, args))
+        twice = sorted(set(given) & set(kwargs))
+        unknown = sorted(set(kwargs) - set(keywords))
+        missing = [key for key in keywords if key not in given and key not in kwargs]
+        for problem, names in (("got two values for", twice), ("got unexpected arguments", unknown), ("misses", missing)):
+            if names:
+                reason = f"{problem} {', '.join(names)}; its arguments are {', '.join(keywords) or '(none)'}"
+                raise BindingError(reason, node=self.saved_name)
+        given.update(kwargs)
+        signature = self.library.get(self.saved_name).signature
+        tensors = []
+        for key, argument in zip(keywords, signature.input_arg):
+            tensors.append(_flat_tensor(given[key], tf.dtypes.as_dtype(argument.type), key, self.saved_name))
+        return tensors
+
+    # Captures
+
+    def _living_owners(self) -> list[Any]:
+        found = [owner() if isinstance(owner, weakref.ref) else owner for owner in self.owners]
+        if any(owner is None for owner in found):
+            raise UnsupportedModelError("a resource that the function belongs to is gone", node=self.saved_name)
+        return found
+
+    def _captured(self) -> list[tf.Tensor]:
+        return [_handle(owner, self.saved_name) for owner in self._living_owners()]
+
+    def call_with_tensors_of(self, given: Sequence[tf.Tensor], operation: Any, tensors: dict[str, tf.Tensor]) -> Any:
+        """As the custom gradient of `operation`: captured tensors are those of the graph the operation is in (FMT-14)."""
+        inputs = list(given)
+        for owner in self._living_owners():
+            if isinstance(owner, CapturedTensor):
+                found = tensors.get(owner.tensor)
+                inputs.append(operation.graph.get_tensor_by_name(owner.tensor) if found is None else found)
+            else:
+                inputs.append(_handle(owner, self.saved_name))
+        _, pack = patterns.packer(self._structured[1])
+        flat = rebuild.specialised(self.library, self.saved_name, inputs)(*inputs)
+        return pack(iter(tf.nest.flatten(flat, expand_composites=True)))
+
+    # The graph, when somebody needs it
+
+    def __getattr__(self, name: str) -> Any:
+        # Only reached for attributes that are missing: those which the base class's __init__ would have set.
+        if name.startswith("_") and not name.startswith(("__", "_self_", "_tf_", "_keras")) and not self._built:
+            self._build()
+            if name in self.__dict__:
+                return self.__dict__[name]
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def _build(self) -> None:
+        if self._built:
+            return
+        with self.library.lock, tf.init_scope():
+            args, kwargs = self._structured[0]
+            traced = rebuild.as_tf_function(self.library, self.saved_name, self._body()).get_concrete_function(*args, **kwargs)
+            traced.graph.variables = self.variables
+            self._built = True
+            for key, value in vars(traced).items():
+                self.__dict__.setdefault(key, value)
+
+    def _body(self) -> Any:
+        name, outputs = self.saved_name, self._structured[1]
+
+        def body(*args: Any, **kwargs: Any) -> Any:
+            graph = tf.compat.v1.get_default_graph()
+            leaves = tf.nest.flatten((args, kwargs), expand_composites=True)
+            inputs = [leaf.handle if isinstance(leaf, tf.Variable) else leaf for leaf in leaves if tf.is_tensor(leaf)]
+            inputs += [graph.capture(handle) for handle in self._captured()]
+            results = rebuild.interpret(self.library, name, inputs)
+            specs = tf.nest.flatten(outputs, expand_composites=True)
+            for result, spec in zip(results, [spec for spec in specs if isinstance(spec, tf.TypeSpec)]):
+                if isinstance(spec, tf.TensorSpec):
+                    result.set_shape(spec.shape)
+            return patterns.packer(outputs)[1](iter(results))
+
+        body.__name__ = name
+        if self.binder is not None:
+            body.__signature__ = self.binder.signature  # type: ignore[attr-defined]
+        return body
+
+
+def _handle(owner: Any, function: str) -> tf.Tensor:
+    """The tensor with which a captured object enters a function."""
+    if isinstance(owner, tf.Tensor):
+        return owner
+    if isinstance(owner, tf.Variable):
+        return owner.handle
+    if isinstance(owner, api.CapturableResource):
+        return owner.resource_handle
+    if isinstance(owner, api.Asset):
+        return owner.asset_path
+    raise UnsupportedModelError(f"captures {type(owner).__name__}, which is no tensor, variable, resource or asset", node=function)
+
+
+def _flat_tensor(value: Any, dtype: tf.DType, key: str, function: str) -> tf.Tensor:
+    if dtype == tf.resource:
+        return value.handle if isinstance(value, tf.Variable) else value
+    try:
+        tensor = tf.convert_to_tensor(value, dtype_hint=dtype)
+    except (TypeError, ValueError) as error:
+        raise BindingError(f"argument {key!r} cannot become a {dtype.name} tensor: {error}", node=function) from None
+    if tensor.dtype != dtype:
+        raise BindingError(f"argument {key!r} has dtype {tensor.dtype.name}, not {dtype.name}", node=function)
+    return tensor
+
+
+def _argument_path(path: str, binder: Optional[Binder]) -> str:
+    """``[0][1]['a']`` of (args, kwargs) as the caller knows it: ``x['a']``."""
+    if path.startswith("[1]["):
+        name, _, rest = path[4:].partition("]")
+        return f"argument {name.strip(chr(39))}{rest}"
+    if path.startswith("[0]["):
+        index, _, rest = path[4:].partition("]")
+        names = list(binder.signature.parameters) if binder is not None else []
+        position = int(index)
+        return f"argument {names[position] if position < len(names) else position}{rest}"
+    return "the arguments" + path
+
+
+def no_match(name: str, functions: Sequence[LoadedConcreteFunction], args: Any, kwargs: Any, reasons: Sequence[str]) -> FunctionMatchError:
+    """The error for a call that fits none of the traces: what was given, what there is, and the first difference to each."""
+    got = f"Positional arguments ({len(args)} total): {_lines(args)}\n  Keyword arguments: {kwargs}"
+    options = []
+    for number, (function, reason) in enumerate(zip(functions, reasons), 1):
+        wanted, keywords = function.structured_input_signature
+        options.append(f"Option {number}:\n  Positional arguments ({len(wanted)} total): {_lines(wanted)}\n"
+                       f"  Keyword arguments: {keywords}\n  does not match: {reason}")  # fmt: skip
+    text = (
+        f"Could not find matching concrete function to call loaded from the SavedModel. Got:\n  {got}\n\n"
+        f"Expected these arguments to match one of the following {len(functions)} option(s):\n\n" + "\n\n".join(options)
+    )
+    return _MatchError(text, node=name)
+
+
+class _MatchError(FunctionMatchError):
+    """Its text has lines; the names in it come from the caller or were made printable."""
+
+    def __str__(self) -> str:
+        return self.reason
+
+
+def _lines(values: Sequence[Any]) -> str:
+    return "".join(f"\n    * {value!r}" for value in values)

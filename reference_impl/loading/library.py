@@ -1,0 +1,182 @@
+"""The function library of one loaded MetaGraph: names of its own, registered when first needed (RP-06, RP-07, FN-05).
+
+FunctionDefs of two models may share names, so each load gives every function a live name, and every shared resource made
+inside a function a shared name, that no other load uses. A function and what it refers to enter TensorFlow's runtime when
+the function is called for the first time, as the bytes that they are: nothing is parsed, checked or rebuilt before, and an op
+that this TensorFlow does not know costs nobody anything but the caller of the function that uses it.
+
+The original FunctionDefs stay as they were read: they are what a re-export writes.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import threading
+import weakref
+from collections.abc import Iterator
+from typing import Any, Optional
+
+from reference_impl import tensorflow_api as api
+from reference_impl.format import graphs, schema
+from reference_impl.format.errors import MissingKeyError
+
+_loads = itertools.count(1)
+_live: weakref.WeakValueDictionary[str, FunctionLibrary] = weakref.WeakValueDictionary()
+
+
+class FunctionLibrary:
+    """The functions of a MetaGraph.
+
+    Args:
+      library: a FunctionDefLibrary message; it is kept, not copied.
+      file: named in errors.
+
+    Attributes:
+      index: the `reference_impl.format.graphs.Library`: FunctionDefs as read, custom gradients, references.
+      custom_gradients: registered op type -> the function object that computes the gradient (FMT-14); the loader puts
+        them in when the object graph says what they capture.
+    """
+
+    def __init__(self, library: Any, file: str = ""):
+        self.index = graphs.Library(library)
+        self.file = file
+        self.custom_gradients: dict[str, Any] = {}
+        self.rebuilt: dict[str, Any] = {}  # of reference_impl.loading.rebuild: functions as Python functions, by name
+        self.lock = threading.RLock()
+        self._suffix = f"__load{next(_loads)}"
+        self._registered: dict[str, None] = {}
+        self._references: dict[str, tuple[str, ...]] = {}
+        _live[self._suffix] = self
+        weakref.finalize(self, _unregister, self._registered, self._suffix).atexit = False
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.index.functions
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.index.functions)
+
+    def get(self, name: str) -> Any:
+        """The FunctionDef as it was read. Raises MissingKeyError."""
+        try:
+            return self.index.functions[name]
+        except KeyError:
+            raise MissingKeyError("the function library has no such function", file=self.file, node=name) from None
+
+    def live_name(self, name: str) -> str:
+        """The name under which the runtime knows (or will know) a function."""
+        return name + self._suffix
+
+    def closure(self, name: str) -> list[str]:
+        """A function and all it refers to, each once."""
+        found = {name: None}
+        stack = [name]
+        while stack:
+            for other in self._refers(stack.pop()):
+                if other not in found:
+                    found[other] = None
+                    stack.append(other)
+        return list(found)
+
+    def register(self, name: str) -> str:
+        """Make a function and all it refers to callable; returns its live name.
+
+        Raises:
+          MissingKeyError: there is no such function.
+        """
+        if name not in self._registered:
+            with self.lock:
+                self.get(name)
+                for other in self.closure(name):
+                    if other not in self._registered:
+                        api.register_function(self.renamed(other))
+                        self._registered[other] = None
+        return self.live_name(name)
+
+    def _refers(self, name: str) -> tuple[str, ...]:
+        if name not in self._references:
+            found: dict[str, None] = {}
+            for node in self.get(name).node_def:
+                for other in self.functions_of(node):
+                    found[other] = None
+            self._references[name] = tuple(found)
+        return self._references[name]
+
+    def functions_of(self, node: Any) -> Iterator[str]:
+        """Functions that running a node may call: by op type or by attribute."""
+        if node.op in self.index.functions:
+            yield node.op
+        for key in _function_attrs(node):
+            if key in node.attr:
+                yield from self.index.attribute_references(key, node.attr[key])
+
+    def renamed(self, name: str) -> Any:
+        """A copy with live names, as the runtime gets it."""
+        copy = schema.FunctionDef()
+        copy.CopyFrom(self.get(name))
+        copy.signature.name = self.live_name(name)
+        for node in copy.node_def:
+            self.localise(node, name)
+        return copy
+
+    def localise(self, node: Any, function: str) -> None:
+        """Give a NodeDef of a function live function names and a shared name of this load, in place (RP-06).
+
+        Without the suffix two loads of one model would share tables, writers and iterators. What has no shared name gets one
+        as well, since a resource that is created in a function must still be there when another one uses its handle.
+        """
+        if node.op in self.index.functions:
+            node.op = self.live_name(node.op)
+        for key in _function_attrs(node):
+            if key in node.attr:
+                self._localise_value(node.attr[key])
+        if node.op == "HashTableV2" and not node.attr["use_node_name_sharing"].b:
+            node.attr["use_node_name_sharing"].b = True
+        if _has_shared_name(node.op):
+            shared = node.attr["shared_name"]
+            shared.s = (shared.s or f"{function}/{node.name}".encode()) + self._suffix.encode()
+
+    def _localise_value(self, value: Any) -> None:
+        stack = [value]
+        while stack:
+            value = stack.pop()
+            if value.HasField("func"):
+                functions = [value.func]
+            elif value.HasField("list"):
+                functions = value.list.func
+            else:
+                continue
+            for function in functions:
+                if function.name in self.index.functions:
+                    function.name = self.live_name(function.name)
+                stack.extend(function.attr.values())
+
+
+def find_live(name: str) -> Optional[tuple[FunctionLibrary, str]]:
+    """The library and original name behind a live name, None for functions that no living load owns."""
+    original, mark, number = name.rpartition("__load")
+    library = _live.get(mark + number) if mark else None
+    return (library, original) if library is not None and original in library else None
+
+
+def _function_attrs(node: Any) -> tuple[str, ...]:
+    """Names of the attributes of a node that may hold functions: all of them when the op is not known."""
+    known = _function_attrs_of(node.op)
+    return tuple(node.attr) if known is None else known
+
+
+@functools.lru_cache(maxsize=None)
+def _function_attrs_of(op: str) -> Optional[tuple[str, ...]]:
+    op_def = api.op_def(op)
+    return None if op_def is None else tuple(attr.name for attr in op_def.attr if attr.type in ("func", "list(func)"))
+
+
+@functools.lru_cache(maxsize=None)
+def _has_shared_name(op: str) -> bool:
+    op_def = api.op_def(op)
+    return op_def is not None and any(attr.name == "shared_name" for attr in op_def.attr)
+
+
+def _unregister(names: dict[str, None], suffix: str) -> None:
+    for name in names:
+        api.remove_function(name + suffix)

@@ -1,0 +1,347 @@
+"""From a MetaGraph with an object graph to live objects (RP-01..RP-09, FMT-01..FMT-05).
+
+    checkpoint keys are paired with nodes (no object needed)
+    nodes become objects: variables with their values, functions without a graph
+    children become attributes, bound inputs become captures
+    resources are created and filled, then the initialisers run
+
+Everything the file says about numbers of nodes is checked first.
+"""
+
+from __future__ import annotations
+
+import functools
+import weakref
+from collections.abc import Callable, Iterator
+from typing import Any, Optional
+
+import tensorflow as tf
+
+from reference_impl import specs
+from reference_impl import tensorflow_api as api
+from reference_impl.errors import MissingValueError, UnsupportedModelError
+from reference_impl.format import schema, structure
+from reference_impl.format.errors import CycleError, MalformedError, MissingFileError, MissingKeyError
+from reference_impl.format.layout import Layout
+from reference_impl.loading import constants, objects, variables
+from reference_impl.loading.binding import Binder
+from reference_impl.loading.checkpoint import Checkpoint, to_tensor
+from reference_impl.loading.concrete import CapturedTensor, LoadedConcreteFunction
+from reference_impl.loading.library import FunctionLibrary
+from reference_impl.loading.polymorphic import LoadedFunction
+from reference_impl.loading.resources import CREATE, DESTROY, INITIALIZE, LoadedResource
+from reference_impl.loading.signatures import SignatureMap
+
+_FUNCTIONS = ("function", "bare_concrete_function")
+
+
+def load_object_graph(directory: Layout, meta_graph: Any) -> Any:
+    """The root object of a MetaGraph that has an object graph.
+
+    Args:
+      directory: the SavedModel; assets and checkpoint are read from it.
+      meta_graph: one of its MetaGraphs.
+
+    Raises:
+      SavedModelError: of the classes named in the modules that make the objects.
+    """
+    return _Loader(directory, meta_graph).load()
+
+
+class _Loader:
+    def __init__(self, directory: Layout, meta_graph: Any):
+        self.directory = directory
+        self.meta_graph = meta_graph
+        self.graph = meta_graph.object_graph_def
+        self.file = str(directory.file)
+        self.library = FunctionLibrary(meta_graph.graph_def.library, self.file)
+        self.checkpoint = Checkpoint(directory, self.graph)
+        self.functions: dict[str, LoadedConcreteFunction] = {}
+        self.objects: list[Any] = [None] * len(self.graph.nodes)
+        _check(self.graph, self.file)
+
+    def load(self) -> Any:
+        try:
+            self.make_all()
+            for number, node in enumerate(self.graph.nodes):
+                self.attach_children(number, node)
+            self.attach_slots()
+            self.bind_captures()
+            self.fill_resources()
+        finally:
+            self.checkpoint.close()
+        for resource in self.objects:
+            if isinstance(resource, LoadedResource):
+                resource._initialize()
+        root = self.objects[0]
+        self.describe(root)
+        return root
+
+    # Objects
+
+    def make_all(self) -> None:
+        tuples = []
+        for number, node in enumerate(self.graph.nodes):
+            if node.WhichOneof("kind") == "user_object" and node.user_object.identifier == objects.TUPLE:
+                tuples.append(number)
+            else:
+                self.objects[number] = self.make(number, node)
+        for number in _inner_first(tuples, self.graph, self.file):
+            children = [(child.local_name, child.node_id) for child in self.graph.nodes[number].children]
+            self.objects[number] = objects.new_tuple(children, self.objects)
+
+    def make(self, number: int, node: Any) -> Any:
+        kind = node.WhichOneof("kind")
+        if kind == "user_object":
+            return self.user_object(node)
+        if kind == "variable":
+            return variables.make(node.variable, number, self.checkpoint)
+        if kind == "function":
+            return self.polymorphic(number, node.function)
+        if kind == "bare_concrete_function":
+            return self.bare(node.bare_concrete_function)
+        if kind == "constant":
+            return constants.make(node.constant.operation, self.graph_nodes)
+        if kind == "asset":
+            return self.asset(number, node.asset)
+        if kind == "resource":
+            return LoadedResource(device=node.resource.device)
+        if kind == "captured_tensor":
+            return CapturedTensor(node.captured_tensor.name, node.captured_tensor.concrete_function)
+        raise UnsupportedModelError(f"an object of kind {kind}", file=self.file, node=self.checkpoint.path(number))
+
+    @functools.cached_property
+    def graph_nodes(self) -> dict[str, Any]:
+        return {node.name: node for node in self.meta_graph.graph_def.node}
+
+    def user_object(self, node: Any) -> Any:
+        identifier = node.user_object.identifier
+        if identifier == objects.LIST:
+            return objects.new_list()
+        if identifier == objects.DICT:
+            return objects.new_dict()
+        if identifier == objects.SIGNATURES:
+            return None  # made of its children, which come later
+        return objects.user_object(any(child.local_name == "__call__" for child in node.children))
+
+    def asset(self, number: int, asset: Any) -> Any:
+        definitions = self.assets
+        index = asset.asset_file_def_index
+        if not 0 <= index < len(definitions):
+            raise MalformedError(f"asset {index} of {len(definitions)}", file=self.file, node=self.checkpoint.path(number))
+        if not definitions[index].exists:
+            raise MissingFileError(
+                "the asset is missing", file=definitions[index].path, node=self.checkpoint.path(number), clause="RES-06"
+            )
+        return api.Asset(str(definitions[index].path))
+
+    @functools.cached_property
+    def assets(self) -> Any:
+        return self.directory.assets(self.meta_graph)
+
+    # Functions
+
+    def concrete(self, name: str, binder: Optional[Binder]) -> LoadedConcreteFunction:
+        """The function of that name, one object however often it is referred to."""
+        if name not in self.functions:
+            self.library.get(name)
+            saved = self.graph.concrete_functions[name] if name in self.graph.concrete_functions else None
+            if saved is None:
+                raise MissingKeyError("the object graph does not describe the function", file=self.file, node=name)
+            self.functions[name] = LoadedConcreteFunction(self.library, name, _signature(saved, name, self.file), binder)
+        function = self.functions[name]
+        if function.binder is None:
+            function.binder = binder
+        return function
+
+    def polymorphic(self, number: int, function: Any) -> LoadedFunction:
+        name = self.names.get(number, "function")
+        binder = make_binder(name, function.function_spec, self.file)
+        return LoadedFunction(name, binder, [self.concrete(trace, binder) for trace in function.concrete_functions])
+
+    def bare(self, bare: Any) -> LoadedConcreteFunction:
+        name = bare.concrete_function_name
+        binder = make_binder(name, bare.function_spec, self.file) if bare.HasField("function_spec") else None
+        function = self.concrete(name, binder)
+        function.set_flat_arguments(list(bare.argument_keywords), bare.allowed_positional_arguments)
+        return function
+
+    @functools.cached_property
+    def names(self) -> dict[int, str]:
+        """A name for every node: the first under which it is a child."""
+        names: dict[int, str] = {}
+        for node in self.graph.nodes:
+            for child in node.children:
+                names.setdefault(child.node_id, child.local_name)
+        return names
+
+    def bind_captures(self) -> None:
+        """Bound inputs to objects. What belongs to a resource refers to it weakly, or neither could ever be freed."""
+        owned = self.owned_functions()
+        gradients = {name for name in self.library.index.gradients.values() if name in self.graph.concrete_functions}
+        for name in gradients:
+            self.concrete(name, None)
+        for name, function in self.functions.items():
+            bound = []
+            for number in self.graph.concrete_functions[name].bound_inputs:
+                owner = self.objects[number]
+                bound.append(weakref.ref(owner) if number in owned.get(name, ()) else owner)
+            function.capture(bound)
+        for op_type, name in self.library.index.gradients.items():
+            if name in gradients:
+                self.library.custom_gradients[op_type] = self.functions[name]
+
+    def owned_functions(self) -> dict[str, set[int]]:
+        """Function name -> the resources whose life it manages."""
+        owned: dict[str, set[int]] = {}
+        for number, node in enumerate(self.graph.nodes):
+            if node.WhichOneof("kind") != "resource":
+                continue
+            members = [child.node_id for child in node.children]
+            members += [n for pair in node.saveable_objects.values() for n in (pair.save_function, pair.restore_function)]
+            for member in members:
+                for name in self.names_of(member):
+                    owned.setdefault(name, set()).add(number)
+        return owned
+
+    def names_of(self, number: int) -> list[str]:
+        node = self.graph.nodes[number]
+        kind = node.WhichOneof("kind")
+        if kind == "function":
+            return list(node.function.concrete_functions)
+        return [node.bare_concrete_function.concrete_function_name] if kind == "bare_concrete_function" else []
+
+    # Structure
+
+    def attach_children(self, number: int, node: Any) -> None:
+        parent = self.objects[number]
+        children = {child.local_name: self.objects[child.node_id] for child in node.children}
+        if node.WhichOneof("kind") == "user_object":
+            identifier = node.user_object.identifier
+            if identifier == objects.LIST:
+                objects.fill_list(parent, children)
+            elif identifier == objects.DICT:
+                objects.fill_dict(parent, children)
+            elif isinstance(parent, objects.LoadedObject):
+                for child in node.children:
+                    self.attach(parent, child.local_name, child.node_id)
+        elif isinstance(parent, LoadedResource):
+            for name, child in children.items():
+                if name in (CREATE, INITIALIZE, DESTROY):
+                    parent.functions[name] = child
+                else:
+                    parent._track_trackable(child, name, overwrite=True)
+                    setattr(parent, name, child)
+            for name, pair in node.saveable_objects.items():
+                parent.saveables[name] = (self.objects[pair.save_function], self.objects[pair.restore_function])
+
+    def attach(self, parent: objects.LoadedObject, name: str, number: int) -> None:
+        node = self.graph.nodes[number]
+        if node.WhichOneof("kind") == "user_object" and node.user_object.identifier == objects.SIGNATURES:
+            # Not a dependency: whoever saves the object again decides about its signatures from the map itself (ATTR-06).
+            functions = {child.local_name: self.objects[child.node_id] for child in node.children}
+            vars(parent)[name] = SignatureMap(functions)
+        else:
+            objects.attach(parent, name, self.objects[number])
+
+    def attach_slots(self) -> None:
+        for number, node in enumerate(self.graph.nodes):
+            parent = self.objects[number]
+            if node.slot_variables and isinstance(parent, objects.LoadedObject):
+                slots = []
+                for slot in node.slot_variables:
+                    variable, value = self.objects[slot.original_variable_node_id], self.objects[slot.slot_variable_node_id]
+                    slots.append(objects.Slot(variable, slot.slot_name, value))
+                vars(parent)["_slots"] = slots
+
+    def fill_resources(self) -> None:
+        for number, node in enumerate(self.graph.nodes):
+            resource = self.objects[number]
+            if isinstance(resource, LoadedResource) and resource.saveables:
+                resource.restore(self.read, self.checkpoint.keys(number))
+
+    def read(self, key: str) -> tf.Tensor:
+        value = self.checkpoint.read(key)
+        return to_tensor(value, tf.dtypes.as_dtype(value.dtype) if value.dtype != object else tf.string)
+
+    def describe(self, root: Any) -> None:
+        if isinstance(root, objects.LoadedObject):
+            vars(root).setdefault("signatures", SignatureMap({}))
+            vars(root)["tensorflow_version"] = self.meta_graph.meta_info_def.tensorflow_version
+            vars(root)["tensorflow_git_version"] = self.meta_graph.meta_info_def.tensorflow_git_version
+
+
+def _signature(saved: Any, name: str, file: str) -> Callable[[], tuple[Any, Any]]:
+    def decode() -> tuple[Any, Any]:
+        inputs = specs.to_tf(structure.decode(saved.canonicalized_input_signature, file, name))
+        if not (isinstance(inputs, tuple) and len(inputs) == 2 and isinstance(inputs[0], tuple) and isinstance(inputs[1], dict)):
+            raise MalformedError("the input signature is not a pair of tuple and dict", file=file, node=name)
+        return inputs, specs.to_tf(structure.decode(saved.output_signature, file, name))
+
+    return decode
+
+
+def make_binder(name: str, spec: Any, file: str) -> Binder:
+    """The Python signature in a FunctionSpec (FMT-03). Raises StructureError, MalformedError."""
+    fullargspec = structure.decode(spec.fullargspec, file, name) if spec.HasField("fullargspec") else None
+    if not isinstance(fullargspec, structure.NamedTuple):
+        raise MalformedError("a FunctionSpec without FullArgSpec", file=file, node=name)
+    fields = dict(fullargspec.fields)
+    input_signature = None
+    if spec.HasField("input_signature"):
+        input_signature = functools.partial(structure.decode, spec.input_signature, file, name)
+    return Binder(
+        name,
+        args=fields.get("args") or [],
+        varargs=fields.get("varargs"),
+        varkw=fields.get("varkw"),
+        defaults=specs.to_tf(tuple(fields.get("defaults") or ())),
+        kwonlyargs=fields.get("kwonlyargs") or [],
+        kwonlydefaults=specs.to_tf(dict(fields.get("kwonlydefaults") or {})),
+        is_method=spec.is_method,
+        input_signature=input_signature,
+        jit_compile={schema.FunctionSpec.ON: True, schema.FunctionSpec.OFF: False}.get(spec.jit_compile),
+    )
+
+
+def _check(graph: Any, file: str) -> None:
+    """Every number of a node must be one. Raises MalformedError."""
+    if not graph.nodes:
+        raise MalformedError("the object graph is empty", file=file, node="object_graph_def")
+    for number, node in enumerate(graph.nodes):
+        for other in _numbers(node):
+            if not 0 <= other < len(graph.nodes):
+                reason = f"refers to node {other} of {len(graph.nodes)}"
+                raise MalformedError(reason, file=file, node=f"object_graph_def.nodes[{number}]")
+    for name, function in graph.concrete_functions.items():
+        for other in function.bound_inputs:
+            if not 0 <= other < len(graph.nodes):
+                reason = f"a function captures node {other} of {len(graph.nodes)}"
+                raise MalformedError(reason, file=file, node=name)
+
+
+def _numbers(node: Any) -> Iterator[int]:
+    for child in node.children:
+        yield child.node_id
+    for slot in node.slot_variables:
+        yield slot.original_variable_node_id
+        yield slot.slot_variable_node_id
+    for pair in node.saveable_objects.values():
+        yield pair.save_function
+        yield pair.restore_function
+
+
+def _inner_first(tuples: list[int], graph: Any, file: str) -> list[int]:
+    """Tuples so that each comes after those it contains. Raises CycleError: a tuple cannot contain itself."""
+    waiting = set(tuples)
+    order: list[int] = []
+    while waiting:
+        ready = [n for n in sorted(waiting) if not any(child.node_id in waiting for child in graph.nodes[n].children)]
+        if not ready:
+            raise CycleError("a tuple contains itself", file=file, node=f"object_graph_def.nodes[{min(waiting)}]")
+        order += ready
+        waiting.difference_update(ready)
+    return order
+
+
+__all__ = ["MissingValueError", "load_object_graph", "make_binder"]

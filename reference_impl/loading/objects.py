@@ -1,0 +1,146 @@
+"""Generic objects and containers: what becomes of user objects, lists, tuples and dicts (PRIM-02, PRIM-05, PRIM-06, REV-01..03).
+
+Nothing of the author's Python code is known; a user object becomes an object of a class of its own, whose attributes are its
+children. Containers come back as what they were, tuples and namedtuples included.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, Optional
+
+import tensorflow as tf
+
+from reference_impl import specs
+from reference_impl.format.errors import LimitError
+
+LIST, TUPLE, DICT, SIGNATURES = (
+    "trackable_list_wrapper",
+    "trackable_tuple_wrapper",
+    "trackable_dict_wrapper",
+    "signature_map",
+)  # values of SavedUserObject.identifier
+
+_LONGEST = 10**6  # a file of a few bytes may claim an element with any index
+
+_wrap = tf.__internal__.tracking.wrap
+
+
+class Slot(NamedTuple):
+    """What an optimizer keeps for a variable."""
+
+    variable: tf.Variable
+    name: str
+    value: tf.Variable
+
+
+class _Computed:
+    """A property that an attribute of the same name hides: a model may call one of its children `variables`."""
+
+    def __init__(self, name: str):
+        self._property = getattr(tf.Module, name)
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else self._property.__get__(instance, owner)
+
+
+class LoadedObject(tf.Module):
+    """A user object. Its variables are visible to itself and to a `tf.Module` that it becomes a part of (GOAL-02, GOAL-03).
+
+    ``slot_variables`` is ``{(variable, slot name): slot}`` for what was an optimizer (OPT-02).
+    """
+
+    _TF_MODULE_IGNORED_PROPERTIES = frozenset((*tf.Module._TF_MODULE_IGNORED_PROPERTIES, "_slots", "signatures"))
+
+    name = _Computed("name")
+    name_scope = _Computed("name_scope")
+    submodules = _Computed("submodules")
+    variables = _Computed("variables")
+    trainable_variables = _Computed("trainable_variables")
+    non_trainable_variables = _Computed("non_trainable_variables")
+
+    def __init__(self) -> None:
+        super().__init__(name="loaded")
+
+    @property
+    def slot_variables(self) -> dict[tuple[Any, str], tf.Variable]:
+        return {(slot.variable.ref(), slot.name): slot.value for slot in getattr(self, "_slots", ())}
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} with {', '.join(sorted(k for k in vars(self) if not k.startswith('_'))) or 'nothing'}>"
+
+
+def user_object(callable_: bool) -> LoadedObject:
+    """An object of a fresh class; only a class can make its objects callable (REV-01, REV-03)."""
+    members = {"__call__": _call} if callable_ else {}
+    return type("LoadedObject", (LoadedObject,), members)()  # type: ignore[return-value]
+
+
+def _call(self: Any, *args: Any, **kwargs: Any) -> Any:
+    return vars(self)["__call__"](*args, **kwargs)
+
+
+def attach(parent: LoadedObject, name: str, child: Any) -> None:
+    """Make `child` an attribute and a dependency of `parent`."""
+    if name.startswith("__") and name.endswith("__") and name != "__call__":
+        # A name like __class__ would change the object instead of naming a part of it; the dependency is kept.
+        parent._track_trackable(child, name, overwrite=True)
+    else:
+        setattr(parent, name, child)
+
+
+def new_list() -> Any:
+    return _wrap([])
+
+
+def new_dict() -> Any:
+    return _wrap({})
+
+
+def fill_list(container: Any, children: Mapping[str, Any]) -> None:
+    """Children are named by their index; what was not trackable left a gap, which is None."""
+    numbered = _numbered(children.items())
+    for index in range(max(numbered, default=-1) + 1):
+        container.append(numbered.get(index))
+
+
+def fill_dict(container: Any, children: Mapping[str, Any]) -> None:
+    for name, child in children.items():
+        container[name] = child
+
+
+def new_tuple(children: Sequence[tuple[str, int]], objects: Sequence[Any]) -> Any:
+    """A tuple, or a namedtuple when its children are also stored under names (PRIM-06).
+
+    Args:
+      children: name and node of each child.
+      objects: the loaded nodes.
+    """
+    numbered = _numbered(children)
+    size = max(numbered, default=-1) + 1
+    items = [objects[numbered[index]] if index in numbered else None for index in range(size)]
+    fields = _fields([(name, node) for name, node in children if not name.isdecimal()], numbered, size)
+    if fields is None:
+        return _wrap(tuple(items))
+    return _wrap(specs.named_tuple("NamedTuple", fields)._make(items))
+
+
+def _numbered(children: Iterable[tuple[str, Any]]) -> dict[int, Any]:
+    numbered = {int(name[:20]): child for name, child in children if name.isdecimal()}
+    if max(numbered, default=0) > _LONGEST:
+        raise LimitError(f"a list or tuple of {max(numbered) + 1} elements", limit="_LONGEST")
+    return numbered
+
+
+def _fields(named: Sequence[tuple[str, int]], numbered: Mapping[int, int], size: int) -> Optional[tuple[str, ...]]:
+    """The fields in order, found by the nodes they share with the numbered children; None for a plain tuple."""
+    left = list(named)
+    fields = []
+    for index in range(size):
+        match = next((pair for pair in left if pair[1] == numbered.get(index)), None)
+        if match is None:
+            return None
+        left.remove(match)
+        fields.append(match[0])
+    usable = bool(fields) and not left and all(field.isidentifier() and not field.startswith("_") for field in fields)
+    return tuple(fields) if usable else None

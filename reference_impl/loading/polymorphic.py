@@ -1,0 +1,81 @@
+"""Loaded polymorphic functions: several traces behind one Python signature (PRIM-03, FN-05, FN-13, PY-01..PY-09)."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Sequence
+from typing import Any, Optional
+
+from reference_impl import tensorflow_api as api
+from reference_impl.errors import FunctionMatchError
+from reference_impl.format.errors import SavedModelError
+from reference_impl.loading import patterns
+from reference_impl.loading.binding import Binder
+from reference_impl.loading.concrete import LoadedConcreteFunction, no_match
+
+
+class LoadedFunction(api.Function):  # type: ignore[misc,valid-type]
+    """A `tf.function` that chooses among the traces it was saved with, and never traces Python code.
+
+    It is an instance of the class of tf.function objects, so that containers, Keras and TensorFlow's own writer know it.
+
+    Args:
+      name: for messages.
+      binder: the Python signature.
+      functions: the traces in the order in which they were saved.
+    """
+
+    def __init__(self, name: str, binder: Binder, functions: Sequence[LoadedConcreteFunction]):
+        self.binder = binder
+        self.concrete_functions = list(functions)
+        self.saved_name = name
+        me = weakref.ref(self)
+
+        def python_function(*args: Any, **kwargs: Any) -> Any:
+            return me()(*args, **kwargs)  # type: ignore[misc]  # called through this very object
+
+        python_function.__name__ = name if name.isidentifier() else "function"
+        python_function.__signature__ = binder.signature  # type: ignore[attr-defined]
+        super().__init__(python_function, python_function.__name__, autograph=False, jit_compile=binder.jit_compile)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the trace made for such arguments.
+
+        Raises:
+          BindingError: the arguments do not fit the Python signature.
+          FunctionMatchError: no trace fits; the message lists all with the first difference (FN-13).
+        """
+        function, tensors = self._choose(args, kwargs)
+        return function.run(tensors)
+
+    def get_concrete_function(self, *args: Any, **kwargs: Any) -> LoadedConcreteFunction:
+        """The trace for such arguments or TypeSpecs. Raises like a call."""
+        if not args and not kwargs and len(self.concrete_functions) == 1 and self.binder.input_signature is not None:
+            return self.concrete_functions[0]
+        return self._choose(args, kwargs)[0]
+
+    def _get_concrete_function_garbage_collected(self, *args: Any, **kwargs: Any) -> LoadedConcreteFunction:
+        return self.get_concrete_function(*args, **kwargs)
+
+    def _list_all_concrete_functions(self) -> list[LoadedConcreteFunction]:
+        return list(self.concrete_functions)
+
+    def _list_all_concrete_functions_for_serialization(self) -> list[LoadedConcreteFunction]:
+        return list(self.concrete_functions)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.saved_name}{self.binder.signature}, {len(self.concrete_functions)} traces>"
+
+    def _choose(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[LoadedConcreteFunction, list[Any]]:
+        if not self.concrete_functions:
+            raise FunctionMatchError("Found zero restored functions for caller function.", node=self.saved_name, clause="FN-06")
+        canonical = self.binder.canonical(args, kwargs)
+        reasons: list[str] = []
+        for level in (patterns.EXACT, patterns.EQUAL, patterns.CONVERT):
+            reasons = []
+            for function in self.concrete_functions:
+                try:
+                    return function, function.match(*canonical, level)
+                except (patterns.Mismatch, SavedModelError) as mismatch:  # the latter: a type in its signature is not known here
+                    reasons.append(str(mismatch))
+        raise no_match(self.saved_name, self.concrete_functions, *canonical, reasons)

@@ -1,0 +1,302 @@
+"""FunctionDef -> Python graph, when a gradient, an outer trace or an export by other means needs one (GOAL-02, NG-03).
+
+A function is rebuilt by tracing: a `tf.function` runs :func:`interpret`, which creates the nodes one by one in the graph being
+traced. Functions that nodes call are rebuilt the same way, called as functions, and specialised for the very tensors they
+are called with. Three things come out right that way and wrong or not at all when a stored graph is put together from parts:
+
+* the gradient of a nested call is the one that TensorFlow makes for calls of its own functions;
+* shape and dtype behind a variable's handle travel inwards with the handle, which gradients of If and While need;
+* nothing but public API is involved, so TensorFlow 2.12 and 2.21 run the same code.
+
+What cannot be traced node by node (loops in the frames of TF 1.x) is put in as one opaque call: values, no gradients.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Optional
+
+import tensorflow as tf
+
+from reference_impl import tensorflow_api as api
+from reference_impl.format import graphs, schema
+from reference_impl.format.errors import MalformedError
+from reference_impl.loading.library import FunctionLibrary
+
+HANDLES = (schema.DT_RESOURCE, schema.DT_VARIANT)
+_CALLS = graphs.CALL_OPS - {"RemoteCall", "TPUPartitionedCall"}
+_DROPPED = {"_gradient_op_type", "_class", "_output_shapes"}
+# Attributes of a FunctionDef that tf.function lets its callers set, and that mean something to who runs the function.
+_KEPT_ATTRIBUTES = (
+    "_implements", "_noinline", "_tf_data_function", "api_implements", "api_preferred_device", "disable_summaries_at_runtime",
+    "experimental_ints_on_device", "function_runs_at_most_once", "go_backwards", "runtime_constant_optimization", "time_major",
+)  # fmt: skip
+
+# Graph under construction -> {tensor name in the FunctionDef ("node:0"): tensor}, for gradients that capture them.
+_tensors_of: weakref.WeakKeyDictionary[tf.Graph, dict[str, tf.Tensor]] = weakref.WeakKeyDictionary()
+
+
+def traceable(function_def: Any) -> bool:
+    """False for a function whose nodes form a cycle."""
+    return _in_order(function_def) is not None
+
+
+def as_tf_function(library: FunctionLibrary, name: str, body: Callable[..., Any]) -> Any:
+    """A tf.function that runs `body` and has the attributes of the FunctionDef `name`."""
+    attrs = library.get(name).attr
+    settings: dict[str, Any] = {"autograph": False}
+    if "_XlaMustCompile" in attrs:
+        settings["jit_compile"] = attrs["_XlaMustCompile"].b
+    kept = {key: api.to_tf(attrs[key], tf.compat.v1.AttrValue) for key in _KEPT_ATTRIBUTES if key in attrs}
+    if kept:
+        settings["experimental_attributes"] = kept
+    return tf.function(body, **settings)
+
+
+def interpret(library: FunctionLibrary, name: str, inputs: Sequence[tf.Tensor]) -> list[tf.Tensor]:
+    """Create the nodes of a function in the graph that is being traced.
+
+    Args:
+      library: where the function and those it calls come from.
+      name: its original name.
+      inputs: one tensor per argument of the FunctionDef, captures included.
+
+    Returns:
+      One tensor per result.
+
+    Raises:
+      tf.errors.NotFoundError, ValueError: this TensorFlow has no such op, or not with such attributes.
+      MalformedError: inputs name nodes that do not exist.
+    """
+    function_def = library.get(name)
+    order = _in_order(function_def)
+    if order is None:
+        return _opaque_call(library, name, inputs)
+    return _Interpreter(library, function_def, inputs).run(order)
+
+
+class _Interpreter:
+    def __init__(self, library: FunctionLibrary, function_def: Any, inputs: Sequence[tf.Tensor]):
+        arguments = [argument.name for argument in function_def.signature.input_arg]
+        if len(arguments) != len(inputs):
+            raise self.error(function_def, f"{len(arguments)} arguments, {len(inputs)} tensors given")
+        self.library = library
+        self.function_def = function_def
+        self.name = function_def.signature.name
+        self.graph = tf.compat.v1.get_default_graph()
+        self.operations: dict[str, tf.Operation] = {}
+        self.values: dict[str, dict[str, list[tf.Tensor]]] = {name: {"0": [t]} for name, t in zip(arguments, inputs)}
+        self.tensors = _tensors_of.setdefault(self.graph, {})
+        self.tensors.update((f"{name}:0", tensor) for name, tensor in zip(arguments, inputs))
+
+    def error(self, function_def: Any, reason: str) -> MalformedError:
+        return MalformedError(reason, file=self.library.file, node=function_def.signature.name)
+
+    def run(self, order: Sequence[Any]) -> list[tf.Tensor]:
+        for node in order:
+            inputs = [self.value(text) for text in graphs.data_inputs(node)]
+            after = [self.operations[text[1:]] for text in node.input if text[:1] == "^" and text[1:] in self.operations]
+            with tf.control_dependencies(after), tf.device(node.device or None):
+                operation = self.create(node, inputs)
+            self.operations[node.name] = operation
+            self.values[node.name] = self.outputs(node, operation)
+            self.tensors.update((f"{node.name}:{i}", tensor) for i, tensor in enumerate(operation.outputs))
+        results = []
+        for argument in self.function_def.signature.output_arg:
+            results.append(self.value(self.function_def.ret[argument.name]))
+        return results
+
+    def value(self, text: str) -> tf.Tensor:
+        source, port = graphs.parse_input(text, in_function=True)
+        output, _, index = port.rpartition(":")
+        try:
+            return self.values[source][output or "0"][int(index or 0)]
+        except (KeyError, IndexError, ValueError):
+            raise self.error(self.function_def, f"there is no tensor {text!r}") from None
+
+    def create(self, node: Any, inputs: list[tf.Tensor]) -> tf.Operation:
+        called = node.op if node.op in self.library else node.attr["f"].func.name if node.op in _CALLS else None
+        if called in self.library:
+            return self.call(called, inputs)
+        copy = schema.NodeDef()
+        copy.CopyFrom(node)
+        self.library.localise(copy, self.name)
+        attrs = {key: api.to_tf(value, tf.compat.v1.AttrValue) for key, value in copy.attr.items() if key not in _DROPPED}
+        built = dict(self.function_attributes(node, inputs))
+        for key, functions in built.items():
+            values = [attrs[key].func] if attrs[key].HasField("func") else attrs[key].list.func
+            for value, function in zip(values, functions):
+                function.add_to_graph(self.graph)
+                value.name = function.function_def.signature.name
+        if "_gradient_op_type" in node.attr:
+            op_type = custom_gradient(self.library, node.attr["_gradient_op_type"].s.decode("utf-8", "replace"))
+            attrs["_gradient_op_type"] = tf.compat.v1.AttrValue(s=op_type.encode())
+        operation = self.graph.create_op(node.op, inputs, dtypes=[], name=node.name, attrs=attrs)
+        for output, shape in zip(operation.outputs, node.attr["_output_shapes"].list.shape if "_output_shapes" in node.attr else ()):
+            output.set_shape(to_shape(shape))
+        self.describe_handles(node.op, operation, built)
+        return operation
+
+    def call(self, name: str, inputs: list[tf.Tensor]) -> tf.Operation:
+        before = len(self.graph.get_operations())
+        specialised(self.library, name, inputs)(*inputs)
+        calls = [op for op in self.graph.get_operations()[before:] if op.type in _CALLS]
+        return calls[-1]
+
+    def function_attributes(self, node: Any, inputs: list[tf.Tensor]) -> Iterator[tuple[str, list[Any]]]:
+        """The functions in a node's attributes, rebuilt. Those of If, Case and While for the tensors they will be given."""
+        if "If" in node.op or "Case" in node.op:
+            inputs = inputs[1:]
+        elif "While" not in node.op:
+            inputs = []
+        for key, value in node.attr.items():
+            functions = [value.func] if value.HasField("func") else list(value.list.func) if value.HasField("list") else []
+            known = [function.name for function in functions if function.name in self.library]
+            if known and len(known) == len(functions):
+                yield key, [specialised(self.library, name, inputs) for name in known]
+
+    def describe_handles(self, op: str, operation: tf.Operation, built: dict[str, list[Any]]) -> None:
+        """Resources that come out of control flow are what went in; no shape inference says so to the gradient code."""
+        if not built:
+            return
+        if "While" in op:
+            sources = list(operation.inputs)
+        else:
+            sources = next(iter(built.values()))[0].outputs if "If" in op or "Case" in op else []
+        for source, target in zip(sources, operation.outputs):
+            if target.dtype in (tf.resource, tf.variant) and source.dtype == target.dtype:
+                api.copy_handle_data(source, target)
+
+    def outputs(self, node: Any, operation: tf.Operation) -> dict[str, list[tf.Tensor]]:
+        """The outputs of an operation by the output argument they belong to."""
+        tensors = list(operation.outputs)
+        if node.op in self.library:
+            return {argument.name: [t] for argument, t in zip(self.library.get(node.op).signature.output_arg, tensors)}
+        op_def = api.op_def(node.op)
+        found, start = {}, 0
+        for argument in op_def.output_arg if op_def is not None else ():
+            count = 1
+            if argument.number_attr:
+                count = node.attr[argument.number_attr].i
+            elif argument.type_list_attr:
+                count = len(node.attr[argument.type_list_attr].list.type)
+            found[argument.name] = tensors[start : start + count]
+            start += count
+        return found
+
+
+def input_specs(function_def: Any) -> list[tf.TensorSpec]:
+    """The arguments of a function with the shapes it was traced with, as far as the file says them."""
+    specs = []
+    shapes = function_def.attr["_input_shapes"].list.shape if "_input_shapes" in function_def.attr else ()
+    for index, argument in enumerate(function_def.signature.input_arg):
+        shape = None
+        attrs = function_def.arg_attr[index].attr if index in function_def.arg_attr else {}
+        if "_output_shapes" in attrs and attrs["_output_shapes"].list.shape:
+            shape = to_shape(attrs["_output_shapes"].list.shape[0])
+        elif index < len(shapes):
+            shape = to_shape(shapes[index])
+        elif argument.type in HANDLES:
+            shape = ()
+        specs.append(tf.TensorSpec(shape, tf.dtypes.as_dtype(argument.type), argument.name))
+    return specs
+
+
+def to_shape(proto: Any) -> tf.TensorShape:
+    """A TensorShapeProto (ours) as a TensorShape."""
+    return tf.TensorShape(None if proto.unknown_rank else [None if dim.size < 0 else dim.size for dim in proto.dim])
+
+
+def specialised(library: FunctionLibrary, name: str, inputs: Sequence[tf.Tensor]) -> Any:
+    """A function of the library as a concrete function. Handles among `inputs` bring the shape of what is behind them along."""
+    specs: list[Any] = input_specs(library.get(name))
+    if len(specs) == len(inputs):
+        specs = [tensor if tensor.dtype in (tf.resource, tf.variant) else spec for spec, tensor in zip(specs, inputs)]
+    if name not in library.rebuilt:
+        of = weakref.ref(library)
+
+        def body(*tensors: tf.Tensor) -> list[tf.Tensor]:
+            return interpret(of(), name, tensors)  # type: ignore[arg-type]  # alive while one of its functions is traced
+
+        body.__name__ = name
+        library.rebuilt[name] = as_tf_function(library, name, body)
+    return library.rebuilt[name].get_concrete_function(*specs)
+
+
+def _opaque_call(library: FunctionLibrary, name: str, inputs: Sequence[tf.Tensor]) -> list[tf.Tensor]:
+    """The function as it is, called by one node; the function and what it refers to go along in the graph's library."""
+    graph_def = schema.GraphDef()
+    graph_def.versions.producer = tf.version.GRAPH_DEF_VERSION
+    for other in library.closure(name):
+        graph_def.library.function.append(library.renamed(other))
+    signature = library.get(name).signature
+    call = graph_def.node.add(name="call", op="StatefulPartitionedCall")
+    call.attr["f"].func.name = library.live_name(name)
+    call.attr["Tin"].list.type.extend(argument.type for argument in signature.input_arg)
+    call.attr["Tout"].list.type.extend(argument.type for argument in signature.output_arg)
+    for index, argument in enumerate(signature.input_arg):
+        feed = graph_def.node.add(name=f"feed_{index}", op="Placeholder")
+        feed.attr["dtype"].type = argument.type
+        call.input.append(feed.name)
+    (operation,) = tf.graph_util.import_graph_def(
+        api.to_tf(graph_def, tf.compat.v1.GraphDef),
+        input_map={f"feed_{index}:0": tensor for index, tensor in enumerate(inputs)},
+        return_elements=["call"],
+        name=signature.name,
+    )
+    return list(operation.outputs)
+
+
+def _in_order(function_def: Any) -> Optional[list[Any]]:
+    """The nodes so that each comes after its inputs, None if they form a cycle."""
+    nodes = {node.name: index for index, node in enumerate(function_def.node_def)}
+    waiting = [0] * len(nodes)
+    users: list[list[int]] = [[] for _ in nodes]
+    for index, node in enumerate(function_def.node_def):
+        for text in node.input:
+            source = nodes.get(graphs.parse_input(text, in_function=True).source)
+            if source is not None:
+                users[source].append(index)
+                waiting[index] += 1
+    ready = [index for index, count in enumerate(waiting) if count == 0]
+    ready.reverse()
+    order = []
+    while ready:
+        index = ready.pop()
+        order.append(function_def.node_def[index])
+        for user in reversed(users[index]):
+            waiting[user] -= 1
+            if waiting[user] == 0:
+                ready.append(user)
+    return order if len(order) == len(nodes) else None
+
+
+def custom_gradient(library: FunctionLibrary, op_type: str) -> str:
+    """Register the gradient that a model brings for `op_type` and return the name it has in this process (FMT-14).
+
+    A type for which the model brings none keeps its name: the program may have registered one.
+    """
+    if op_type not in library.index.gradients:
+        return op_type
+    live = library.live_name(op_type)
+    if api.gradient_function(live) is None:
+        of = weakref.ref(library)
+
+        def gradient(operation: tf.Operation, *results: Optional[tf.Tensor]) -> Any:
+            alive = of()
+            if alive is None or op_type not in alive.custom_gradients:
+                raise LookupError(f"the model that brought the gradient {op_type!r} is gone or does not say what it captures")
+            return _call_gradient(alive.custom_gradients[op_type], operation, results)
+
+        tf.RegisterGradient(live)(gradient)
+    return live
+
+
+def _call_gradient(function: Any, operation: Optional[tf.Operation], results: Sequence[Optional[tf.Tensor]]) -> Any:
+    """Call a gradient function: one gradient per output of the operation, zeros where none came in."""
+    given = []
+    for index, result in enumerate(results):
+        given.append(tf.zeros_like(operation.outputs[index]) if result is None and operation is not None else result)
+    tensors = _tensors_of.get(operation.graph, {}) if operation is not None else {}
+    return function.call_with_tensors_of(given, operation, tensors)
