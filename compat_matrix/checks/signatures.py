@@ -66,7 +66,7 @@ def _compare_side(where: str, expected: dict[str, Any], got: dict[str, Any]) -> 
 
 def _base(dtype: str) -> str:
     # A reference is how TF 1.x holds a variable; whoever fetches it gets a value.
-    return dtype[: -len("_ref")] if dtype.endswith("_ref") else dtype
+    return dtype.removesuffix("_ref")
 
 
 def _dims(shape: list[int | None] | None) -> list[int | None] | None:
