@@ -21,7 +21,7 @@ def generate(tf, rec):
     rec.export(sess, {
         "serving_default": rec.signature({"x": x}, {"y": y}),
         "train": rec.signature({"x": x, "training": training}, {"y": updated}),
-        "moving_mean": rec.signature({}, {"mean": mean}),
+        "moving_mean": rec.signature({}, {"mean": tf.identity(mean)}),
     })
     rec.ask("serving_default", {"x": rec.exact(1, 6, 6, 2)})
     rec.ask("serving_default", {"x": rec.exact(3, 6, 6, 2)})

@@ -21,7 +21,8 @@ def generate(tf, rec):
         "partial": rec.signature({"x": partial}, {"y": partial * 2.0, "shape": tf.shape(partial)}),
         "unknown": rec.signature({"x": unknown}, {"y": unknown + 1.0, "rank": tf.rank(unknown)}),
         "fixed": rec.signature({"x": fixed}, {"y": tf.reduce_sum(fixed, 1)}),
-        "variables": rec.signature({}, {"zero": zero, "empty": empty.read_value(), "deep": deep, "loose": loose}),
+        "variables": rec.signature({}, {
+            name: tf.identity(value) for name, value in (("zero", zero), ("empty", empty), ("deep", deep), ("loose", loose))}),
     })
     rec.ask("serving_default", {"scalar": 1.5})
     rec.ask("partial", {"x": rec.exact(1, 2, 3)})

@@ -15,6 +15,6 @@ def generate(tf, rec):
     y = tf.matmul(x, w) + b
     sess = rec.session(cpus=2)
     sess.run(tf.global_variables_initializer())
-    rec.export(sess, {"serving_default": rec.signature({"x": x}, {"y": y, "names": names})}, clear_devices=True)
+    rec.export(sess, {"serving_default": rec.signature({"x": x}, {"y": y, "names": tf.identity(names)})}, clear_devices=True)
     rec.ask("serving_default", {"x": rec.exact(1, 2)})
     rec.ask("serving_default", {"x": rec.exact(3, 2)})

@@ -15,7 +15,7 @@ def generate(tf, rec):
         "serving_default": rec.signature({"x": x}, {"y": top}),
         "both": rec.signature({"x": x}, {"middle": middle, "top": top}),
         "from_middle": rec.signature({"m": middle}, {"top": top}),
-        "constants": rec.signature({}, {"w": w}),
+        "constants": rec.signature({}, {"w": tf.identity(w)}),
         "echo": rec.signature({"x": x}, {"x": x, "y": top, "again": top}),
     })
     for key in ("serving_default", "both", "echo"):

@@ -15,9 +15,9 @@ def generate(tf, rec):
     sess = rec.initialized_session()
     rec.export(sess, {
         "get_counter": rec.signature({}, {"output": tf.identity(counter)}),
-        "incr_counter": rec.signature({}, {"output": tf.assign_add(counter, 1.0)}),
-        "incr_counter_by": rec.signature({"delta": delta}, {"output": tf.assign_add(counter, delta), "calls": calls}),
-        "reset_counter": rec.signature({}, {"output": tf.assign(counter, 0.0)}),
+        "incr_counter": rec.signature({}, {"output": tf.identity(tf.assign_add(counter, 1.0))}),
+        "incr_counter_by": rec.signature({"delta": delta}, {"output": tf.identity(tf.assign_add(counter, delta)), "calls": calls}),
+        "reset_counter": rec.signature({}, {"output": tf.identity(tf.assign(counter, 0.0))}),
     })
     rec.ask("get_counter", {})
     rec.ask("incr_counter", {})
