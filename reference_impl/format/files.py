@@ -7,6 +7,7 @@ symbolic link inside the model counts only while its target is inside too. Other
 from __future__ import annotations
 
 import errno
+import mmap
 import os
 import stat
 import unicodedata
@@ -121,19 +122,30 @@ def refuse_name(name: str) -> str:
 
 def read(path: AnyPath, limit: int, limit_name: str) -> bytes:
     """A whole file of at most `limit` bytes. Raises MissingFileError, FileAccessError, LimitError."""
-    mapped = map_file(path)
+    mapped = map_within(path, limit, limit_name)
     try:
-        if len(mapped) > limit:
-            raise errors.LimitError(f"{len(mapped)} bytes, limit {limit}", file=path, limit=limit_name)
         return mapped[:]
     finally:
         if not isinstance(mapped, bytes):
             mapped.close()
 
 
+def map_within(path: AnyPath, limit: int, limit_name: str) -> Union[bytes, mmap.mmap]:
+    """A file of at most `limit` bytes, mapped. Raises MissingFileError, FileAccessError, LimitError."""
+    try:
+        size = os.stat(path).st_size  # noqa: PTH116
+    except OSError as error:
+        raise access_error(error, path) from error
+    except ValueError as error:  # NUL in the path
+        raise errors.FileAccessError(str(error), file=path) from error
+    if size > limit:
+        raise errors.LimitError(f"{size} bytes, limit {limit}", file=path, limit=limit_name)
+    return map_file(path)
+
+
 def access_error(error: OSError, path: AnyPath) -> errors.SavedModelError:
     """The member of the family for an error of the operating system."""
     reason = error.strerror or str(error)
-    if error.errno in (errno.ENOENT, errno.ENOTDIR):
+    if error.errno == errno.ENOENT:
         return errors.MissingFileError(reason, file=path)
     return errors.FileAccessError(reason, file=path)

@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 from . import errors, files, limits
 from .highwayhash import highwayhash64
-from .mapped import map_file
 from .varint import read_varint
 
 _BLOCK, _BLOCK_HEADER, _CHUNK_HEADER = 1 << 16, 24, 40
@@ -47,10 +46,7 @@ class RecordFile:
 
     def __init__(self, path: files.AnyPath) -> None:
         self.path = path
-        self._map = map_file(path)
-        size = len(self._map)
-        if size > limits.SPLIT_FILE_BYTES:
-            raise self._limit(f"{size} bytes, limit {limits.SPLIT_FILE_BYTES}", "SPLIT_FILE_BYTES")
+        self._map = files.map_within(path, limits.SPLIT_FILE_BYTES, "SPLIT_FILE_BYTES")
         self._chunks = [chunk for chunk in self._scan() if chunk.num_records]
         self._begins = [chunk.begin for chunk in self._chunks]
         self._decoded: tuple[int, list[memoryview]] = (-1, [])

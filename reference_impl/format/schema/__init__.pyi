@@ -611,6 +611,7 @@ class TypeSpecProto(Message):
     PER_REPLICA_SPEC: int
     VARIABLE_SPEC: int
     ROW_PARTITION_SPEC: int
+    NDARRAY_SPEC: int
     REGISTERED_TYPE_SPEC: int
     EXTENSION_TYPE_SPEC: int
     type_spec_class: int

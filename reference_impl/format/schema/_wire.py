@@ -64,7 +64,7 @@ class _Fault(Exception):
 
 
 def examine(data: bytes, descriptor: Descriptor, *, keys_only: bool) -> Optional[errors.SavedModelError]:
-    """The first thing wrong with a serialised message, or None.
+    """The first thing wrong with a serialised message; None if `limits.WIRE_FIELDS` show nothing.
 
     Args:
       data: the bytes.
@@ -99,7 +99,6 @@ class _Reader:
             if not self.frames:
                 return
             self._field()
-        raise _Fault(errors.LimitError, f"more than {limits.WIRE_FIELDS} fields", limit="WIRE_FIELDS")
 
     def _leave(self) -> None:
         """The innermost message has been read to its end. An entry of a map tells its key to the message that holds the map."""
