@@ -22,12 +22,7 @@ def from_tf(tf, value):
     """
     if isinstance(value, (np.ndarray, np.generic)):
         return tensor_file.from_numpy(value)
-    dtype = tf.as_dtype(value.dtype).name
-    array = value.numpy()
-    if dtype == "string":
-        # NumPy's own bytes type would cut trailing NULs off.
-        array = np.array(array, dtype=object)
-    return tensor_file.from_numpy(array, dtype)
+    return tensor_file.from_numpy(value.numpy(), tf.as_dtype(value.dtype).name)
 
 
 def to_tf(tf, tensor):
