@@ -46,13 +46,23 @@ Asset = _private("tensorflow.python.trackable.asset:Asset")
 TrackableResource = _private("tensorflow.python.trackable.resource:TrackableResource")
 CapturableResource = _private("tensorflow.python.trackable.resource:CapturableResource")
 
+# A variable without a value, which a restore function is going to assign: tf.Variable always wants an initial one. In 2.4-2.21.
+UninitializedVariable = _private("tensorflow.python.ops.resource_variable_ops:UninitializedVariable")
+
 # Is a gradient tape or a forward accumulator active? No public API tells. In eager/tape.py and eager/record.py; what both ask
 # is here in 2.4-2.21.
 _tape_set_is_empty = _private("tensorflow.python.pywrap_tfe:TFE_Py_TapeSetIsEmpty")
 _context = _private("tensorflow.python.eager.context:context")
+_execute = _private("tensorflow.python.eager.execute:execute")
 _op_def = _private("tensorflow.python.framework.op_def_registry:get")
 _copy_handle_data = _private("tensorflow.python.ops.handle_data_util:copy_handle_data")
 _gradient_registry = _private("tensorflow.python.framework.ops:gradient_registry", "tensorflow.python.framework.ops:_gradient_registry")
+
+
+def track(parent: Any, name: str, child: Any) -> None:
+    """Make `child` a dependency of `parent` under a name, if it can be one. `Trackable._track_trackable` is in 2.4-2.21."""
+    if isinstance(child, Trackable):
+        parent._track_trackable(child, name, overwrite=True)
 
 
 def may_record() -> bool:
@@ -81,7 +91,7 @@ def function_call_config() -> bytes:
     return _context().function_call_options.config_proto_serialized
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def op_def(op: str) -> Optional[Any]:
     """The OpDef (ours) of an op of the running TensorFlow, or None.
 
@@ -102,6 +112,16 @@ def gradient_function(op_type: str) -> Optional[Any]:
         return _gradient_registry.lookup(op_type)
     except LookupError:
         return None
+
+
+def call_registered(name: str, tensors: Sequence[tf.Tensor], results: int) -> Sequence[tf.Tensor]:
+    """Execute a registered function eagerly, as an op of its own name.
+
+    tf.raw_ops.StatefulPartitionedCall would wrap it in another function, whose placement refuses int32 results of some ops
+    and whose results XLA does not compile. `execute` is in 2.4-2.21.
+    """
+    attrs = ("executor_type", "", "config_proto", function_call_config())
+    return _execute(name, results, list(tensors), attrs, _context()) or ()
 
 
 def call_flat(function: Any, tensors: Sequence[tf.Tensor], captures: Sequence[tf.Tensor]) -> Any:

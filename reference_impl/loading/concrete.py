@@ -165,12 +165,9 @@ class LoadedConcreteFunction(api.ConcreteFunction):  # type: ignore[misc,valid-t
             return api.call_flat(self, tensors, api.ConcreteFunction.captured_inputs.fget(self))
         if self._results is None:
             self._prepare(len(tensors))
-        pack, dtypes = self._results
+        pack, count = self._results
         handles = self._captured() if self._handles is None else self._handles
-        flat = tf.raw_ops.StatefulPartitionedCall(
-            args=tensors + handles, Tout=dtypes, f=self._live, config_proto=api.function_call_config()
-        )
-        return pack(iter(flat or ()))
+        return pack(iter(api.call_registered(self._live or "", tensors + handles, count)))
 
     def _prepare(self, given: int) -> None:
         signature = self.library.get(self.saved_name).signature
@@ -179,15 +176,14 @@ class LoadedConcreteFunction(api.ConcreteFunction):  # type: ignore[misc,valid-t
             reason = f"takes {wanted} tensors, has {given} arguments and {len(self.owners)} captures"
             raise MalformedError(reason, file=self.library.file, node=self.saved_name)
         count, pack = patterns.packer(self._structured[1])
-        dtypes = [tf.dtypes.as_dtype(argument.type) for argument in signature.output_arg]
-        if count != len(dtypes):
-            reason = f"gives {len(dtypes)} tensors, its signature describes {count}"
+        if count != len(signature.output_arg):
+            reason = f"gives {len(signature.output_arg)} tensors, its signature describes {count}"
             raise MalformedError(reason, file=self.library.file, node=self.saved_name)
         self._live = self.library.register(self.saved_name)
         handles = self._captured()
         if not any(isinstance(owner, weakref.ref) for owner in self.owners):
             self._handles = handles
-        self._results = pack, dtypes
+        self._results = pack, count
 
     def _must_build(self) -> bool:
         """XLA compiles functions that are called as such; inside a call op the wish would go unheard."""

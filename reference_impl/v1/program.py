@@ -21,6 +21,7 @@ from typing import Any, Optional
 
 from reference_impl.format import errors, schema
 from reference_impl.v1.extract import Extracted, Feed, UnfedPlaceholderError, extract, placeholder_shape
+from reference_impl.v1.gradients import call_gradient_functions
 from reference_impl.v1.graph import Graph, Ref, parse_ref
 from reference_impl.v1.op_table import RESOURCE, STRING, OpTable
 from reference_impl.v1.references import rewrite_references
@@ -83,6 +84,7 @@ class Program:
         self.ops = OpTable(meta_graph, file, op_def)
         graph_def = schema.GraphDef()
         graph_def.CopyFrom(meta_graph.graph_def)
+        call_gradient_functions(graph_def)
         self.graph = Graph(graph_def, file)
         self.signatures = {
             key: _signature(key, definition)
@@ -198,6 +200,18 @@ class Program:
             return False
         return True
 
+    def initializers_of(self, resource: str) -> list[str]:
+        """Nodes of the init function that fill a resource: they are handed its handle and put nothing out."""
+        init = self.init_function
+        inside = [self.graph.nodes[node.name] for node in init.function.node_def] if init is not None else []
+        handle = Ref(resource, 0)
+        return [node.name for node in inside if handle in map(parse_ref, node.input) and not self.ops.outputs(node)]
+
+    @functools.cached_property
+    def tables(self) -> frozenset[str]:
+        """Resources that are lookup tables."""
+        return frozenset(name for name in self.resources if "HashTable" in self.graph.nodes[name].op)
+
     def _named_init(self) -> Optional[list[str]]:
         collections = self.meta_graph.collection_def
         named = self.meta_graph.signature_def
@@ -237,7 +251,7 @@ def compile_program(meta_graph: Any, file: str, op_def: Optional[Callable[[str],
     return Program(meta_graph, file, op_def)
 
 
-def prune_feeds(program: Program, feeds: Sequence[tuple[str, str]]) -> list[Feed]:
+def feeds_of(program: Program, feeds: Sequence[tuple[str, str]]) -> list[Feed]:
     """Feeds for :meth:`Program.function` from (argument name, tensor name) pairs."""
     out = []
     for name, tensor in feeds:

@@ -1,0 +1,230 @@
+"""A TF 1.x MetaGraph as live objects (V1-01, V1-02, V1-03, V1-08, V1-09, V1-12, V1-13).
+
+The root has what TF 2 users find on a loaded TF 1.x model: ``signatures``, ``variables``, ``asset_paths``, ``prune``. There is no
+object structure to bring back. Loading makes the variables, then runs the restore function and the init function, once.
+
+Reference variables are real variables here: they train, and they are saved again with their values (V1-10, V1-17).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Optional, Union
+
+import tensorflow as tf
+
+from reference_impl import specs
+from reference_impl import tensorflow_api as api
+from reference_impl.errors import BindingError
+from reference_impl.format import dtypes, schema, structure
+from reference_impl.format.errors import MissingFileError, SavedModelError
+from reference_impl.format.layout import VARIABLES, Layout
+from reference_impl.loading import objects
+from reference_impl.loading.concrete import LoadedConcreteFunction
+from reference_impl.loading.library import FunctionLibrary
+from reference_impl.loading.resources import LoadedResource
+from reference_impl.loading.signatures import SignatureMap
+from reference_impl.v1 import tables
+from reference_impl.v1.extract import Extracted
+from reference_impl.v1.graph import parse_ref
+from reference_impl.v1.program import Output, Program, Signature, Variable, compile_program, feeds_of
+
+
+def load_meta_graph(directory: Layout, meta_graph: Any) -> V1Root:
+    """The root object of a MetaGraph that has no object graph.
+
+    Args:
+      directory: the SavedModel; assets and checkpoint are read from it.
+      meta_graph: one of its MetaGraphs.
+
+    Raises:
+      MissingFileError: there are variables to restore and no checkpoint, or an asset is missing.
+      SavedModelError: the graph contradicts itself.
+      tf.errors.OpError: the restore or the init function fails.
+    """
+    return _Loader(directory, meta_graph).load()
+
+
+class UnusableSignature:
+    """Stands in ``signatures`` for one that cannot be called; the call says why (V1-01)."""
+
+    def __init__(self, reason: SavedModelError, inputs: dict[str, tf.TensorSpec], outputs: dict[str, Any]):
+        self.reason = reason
+        self.structured_input_signature = ((), inputs)
+        self.structured_outputs = outputs
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        raise self.reason
+
+    def __repr__(self) -> str:
+        return f"<UnusableSignature: {self.reason}>"
+
+
+class V1Root(objects.LoadedObject):
+    """What a TF 1.x MetaGraph is loaded as.
+
+    Attributes:
+      signatures: key -> function.
+      variables: all variables that have a value, in the order of the graph.
+      uninitialized_variables: names of those which neither the checkpoint nor the init op gave one.
+      asset_paths: the files of the model, as assets.
+      resources: tables and other shared state.
+    """
+
+    _TF_MODULE_IGNORED_PROPERTIES = frozenset((*objects.LoadedObject._TF_MODULE_IGNORED_PROPERTIES, "uninitialized_variables"))
+
+    def prune(self, feeds: Union[str, Sequence[str], Mapping[str, str]], fetches: Any) -> LoadedConcreteFunction:
+        """A function from some tensors of the graph to others.
+
+        Args:
+          feeds: tensor names; positional arguments in this order, or keyword arguments with the keys of a mapping.
+          fetches: a nest of tensor names; the function returns tensors in the same structure.
+
+        Raises:
+          SavedModelError: there is no such tensor, or the fetches need a placeholder that is not fed.
+        """
+        loader: _Loader = vars(self)["_loader"]
+        return loader.prune(feeds, fetches)
+
+
+class _Loader:
+    def __init__(self, directory: Layout, meta_graph: Any):
+        self.directory = directory
+        self.meta_graph = meta_graph
+        self.file = str(directory.file)
+        self.program: Program = compile_program(meta_graph, self.file, api.op_def)
+        self.library = FunctionLibrary(self.program.graph.graph_def.library, self.file)
+        self.state: dict[str, Any] = {}  # hoisted node -> variable, resource or asset
+
+    def load(self) -> V1Root:
+        root = type("V1Root", (V1Root,), {})()
+        self.make_assets(root)
+        made = [self.make_variable(variable) for variable in self.program.variables]
+        resources = {name: self.make_resource(name) for name in self.program.resources}
+        self.state.update(resources)
+        self.run_restore()
+        self.run_init()
+        for name, resource in resources.items():
+            tables.attach(resource, name, self.program, self.function)
+        root.variables = [variable for variable in made if variable.is_initialized()]
+        vars(root)["uninitialized_variables"] = tuple(v.name for v in made if not v.is_initialized())
+        root.resources = list(resources.values())
+        vars(root)["_loader"] = self
+        vars(root)["signatures"] = SignatureMap({key: self.signature(item) for key, item in self.program.signatures.items()})
+        vars(root)["tensorflow_version"] = self.meta_graph.meta_info_def.tensorflow_version
+        vars(root)["tensorflow_git_version"] = self.meta_graph.meta_info_def.tensorflow_git_version
+        return root  # type: ignore[no-any-return]
+
+    # State
+
+    def make_assets(self, root: V1Root) -> None:
+        found = {}
+        for asset in self.directory.assets(self.meta_graph):
+            if not asset.exists:
+                raise MissingFileError("the asset is missing", file=asset.path, node=asset.tensor, clause="RES-06")
+            found.setdefault(asset.path, api.Asset(str(asset.path)))
+            self.state[parse_ref(asset.tensor).node] = found[asset.path]
+        root.asset_paths = list(found.values())
+
+    def make_variable(self, variable: Variable) -> tf.Variable:
+        shape = specs.shape_to_tf(structure.decode_shape(variable.shape))
+        dtype = specs.dtype_to_tf(dtypes.by_number(variable.dtype))
+        made = api.UninitializedVariable(shape=shape, dtype=dtype, trainable=variable.trainable, name=variable.name)
+        self.state[variable.name] = made
+        return made
+
+    def make_resource(self, name: str) -> LoadedResource:
+        resource = LoadedResource(device="CPU" if name in self.program.tables else "")
+        create = self.program.create_function(name)
+        resource.functions["_create_resource"] = self.function(create, {}, tf.TensorSpec([], tf.resource))
+        return resource
+
+    def run_restore(self) -> None:
+        """The SaverDef's restore op on the model's own checkpoint (V1-08)."""
+        restore = self.program.restore_function
+        if restore is None:
+            return
+        if not any(name.startswith(VARIABLES + "/") for name in self.directory.names):
+            if restore.captures:
+                raise MissingFileError(
+                    "there is no checkpoint to restore the variables from", file=self.directory.checkpoint_prefix, clause="V1-08"
+                )
+            return
+        prefix = tf.constant(str(self.directory.checkpoint_prefix))
+        self.function(restore, {"prefix": tf.TensorSpec([], tf.string)}, {})(prefix=prefix)
+
+    def run_init(self) -> None:
+        init = self.program.init_function
+        if init is not None:
+            self.function(init, {}, {})()
+
+    # Functions
+
+    def function(self, extracted: Extracted, inputs: Mapping[str, tf.TensorSpec], outputs: Any) -> LoadedConcreteFunction:
+        """An extracted FunctionDef as a live function over the state; the inputs are in the order of its arguments."""
+        name = self.add(extracted)
+        given = dict(inputs)
+        made = LoadedConcreteFunction(self.library, name, lambda: (((), given), outputs))
+        made.set_flat_arguments(list(given), len(given))
+        made.capture([self.state[node] for node in extracted.captures])
+        return made
+
+    def add(self, extracted: Extracted) -> str:
+        """Put the FunctionDef into the library under a name of its own."""
+        wanted = "v1_" + re.sub(r"[^A-Za-z0-9_]", "_", extracted.function.signature.name)
+        name, count = wanted, 0
+        while name in self.library:
+            count += 1
+            name = f"{wanted}_{count}"
+        extracted.function.signature.name = name
+        self.library.index.functions[name] = extracted.function
+        return name
+
+    def signature(self, signature: Signature) -> Union[LoadedConcreteFunction, UnusableSignature]:
+        inputs = {item.name: _spec(item.dtype, item.shape, item.name) for item in signature.inputs}
+        try:
+            extracted = self.program.signature_function(signature.key)
+            # The graph knows the dtypes; what the SignatureDef says of them is a copy that may be missing.
+            dtypes_of = dict(zip(extracted.results, (argument.type for argument in extracted.function.signature.output_arg)))
+            outputs = {output.key: self.output_spec(output, dtypes_of[f"{output.key}/0"]) for output in signature.outputs}
+            return self.function(extracted, inputs, outputs)
+        except SavedModelError as error:
+            outputs = {output.key: _spec(output.info.dtype, output.info.tensor_shape, output.key) for output in signature.outputs}
+            return UnusableSignature(error, inputs, outputs)
+
+    def output_spec(self, output: Output, dtype: int) -> Any:
+        if output.kind == "sparse":
+            return tf.SparseTensorSpec(_shape(output.info.tensor_shape), tf.dtypes.as_dtype(output.info.dtype))
+        if output.kind == "composite":
+            value = schema.StructuredValue(type_spec_value=output.info.composite_tensor.type_spec)
+            return specs.to_tf(structure.decode(value, self.file, output.key))
+        return _spec(dtype, output.info.tensor_shape, output.key)
+
+    def prune(self, feeds: Union[str, Sequence[str], Mapping[str, str]], fetches: Any) -> LoadedConcreteFunction:
+        named = _named_feeds(feeds)
+        cut = feeds_of(self.program, named)
+        names: list[str] = tf.nest.flatten(fetches)
+        extracted = self.program.function("pruned", cut, {str(i): parse_ref(name) for i, name in enumerate(names)})
+        kinds = [tf.TensorSpec(None, tf.dtypes.as_dtype(argument.type)) for argument in extracted.function.signature.output_arg]
+        inputs = {feed.name: _spec(feed.dtype, feed.shape, feed.name) for feed in cut}
+        return self.function(extracted, inputs, tf.nest.pack_sequence_as(fetches, kinds))
+
+
+def _named_feeds(feeds: Union[str, Sequence[str], Mapping[str, str]]) -> list[tuple[str, str]]:
+    """(argument, tensor name). Arguments without names get ones whose order is that of the sequence."""
+    if isinstance(feeds, Mapping):
+        return sorted(feeds.items())
+    sequence = [feeds] if isinstance(feeds, str) else list(feeds)
+    width = len(str(len(sequence)))
+    if not all(isinstance(name, str) for name in sequence):
+        raise BindingError("feeds are tensor names, or a mapping from argument to tensor name", node="prune")
+    return [(f"feed_{index:0{width}}", name) for index, name in enumerate(sequence)]
+
+
+def _spec(dtype: int, shape: Optional[Any], name: str) -> tf.TensorSpec:
+    return tf.TensorSpec(_shape(shape), tf.dtypes.as_dtype(dtype % 100), name)
+
+
+def _shape(shape: Optional[Any]) -> tf.TensorShape:
+    return tf.TensorShape(None) if shape is None else specs.shape_to_tf(structure.decode_shape(shape))
