@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from reference_impl.format import limits, schema
-from reference_impl.format.bundle import BundleReader
+from reference_impl.format.bundle import OBJECT_GRAPH_KEY, BundleReader
 from reference_impl.format.errors import (
     ChecksumError,
     CorruptTableError,
@@ -292,6 +292,26 @@ def test_damaged_header(fault, tmp_path):
         BundleReader(tmp_path / "b")
     assert type(caught.value) is error
     assert caught.value.file == str(tmp_path / "b.index")
+
+
+def test_header_of_this_version(tmp_path):
+    head = schema.BundleHeaderProto(num_shards=1, version={"producer": 7, "min_consumer": 1, "bad_consumers": [2]})
+    forge.bundle(tmp_path / "b", {b"v": forge.tensor(FOUR, shape=(4,))}, FOUR, head)
+    with BundleReader(tmp_path / "b") as reader:
+        assert reader.keys() == ["v"]
+
+
+def test_object_graph_that_is_none(tmp_path):
+    (entry, data), (several, several_data) = text([b"\x0f"], ()), text([b"", b""])
+    several.offset = len(data)
+    forge.bundle(tmp_path / "b", {OBJECT_GRAPH_KEY.encode(): entry}, data)
+    forge.bundle(tmp_path / "c", {OBJECT_GRAPH_KEY.encode(): several}, data + several_data)
+    forge.bundle(tmp_path / "d", {OBJECT_GRAPH_KEY.encode(): forge.tensor(FOUR[:4])}, FOUR)
+    for name, error in (("b", MalformedError), ("c", ShapeError), ("d", ShapeError)):
+        with BundleReader(tmp_path / name) as reader, pytest.raises(error) as caught:
+            reader.object_graph()
+        assert type(caught.value) is error
+        assert OBJECT_GRAPH_KEY in caught.value.node
 
 
 def test_key_that_is_no_text(tmp_path):

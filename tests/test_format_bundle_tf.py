@@ -180,7 +180,7 @@ def test_slices_have_the_same_keys_and_bytes(tf, tmp_path):
         with BundleReader(tmp_path / side / "b") as reader:
             assert reader.read("v").tolist() == reader.read("w").tolist() == reader.read("whole").tolist() == matrix.tolist()
             assert reader.read("\0\1n\0").tolist() == words.tolist()
-            assert "at 63" in reader.keys()
+            assert "at 63" in reader.entries()
 
 
 def test_merged_shards(tf, tmp_path):

@@ -42,7 +42,7 @@ def written(pairs, **options):
 
 
 PAIRS = [(f"layer_{number:04d}/kernel".encode(), bytes([number % 256]) * (number % 9)) for number in range(1000)]
-PAIRS = [(b"", b"header"), *PAIRS, (b"z\xff", b"1"), (b"z\xff\xff", b"2"), (b"\xff", b"3"), (b"\xff\xff" * 100, b"4" * 300)]
+PAIRS = [(b"", b"h" * 128), *PAIRS, (b"z\xff", b"1"), (b"z\xff\xff", b"2"), (b"\xff", b"3"), (b"\xff\xff" * 100, b"4" * 300)]
 
 
 @pytest.mark.parametrize("options", [{}, {"block_size": 1}, {"block_size": 100, "restart_interval": 1}, {"block_size": 500}])
@@ -198,6 +198,7 @@ DAMAGED = {
         "b'a' stands after b'b'",
     ),
     "index keys not sorted": (forge.table([(b"c", GOOD), (b"b", GOOD)]), CorruptTableError, "index block are not sorted"),
+    "index key twice": (forge.table([(b"c", GOOD), (b"c", GOOD)]), CorruptTableError, "index block are not sorted"),
     "key above its block's index key": (forge.table([(b"a", GOOD)]), CorruptTableError, "not those the index block announces"),
     "key not above the index key before": (
         forge.table([(b"c", GOOD), (b"d", forge.block([(b"c", b"")]))]),
@@ -228,6 +229,12 @@ def test_damage(damage):
 
 def test_the_undamaged_table_is_fine():
     assert list(TableReader(PLAIN, "t")) == [(b"a", b"1"), (b"b", b"2")]
+
+
+def test_looking_up_a_key_that_prefixes_blow_up():
+    data = forge.table([(b"l", forge.block(nested_prefixes(20_000, 2_000)))])
+    with pytest.raises(LimitError):
+        TableReader(data, "t").get(b"l")
 
 
 def test_small_blocks_cannot_blow_up_keys_together():

@@ -177,12 +177,9 @@ class TableReader:
         if length > _SNAPPY_MAX_RATIO * len(block):
             raise CorruptTableError(f"Snappy: {len(block)} bytes cannot hold {length}", file=self._file, node=where)
         try:
-            out = bytes(cramjam.snappy.decompress_raw(block))
+            return bytes(cramjam.snappy.decompress_raw(block))
         except cramjam.DecompressionError as error:
             raise CorruptTableError(f"Snappy: {error}", file=self._file, node=where) from None
-        if len(out) != length:
-            raise CorruptTableError(f"Snappy: {length} bytes announced, {len(out)} found", file=self._file, node=where)
-        return out
 
     def _entries(self, block: bytes, where: str) -> Iterator[tuple[bytes, bytes]]:
         """Yields the entries of one block, checking every length and that the restarts are where they should be."""
