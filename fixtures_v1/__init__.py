@@ -1,7 +1,7 @@
 """SavedModels made by genuine TensorFlow 1.x, each with its requests, the recorded answers and its provenance.
 
-A case is a folder holding ``generate.py``, ``model/``, ``io/`` and ``provenance.json`` (docs/contracts.md, section 1). This module
-needs nothing but the standard library and is Python 3.6 syntax: the generators import it inside TensorFlow 1.x.
+A case is a folder holding ``generate.py``, ``model/``, ``io/`` and ``provenance.json`` (docs/contracts.md, section 1).
+This module needs nothing but the standard library and is Python 3.6 syntax: the generators import it inside TensorFlow 1.x.
 """
 
 import hashlib

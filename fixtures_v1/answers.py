@@ -4,21 +4,26 @@ import collections
 
 import numpy as np
 
+import fixtures_v1
 from compat_matrix.workers import nests, tensors
 
-import fixtures_v1
 
 def components(tf, key, info):
     """The dense tensors of one signature entry as ``{npz name: (graph name, dtype name)}`` (docs/contracts.md, section 1)."""
     encoding = info.WhichOneof("encoding")
     if encoding == "composite_tensor":
-        return [("{}/component_{}".format(key, index), part.name, tf.DType(part.dtype).base_dtype.name)
-                for index, part in enumerate(info.composite_tensor.components)]
+        return [
+            ("{}/component_{}".format(key, index), part.name, tf.DType(part.dtype).base_dtype.name)
+            for index, part in enumerate(info.composite_tensor.components)
+        ]
     dtype = tf.DType(info.dtype).base_dtype.name
     if encoding == "coo_sparse":
         sparse = info.coo_sparse
-        return [(key + "/values", sparse.values_tensor_name, dtype), (key + "/indices", sparse.indices_tensor_name, "int64"),
-                (key + "/dense_shape", sparse.dense_shape_tensor_name, "int64")]
+        return [
+            (key + "/values", sparse.values_tensor_name, dtype),
+            (key + "/indices", sparse.indices_tensor_name, "int64"),
+            (key + "/dense_shape", sparse.dense_shape_tensor_name, "int64"),
+        ]
     return [(key, info.name, dtype)]
 
 
@@ -63,9 +68,9 @@ def answer_function(tf, function, signature_def, inputs):
     if tf.executing_eagerly():
         arrays = {name: tf.constant(array) for name, array in arrays.items()}
     result = function(**arrays)
-    return collections.OrderedDict(
-        (key, to_tensor(getattr(value, "numpy", lambda: value)(), tf.DType(signature_def.outputs[key].dtype).name))
-        for key, value in sorted(result.items()))
+    values = {key: value.numpy() if hasattr(value, "numpy") else value for key, value in result.items()}
+    dtypes = {key: tf.DType(info.dtype).name for key, info in signature_def.outputs.items()}
+    return collections.OrderedDict((key, to_tensor(values[key], dtypes[key])) for key in sorted(values))
 
 
 def to_tensor(value, dtype):
@@ -77,8 +82,10 @@ def to_tensor(value, dtype):
 def answer_object(tf, root, request):
     """Answer a function request on a Python object. Returns (given tensors, io.json members, recorded tensors)."""
     given, recorded = collections.OrderedDict(), collections.OrderedDict()
-    entry = {"args": [nests.encode(tf, item, given, "a") for item in request.args],
-             "kwargs": {key: nests.encode(tf, request.kwargs[key], given, "a") for key in sorted(request.kwargs)}}
+    entry = {
+        "args": [nests.encode(tf, item, given, "a") for item in request.args],
+        "kwargs": {key: nests.encode(tf, request.kwargs[key], given, "a") for key in sorted(request.kwargs)},
+    }
     args = [nests.decode(tf, item, given) for item in entry["args"]]
     kwargs = {key: nests.decode(tf, item, given) for key, item in entry["kwargs"].items()}
     result = nests.resolve(root, request.path)(*args, **kwargs)
@@ -121,7 +128,7 @@ def answer_live(tf, rec, signature_defs):
 
 
 def check_loaded(tf, rec, model, live):
-    """Load each MetaGraph with the v1 loader and compare its answers with the live ones. Raises AssertionError when they differ."""
+    """Load each MetaGraph with the v1 loader; raises AssertionError when an answer is not the live one."""
     for tags in sorted({request.tags for request in rec.requests}):
         with tf.Graph().as_default(), rec.session() as sess:
             failure, meta_graph = None, None
@@ -147,7 +154,7 @@ def ask_loaded(tf, sess, meta_graph, failure, request):
             raise
         return None
     if request.loaded_error is not None:
-        raise AssertionError("{}: the reloaded export answers, though {!r} was announced".format(request.id, request.loaded_error))
+        raise AssertionError("{}: the reloaded export answers, but {!r} was announced".format(request.id, request.loaded_error))
     return answer
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from compat_matrix.workers import tensors
 from fixtures_v1 import artifact_files, read_json
 from reference_impl.format import layout, schema
-from reference_impl.format.bundle import OBJECT_GRAPH_KEY, BundleReader
+from reference_impl.format.bundle import BundleReader
 
 # Members of provenance.json that say what was made, not from which bytes.
 _MEANING = ("schema", "case", "title", "clauses", "features", "producer", "command", "licence", "unasked")

@@ -9,17 +9,21 @@ import os
 
 def run_config(tf):
     """Single-threaded, seeded, quiet, in the scratch folder."""
-    config = tf.estimator.RunConfig().replace(
-        model_dir="estimator", tf_random_seed=1, save_summary_steps=None,
-        session_config=tf.ConfigProto(intra_op_parallelism_threads=1, inter_op_parallelism_threads=1))
-    return config
+    return tf.estimator.RunConfig().replace(
+        model_dir="estimator",
+        tf_random_seed=1,
+        save_summary_steps=None,
+        session_config=tf.ConfigProto(intra_op_parallelism_threads=1, inter_op_parallelism_threads=1),
+    )
 
 
 def input_fn(tf, features, labels, epochs=4):
     """One batch, repeated: {name: list} and a list of labels."""
+
     def make():
         data = {key: tf.constant(value) for key, value in features.items()}
         return tf.data.Dataset.from_tensors((data, tf.constant(labels))).repeat(epochs).make_one_shot_iterator().get_next()
+
     return make
 
 
@@ -53,7 +57,8 @@ def live_session(tf, rec, estimator, receiver_fn, mode="infer"):
         sess = rec.session()
         # Variables that are made by the metrics only exist in this graph and are local.
         tf.train.Saver(tf.global_variables() + tf.get_collection(tf.GraphKeys.SAVEABLE_OBJECTS), sharded=True).restore(
-            sess, tf.train.latest_checkpoint(estimator.model_dir))
+            sess, tf.train.latest_checkpoint(estimator.model_dir)
+        )
         local = spec.scaffold.local_init_op if spec.scaffold is not None else None
         sess.run([tf.local_variables_initializer(), tf.tables_initializer()] if local is None else local)
         return sess

@@ -48,8 +48,11 @@ class Recorder(object):
     def session(self, soft_placement=False, cpus=1):
         """A single-threaded session on the default graph: one order of summation, so one result."""
         config = self.tf.ConfigProto(
-            intra_op_parallelism_threads=1, inter_op_parallelism_threads=1, allow_soft_placement=soft_placement,
-            device_count={"CPU": cpus})
+            intra_op_parallelism_threads=1,
+            inter_op_parallelism_threads=1,
+            allow_soft_placement=soft_placement,
+            device_count={"CPU": cpus},
+        )
         return self.tf.Session(config=config)
 
     def initialized_session(self, **kwargs):
@@ -93,7 +96,8 @@ class Recorder(object):
         """A SignatureDef from {key: tensor} maps."""
         info = self.tf.saved_model.utils.build_tensor_info
         return self.tf.saved_model.signature_def_utils.build_signature_def(
-            {key: info(value) for key, value in inputs.items()}, {key: info(value) for key, value in outputs.items()}, method)
+            {key: info(value) for key, value in inputs.items()}, {key: info(value) for key, value in outputs.items()}, method
+        )
 
     def add(self, sess, signatures, tags=("serve",), **kwargs):
         """Add a MetaGraph with SavedModelBuilder: the first one with the variables, further ones share them."""
@@ -121,7 +125,7 @@ class Recorder(object):
     # -- asking ---------------------------------------------------------------------------------------------------
 
     def ask(self, signature, inputs, tags=("serve",), loaded_error=None):
-        """Ask a signature; values are converted to the dtypes the signature states, sparse ones are (indices, values, dense_shape).
+        """Ask a signature; values are converted to the dtypes it states, sparse ones are (indices, values, dense_shape).
 
         With ``loaded_error`` the answer is recorded from the live session only, and the reloaded export must fail with that text.
         """
@@ -186,9 +190,15 @@ def write_io(tf, module, rec, out, signature_defs, recorded, functions):
         given, members, result = functions[request.id]
         add(dict(members, id=request.id, kind="function", tags=["serve"], path=request.path), given, result)
     rtol, atol, reason = getattr(module, "TOLERANCE", (0.0, 0.0, "bit-exact"))
-    write_json(os.path.join(out, "io", "io.json"), {
-        "schema": 1, "stateful": getattr(module, "STATEFUL", False),
-        "tolerance": {"rtol": rtol, "atol": atol, "reason": reason}, "requests": entries})
+    write_json(
+        os.path.join(out, "io", "io.json"),
+        {
+            "schema": 1,
+            "stateful": getattr(module, "STATEFUL", False),
+            "tolerance": {"rtol": rtol, "atol": atol, "reason": reason},
+            "requests": entries,
+        },
+    )
 
 
 def write_provenance(tf, module, case, out):
@@ -196,23 +206,37 @@ def write_provenance(tf, module, case, out):
     import google.protobuf
 
     lock = fixtures_v1.lock_file(module.RUNTIME)
-    write_json(os.path.join(out, "provenance.json"), {
-        "schema": 1, "case": case, "title": module.__doc__.strip().splitlines()[0],
-        "clauses": list(module.CLAUSES), "features": list(module.FEATURES),
-        "producer": {"name": "fixture", "versions": {
-            "python": ".".join(map(str, sys.version_info[:3])), "tensorflow": tf.VERSION, "numpy": np.__version__,
-            "protobuf": google.protobuf.__version__}},
-        "generator": {"file": "generate.py", "sha256": fixtures_v1.sha256(module.__file__)},
-        "environment": {"lock": "locks/" + os.path.basename(lock), "sha256": fixtures_v1.sha256(lock)},
-        "command": "python -m fixtures_v1.recorder {} OUT".format(case), "licence": "Apache-2.0",
-        "unasked": getattr(module, "UNASKED", {}),
-        "files": {name: fixtures_v1.sha256(os.path.join(out, name)) for name in fixtures_v1.artifact_files(out)}})
+    write_json(
+        os.path.join(out, "provenance.json"),
+        {
+            "schema": 1,
+            "case": case,
+            "title": module.__doc__.strip().splitlines()[0],
+            "clauses": list(module.CLAUSES),
+            "features": list(module.FEATURES),
+            "producer": {
+                "name": "fixture",
+                "versions": {
+                    "python": ".".join(map(str, sys.version_info[:3])),
+                    "tensorflow": tf.VERSION,
+                    "numpy": np.__version__,
+                    "protobuf": google.protobuf.__version__,
+                },
+            },
+            "generator": {"file": "generate.py", "sha256": fixtures_v1.sha256(module.__file__)},
+            "environment": {"lock": "locks/" + os.path.basename(lock), "sha256": fixtures_v1.sha256(lock)},
+            "command": "python -m fixtures_v1.recorder {} OUT".format(case),
+            "licence": "Apache-2.0",
+            "unasked": getattr(module, "UNASKED", {}),
+            "files": {name: fixtures_v1.sha256(os.path.join(out, name)) for name in fixtures_v1.artifact_files(out)},
+        },
+    )
 
 
 def seed(case):
     """Determined randomness: NumPy's, and the UUIDs which TensorFlow 1.x writes into savers and shared names."""
     source = random.Random(case)
-    np.random.seed(source.randrange(2 ** 32))
+    np.random.seed(source.randrange(2**32))
     uuid.uuid4 = lambda: uuid.UUID(int=source.getrandbits(128), version=4)
 
 

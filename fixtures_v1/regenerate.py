@@ -55,7 +55,13 @@ def generate(case: str, python: Path, out: Path) -> list[str]:
     with log.open("wb") as stream:
         try:
             status = subprocess.run(
-                command, env=environment, cwd=out.parent, stdout=stream, stderr=stream, stdin=subprocess.DEVNULL, timeout=TIME_LIMIT
+                command,
+                env=environment,
+                cwd=out.parent,
+                stdout=stream,
+                stderr=stream,
+                stdin=subprocess.DEVNULL,
+                timeout=TIME_LIMIT,
             ).returncode
         except subprocess.TimeoutExpired:
             return [f"generator still running after {TIME_LIMIT} s"]
@@ -121,7 +127,9 @@ def main(names: tuple[str, ...], check: bool, only_verify: bool, jobs: int) -> N
         sys.exit(64)
     selected = list(names) or cases()
     try:
-        results = {case: verify(Path(ROOT) / case) for case in selected} if only_verify else run_cases(selected, check, jobs, console)
+        results = (
+            {case: verify(Path(ROOT) / case) for case in selected} if only_verify else run_cases(selected, check, jobs, console)
+        )
     except environments.EnvironmentTrouble as error:
         console.print(f"environment: {error}", markup=False)
         sys.exit(4)
@@ -129,7 +137,9 @@ def main(names: tuple[str, ...], check: bool, only_verify: bool, jobs: int) -> N
         for line in problems:
             console.print(f"{case}: {line}", markup=False)
     failed = sum(bool(problems) for problems in results.values())
-    console.print(f"{len(results) - failed} of {len(results)} cases are as they should be" + (f", {failed} are not" if failed else ""))
+    console.print(
+        f"{len(results) - failed} of {len(results)} cases are as they should be" + (f", {failed} are not" if failed else "")
+    )
     sys.exit(1 if failed else 0)
 
 

@@ -10,7 +10,11 @@ def generate(tf, rec):
     words = tf.placeholder(tf.string, [None], "words")
     table = tf.contrib.lookup.index_table_from_file(path, num_oov_buckets=1, vocab_size=15000)
     sess = rec.initialized_session()
-    rec.export(sess, {"serving_default": rec.signature({"words": words}, {"ids": table.lookup(words), "size": table.size()})},
-               assets_collection=tf.get_collection(tf.GraphKeys.ASSET_FILEPATHS), main_op=tf.tables_initializer())
+    rec.export(
+        sess,
+        {"serving_default": rec.signature({"words": words}, {"ids": table.lookup(words), "size": table.size()})},
+        assets_collection=tf.get_collection(tf.GraphKeys.ASSET_FILEPATHS),
+        main_op=tf.tables_initializer(),
+    )
     rec.ask("serving_default", {"words": ["word14999"]})
     rec.ask("serving_default", {"words": ["word0", "word15000", "word19999", "word7777"]})

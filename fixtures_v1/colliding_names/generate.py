@@ -8,8 +8,11 @@ RUNTIME = "tf1.12"
 def generate(tf, rec):
     x = tf.placeholder(tf.float32, [None], "x")
     parts = [
-        tf.Variable(1.0, name="w"), tf.Variable(2.0, name="w"), tf.Variable(4.0, name="w_1_1"),
-        tf.Variable(8.0, name="w/w"), tf.Variable(16.0, name="W.-/w_1"),
+        tf.Variable(1.0, name="w"),
+        tf.Variable(2.0, name="w"),
+        tf.Variable(4.0, name="w_1_1"),
+        tf.Variable(8.0, name="w/w"),
+        tf.Variable(16.0, name="W.-/w_1"),
     ]
     with tf.variable_scope("scope"):
         parts.append(tf.get_variable("w", initializer=32.0, use_resource=True))
@@ -19,10 +22,9 @@ def generate(tf, rec):
         parts.append(tf.Variable(128.0, name="w", use_resource=True))
     with tf.name_scope("x"):
         y = tf.add_n([x * part for part in parts], name="x")
-    names = sorted(part.op.name for part in parts)
     sess = rec.initialized_session()
-    outputs = {"y": y}
-    outputs.update({name.replace("/", "|"): tf.identity(part) for name, part in zip(names, sorted(parts, key=lambda v: v.op.name))})
+    outputs = {part.op.name.replace("/", "|"): tf.identity(part) for part in parts}
+    outputs["y"] = y
     rec.export(sess, {"serving_default": rec.signature({"x": x}, outputs)})
     rec.ask("serving_default", {"x": [1.0]})
     rec.ask("serving_default", {"x": [0.5, -2.0]})

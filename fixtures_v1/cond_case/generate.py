@@ -12,13 +12,19 @@ def generate(tf, rec):
     a = tf.get_variable("a", initializer=tf.constant(2.0), use_resource=False)
     b = tf.get_variable("b", initializer=tf.constant(0.5), use_resource=True)
     y = tf.cond(double, lambda: x * a, lambda: tf.cond(tf.greater(tf.size(x), 2), lambda: x - b, lambda: x + b))
-    z = tf.case([(tf.equal(kind, 0), lambda: x), (tf.equal(kind, 1), lambda: tf.square(x) + b)],
-                default=lambda: tf.fill(tf.shape(x), -1.0), exclusive=True)
+    z = tf.case(
+        [(tf.equal(kind, 0), lambda: x), (tf.equal(kind, 1), lambda: tf.square(x) + b)],
+        default=lambda: tf.fill(tf.shape(x), -1.0),
+        exclusive=True,
+    )
     sess = rec.initialized_session()
-    rec.export(sess, {
-        "serving_default": rec.signature({"x": x, "double": double}, {"y": y}),
-        "case": rec.signature({"x": x, "kind": kind}, {"z": z}),
-    })
+    rec.export(
+        sess,
+        {
+            "serving_default": rec.signature({"x": x, "double": double}, {"y": y}),
+            "case": rec.signature({"x": x, "kind": kind}, {"z": z}),
+        },
+    )
     rec.ask("serving_default", {"x": [1.0], "double": True})
     rec.ask("serving_default", {"x": [1.0, 2.0], "double": False})
     rec.ask("serving_default", {"x": [1.0, 2.0, 3.0], "double": False})

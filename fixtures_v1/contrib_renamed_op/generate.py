@@ -11,7 +11,10 @@ def generate(tf, rec):
     lengths = tf.placeholder(tf.int32, [None], "lengths")
     beams = tf.contrib.seq2seq.gather_tree(step_ids, parents, lengths, 10)
     sess = rec.session()
-    rec.export(sess, {"serving_default": rec.signature(
-        {"step_ids": step_ids, "parents": parents, "lengths": lengths}, {"beams": beams})})
-    rec.ask("serving_default", {"step_ids": [[[1, 2, 3]], [[4, 5, 6]], [[7, 8, 9]]],
-                                "parents": [[[0, 0, 0]], [[0, 1, 1]], [[2, 1, 2]]], "lengths": [3]})
+    rec.export(
+        sess, {"serving_default": rec.signature({"step_ids": step_ids, "parents": parents, "lengths": lengths}, {"beams": beams})}
+    )
+    rec.ask(
+        "serving_default",
+        {"step_ids": [[[1, 2, 3]], [[4, 5, 6]], [[7, 8, 9]]], "parents": [[[0, 0, 0]], [[0, 1, 1]], [[2, 1, 2]]], "lengths": [3]},
+    )

@@ -18,11 +18,14 @@ def generate(tf, rec):
     with tf.control_dependencies(tf.get_collection(tf.GraphKeys.UPDATE_OPS)):
         updated = tf.identity(y)
     mean = [v for v in tf.global_variables() if v.op.name == "norm/moving_mean"][0]
-    rec.export(sess, {
-        "serving_default": rec.signature({"x": x}, {"y": y}),
-        "train": rec.signature({"x": x, "training": training}, {"y": updated}),
-        "moving_mean": rec.signature({}, {"mean": tf.identity(mean)}),
-    })
+    rec.export(
+        sess,
+        {
+            "serving_default": rec.signature({"x": x}, {"y": y}),
+            "train": rec.signature({"x": x, "training": training}, {"y": updated}),
+            "moving_mean": rec.signature({}, {"mean": tf.identity(mean)}),
+        },
+    )
     rec.ask("serving_default", {"x": rec.exact(1, 6, 6, 2)})
     rec.ask("serving_default", {"x": rec.exact(3, 6, 6, 2)})
     rec.ask("train", {"x": rec.exact(3, 6, 6, 2), "training": True})

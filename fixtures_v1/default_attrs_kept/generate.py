@@ -3,10 +3,9 @@
 CLAUSES = ("COMPAT-02",)
 FEATURES = ("default_attrs", "ref_variables")
 RUNTIME = "tf1.15"
-STRIP = False
 
 
-def generate(tf, rec, strip=STRIP):
+def generate(tf, rec, strip=False):
     x = tf.placeholder(tf.float32, [None, 4, 4, 1], "x")
     kernel = tf.get_variable("kernel", initializer=rec.exact(2, 2, 1, 2))
     y = tf.nn.conv2d(x, kernel, strides=[1, 1, 1, 1], padding="VALID", name="conv")  # data_format, dilations, use_cudnn_on_gpu

@@ -30,7 +30,9 @@ def generate(tf, rec):
     custom = tf.gradients(square(x), x, name="custom")[0]
     symbolic = tf.gradients(z, x, name="symbolic")[0]
     sess = rec.initialized_session()
-    rec.export(sess, {"serving_default": rec.signature(
-        {"x": x}, {"y": y, "z": z, "custom_gradient": custom, "symbolic_gradient": symbolic})})
+    rec.export(
+        sess,
+        {"serving_default": rec.signature({"x": x}, {"y": y, "z": z, "custom_gradient": custom, "symbolic_gradient": symbolic})},
+    )
     rec.ask("serving_default", {"x": [1.0]})
     rec.ask("serving_default", {"x": [3.0, -0.5]})

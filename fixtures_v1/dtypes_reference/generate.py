@@ -9,12 +9,20 @@ NO_REFERENCE_KERNEL = ("qint16", "uint32", "uint64")
 
 def values(tf, np):
     """{dtype: edge values}."""
-    out = {name: [np.iinfo(name).min, 0, 1, np.iinfo(name).max] for name in
-           ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")}
+    out = {
+        name: [np.iinfo(name).min, 0, 1, np.iinfo(name).max]
+        for name in ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
+    }
     floats = [0.0, -0.0, 1.5, -2.25, float("inf"), float("-inf"), float("nan")]
-    out.update({name: floats for name in ("float16", "bfloat16", "float32", "float64")})
-    out.update({"bool": [True, False], "string": [b"", b"ascii", "größe".encode("utf-8"), b"\x00\xff\x00"],
-                "complex64": [1 + 2j, -0.5j], "complex128": [1e300 - 1e-300j, 0]})
+    out.update(dict.fromkeys(("float16", "bfloat16", "float32", "float64"), floats))
+    out.update(
+        {
+            "bool": [True, False],
+            "string": [b"", b"ascii", "größe".encode("utf-8"), b"\x00\xff\x00"],
+            "complex64": [1 + 2j, -0.5j],
+            "complex128": [1e300 - 1e-300j, 0],
+        }
+    )
     out.update({name: [-3, 0, 100] for name in ("qint8", "qint16", "qint32")})
     out.update({name: [0, 200] for name in ("quint8", "quint16")})
     return out

@@ -12,7 +12,8 @@ def generate(tf, rec):
     cell = tf.nn.rnn_cell.LSTMCell(4, initializer=tf.constant_initializer(rec.exact(7, 16) / 2))
     outputs, state = tf.nn.dynamic_rnn(cell, x, sequence_length=length, dtype=tf.float32)
     sess = rec.initialized_session()
-    rec.export(sess, {"serving_default": rec.signature(
-        {"x": x, "length": length}, {"outputs": outputs, "c": state.c, "h": state.h})})
+    rec.export(
+        sess, {"serving_default": rec.signature({"x": x, "length": length}, {"outputs": outputs, "c": state.c, "h": state.h})}
+    )
     rec.ask("serving_default", {"x": rec.exact(1, 2, 3), "length": [2]})
     rec.ask("serving_default", {"x": rec.exact(3, 5, 3), "length": [5, 1, 0]})

@@ -29,7 +29,8 @@ def generate(tf, rec):
 
     def supervised():
         return tf.estimator.experimental.build_raw_supervised_input_receiver_fn(
-            {"x": tf.placeholder(tf.float32, [None, 2])}, {"label": tf.placeholder(tf.float32, [None])})()
+            {"x": tf.placeholder(tf.float32, [None, 2])}, {"label": tf.placeholder(tf.float32, [None])}
+        )()
 
     modes = tf.estimator.ModeKeys
     estimators.export_modes(tf, rec, estimator, {modes.PREDICT: serving, modes.TRAIN: supervised, modes.EVAL: supervised})

@@ -14,8 +14,12 @@ def generate(tf, rec):
     def model_fn(features, labels, mode):
         ids = tf.contrib.lookup.index_table_from_file(path, num_oov_buckets=1).lookup(features["word"])
         embedding = tf.get_variable("embedding", initializer=tf.constant(rec.exact(4, 3)))
-        hidden = tf.layers.dense(tf.nn.embedding_lookup(embedding, ids) * features["x"], 2, tf.tanh,
-                                 kernel_initializer=tf.constant_initializer(rec.exact(3, 2)))
+        hidden = tf.layers.dense(
+            tf.nn.embedding_lookup(embedding, ids) * features["x"],
+            2,
+            tf.tanh,
+            kernel_initializer=tf.constant_initializer(rec.exact(3, 2)),
+        )
         y = tf.reduce_sum(hidden, 1)
         if mode == tf.estimator.ModeKeys.PREDICT:
             return tf.estimator.EstimatorSpec(mode, predictions={"y": y, "hidden": hidden})
@@ -31,6 +35,7 @@ def generate(tf, rec):
         return tf.estimator.export.ServingInputReceiver(features, features)
 
     warmup = rec.file("requests.txt", "a request to warm up with\n")
-    estimators.export(tf, rec, estimator, receiver_fn, assets_extra={"tf_serving_warmup_requests": warmup, "more/readme.txt": warmup})
+    extra = {"tf_serving_warmup_requests": warmup, "more/readme.txt": warmup}
+    estimators.export(tf, rec, estimator, receiver_fn, assets_extra=extra)
     rec.ask("serving_default", {"word": ["two"], "x": [[0.5]]})
     rec.ask("serving_default", {"word": ["one", "many", "three"], "x": [[0.5], [1.0], [-1.0]]})

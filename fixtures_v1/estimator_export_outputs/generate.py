@@ -17,12 +17,17 @@ def generate(tf, rec):
         names = tf.tile([["red", "green", "blue"]], [tf.shape(logits)[0], 1])
         if mode == tf.estimator.ModeKeys.PREDICT:
             output = tf.estimator.export
-            return tf.estimator.EstimatorSpec(mode, predictions={"best": best}, export_outputs={
-                tf.saved_model.signature_constants.DEFAULT_SERVING_SIGNATURE_DEF_KEY: output.PredictOutput({"best": best}),
-                "logits": output.PredictOutput(logits),
-                "class": output.ClassificationOutput(scores, names),
-                "scores_only": output.ClassificationOutput(scores=scores),
-                "first": output.RegressionOutput(logits[:, 0])})
+            return tf.estimator.EstimatorSpec(
+                mode,
+                predictions={"best": best},
+                export_outputs={
+                    tf.saved_model.signature_constants.DEFAULT_SERVING_SIGNATURE_DEF_KEY: output.PredictOutput({"best": best}),
+                    "logits": output.PredictOutput(logits),
+                    "class": output.ClassificationOutput(scores, names),
+                    "scores_only": output.ClassificationOutput(scores=scores),
+                    "first": output.RegressionOutput(logits[:, 0]),
+                },
+            )
         loss = tf.losses.sparse_softmax_cross_entropy(labels, logits)
         train_op = tf.train.GradientDescentOptimizer(0.0).minimize(loss, tf.train.get_global_step())
         return tf.estimator.EstimatorSpec(mode, loss=loss, train_op=train_op)
@@ -32,7 +37,12 @@ def generate(tf, rec):
     spec = {"x": tf.FixedLenFeature([2], tf.float32)}
     estimators.export(tf, rec, estimator, tf.estimator.export.build_parsing_serving_input_receiver_fn(spec))
     rows = [rec.example(x=[1.0, 2.0]), rec.example(x=[-1.0, 0.5])]
-    for key, name in (("serving_default", "examples"), ("logits", "examples"), ("class", "inputs"), ("scores_only", "inputs"),
-                      ("first", "inputs")):
+    for key, name in (
+        ("serving_default", "examples"),
+        ("logits", "examples"),
+        ("class", "inputs"),
+        ("scores_only", "inputs"),
+        ("first", "inputs"),
+    ):
         rec.ask(key, {name: rows[:1]})
         rec.ask(key, {name: rows})

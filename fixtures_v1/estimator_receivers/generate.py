@@ -22,9 +22,13 @@ def generate(tf, rec):
     def receiver_fn():
         serialized = tf.placeholder(tf.string, [None], "serialized")
         features = tf.parse_example(
-            serialized, {"x": tf.FixedLenFeature([2], tf.float32), "bias": tf.FixedLenFeature([], tf.float32, 0.5)})
-        return tf.estimator.export.ServingInputReceiver(features, serialized, {
-            "raw": {"x": features["x"], "bias": features["bias"]}, "x_only": {"x": features["x"], "examples": serialized}})
+            serialized, {"x": tf.FixedLenFeature([2], tf.float32), "bias": tf.FixedLenFeature([], tf.float32, 0.5)}
+        )
+        return tf.estimator.export.ServingInputReceiver(
+            features,
+            serialized,
+            {"raw": {"x": features["x"], "bias": features["bias"]}, "x_only": {"x": features["x"], "examples": serialized}},
+        )
 
     estimators.export(tf, rec, estimator, receiver_fn)
     rows = [rec.example(x=[1.0, 2.0]), rec.example(x=[-1.0, 0.5], bias=[8.0])]

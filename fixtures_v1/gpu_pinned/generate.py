@@ -12,9 +12,12 @@ def generate(tf, rec):
     with tf.device("/device:GPU:0"):
         y = tf.multiply(x, a, name="pinned")
     sess = rec.initialized_session(soft_placement=True)
-    rec.export(sess, {
-        "serving_default": rec.signature({"x": x}, {"y": y}),
-        "cpu_only": rec.signature({"x": x}, {"z": x + a}),
-    })
+    rec.export(
+        sess,
+        {
+            "serving_default": rec.signature({"x": x}, {"y": y}),
+            "cpu_only": rec.signature({"x": x}, {"z": x + a}),
+        },
+    )
     rec.ask("serving_default", {"x": [1.0, 2.0]}, loaded_error="Cannot assign a device for operation pinned")
     rec.ask("cpu_only", {"x": [1.0]}, loaded_error="Cannot assign a device for operation pinned")

@@ -15,11 +15,14 @@ def generate(tf, rec):
     scores = tf.concat([y, y + 1.0], 1, name="scores")
     sess = rec.initialized_session()
     signatures = tf.saved_model.signature_def_utils
-    rec.export(sess, {
-        "serving_default": rec.signature({"x": x}, {"y": y}),
-        "regress_x_to_y": signatures.regression_signature_def(serialized, y),
-        "classify_x_to_y": signatures.classification_signature_def(serialized, labels, scores),
-    })
+    rec.export(
+        sess,
+        {
+            "serving_default": rec.signature({"x": x}, {"y": y}),
+            "regress_x_to_y": signatures.regression_signature_def(serialized, y),
+            "classify_x_to_y": signatures.classification_signature_def(serialized, labels, scores),
+        },
+    )
     rec.ask("serving_default", {"x": [[1.0]]})
     rec.ask("serving_default", {"x": [[1.0], [2.0], [-4.5]]})
     rec.ask("serving_default", {"x": rec.empty(0, 1)})

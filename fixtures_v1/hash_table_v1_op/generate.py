@@ -22,7 +22,11 @@ def generate(tf, rec):
     sess = rec.session()
     init = tf.group(fill, constants, name="init_tables")
     sess.run(init)
-    rec.export(sess, {"serving_default": rec.signature({"words": words}, {"ids": ids, "prices": prices, "size": size})},
-               assets_collection=tf.get_collection(tf.GraphKeys.ASSET_FILEPATHS), legacy_init_op=init)
+    rec.export(
+        sess,
+        {"serving_default": rec.signature({"words": words}, {"ids": ids, "prices": prices, "size": size})},
+        assets_collection=tf.get_collection(tf.GraphKeys.ASSET_FILEPATHS),
+        legacy_init_op=init,
+    )
     rec.ask("serving_default", {"words": ["two"]})
     rec.ask("serving_default", {"words": ["zero", "seven", "one"]})

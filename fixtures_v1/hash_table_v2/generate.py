@@ -9,11 +9,15 @@ def generate(tf, rec):
     lookup = tf.contrib.lookup
     names = lookup.HashTable(lookup.KeyValueTensorInitializer(["one", "two", "three"], tf.constant([1, 2, 3], tf.int64)), -1)
     weights = lookup.HashTable(
-        lookup.KeyValueTensorInitializer(tf.constant([1, 2], tf.int64), tf.constant([0.5, 0.25])), -1.0, name="weights")
+        lookup.KeyValueTensorInitializer(tf.constant([1, 2], tf.int64), tf.constant([0.5, 0.25])), -1.0, name="weights"
+    )
     words = tf.placeholder(tf.string, [None], "words")
     ids = names.lookup(words)
     sess = rec.initialized_session()
-    rec.export(sess, {"serving_default": rec.signature(
-        {"words": words}, {"ids": ids, "weights": weights.lookup(ids), "size": names.size()})}, main_op=tf.tables_initializer())
+    rec.export(
+        sess,
+        {"serving_default": rec.signature({"words": words}, {"ids": ids, "weights": weights.lookup(ids), "size": names.size()})},
+        main_op=tf.tables_initializer(),
+    )
     rec.ask("serving_default", {"words": ["two"]})
     rec.ask("serving_default", {"words": ["three", "four", "one"]})

@@ -12,10 +12,15 @@ def generate(tf, rec):
     index = tf.contrib.lookup.index_table_from_file(path, num_oov_buckets=3)
     back = tf.contrib.lookup.index_to_string_table_from_file(path, default_value="<unknown>")
     sess = rec.initialized_session()
-    rec.export(sess, {
-        "serving_default": rec.signature({"words": words}, {"ids": index.lookup(words)}),
-        "decode": rec.signature({"ids": ids}, {"words": back.lookup(ids)}),
-    }, assets_collection=tf.get_collection(tf.GraphKeys.ASSET_FILEPATHS), main_op=tf.tables_initializer())
+    rec.export(
+        sess,
+        {
+            "serving_default": rec.signature({"words": words}, {"ids": index.lookup(words)}),
+            "decode": rec.signature({"ids": ids}, {"words": back.lookup(ids)}),
+        },
+        assets_collection=tf.get_collection(tf.GraphKeys.ASSET_FILEPATHS),
+        main_op=tf.tables_initializer(),
+    )
     rec.ask("serving_default", {"words": ["banana"]})
     rec.ask("serving_default", {"words": ["cherry", "Äpfel", "durian", "", "elderberry"]})
     rec.ask("serving_default", {"words": []})

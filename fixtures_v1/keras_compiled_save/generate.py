@@ -9,9 +9,12 @@ TOLERANCE = (1e-5, 1e-6, "trained weights; sums are ordered differently by newer
 def generate(tf, rec):
     tf.enable_v2_behavior()
     layers = tf.keras.layers
-    model = tf.keras.Sequential([
-        layers.Dense(3, "relu", kernel_initializer=tf.constant_initializer(rec.exact(2, 3)), input_shape=(2,), name="hidden"),
-        layers.Dense(1, kernel_initializer=tf.constant_initializer(rec.exact(3, 1)), name="head")])
+    model = tf.keras.Sequential(
+        [
+            layers.Dense(3, "relu", kernel_initializer=tf.constant_initializer(rec.exact(2, 3)), input_shape=(2,), name="hidden"),
+            layers.Dense(1, kernel_initializer=tf.constant_initializer(rec.exact(3, 1)), name="head"),
+        ]
+    )
     model.compile("adam", "mse", metrics=["mae"])
     model.fit(rec.exact(4, 2), rec.exact(4, 1), epochs=1, verbose=0, shuffle=False)
     tf.saved_model.save(model, rec.model)

@@ -10,9 +10,12 @@ def generate(tf, rec):
     tf.set_random_seed(1)
     tf.keras.backend.set_session(rec.session())
     layers = tf.keras.layers
-    model = tf.keras.Sequential([
-        layers.Dense(3, "relu", kernel_initializer=tf.constant_initializer(rec.exact(2, 3)), input_shape=(2,), name="hidden"),
-        layers.Dense(1, kernel_initializer=tf.constant_initializer(rec.exact(3, 1)), name="head")])
+    model = tf.keras.Sequential(
+        [
+            layers.Dense(3, "relu", kernel_initializer=tf.constant_initializer(rec.exact(2, 3)), input_shape=(2,), name="hidden"),
+            layers.Dense(1, kernel_initializer=tf.constant_initializer(rec.exact(3, 1)), name="head"),
+        ]
+    )
     model.compile("adam", "mse")
     model.fit(rec.exact(4, 2), rec.exact(4, 1), epochs=1, verbose=0, shuffle=False)
     tf.keras.experimental.export_saved_model(model, rec.model)

@@ -15,8 +15,15 @@ def generate(tf, rec):
     init = tf.group(tf.tables_initializer(), loaded.assign(42), name="legacy_init_op")
     sess = rec.session()
     sess.run(init)
-    rec.export(sess, {"serving_default": rec.signature(
-        {"words": words}, {"prices": prices.lookup(words), "ids": index.lookup(words), "loaded": tf.identity(loaded)})},
-        assets_collection=tf.get_collection(tf.GraphKeys.ASSET_FILEPATHS), legacy_init_op=init)
+    rec.export(
+        sess,
+        {
+            "serving_default": rec.signature(
+                {"words": words}, {"prices": prices.lookup(words), "ids": index.lookup(words), "loaded": tf.identity(loaded)}
+            )
+        },
+        assets_collection=tf.get_collection(tf.GraphKeys.ASSET_FILEPATHS),
+        legacy_init_op=init,
+    )
     rec.ask("serving_default", {"words": ["apple"]})
     rec.ask("serving_default", {"words": ["pear", "banana"]})

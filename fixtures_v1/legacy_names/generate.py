@@ -15,14 +15,22 @@ def generate(tf, rec):
     classes = table.lookup(tf.to_int64(indices))
     sess = rec.initialized_session()
     signatures = tf.saved_model.signature_def_utils
-    rec.export(sess, {
-        "predict_images": rec.signature({"images": x}, {"scores": y}),
-        "serving_default": rec.signature({"inputs": x}, {"outputs": y}),
-        "classify": signatures.build_signature_def(
-            {"inputs": tf.saved_model.utils.build_tensor_info(x)},
-            {"classes": tf.saved_model.utils.build_tensor_info(classes),
-             "scores": tf.saved_model.utils.build_tensor_info(scores)}, "tensorflow/serving/classify"),
-    }, legacy_init_op=tf.group(tf.tables_initializer(), name="legacy_init_op"))
+    rec.export(
+        sess,
+        {
+            "predict_images": rec.signature({"images": x}, {"scores": y}),
+            "serving_default": rec.signature({"inputs": x}, {"outputs": y}),
+            "classify": signatures.build_signature_def(
+                {"inputs": tf.saved_model.utils.build_tensor_info(x)},
+                {
+                    "classes": tf.saved_model.utils.build_tensor_info(classes),
+                    "scores": tf.saved_model.utils.build_tensor_info(scores),
+                },
+                "tensorflow/serving/classify",
+            ),
+        },
+        legacy_init_op=tf.group(tf.tables_initializer(), name="legacy_init_op"),
+    )
     for key, name in (("predict_images", "images"), ("serving_default", "inputs"), ("classify", "inputs")):
         rec.ask(key, {name: rec.exact(1, 4)})
         rec.ask(key, {name: rec.exact(3, 4)})

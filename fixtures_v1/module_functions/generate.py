@@ -1,4 +1,4 @@
-"""tf.saved_model.save of a tf.Module in 1.15: methods with several traces, a table with an asset, lists and dicts of variables."""
+"""tf.saved_model.save of a tf.Module in 1.15: several traces, a table with an asset, lists and dicts of variables."""
 
 CLAUSES = ("FN-05", "FN-12", "PRIM-01", "PRIM-04", "PRIM-05", "SIG-02", "RES-05")
 FEATURES = ("object_graph", "functions", "tables", "assets", "object_based_checkpoint")
@@ -21,7 +21,8 @@ def generate(tf, rec):
             self.child = tf.Module()
             self.child.scale = self.scale
             lines = tf2.lookup.TextFileInitializer(
-                path, tf.string, tf2.lookup.TextFileIndex.WHOLE_LINE, tf.int64, tf2.lookup.TextFileIndex.LINE_NUMBER)
+                path, tf.string, tf2.lookup.TextFileIndex.WHOLE_LINE, tf.int64, tf2.lookup.TextFileIndex.LINE_NUMBER
+            )
             self.table = tf2.lookup.StaticHashTable(lines, -1)
 
         @tf2.function

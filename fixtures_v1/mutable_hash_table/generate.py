@@ -11,7 +11,8 @@ def generate(tf, rec):
     table = lookup.MutableHashTable(tf.string, tf.int64, -1, name="mutable")
     vectors = lookup.MutableHashTable(tf.int64, tf.float32, [0.0, 0.0], name="vectors")
     dense = lookup.MutableDenseHashTable(
-        tf.int64, tf.float32, default_value=-1.0, empty_key=-10, deleted_key=-11, initial_num_buckets=8, name="dense")
+        tf.int64, tf.float32, default_value=-1.0, empty_key=-10, deleted_key=-11, initial_num_buckets=8, name="dense"
+    )
     words = tf.placeholder(tf.string, [None], "words")
     ids = tf.placeholder(tf.int64, [None], "ids")
     insert = table.insert(words, ids)
@@ -21,16 +22,23 @@ def generate(tf, rec):
         size_after = table.size()
     found = table.lookup(words)
     sess = rec.session()
-    sess.run([
-        table.insert(tf.constant(["one", "two", "three"]), tf.constant([1, 2, 3], tf.int64)),
-        vectors.insert(tf.constant([1, 3], tf.int64), tf.constant([[1.0, 0.5], [3.0, -0.5]])),
-        dense.insert(tf.constant([1, 2], tf.int64), tf.constant([10.0, 20.0]))])
-    rec.export(sess, {
-        "serving_default": rec.signature({"words": words}, {"ids": found, "vectors": vectors.lookup(found),
-                                                            "dense": dense.lookup(found)}),
-        "insert": rec.signature({"words": words, "ids": ids}, {"inserted": inserted, "size": size_after}),
-        "sizes": rec.signature({}, {"mutable": table.size(), "dense": dense.size()}),
-    })
+    sess.run(
+        [
+            table.insert(tf.constant(["one", "two", "three"]), tf.constant([1, 2, 3], tf.int64)),
+            vectors.insert(tf.constant([1, 3], tf.int64), tf.constant([[1.0, 0.5], [3.0, -0.5]])),
+            dense.insert(tf.constant([1, 2], tf.int64), tf.constant([10.0, 20.0])),
+        ]
+    )
+    rec.export(
+        sess,
+        {
+            "serving_default": rec.signature(
+                {"words": words}, {"ids": found, "vectors": vectors.lookup(found), "dense": dense.lookup(found)}
+            ),
+            "insert": rec.signature({"words": words, "ids": ids}, {"inserted": inserted, "size": size_after}),
+            "sizes": rec.signature({}, {"mutable": table.size(), "dense": dense.size()}),
+        },
+    )
     rec.ask("sizes", {})
     rec.ask("serving_default", {"words": ["one", "three", "four"]})
     rec.ask("insert", {"words": ["four"], "ids": [2]})

@@ -11,8 +11,22 @@ def generate(tf, rec):
     kept = tf.where(mask, x, tf.zeros_like(x))
     values, indices = tf.nn.top_k(kept, 2)
     sess = rec.session()
-    rec.export(sess, {"serving_default": rec.signature({"x": x, "mask": mask}, {
-        "sum": tf.reduce_sum(kept, 1), "mean": tf.reduce_mean(tf.to_double(kept), 1), "top": values, "where": indices,
-        "one_hot": tf.one_hot(indices, 4, dtype=tf.uint8), "any": tf.reduce_any(mask, 1), "half": tf.cast(kept, tf.float16)})})
+    rec.export(
+        sess,
+        {
+            "serving_default": rec.signature(
+                {"x": x, "mask": mask},
+                {
+                    "sum": tf.reduce_sum(kept, 1),
+                    "mean": tf.reduce_mean(tf.to_double(kept), 1),
+                    "top": values,
+                    "where": indices,
+                    "one_hot": tf.one_hot(indices, 4, dtype=tf.uint8),
+                    "any": tf.reduce_any(mask, 1),
+                    "half": tf.cast(kept, tf.float16),
+                },
+            )
+        },
+    )
     rec.ask("serving_default", {"x": [[1, 2, 3, 4]], "mask": [[True, False, True, False]]})
     rec.ask("serving_default", {"x": [[9, -2, 3, 9], [0, 0, 0, 1]], "mask": [[True] * 4, [False] * 4]})

@@ -11,7 +11,10 @@ def generate(tf, rec):
     a = tf.get_variable("a", initializer=rec.exact(3))
     big = tf.constant([float("inf"), float("-inf"), float("nan"), 1e-45, 3.4e38], name="extremes")
     sess = rec.initialized_session()
-    rec.export(sess, {"serving_default": rec.signature(
-        {"x": x}, {"y": x * tf.reduce_sum(a), "label": label, "extremes": big})}, as_text=True)
+    rec.export(
+        sess,
+        {"serving_default": rec.signature({"x": x}, {"y": x * tf.reduce_sum(a), "label": label, "extremes": big})},
+        as_text=True,
+    )
     rec.ask("serving_default", {"x": [1.0]})
     rec.ask("serving_default", {"x": [4.0, -8.0]})

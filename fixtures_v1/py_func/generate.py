@@ -10,9 +10,12 @@ def generate(tf, rec):
     # The reloaded export answers because the recorder loads it in the process that holds the callback.
     y = tf.py_func(lambda value: value * value + 1, [x], tf.float32, stateful=False, name="callback")
     sess = rec.session()
-    rec.export(sess, {
-        "serving_default": rec.signature({"x": x}, {"y": y}),
-        "plain": rec.signature({"x": x}, {"z": x * 2.0}),
-    })
+    rec.export(
+        sess,
+        {
+            "serving_default": rec.signature({"x": x}, {"y": y}),
+            "plain": rec.signature({"x": x}, {"z": x * 2.0}),
+        },
+    )
     rec.ask("serving_default", {"x": [1.0, 3.0]})
     rec.ask("plain", {"x": [1.0, 3.0]})

@@ -13,10 +13,22 @@ def generate(tf, rec):
     quantized = tf.quantization.quantize(x, low, high, tf.quint8)
     weights = tf.quantization.quantize(tf.abs(tf.constant(rec.exact(4, 2))), low, high, tf.quint8)
     product = tf.raw_ops.QuantizedMatMul(
-        a=quantized.output, b=weights.output, min_a=low, max_a=high, min_b=low, max_b=high, Toutput=tf.qint32)
+        a=quantized.output, b=weights.output, min_a=low, max_a=high, min_b=low, max_b=high, Toutput=tf.qint32
+    )
     sess = rec.session()
-    rec.export(sess, {"serving_default": rec.signature({"x": x}, {
-        "faked": faked, "quantized": quantized.output, "product": product.out,
-        "back": tf.quantization.dequantize(quantized.output, quantized.output_min, quantized.output_max)})})
+    rec.export(
+        sess,
+        {
+            "serving_default": rec.signature(
+                {"x": x},
+                {
+                    "faked": faked,
+                    "quantized": quantized.output,
+                    "product": product.out,
+                    "back": tf.quantization.dequantize(quantized.output, quantized.output_min, quantized.output_max),
+                },
+            )
+        },
+    )
     rec.ask("serving_default", {"x": [[0.0, 0.5, 1.0, 2.0]]})
     rec.ask("serving_default", {"x": [[-1.0, 3.0, 0.25, 9.0], [1.0, 1.0, 1.0, 1.0]]})

@@ -1,6 +1,6 @@
 """A training input pipeline left in the graph: queues, queue runners, a dataset iterator, an optimizer and its slots."""
 
-CLAUSES = ("V1-08", "V1-18")
+CLAUSES = ("V1-08", "V1-10")
 FEATURES = ("queues", "iterators", "optimizer_slots", "train_op", "ref_variables", "summaries")
 RUNTIME = "tf1.8"
 

@@ -13,14 +13,22 @@ def generate(tf, rec):
     x = tf.placeholder(tf.float32, [None, 4], "x")
     dropped = tf.nn.dropout(x, rate=0.5, seed=3)
     sess = rec.session()
-    rec.export(sess, {
-        "serving_default": rec.signature({"n": n}, {
-            "uniform": tf.random_uniform([n], seed=1), "ints": tf.random_uniform([n], 0, 1000, tf.int32, seed=2),
-            "normal": tf.random_normal([n], seed=4)}),
-        "dropout": rec.signature({"x": x}, {"y": dropped}),
-        "shuffle": rec.signature({"x": x}, {"y": tf.random_shuffle(x, seed=5)}),
-        "stateless": rec.signature({"n": n}, {"y": tf.random.stateless_uniform([n], [3, 4])}),
-    })
+    rec.export(
+        sess,
+        {
+            "serving_default": rec.signature(
+                {"n": n},
+                {
+                    "uniform": tf.random_uniform([n], seed=1),
+                    "ints": tf.random_uniform([n], 0, 1000, tf.int32, seed=2),
+                    "normal": tf.random_normal([n], seed=4),
+                },
+            ),
+            "dropout": rec.signature({"x": x}, {"y": dropped}),
+            "shuffle": rec.signature({"x": x}, {"y": tf.random_shuffle(x, seed=5)}),
+            "stateless": rec.signature({"n": n}, {"y": tf.random.stateless_uniform([n], [3, 4])}),
+        },
+    )
     rec.ask("serving_default", {"n": 3})
     rec.ask("serving_default", {"n": 3})
     rec.ask("dropout", {"x": rec.exact(2, 4)})

@@ -11,11 +11,14 @@ def generate(tf, rec):
     names = tf.get_variable("names", initializer=tf.constant(["a", "bc"]), use_resource=False)
     delta = tf.placeholder(tf.float32, [], "delta")
     sess = rec.initialized_session()
-    rec.export(sess, {
-        "serving_default": rec.signature({}, {"w": w, "names": names}),
-        "add": rec.signature({"delta": delta}, {"w": tf.assign_add(w, tf.fill([2, 2], delta))}),
-        "clear": rec.signature({}, {"w": tf.assign(w, tf.zeros([2, 2]))}),
-    })
+    rec.export(
+        sess,
+        {
+            "serving_default": rec.signature({}, {"w": w, "names": names}),
+            "add": rec.signature({"delta": delta}, {"w": tf.assign_add(w, tf.fill([2, 2], delta))}),
+            "clear": rec.signature({}, {"w": tf.assign(w, tf.zeros([2, 2]))}),
+        },
+    )
     rec.ask("serving_default", {})
     rec.ask("add", {"delta": 2.0})
     rec.ask("serving_default", {})

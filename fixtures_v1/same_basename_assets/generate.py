@@ -13,8 +13,15 @@ def generate(tf, rec):
     again = tf.contrib.lookup.index_to_string_table_from_file("left/vocabulary.txt", default_value="?", name="again")
     ids = left.lookup(words)
     sess = rec.initialized_session()
-    rec.export(sess, {"serving_default": rec.signature(
-        {"words": words}, {"left": ids, "right": right.lookup(words), "again": again.lookup(ids)})},
-        assets_collection=tf.get_collection(tf.GraphKeys.ASSET_FILEPATHS), main_op=tf.tables_initializer())
+    rec.export(
+        sess,
+        {
+            "serving_default": rec.signature(
+                {"words": words}, {"left": ids, "right": right.lookup(words), "again": again.lookup(ids)}
+            )
+        },
+        assets_collection=tf.get_collection(tf.GraphKeys.ASSET_FILEPATHS),
+        main_op=tf.tables_initializer(),
+    )
     rec.ask("serving_default", {"words": ["a"]})
     rec.ask("serving_default", {"words": ["b", "c", "d"]})

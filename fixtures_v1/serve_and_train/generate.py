@@ -20,8 +20,14 @@ def generate(tf, rec):
         with tf.control_dependencies([train_op]):
             step = tf.identity(tf.train.get_global_step())
         train = rec.initialized_session()
-        rec.add(train, {"train": rec.signature({"x": x, "label": label}, {"loss": loss, "step": step}, "tensorflow/train"),
-                        "weights": rec.signature({}, {"w": tf.identity(w)})}, tags=("train",))
+        rec.add(
+            train,
+            {
+                "train": rec.signature({"x": x, "label": label}, {"loss": loss, "step": step}, "tensorflow/train"),
+                "weights": rec.signature({}, {"w": tf.identity(w)}),
+            },
+            tags=("train",),
+        )
     with tf.Graph().as_default():
         x, w, y = model()
         serve = rec.session()

@@ -8,8 +8,10 @@ RUNTIME = "tf1.14"
 def generate(tf, rec):
     def variables():
         names = ("kernel", "bias", "tpu_scale")
-        return [tf.get_variable(name, initializer=value, use_resource=True)
-                for name, value in zip(names, (rec.exact(2, 3), rec.exact(3), rec.exact(1)))]
+        return [
+            tf.get_variable(name, initializer=value, use_resource=True)
+            for name, value in zip(names, (rec.exact(2, 3), rec.exact(3), rec.exact(1)))
+        ]
 
     for tags in (("serve",), ("serve", "gpu"), ("serve", "tpu")):
         with tf.Graph().as_default():
@@ -27,8 +29,10 @@ def generate(tf, rec):
                 words = tf.placeholder(tf.string, [None], "words")
                 table = tf.contrib.lookup.index_table_from_file(rec.file("vocabulary.txt", "a\nb\n"))
                 signatures["ids"] = rec.signature({"words": words}, {"ids": table.lookup(words)})
-                kwargs = {"assets_collection": tf.get_collection(tf.GraphKeys.ASSET_FILEPATHS),
-                          "main_op": tf.tables_initializer()}
+                kwargs = {
+                    "assets_collection": tf.get_collection(tf.GraphKeys.ASSET_FILEPATHS),
+                    "main_op": tf.tables_initializer(),
+                }
             rec.add(rec.initialized_session(), signatures, tags=tags, **kwargs)
     rec.save()
     for tags in (("serve",), ("serve", "gpu"), ("serve", "tpu")):

@@ -16,14 +16,22 @@ def generate(tf, rec):
     # A variable whose shape is not known to the graph.
     loose = tf.get_variable("loose", initializer=tf.placeholder_with_default(rec.exact(3), None), validate_shape=False)
     sess = rec.initialized_session()
-    rec.export(sess, {
-        "serving_default": rec.signature({"scalar": scalar}, {"y": scalar + zero}),
-        "partial": rec.signature({"x": partial}, {"y": partial * 2.0, "shape": tf.shape(partial)}),
-        "unknown": rec.signature({"x": unknown}, {"y": unknown + 1.0, "rank": tf.rank(unknown)}),
-        "fixed": rec.signature({"x": fixed}, {"y": tf.reduce_sum(fixed, 1)}),
-        "variables": rec.signature({}, {
-            name: tf.identity(value) for name, value in (("zero", zero), ("empty", empty), ("deep", deep), ("loose", loose))}),
-    })
+    rec.export(
+        sess,
+        {
+            "serving_default": rec.signature({"scalar": scalar}, {"y": scalar + zero}),
+            "partial": rec.signature({"x": partial}, {"y": partial * 2.0, "shape": tf.shape(partial)}),
+            "unknown": rec.signature({"x": unknown}, {"y": unknown + 1.0, "rank": tf.rank(unknown)}),
+            "fixed": rec.signature({"x": fixed}, {"y": tf.reduce_sum(fixed, 1)}),
+            "variables": rec.signature(
+                {},
+                {
+                    name: tf.identity(value)
+                    for name, value in (("zero", zero), ("empty", empty), ("deep", deep), ("loose", loose))
+                },
+            ),
+        },
+    )
     rec.ask("serving_default", {"scalar": 1.5})
     rec.ask("partial", {"x": rec.exact(1, 2, 3)})
     rec.ask("partial", {"x": rec.exact(2, 2, 0)})

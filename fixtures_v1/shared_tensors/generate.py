@@ -11,13 +11,16 @@ def generate(tf, rec):
     middle = tf.multiply(x, 3.0, name="middle")
     top = tf.add(middle, tf.reduce_sum(w), name="top")
     sess = rec.initialized_session()
-    rec.export(sess, {
-        "serving_default": rec.signature({"x": x}, {"y": top}),
-        "both": rec.signature({"x": x}, {"middle": middle, "top": top}),
-        "from_middle": rec.signature({"m": middle}, {"top": top}),
-        "constants": rec.signature({}, {"w": tf.identity(w)}),
-        "echo": rec.signature({"x": x}, {"x": x, "y": top, "again": top}),
-    })
+    rec.export(
+        sess,
+        {
+            "serving_default": rec.signature({"x": x}, {"y": top}),
+            "both": rec.signature({"x": x}, {"middle": middle, "top": top}),
+            "from_middle": rec.signature({"m": middle}, {"top": top}),
+            "constants": rec.signature({}, {"w": tf.identity(w)}),
+            "echo": rec.signature({"x": x}, {"x": x, "y": top, "again": top}),
+        },
+    )
     for key in ("serving_default", "both", "echo"):
         rec.ask(key, {"x": [1.0]})
         rec.ask(key, {"x": [1.0, -2.0, 0.25]})

@@ -20,7 +20,13 @@ def generate(tf, rec):
     sess = rec.initialized_session()
     sess.run(tf.assign(w, w * 2.0))
     sess.run(update)
-    rec.export(sess, {"serving_default": rec.signature(
-        {"left": left, "right": right}, {"score": tf.reduce_sum(a * b, 1), "average": tf.identity(average.average(w))})})
+    rec.export(
+        sess,
+        {
+            "serving_default": rec.signature(
+                {"left": left, "right": right}, {"score": tf.reduce_sum(a * b, 1), "average": tf.identity(average.average(w))}
+            )
+        },
+    )
     rec.ask("serving_default", {"left": rec.exact(1, 3), "right": rec.exact(1, 3)})
     rec.ask("serving_default", {"left": rec.exact(2, 3), "right": -rec.exact(2, 3)})

@@ -14,11 +14,16 @@ def generate(tf, rec):
     total = tf.sparse_add(a, b)
     embedded = tf.nn.embedding_lookup_sparse(table, ids, None, combiner="sum")
     sess = rec.initialized_session()
-    rec.export(sess, {
-        "serving_default": rec.signature({"a": a, "b": b}, {
-            "sum": total, "product": tf.sparse_tensor_dense_matmul(a, w), "dense": tf.sparse_tensor_to_dense(total)}),
-        "embed": rec.signature({"ids": ids}, {"embedded": embedded, "transposed": tf.sparse_transpose(ids)}),
-    })
+    rec.export(
+        sess,
+        {
+            "serving_default": rec.signature(
+                {"a": a, "b": b},
+                {"sum": total, "product": tf.sparse_tensor_dense_matmul(a, w), "dense": tf.sparse_tensor_to_dense(total)},
+            ),
+            "embed": rec.signature({"ids": ids}, {"embedded": embedded, "transposed": tf.sparse_transpose(ids)}),
+        },
+    )
     one = ([[0, 0], [1, 2]], [1.0, 2.0], [2, 3])
     rec.ask("serving_default", {"a": one, "b": ([[0, 1]], [4.0], [2, 3])})
     rec.ask("serving_default", {"a": one, "b": ([], [], [2, 3])})

@@ -13,12 +13,17 @@ def generate(tf, rec):
     with tf.control_dependencies([total.assign_add(1)]):
         calls = total.read_value()
     sess = rec.initialized_session()
-    rec.export(sess, {
-        "get_counter": rec.signature({}, {"output": tf.identity(counter)}),
-        "incr_counter": rec.signature({}, {"output": tf.identity(tf.assign_add(counter, 1.0))}),
-        "incr_counter_by": rec.signature({"delta": delta}, {"output": tf.identity(tf.assign_add(counter, delta)), "calls": calls}),
-        "reset_counter": rec.signature({}, {"output": tf.identity(tf.assign(counter, 0.0))}),
-    })
+    rec.export(
+        sess,
+        {
+            "get_counter": rec.signature({}, {"output": tf.identity(counter)}),
+            "incr_counter": rec.signature({}, {"output": tf.identity(tf.assign_add(counter, 1.0))}),
+            "incr_counter_by": rec.signature(
+                {"delta": delta}, {"output": tf.identity(tf.assign_add(counter, delta)), "calls": calls}
+            ),
+            "reset_counter": rec.signature({}, {"output": tf.identity(tf.assign(counter, 0.0))}),
+        },
+    )
     rec.ask("get_counter", {})
     rec.ask("incr_counter", {})
     rec.ask("incr_counter_by", {"delta": 2.5})

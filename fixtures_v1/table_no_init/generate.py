@@ -10,9 +10,13 @@ def generate(tf, rec):
     words = tf.placeholder(tf.string, [None], "words")
     lengths = tf.strings.length(words)
     sess = rec.initialized_session()
-    rec.export(sess, {
-        "serving_default": rec.signature({"words": words}, {"ids": table.lookup(words)}),
-        "lengths": rec.signature({"words": words}, {"lengths": lengths}),
-    }, assets_collection=tf.get_collection(tf.GraphKeys.ASSET_FILEPATHS))
+    rec.export(
+        sess,
+        {
+            "serving_default": rec.signature({"words": words}, {"ids": table.lookup(words)}),
+            "lengths": rec.signature({"words": words}, {"lengths": lengths}),
+        },
+        assets_collection=tf.get_collection(tf.GraphKeys.ASSET_FILEPATHS),
+    )
     rec.ask("serving_default", {"words": ["y", "z"]}, loaded_error="Table not initialized")
     rec.ask("lengths", {"words": ["y", "four"]})

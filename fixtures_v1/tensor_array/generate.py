@@ -18,7 +18,13 @@ def generate(tf, rec):
     _, total, out = tf.while_loop(lambda i, *_: i < n, body, [0, tf.zeros([2]), sums])
     pieces = tf.TensorArray(tf.float32, n, infer_shape=False).split(tf.reshape(x, [-1]), tf.fill([n], 2))
     sess = rec.session()
-    rec.export(sess, {"serving_default": rec.signature(
-        {"x": x}, {"running": out.stack(), "total": total, "last": out.gather([n - 1]), "flat": pieces.concat()})})
+    rec.export(
+        sess,
+        {
+            "serving_default": rec.signature(
+                {"x": x}, {"running": out.stack(), "total": total, "last": out.gather([n - 1]), "flat": pieces.concat()}
+            )
+        },
+    )
     rec.ask("serving_default", {"x": rec.exact(1, 2)})
     rec.ask("serving_default", {"x": rec.exact(4, 2)})

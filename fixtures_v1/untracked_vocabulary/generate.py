@@ -9,12 +9,17 @@ def generate(tf, rec):
     tf.enable_v2_behavior()
     tf2 = tf.compat.v2
     lines = tf2.lookup.TextFileInitializer(
-        rec.file("vocabulary.txt", "a\nb\nc\n"), tf.string, tf2.lookup.TextFileIndex.WHOLE_LINE,
-        tf.int64, tf2.lookup.TextFileIndex.LINE_NUMBER)
+        rec.file("vocabulary.txt", "a\nb\nc\n"),
+        tf.string,
+        tf2.lookup.TextFileIndex.WHOLE_LINE,
+        tf.int64,
+        tf2.lookup.TextFileIndex.LINE_NUMBER,
+    )
     model = tf.Module()
     model.table = tf2.lookup.StaticVocabularyTable(lines, 2)
-    model.lookup = tf2.function(lambda words: {"ids": model.table.lookup(words)},
-                                input_signature=[tf2.TensorSpec([None], tf.string, name="words")])
+    model.lookup = tf2.function(
+        lambda words: {"ids": model.table.lookup(words)}, input_signature=[tf2.TensorSpec([None], tf.string, name="words")]
+    )
     tf.saved_model.save(model, rec.model, signatures=model.lookup)
     rec.live({"serving_default": model.lookup})
     rec.ask("serving_default", {"words": ["a", "c", "zebra"]}, loaded_error="vocabulary.txt; No such file or directory")
