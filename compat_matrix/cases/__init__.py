@@ -179,4 +179,7 @@ class _Reader:
         missing = set(unanswered) - {info.name for info in out}
         if missing:
             raise self.error(f"UNANSWERED names {min(missing)!r}, which is not requested")
+        if not all(info.answered for info in out[:-1]):
+            # The first finding decides a cell: an expected failure must not stand before one that is not.
+            raise self.error("only the last request may be unanswered")
         return tuple(out)

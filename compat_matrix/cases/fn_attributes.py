@@ -1,6 +1,6 @@
 """Attributes on functions (`experimental_implements`, compile off) and a side effect whose order counts."""
 
-CLAUSES = ("FN-17", "RP-07", "NG-03")
+CLAUSES = ("RP-07", "METH-03")
 FEATURES = ("functions", "state")
 STATEFUL = True
 

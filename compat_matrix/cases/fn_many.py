@@ -3,7 +3,7 @@
 Loading should cost by what is used, not by what the file holds.
 """
 
-CLAUSES = ("RP-07", "DR-03")
+CLAUSES = ("RP-07", "FN-02")
 FEATURES = ("functions", "size")
 CHECKS = ("load", "signatures", "values", "checkpoint")
 

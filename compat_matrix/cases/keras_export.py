@@ -5,7 +5,7 @@
 
 import os
 
-CLAUSES = ("IMP-04", "GOAL-12", "COMPAT-05", "REX-03", "V1-16")
+CLAUSES = ("IMP-04", "COMPAT-05", "REX-03")
 FEATURES = ("keras", "signatures", "re-export")
 REQUIRES = "tensorflow>=2.16"
 

@@ -3,7 +3,7 @@
 One step of plain SGD with momentum on exact numbers; the loaded optimizer is an inert object with its variables.
 """
 
-CLAUSES = ("OPT-01", "OPT-03", "IMP-04", "DR-08")
+CLAUSES = ("OPT-01", "OPT-03", "IMP-04")
 FEATURES = ("keras", "optimizer")
 CHECKS = ("load", "signatures", "values", "reexport", "checkpoint")
 REQUIRES = "tensorflow>=2.16"

@@ -1,6 +1,6 @@
 """Saving must refuse: a signature returns a nested structure, which a client could not name."""
 
-CLAUSES = ("SIG-12",)
+CLAUSES = ("SIG-12", "PY-10")
 FEATURES = ("signatures", "refusal")
 
 

@@ -1,6 +1,6 @@
 """Saving must refuse: a function uses a variable that the root does not reach."""
 
-CLAUSES = ("FN-07", "FN-08")
+CLAUSES = ("FN-07",)
 FEATURES = ("functions", "refusal")
 
 

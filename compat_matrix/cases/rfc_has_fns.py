@@ -1,10 +1,9 @@
 """RFC example: functions on attributes that were called, given a signature, or called by another function.
 
 `a` and `b` have been called, `c` has an input signature and was never called, `c_dep` owes its trace to `c`.
-The Python attribute is no part of a SavedModel.
 """
 
-CLAUSES = ("FN-02", "FN-05", "FN-10", "FN-11", "FN-12", "FN-14")
+CLAUSES = ("FN-02", "FN-05", "FN-10", "FN-11", "FN-12")
 FEATURES = ("functions",)
 
 
@@ -19,7 +18,6 @@ def build(tf, work):
     )
     has_fns.a(tf.constant(2.0))
     has_fns.b(tf.constant(3.0))
-    has_fns.python_attribute = 12
     return has_fns
 
 

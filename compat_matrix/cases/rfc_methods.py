@@ -4,7 +4,7 @@ The arguments are Python numbers, as in the RFC: they are literals of the traces
 later answers follow it.
 """
 
-CLAUSES = ("METH-01", "METH-02", "METH-03", "METH-04", "FN-05")
+CLAUSES = ("METH-01", "METH-02", "METH-03", "FN-05")
 FEATURES = ("functions", "methods", "literals")
 STATEFUL = True
 

@@ -1,9 +1,9 @@
-"""Extra tags and function aliases given as save options.
+"""An extra tag and debug information, asked for with save options.
 
 The one MetaGraph then carries two tags, and a reader has to ask for both.
 """
 
-CLAUSES = ("NG-01", "V1-05", "V1-07", "API-01")
+CLAUSES = ("NG-01", "V1-05", "API-01")
 FEATURES = ("tags", "save options")
 REQUIRES = "tensorflow>=2.18"
 SAVE_OPTIONS = {"extra_tags": ["second"], "save_debug_info": True}

@@ -3,7 +3,7 @@
 Any nest of the primitives may be an attribute; functions in containers are found like functions on attributes.
 """
 
-CLAUSES = ("PRIM-05", "PRIM-06", "FN-02", "FN-08")
+CLAUSES = ("PRIM-05", "PRIM-06", "FN-02")
 FEATURES = ("containers", "functions")
 
 

@@ -3,7 +3,7 @@
 The shape of a variable may be wider than that of its value; the file holds both.
 """
 
-CLAUSES = ("PRIM-01", "RP-03", "INIT-07")
+CLAUSES = ("PRIM-01", "RP-03")
 FEATURES = ("variables", "shapes", "unknown rank")
 
 
