@@ -1,0 +1,134 @@
+"""TF 1.x SavedModels through `reference_impl.load`: state, gradients, tags, prune. The matrix compares the answers."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import reference_impl
+from reference_impl.format.errors import MissingFileError, NoMetaGraphError, SavedModelError
+
+pytestmark = pytest.mark.tensorflow
+
+FIXTURES = Path(__file__).parent.parent / "fixtures_v1"
+
+
+@pytest.fixture(scope="module")
+def tf():
+    import tensorflow
+
+    return tensorflow
+
+
+def model(case):
+    return str(FIXTURES / case / "model")
+
+
+def test_reference_variables_become_variables_with_values_and_gradients(tf):
+    """V1-03, V1-10, V1-14"""
+    root = reference_impl.load(model("half_plus_two"))
+    assert {variable.name: float(variable.numpy()) for variable in root.variables} == {"a:0": 0.5, "b:0": 2.0}
+    assert all(isinstance(variable, tf.Variable) and variable.trainable for variable in root.variables)
+    a, b = root.variables
+    with tf.GradientTape() as tape:
+        y = root.signatures["serving_default"](x=tf.constant([[3.0]]))["y"]
+    assert [float(gradient) for gradient in tape.gradient(y, [a, b])] == [3.0, 1.0]
+    a.assign(2.0)
+    assert root.signatures["serving_default"](x=tf.constant([[3.0]]))["y"].numpy() == 8.0
+
+
+def test_two_loads_share_nothing(tf):
+    """RP-06"""
+    one, two = reference_impl.load(model("stateful_counter")), reference_impl.load(model("stateful_counter"))
+    key = next(key for key in one.signatures if "incr" in key or "add" in key or key == "serving_default")
+    arguments = {
+        name: tf.ones(spec.shape, spec.dtype) for name, spec in one.signatures[key].structured_input_signature[1].items()
+    }
+    first = [value.numpy() for value in one.signatures[key](**arguments).values()]
+    second = [value.numpy() for value in one.signatures[key](**arguments).values()]
+    assert first != second
+    assert [value.numpy() for value in two.signatures[key](**arguments).values()] == first
+
+
+def test_signatures_take_positions_and_refuse_what_they_do_not_know(tf):
+    signature = reference_impl.load(model("simple_save")).signatures["serving_default"]
+    spec = signature.structured_input_signature[1]
+    assert list(spec) == sorted(spec)
+    with pytest.raises(TypeError, match="nonsense"):
+        signature(nonsense=tf.constant(1.0))
+
+
+def test_tags_choose_the_meta_graph():
+    """V1-04, V1-05"""
+    with pytest.raises(ValueError, match=r"serve.*train"):
+        reference_impl.load(model("serve_and_train"))
+    with pytest.raises(NoMetaGraphError):
+        reference_impl.load(model("serve_and_train"), tags=["serve", "train"])
+    assert reference_impl.load(model("serve_and_train"), tags={"train"}).signatures
+
+
+def test_assets_follow_a_moved_directory(tmp_path, tf):
+    """V1-12"""
+    moved = tmp_path / "elsewhere"
+    shutil.copytree(model("index_table_oov"), moved)
+    root = reference_impl.load(moved)
+    assert [Path(asset.asset_path.numpy().decode()).parent for asset in root.asset_paths] == [moved / "assets"]
+    next(path for path in (moved / "assets").iterdir()).unlink()
+    with pytest.raises(MissingFileError, match="asset"):
+        reference_impl.load(moved)
+
+
+def test_without_its_checkpoint_a_model_with_variables_does_not_load(tmp_path):
+    """V1-08; the shipped session loader takes such a model and fails at the first request"""
+    copy = tmp_path / "model"
+    shutil.copytree(model("half_plus_two"), copy)
+    shutil.rmtree(copy / "variables")
+    with pytest.raises(MissingFileError, match="variables"):
+        reference_impl.load(copy)
+
+
+def test_a_table_without_an_init_op_is_initialised():
+    """V1-08"""
+    root = reference_impl.load(model("table_no_init"))
+    assert len(root.resources) == 1
+
+
+def test_prune_cuts_a_function_between_any_tensors(tf):
+    root = reference_impl.load(model("half_plus_two"))
+    function = root.prune("x:0", {"y": "y:0", "pair": ["a:0", "b/read:0"]})
+    result = function(tf.constant([[4.0]]))
+    assert result["y"].numpy() == 4.0
+    assert [value.numpy() for value in result["pair"]] == [0.5, 2.0]
+    named = root.prune({"middle": "x:0"}, "y:0")
+    assert named(middle=tf.constant([[0.0]])).numpy() == 2.0
+    with pytest.raises(SavedModelError, match="nowhere"):
+        root.prune("x:0", "nowhere:0")
+
+
+def test_a_loop_of_tf1_runs_and_can_be_traced(tf):
+    """V1-11: the frames of v1 control flow execute inside the function"""
+    signature = reference_impl.load(model("while_loop")).signatures["serving_default"]
+    arguments = {name: tf.ones([1 if d is None else d for d in spec.shape], spec.dtype)
+                 for name, spec in signature.structured_input_signature[1].items()}  # fmt: skip
+    eager = {key: value.numpy() for key, value in signature(**arguments).items()}
+    traced = tf.function(lambda kwargs: signature(**kwargs))(arguments)
+    for key, value in eager.items():
+        np.testing.assert_array_equal(traced[key].numpy(), value)
+
+
+def test_partitioned_variables_keep_their_parts(tf):
+    root = reference_impl.load(model("partitioned_variables"))
+    assert any("part_1" in variable.name for variable in root.variables)
+
+
+def test_only_the_signature_with_an_unknown_op_fails(tf):
+    """DR-05, RP-07"""
+    root = reference_impl.load(model("contrib_op"))
+    signature = root.signatures["serving_default"]
+    arguments = {name: tf.ones([1 if d is None else d for d in spec.shape], spec.dtype)
+                 for name, spec in signature.structured_input_signature[1].items()}  # fmt: skip
+    with pytest.raises(tf.errors.NotFoundError, match="Resampler"):
+        signature(**arguments)
