@@ -106,11 +106,7 @@ class CApiWorker(protocol.Worker):
         return signature_wire.describe(model.signatures)
 
     def call_signature(self, model, key, inputs):
-        wanted, produced = model.signatures[key]
-        names = {entry.name: entry.tensor for entry in wanted}
-        unknown = sorted(set(inputs) - set(names))
-        if unknown:
-            raise ValueError("the signature {!r} has no input {}".format(key, ", ".join(unknown)))
+        names, produced = signature_wire.feed_names(model.signatures, key, inputs)
         # Two inputs may be one tensor; the C API refuses to feed it twice.
         feed = {names[name]: tensor for name, tensor in inputs.items()}
         values = model.run(sorted(feed.items()), [entry.tensor for entry in produced])

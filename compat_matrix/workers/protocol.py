@@ -183,7 +183,7 @@ def serve(make_worker):
     read_fd, write_fd = (int(part) for part in os.environ.pop(CHANNEL).split(","))
     for descriptor in (read_fd, write_fd):
         os.set_inheritable(descriptor, False)  # a child of the model must not keep the channel open
-    threading.Thread(target=_die_with_harness, args=(write_fd,), daemon=True).start()
+    threading.Thread(target=_die_with_harness, args=(read_fd,), daemon=True).start()
     with os.fdopen(read_fd, "rb") as requests, os.fdopen(write_fd, "wb", buffering=0) as replies:
         worker = _make(make_worker)
         for line in iter(requests.readline, b""):
@@ -213,10 +213,10 @@ def _send(replies, reply):
         data = data[replies.write(data) :]
 
 
-def _die_with_harness(write_fd):
-    """End the process, whatever it is busy with, when nobody is left to read its replies."""
+def _die_with_harness(read_fd):
+    """End the process, whatever it is busy with, when nobody is left to write requests."""
     poller = select.poll()
-    poller.register(write_fd, 0)  # POLLERR is always reported
+    poller.register(read_fd, 0)  # POLLHUP is always reported
     poller.poll()
     os._exit(HARNESS_GONE)
 

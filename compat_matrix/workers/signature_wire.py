@@ -84,6 +84,18 @@ def signature(data):
     return tuple([entry for name, info in _map(data, number).items() for entry in _entries(name, info)] for number in (1, 2))
 
 
+def feed_names(signatures, key, inputs):
+    """``(input name -> tensor name, output entries)`` of one signature. KeyError, ValueError when it does not take ``inputs``."""
+    if key not in signatures:
+        raise KeyError("no signature {!r}; there are {}".format(key, sorted(signatures)))
+    wanted, produced = signatures[key]
+    names = {entry.name: entry.tensor for entry in wanted}
+    unknown = sorted(set(inputs) - set(names))
+    if unknown:
+        raise ValueError("the signature {!r} has no input {}; there are {}".format(key, unknown[0], sorted(names)))
+    return names, produced
+
+
 def describe(signatures):
     """The reply to the operation ``signatures`` from what :func:`meta_graph_signatures` returned."""
     return {

@@ -63,12 +63,8 @@ class V1SessionWorker(protocol.Worker):
         return signature_wire.describe(model.signatures)
 
     def call_signature(self, model, key, inputs):
-        wanted, produced = model.signatures[key]
-        names = {entry.name: entry for entry in wanted}
-        unknown = sorted(set(inputs) - set(names))
-        if unknown:
-            raise ValueError("the signature {!r} has no input {}".format(key, ", ".join(unknown)))
-        feed = {names[name].tensor: self._to_numpy(tensor) for name, tensor in inputs.items()}
+        names, produced = signature_wire.feed_names(model.signatures, key, inputs)
+        feed = {names[name]: self._to_numpy(tensor) for name, tensor in inputs.items()}
         values = model.session.run([entry.tensor for entry in produced], feed)
         return protocol.named((entry.name, self._tensor(model, entry.tensor, value)) for entry, value in zip(produced, values))
 

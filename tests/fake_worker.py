@@ -1,0 +1,135 @@
+"""A worker that needs no TensorFlow and misbehaves on demand; run by the tests in place of a real one.
+
+Its model computes ``y = x / 2 + 2``. What it does wrong stands in the file ``misbehave`` of the model directory, one word per
+operation: ``load=abort call=wrong``. See the methods for the words.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+import numpy as np  # noqa: E402
+
+from compat_matrix.workers import protocol, tensors  # noqa: E402
+
+WRITE_FD = int(os.environ[protocol.CHANNEL].split(",")[1])
+
+
+class Refusal(Exception):
+    """Made for refusing."""
+
+
+class FakeWorker(protocol.Worker):
+    """Answers like a consumer that reads nothing but ``misbehave``."""
+
+    name = "fake"
+    capabilities = ("functions", "resave", "tags", "variables")
+    refusals = (Refusal,)
+
+    def __init__(self):
+        super().__init__()
+        starts = os.environ.get("FAKE_STARTS")
+        if starts:
+            with open(starts, "a") as stream:
+                stream.write("started\n")
+        if os.environ.get("FAKE_BROKEN"):
+            raise ImportError("this runtime is broken")
+        self.loads = 0
+
+    def versions(self):
+        return dict(super().versions(), fake="1.0")
+
+    def load(self, directory, tags):
+        self.loads += 1
+        words = {}
+        path = os.path.join(directory, "misbehave")
+        if os.path.exists(path):
+            with open(path) as stream:
+                words = dict(word.split("=", 1) for word in stream.read().split())
+        misbehave(words.get("load"))
+        return words
+
+    def signatures(self, model):
+        misbehave(model.get("signatures"))
+        spec = {"dtype": "float32", "shape": [-1]}
+        return {"serving_default": {"inputs": {"x": spec}, "outputs": {model.get("output", "y"): spec}}}
+
+    def call_signature(self, model, key, inputs):
+        misbehave(model.get("call"))
+        y = inputs["x"].array / np.float32(2) + np.float32(2)
+        if model.get("call") == "wrong":
+            y[-1] += 1
+        if model.get("call") == "double":
+            y = y.astype(np.float64)
+        return {model.get("output", "y"): tensors.from_numpy(y)}
+
+    def call_function(self, model, path, args, kwargs, inputs):
+        misbehave(model.get("call"))
+        if path == "loads":
+            return self.loads, {}
+        if path == "close_count":
+            return len(self.models), {}
+        return {"$tuple": [{"$tensor": "o0"}]}, {"o0": inputs["a0"]}
+
+    def produce(self, case, directory, scratch):
+        misbehave(os.environ.get("FAKE_PRODUCE"))
+        for folder in ("model", "io"):
+            os.mkdir(os.path.join(directory, folder))
+        with open(os.path.join(directory, "model", "made_by"), "w") as stream:
+            stream.write(str(os.getpid()))
+        with open(os.path.join(directory, "io", "io.json"), "w") as stream:
+            stream.write('{"schema": 1, "requests": []}')
+
+
+def misbehave(word):
+    if word == "abort":
+        sys.stderr.write("about to abort\n")
+        os.abort()
+    elif word == "exit":
+        os._exit(3)
+    elif word == "hang":
+        time.sleep(600)
+    elif word == "stop":
+        os.kill(os.getpid(), signal.SIGSTOP)
+    elif word == "garbage":
+        os.write(WRITE_FD, b"this is no reply\n")
+    elif word == "other_id":
+        os.write(WRITE_FD, b'{"id": 12345, "status": "ok"}\n')
+    elif word == "flood":
+        for stream in (sys.stdout, sys.stderr):
+            for number in range(4096):
+                stream.write("line {} {}\n".format(number, "x" * 1000))
+    elif word == "close":
+        os.close(WRITE_FD)
+        time.sleep(600)
+    elif word == "fork":
+        if os.fork() == 0:
+            time.sleep(600)  # keeps the channel open after the parent is gone
+        os._exit(4)
+    elif word and word.startswith("child:"):
+        child = subprocess.Popen(["sleep", "600"])
+        with open(word.partition(":")[2], "w") as stream:
+            stream.write(str(child.pid))
+        time.sleep(600)
+    elif word and word.startswith("pid:"):
+        with open(word.partition(":")[2], "w") as stream:
+            stream.write(str(os.getpid()))
+        time.sleep(600)
+    elif word == "error":
+        raise OSError("no such op")
+    elif word == "refuse":
+        raise Refusal("this is by design")
+    elif word == "unsupported":
+        raise protocol.Unsupported("not in the vocabulary")
+    elif word == "sys_exit":
+        sys.exit(5)
+    elif word == "disk":
+        raise OSError(28, "No space left on device")
+
+
+if __name__ == "__main__":
+    protocol.serve(FakeWorker)
