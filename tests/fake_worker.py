@@ -9,12 +9,13 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
-sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-import numpy as np  # noqa: E402
+import numpy as np
 
-from compat_matrix.workers import protocol, tensors  # noqa: E402
+from compat_matrix.workers import protocol, tensors
 
 WRITE_FD = int(os.environ[protocol.CHANNEL].split(",")[1])
 
@@ -34,7 +35,7 @@ class FakeWorker(protocol.Worker):
         super().__init__()
         starts = os.environ.get("FAKE_STARTS")
         if starts:
-            with open(starts, "a") as stream:
+            with Path(starts).open("a") as stream:
                 stream.write("started\n")
         if os.environ.get("FAKE_BROKEN"):
             raise ImportError("this runtime is broken")
@@ -45,11 +46,8 @@ class FakeWorker(protocol.Worker):
 
     def load(self, directory, tags):
         self.loads += 1
-        words = {}
-        path = os.path.join(directory, "misbehave")
-        if os.path.exists(path):
-            with open(path) as stream:
-                words = dict(word.split("=", 1) for word in stream.read().split())
+        path = Path(directory, "misbehave")
+        words = dict(word.split("=", 1) for word in path.read_text().split()) if path.exists() else {}
         misbehave(words.get("load"))
         return words
 
@@ -78,11 +76,9 @@ class FakeWorker(protocol.Worker):
     def produce(self, case, directory, scratch):
         misbehave(os.environ.get("FAKE_PRODUCE"))
         for folder in ("model", "io"):
-            os.mkdir(os.path.join(directory, folder))
-        with open(os.path.join(directory, "model", "made_by"), "w") as stream:
-            stream.write(str(os.getpid()))
-        with open(os.path.join(directory, "io", "io.json"), "w") as stream:
-            stream.write('{"schema": 1, "requests": []}')
+            Path(directory, folder).mkdir()
+        Path(directory, "model", "made_by").write_text(str(os.getpid()))
+        Path(directory, "io", "io.json").write_text('{"schema": 1, "requests": []}')
 
 
 def misbehave(word):
@@ -112,12 +108,10 @@ def misbehave(word):
         os._exit(4)
     elif word and word.startswith("child:"):
         child = subprocess.Popen(["sleep", "600"])
-        with open(word.partition(":")[2], "w") as stream:
-            stream.write(str(child.pid))
+        Path(word.partition(":")[2]).write_text(str(child.pid))
         time.sleep(600)
     elif word and word.startswith("pid:"):
-        with open(word.partition(":")[2], "w") as stream:
-            stream.write(str(os.getpid()))
+        Path(word.partition(":")[2]).write_text(str(os.getpid()))
         time.sleep(600)
     elif word == "error":
         raise OSError("no such op")

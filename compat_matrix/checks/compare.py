@@ -138,7 +138,8 @@ def _errors(expected: Tensor, got: Tensor, differs: Array) -> dict[str, float]:
     if not finite.any():
         return {}
     wide = np.complex128 if expected.dtype in _COMPLEX else np.float64
-    out = {"max_abs_error": float(np.max(np.abs(left[finite].astype(wide) - right[finite].astype(wide))))}
+    with np.errstate(over="ignore"):
+        out = {"max_abs_error": float(np.max(np.abs(left[finite].astype(wide) - right[finite].astype(wide))))}
     if expected.dtype in _FLOATS:
         steps = [_ordered(tensor)[differs][finite] for tensor in (expected, got)]
         # As Python integers: the distance of two doubles of opposite sign does not fit 64 bits.
@@ -228,13 +229,10 @@ def _title(nest: Any) -> Any:
 
 def _describe(nest: Any) -> str:
     kind, children = _kind(nest), _children(nest)
-    if children is None:
-        return (
-            "a tensor"
-            if kind == "$tensor"
-            else f"{kind.lstrip('$')} {nest!r}"[:_SHOWN]
-            if kind not in _MEMBERS
-            else f"a {kind[1:]} tensor"
-        )
-    keys = ", ".join(str(key) for key, _ in children)
-    return f"a {_title(nest) or kind.lstrip('$')} of {len(children)} ({keys})"[: 2 * _SHOWN]
+    if children is not None:
+        keys = ", ".join(str(key) for key, _ in children)
+        return f"a {_title(nest) or kind.lstrip('$')} of {len(children)} ({keys})"[: 2 * _SHOWN]
+    if kind in _MEMBERS:
+        return f"a {kind[1:]} tensor" if kind != "$tensor" else "a tensor"
+    text = str(nest[kind]) if kind.startswith("$") else repr(nest)
+    return f"{kind.lstrip('$')} {text}"[:_SHOWN]

@@ -21,6 +21,7 @@ from compat_matrix.runtimes.host import stamp
 from compat_matrix.workers.tensors import Tensor, from_numpy
 from reference_impl.format import layout, schema
 from reference_impl.format.bundle import BundleReader
+from reference_impl.format.canonical import canonical
 from reference_impl.format.errors import MissingFileError
 from reference_impl.format.inspect_signatures import signature_spec
 from reference_impl.format.inspect_signatures import signatures as _signatures
@@ -102,9 +103,12 @@ def assets(model: Path, tags: Sequence[str]) -> Counter[str]:
 
 def canonical_difference(one: Path, other: Path) -> str | None:
     """What differs between the canonical forms of two models, or None."""
-    from reference_impl.format import canonical
-
-    raise NotImplementedError(canonical)
+    forms = canonical(one), canonical(other)
+    if forms[0].hash == forms[1].hash:
+        return None
+    found = forms[0].diff(forms[1], limit=1)
+    more = f" (and {len(found) - 1} more differences)" if len(found) > 1 else ""
+    return f"{found[0]}{more}" if found else "the hashes differ"
 
 
 def _meta_graph(model: Path, tags: Sequence[str]) -> schema.MetaGraphDef:
