@@ -13,6 +13,7 @@ from . import dtypes, errors, schema
 from .inspect_types import Shape
 
 _COMPOSITES = {"RAGGED_TENSOR_SPEC": "Ragged", "SPARSE_TENSOR_SPEC": "Sparse", "VARIABLE_SPEC": "Variable"}
+_LONG = 80
 _SHOWN = 6  # elements of a literal array
 
 
@@ -92,6 +93,24 @@ def tensor_text(tensor: schema.TensorProto) -> str:
             shown = ", ".join(map(repr, values[:_SHOWN])) + (", …" if len(values) > _SHOWN else "")
             return f"{spec_text(tensor.dtype, tensor.tensor_shape)} = {shown}"
     return spec_text(tensor.dtype, tensor.tensor_shape)
+
+
+def attribute_text(value: schema.AttrValue) -> str:
+    """An attribute of a node, cut when it is long."""
+    kind = value.WhichOneof("value")
+    if kind == "type":
+        return dtype_name(value.type)
+    if kind == "shape":
+        return shape_text(shape_of(value.shape))
+    if kind == "tensor":
+        return tensor_text(value.tensor)
+    if kind == "func":
+        return value.func.name
+    if kind == "list":
+        text = str(value.list).replace("\n", " ").strip()
+    else:
+        text = repr(getattr(value, kind)) if kind else "(unset)"
+    return text if len(text) <= _LONG else text[:_LONG] + "…"
 
 
 def _is_spec(value: schema.StructuredValue) -> bool:

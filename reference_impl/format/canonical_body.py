@@ -1,0 +1,206 @@
+"""The canonical form of one graph or one function body."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Optional
+
+from . import errors, schema
+from .canonical_graph import Digraph, digest
+from .canonical_values import Values, shared_name
+from .graphs import CONTROL, Edge, parse_input
+
+_SUFFIX = re.compile(r"_\d+(?=/|$)")
+_COLOCATION = frozenset({"_class"})
+_SAVERS = frozenset({"SaveV2", "RestoreV2", "SaveSlices", "Save", "Restore", "RestoreSlice"})
+_SAVER_OPS = _SAVERS | {
+    *(
+        "Assign",
+        "AssignVariableOp",
+        "Const",
+        "Identity",
+        "MergeV2Checkpoints",
+        "NoOp",
+        "Pack",
+        "Placeholder",
+        "PlaceholderWithDefault",
+    ),
+    *("ReadVariableOp", "Reshape", "ShardedFilename", "StringJoin"),
+}
+
+
+def plain_node_name(name: str) -> str:
+    """A node name without the numbers that make it unique: ``dense_1/add_3`` becomes ``dense/add``."""
+    return _SUFFIX.sub("", name)
+
+
+class Body:
+    """A graph's nodes in canonical order, with a line of bytes for each.
+
+    Args:
+      nodes: the NodeDefs.
+      values: turns attributes into bytes.
+      arguments: for a function its argument names with a hash of what is declared about each; None for a main graph.
+      keep_names: node names are part of the form (without their numbers): in TF 1.x programs feed and fetch by name.
+      ignored: node name -> attributes of it that do not count.
+
+    Raises:
+      DuplicateKeyError: two nodes, or a node and an argument, share a name.
+    """
+
+    def __init__(
+        self,
+        nodes: Sequence[schema.NodeDef],
+        values: Values,
+        arguments: Optional[Mapping[str, bytes]] = None,
+        keep_names: bool = False,
+        ignored: Mapping[str, frozenset[str]] = {},
+    ):
+        self.values = values
+        self.in_function = arguments is not None
+        self.arguments = len(arguments or ())
+        self.keep_names = keep_names
+        self.names = [*(arguments or ()), *[node.name for node in nodes]]
+        self.nodes: list[Optional[schema.NodeDef]] = [*[None for _ in arguments or ()], *nodes]
+        self.index = {name: number for number, name in enumerate(self.names)}
+        if len(self.index) != len(self.names):
+            seen: set[str] = set()
+            twice = next(name for name in self.names if name in seen or seen.add(name))  # type: ignore[func-returns-value]
+            raise errors.DuplicateKeyError("two nodes of this name", node=twice)
+        base = [digest(b"argument", b"%d" % number, item) for number, item in enumerate((arguments or {}).values())]
+        base += [self._base(node, ignored.get(node.name, frozenset())) for node in nodes]
+        ordered: list[list[tuple[bytes, int]]] = [[] for _ in range(self.arguments)]
+        unordered: list[list[int]] = [[] for _ in range(self.arguments)]
+        for offset, node in enumerate(nodes):
+            data, control, dangling = self._edges(node)
+            ordered.append(data)
+            unordered.append(control)
+            if dangling:
+                base[self.arguments + offset] = digest(base[self.arguments + offset], *dangling)
+        self.graph = Digraph(base, ordered, unordered, [_tie(name) for name in self.names])
+        self.order: list[int] = []
+        self.position: list[int] = []
+        self.needed = 0
+
+    def _base(self, node: schema.NodeDef, ignored: frozenset[str]) -> bytes:
+        op = node.op.encode()
+        if node.op in self.values.library.functions:
+            op = self.values.name(node.op)
+        full_type = self._bytes_of(node)
+        attributes = self.values.attributes(node.attr, node.op, _COLOCATION | ignored)
+        name = plain_node_name(node.name).encode() if self.keep_names else b""
+        return digest(op, node.device.encode(), attributes, full_type, name)
+
+    @staticmethod
+    def _bytes_of(node: schema.NodeDef) -> bytes:
+        return schema.serialize(node.experimental_type) if node.HasField("experimental_type") else b""
+
+    def _edges(self, node: schema.NodeDef) -> tuple[list[tuple[bytes, int]], list[int], list[bytes]]:
+        data: list[tuple[bytes, int]] = []
+        control: set[int] = set()
+        dangling: list[bytes] = []
+        for text in node.input:
+            edge = parse_input(text, self.in_function)
+            source = self.index.get(edge.source)
+            if source is None:
+                dangling.append(b"dangling " + text.encode())
+            elif edge.port == CONTROL:
+                control.add(source)
+            else:
+                data.append((self.port(edge, source), source))
+        return data, sorted(control), dangling
+
+    def port(self, edge: Edge, source: int) -> bytes:
+        """An output of a node. A call by op type names outputs as the function does, so there positions are used."""
+        node = self.nodes[source]
+        function = self.values.library.functions.get(node.op) if node is not None and self.in_function else None
+        if function is None:
+            return edge.port.encode()
+        name, _, index = edge.port.partition(":")
+        names = [item.name for item in function.signature.output_arg]
+        return b"%d:%b" % (names.index(name), index.encode()) if name in names else edge.port.encode()
+
+    def resolve(self, text: str) -> Optional[tuple[int, bytes]]:
+        """The vertex and output that a tensor or node name means; None when there is no such node."""
+        edge = parse_input(text, self.in_function)
+        source = self.index.get(edge.source)
+        return None if source is None else (source, self.port(edge, source))
+
+    def arrange(self, roots: Iterable[int], root_sets: Iterable[Sequence[int]] = ()) -> None:
+        """Find the canonical order: arguments first, then what the roots need, then the rest."""
+        self.order, self.needed = self.graph.number([*range(self.arguments), *roots], root_sets)
+        dropped = self._forgotten_savers()
+        if dropped:
+            self.order = [vertex for vertex in self.order if vertex not in dropped]
+        self.position = [-1] * len(self.names)
+        for position, vertex in enumerate(self.order):
+            self.position[vertex] = position
+
+    def _forgotten_savers(self) -> set[int]:
+        """Savers that nothing names. TF 1.x adds one to the graph for every export made of it, and leaves the old ones there."""
+        if not self.keep_names:
+            return set()
+        rest = self.order[self.needed :]
+        scopes = {self.names[vertex].rpartition("/")[0] for vertex in rest if self._op(vertex) in _SAVERS}
+        members: dict[str, list[int]] = {scope: [] for scope in scopes if scope}
+        for vertex in rest:
+            parts = self.names[vertex].split("/")
+            for length in range(1, len(parts)):
+                scope = "/".join(parts[:length])
+                if scope in members:
+                    members[scope].append(vertex)
+        dropped: set[int] = set()
+        for group in members.values():
+            if all(self._op(vertex) in _SAVER_OPS for vertex in group):
+                dropped.update(group)
+        users = [(vertex, target) for vertex in rest if vertex not in dropped for target in self.targets(vertex)]
+        return set() if any(target in dropped for _, target in users) else dropped
+
+    def _op(self, vertex: int) -> str:
+        node = self.nodes[vertex]
+        return "" if node is None else node.op
+
+    def targets(self, vertex: int) -> list[int]:
+        """The vertices of all inputs, control edges included."""
+        return [*[target for _, target in self.graph.ordered[vertex]], *self.graph.unordered[vertex]]
+
+    def lines(self) -> list[bytes]:
+        """A hash per node, in canonical order: what it is, and the places of its inputs in that order."""
+        result = []
+        for vertex in self.order:
+            edges = [b"%d:%b" % (self.position[target], label) for label, target in self.graph.ordered[vertex]]
+            control = sorted([self.position[target] for target in self.graph.unordered[vertex]])
+            parts = [self.graph.base[vertex], *edges, b"^" + b",".join([b"%d" % place for place in control])]
+            result.append(digest(*parts, *self._colocated(vertex)))
+        return result
+
+    def _colocated(self, vertex: int) -> list[bytes]:
+        """The nodes that a node must share a device with; itself does not count."""
+        node = self.nodes[vertex]
+        if node is None or "_class" not in node.attr:
+            return []
+        found = set()
+        for item in node.attr["_class"].list.s:
+            prefix, _, name = item.decode("utf-8", "replace").partition("@")
+            place = self.position[self.index[name]] if name in self.index else None
+            if place != self.position[vertex]:
+                found.add(f"{prefix}@{plain_node_name(name) if place is None else place}".encode())
+        return sorted(found)
+
+    def shared(self) -> dict[str, list[int]]:
+        """Generated names of shared resources, and the places of the nodes that use each."""
+        found: dict[str, list[int]] = {}
+        for position, vertex in enumerate(self.order):
+            node = self.nodes[vertex]
+            if node is None or "shared_name" not in node.attr:
+                continue
+            name = node.attr["shared_name"].s.decode("utf-8", "replace")
+            if name and shared_name(node.op, name) != name:
+                found.setdefault(name, []).append(position)
+        return found
+
+
+def _tie(name: str) -> str:
+    """Sort key that puts ``add_2`` before ``add_10``."""
+    return re.sub(r"\d+", lambda match: match.group().zfill(12), name)

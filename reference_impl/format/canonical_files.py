@@ -1,0 +1,65 @@
+"""What a SavedModel holds beside its MetaGraphs, by content: the checkpoint and the assets."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+from . import files, layout
+from .canonical_objects import Fields, entries_hash, tracked_objects
+
+_CHUNK = 1 << 24
+
+
+def variables_of(model: layout.Layout) -> dict[str, Fields]:
+    """dtype, shape and content of every tensor of the checkpoint."""
+    from .bundle import OBJECT_GRAPH_KEY, BundleReader
+
+    if not model.has_checkpoint:
+        return {}
+    found: dict[str, Fields] = {}
+    with BundleReader(model.checkpoint_prefix) as reader:
+        for key, entry in reader.entries().items():
+            if key == OBJECT_GRAPH_KEY and not entry.shape and entry.dtype.name == "string":
+                content = entries_hash(tracked_objects(reader.object_graph()))
+            else:
+                content = array_hash(reader.read(key))
+            found[key] = {"dtype": entry.dtype.name, "shape": str(list(entry.shape)), "content": content}
+    return found
+
+
+def array_hash(array: Any) -> str:
+    """SHA-256 of an array's elements in row-major order; strings with their lengths."""
+    state = hashlib.sha256()
+    if array.dtype == object:
+        for item in array.ravel():
+            state.update(len(item).to_bytes(8, "little"))
+            state.update(item)
+        return state.hexdigest()
+    import numpy as np
+
+    raw = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+    for start in range(0, raw.size, _CHUNK):
+        state.update(raw[start : start + _CHUNK].data)
+    return state.hexdigest()
+
+
+def assets_of(model: layout.Layout) -> dict[str, Fields]:
+    """Content of every file in assets/ and assets.extra/, and of assets that are missing that they are."""
+    found: dict[str, Fields] = {}
+    for folder in (layout.ASSETS, layout.ASSETS_EXTRA):
+        for name in model.root.names(folder):
+            state = hashlib.sha256()
+            path = model.root.path(f"{folder}/{name}")
+            try:
+                with path.open("rb") as file:
+                    while chunk := file.read(_CHUNK):
+                        state.update(chunk)
+            except OSError as error:
+                raise files.access_error(error, path) from error
+            found[f"{folder}/{name}"] = {"content": state.hexdigest()}
+    for graph in model.saved_model.meta_graphs:
+        for item in model.asset_definitions(graph):
+            model.asset_path(item.filename)  # raises for a name that leads out
+            found.setdefault(f"{layout.ASSETS}/{item.filename}", {"content": "missing"})
+    return found

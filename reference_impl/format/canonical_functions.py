@@ -1,0 +1,134 @@
+"""Names for functions by what they do: a hash of the body, in which callees are named the same way. TensorFlow numbers
+generated functions per process, so two exports of one model by one program never have equal bytes.
+
+Callees come before callers. Functions that call each other in a circle get their names together, see `canonical_graph`.
+"""
+
+from __future__ import annotations
+
+from . import schema
+from .canonical_body import Body
+from .canonical_graph import Digraph, digest
+from .canonical_values import Values, text_references
+from .graphs import Library, components
+
+_RECURSIVE = b"recursive"
+
+
+class Functions:
+    """The hashes of all functions of a library.
+
+    Args:
+      library: the functions.
+      op_defs: OpDefs whose attribute defaults count as absent.
+
+    Attributes:
+      hashes: function name -> hash.
+      shared: function name -> its nodes that share resources under a generated name, see `Body.shared`.
+
+    Raises:
+      DuplicateKeyError: two nodes of a function share a name.
+    """
+
+    def __init__(self, library: Library, op_defs: object = ()):
+        self.library = library
+        self.hashes: dict[str, bytes] = {}
+        self.shared: dict[str, dict[str, list[int]]] = {}
+        self.values = Values(library, self._reference, op_defs)
+        names = list(library.functions)
+        index = {name: number for number, name in enumerate(names)}
+        self._in_progress: dict[str, list[str]] = {}
+        edges = self._edges()
+        for component in components([[index[callee] for callee in edges[name]] for name in names]):
+            members = [names[number] for number in component]
+            if len(members) == 1 and members[0] not in edges[members[0]]:
+                self.hashes[members[0]] = self.digest(members[0])
+            else:
+                self._name_together(members)
+
+    def _edges(self) -> dict[str, list[str]]:
+        edges = self.library.calls()
+        for name, function in self.library.functions.items():
+            extra = text_references(self.library, function.attr)
+            for node in function.node_def:
+                extra |= text_references(self.library, node.attr)
+            edges[name] = [*edges[name], *sorted(extra.difference(edges[name]))]
+        return edges
+
+    def _reference(self, name: str) -> bytes:
+        """The hash of a function; one whose hash is being computed right now is noted."""
+        if name in self.hashes:
+            return self.hashes[name]
+        for asked in self._in_progress.values():
+            asked.append(name)
+        return _RECURSIVE
+
+    def _name_together(self, members: list[str]) -> None:
+        """Each member's body without names for the others, then what each learns from the others' bodies, step by step."""
+        index = {name: number for number, name in enumerate(members)}
+        base, calls = [], []
+        for name in members:
+            self._in_progress = {name: []}
+            base.append(self.digest(name))
+            calls.append([(b"", index[callee]) for callee in self._in_progress[name] if callee in index])
+        self._in_progress = {}
+        graph = Digraph(base, calls, [[] for _ in members], members)
+        self.hashes.update(zip(members, graph.needs(base)))
+
+    def body(self, name: str) -> Body:
+        """The canonical form of a function's body."""
+        function = self.library.functions[name]
+        arguments = {}
+        for number, item in enumerate(function.signature.input_arg):
+            attributes = function.arg_attr[number].attr if number in function.arg_attr else {}
+            arguments[item.name] = digest(_declared(item), self.values.attributes(attributes))
+        body = Body(function.node_def, self.values, arguments)
+        results = [body.resolve(function.ret[item.name]) for item in function.signature.output_arg if item.name in function.ret]
+        side_effects = {body.index[node] for node in function.control_ret.values() if node in body.index}
+        body.arrange([item[0] for item in results if item is not None], [sorted(side_effects)])
+        return body
+
+    def digest(self, name: str) -> bytes:
+        """The hash of one function: declaration, attributes, body, results, side effects. Names in it do not count."""
+        function = self.library.functions[name]
+        body = self.body(name)
+        results = []
+        for item in function.signature.output_arg:
+            text = function.ret.get(item.name, "")
+            place = body.resolve(text)
+            where = text.encode() if place is None else b"%d:%b" % (body.position[place[0]], place[1])
+            results.append(_declared(item) + where)
+        after = [body.index.get(node) for node in function.control_ret.values()]
+        effects = sorted({-1 if vertex is None else body.position[vertex] for vertex in after})
+        gradient = self.library.gradient_of.get(name)
+        self.shared[name] = body.shared()
+        return digest(
+            self._declaration(function),
+            digest(*body.lines()),
+            digest(*results),
+            b",".join([b"%d" % effect for effect in effects]),
+            b"" if gradient is None else self.values.name(gradient),
+            *sorted([b",".join([b"%d" % place for place in places]) for places in self.shared[name].values()]),
+        )
+
+    def _declaration(self, function: schema.FunctionDef) -> bytes:
+        signature = function.signature
+        same: dict[int, int] = {}
+        resources = [
+            (number, same.setdefault(function.resource_arg_unique_id[number], len(same)))
+            for number in sorted(function.resource_arg_unique_id)
+        ]
+        return digest(
+            self.values.attributes(function.attr),
+            *[schema.serialize(item) for item in signature.attr],
+            b"stateful" if signature.is_stateful else b"",
+            repr(resources).encode(),
+        )
+
+
+def _declared(item: schema.OpDef.ArgDef) -> bytes:
+    """What an OpDef says of an argument apart from its name."""
+    copy = schema.OpDef.ArgDef()
+    copy.CopyFrom(item)
+    copy.name = copy.description = ""
+    return schema.serialize(copy)

@@ -1,0 +1,163 @@
+"""An order and a numbering of a graph's nodes that depend on what they compute, not on how they are called or stored.
+
+Starting from the graph's results, inputs are followed in their order: that numbers everything that a result needs in one
+way only. Where the graph itself has no order (control edges, nodes that nobody uses) nodes are sorted by a *colour*: a hash
+of what a node is, what it needs, and what needs it. Nodes of the same colour are exchangeable, up to exotic graphs that
+colours cannot tell apart; there the names decide, which two exports share as well.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+
+from .graphs import components
+
+_ROUNDS = 16  # inside a cycle a colour sees this many steps far
+
+
+def digest(*parts: bytes) -> bytes:
+    """SHA-256 of several byte strings; where one ends and the next begins matters."""
+    state = hashlib.sha256()
+    for part in parts:
+        state.update(len(part).to_bytes(8, "little"))
+        state.update(part)
+    return state.digest()
+
+
+class Digraph:
+    """Vertices 0 … n-1, each with a hash of its own, and edges to what it needs.
+
+    Args:
+      base: what each vertex is, apart from its edges.
+      ordered: for each vertex its inputs in order, as (label, vertex); the label says which output is meant.
+      unordered: for each vertex the vertices it must come after.
+      ties: for each vertex what decides where nothing else does.
+    """
+
+    def __init__(
+        self,
+        base: Sequence[bytes],
+        ordered: Sequence[Sequence[tuple[bytes, int]]],
+        unordered: Sequence[Sequence[int]],
+        ties: Sequence[str],
+    ):
+        self.base = base
+        self.ordered = ordered
+        self.unordered = unordered
+        self.ties = ties
+        self._colours: list[bytes] | None = None
+        self._edges: list[list[tuple[bytes, int]]] | None = None
+        self._components: list[list[int]] = []
+
+    def needs(self, base: Sequence[bytes]) -> list[bytes]:
+        """A hash per vertex of everything it needs, to any depth. ``base`` replaces the vertices' own hashes."""
+        edges = self._labelled()
+        return _spread(base, edges, self._components)
+
+    def colours(self) -> list[bytes]:
+        """A hash per vertex of all its surroundings: what it needs, by whom that is needed, and so on."""
+        if self._colours is None:
+            self._colours = self._refine(self.base)
+        return self._colours
+
+    def _refine(self, base: Sequence[bytes]) -> list[bytes]:
+        edges = self._labelled()
+        users: list[list[tuple[bytes, int]]] = [[] for _ in edges]
+        for vertex, targets in enumerate(edges):
+            for label, target in targets:
+                users[target].append((label, vertex))
+        down = _spread(base, edges, self._components)
+        up = _spread(down, users, self._components[::-1])
+        return _spread(up, edges, self._components)
+
+    def _labelled(self) -> list[list[tuple[bytes, int]]]:
+        """All edges of each vertex with labels that hold their position, so that their order no longer matters."""
+        if self._edges is None:
+            self._edges = [
+                [(b"%d %b" % (position, label), target) for position, (label, target) in enumerate(ordered)]
+                + [(b"^", target) for target in unordered]
+                for ordered, unordered in zip(self.ordered, self.unordered)
+            ]
+            self._components = components([[target for _, target in targets] for targets in self._edges])
+        return self._edges
+
+    def number(self, roots: Iterable[int], root_sets: Iterable[Sequence[int]] = ()) -> tuple[list[int], int]:
+        """Bring all vertices into their canonical order.
+
+        Args:
+          roots: vertices in a given order.
+          root_sets: further groups of vertices, each without an order of its own.
+
+        Returns:
+          The vertices in order, and how many of them the roots need; the others nobody asks for.
+        """
+        order: list[int] = []
+        seen = bytearray(len(self.base))
+        for root in roots:
+            self._visit(root, order, seen)
+        for group in root_sets:
+            for root in self._sorted(group, None):
+                self._visit(root, order, seen)
+        needed = len(order)
+        rest = [vertex for vertex in range(len(self.base)) if not seen[vertex]]
+        if rest:
+            self._visit_rest(rest, order, seen)
+        return order, needed
+
+    def _visit(self, root: int, order: list[int], seen: bytearray) -> None:
+        stack = [root]
+        while stack:
+            vertex = stack.pop()
+            if seen[vertex]:
+                continue
+            seen[vertex] = 1
+            order.append(vertex)
+            stack.extend(reversed(self._sorted(self.unordered[vertex], None)))
+            stack.extend([target for _, target in reversed(self.ordered[vertex])])
+
+    def _visit_rest(self, rest: list[int], order: list[int], seen: bytearray) -> None:
+        """Vertices that no root needs: those that nothing uses first, then what is left of cycles."""
+        base = list(self.base)
+        for position, vertex in enumerate(order):
+            base[vertex] = digest(base[vertex], b"%d" % position)
+        colours = self._refine(base) if len(rest) > 1 else None
+        used = {target for vertex in rest for _, target in self.ordered[vertex]}
+        used.update(target for vertex in rest for target in self.unordered[vertex])
+        for group in ([vertex for vertex in rest if vertex not in used], rest):
+            for vertex in self._sorted(group, colours):
+                self._visit(vertex, order, seen)
+
+    def _sorted(self, vertices: Sequence[int], colours: Sequence[bytes] | None) -> list[int]:
+        if len(vertices) < 2:
+            return list(vertices)
+        chosen = self.colours() if colours is None else colours
+        return sorted(vertices, key=lambda vertex: (chosen[vertex], self.ties[vertex]))
+
+
+def _spread(base: Sequence[bytes], edges: Sequence[Sequence[tuple[bytes, int]]], order: Sequence[Sequence[int]]) -> list[bytes]:
+    """Hash every vertex with the hashes of its targets.
+
+    Args:
+      base: a hash per vertex.
+      edges: (label, target) per vertex, in any order.
+      order: strongly connected components, targets before the vertices that lead to them.
+    """
+    result = list(base)
+
+    def mixed(vertex: int) -> bytes:
+        parts = [label + b"\0" + result[target] for label, target in edges[vertex]]
+        return digest(base[vertex], *sorted(parts))
+
+    for component in order:
+        if len(component) == 1 and all(target != component[0] for _, target in edges[component[0]]):
+            result[component[0]] = mixed(component[0])
+            continue
+        # In a cycle nobody is first: all vertices step forward together, and each finally takes in the whole cycle.
+        for _ in range(min(len(component), _ROUNDS)):
+            for vertex, colour in [(vertex, mixed(vertex)) for vertex in component]:
+                result[vertex] = colour
+        whole = digest(*sorted([result[vertex] for vertex in component]))
+        for vertex in component:
+            result[vertex] = digest(result[vertex], whole)
+    return result

@@ -1,0 +1,203 @@
+"""Attributes and tensors of a graph as byte strings that are equal when they mean the same.
+
+Three things are generated anew by every export and are replaced: names of functions (by the hash of what they do, see
+`canonical_functions`), unique ids (``lstm_3f0a…``, ``_temp_3f0a…/part``), and names under which tables share their contents
+(counters, the author's directories). An attribute that holds its op's default counts as absent, where the file says what the
+default is: exports differ in whether they leave it out.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import struct
+from collections.abc import Callable
+from typing import Any
+
+from . import dtypes, errors, schema
+from .canonical_graph import digest
+from .graphs import Library
+
+_GENERATED = re.compile(r"^(__(?:inference|forward|backward)_.*)_\d+$", re.DOTALL)
+_UUID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}", re.IGNORECASE)
+_TEMPORARY = re.compile(rb"^_temp_[0-9a-f]{32}/part$")
+_LOADED = re.compile(r"(?:_load_\d+)+$")
+_COUNTER = re.compile(r"(^|_)\d+$")
+_DIRECTORIES = re.compile(r"(^|_)(?:[A-Za-z]:)?[/\\](?:[^/\\]*[/\\])*")
+_VARIABLES = frozenset({"VarHandleOp", "Variable", "VariableV2", "AutoReloadVariable"})
+_VERBATIM = frozenset({"i", "f", "b", "type", "shape", "placeholder"})
+
+# TensorProto: dtype -> the list its elements may stand in, and how struct packs one. Integers of up to 32 bits share a list.
+_LISTS = {
+    "float32": ("float_val", "f"),
+    "float64": ("double_val", "d"),
+    "complex64": ("scomplex_val", "f"),
+    "complex128": ("dcomplex_val", "d"),
+    "int64": ("int64_val", "q"),
+    "bool": ("bool_val", "?"),
+    "uint32": ("uint32_val", "I"),
+    "uint64": ("uint64_val", "Q"),
+    "float16": ("half_val", "H"),
+    "bfloat16": ("half_val", "H"),
+}
+
+
+def message_bytes(message: Any) -> bytes:
+    """The bytes of a message, maps sorted."""
+    return schema.serialize(message)
+
+
+def shared_name(op: str, name: str) -> str:
+    """The name under which an op's resource is shared, without what an export generates: ``table_36`` is ``table_#``."""
+    name = _UUID.sub("<uuid>", name)
+    if op in _VARIABLES:
+        return name
+    return _COUNTER.sub(r"\1#", _DIRECTORIES.sub(r"\1", _LOADED.sub("", name)))
+
+
+class Values:
+    """Turns attributes into bytes.
+
+    Args:
+      library: the functions that attributes may name.
+      reference: what stands for a function of the library.
+      op_defs: OpDefs whose defaults count as absent.
+    """
+
+    def __init__(self, library: Library, reference: Callable[[str], bytes], op_defs: Any = ()):
+        self.library = library
+        self.reference = reference
+        self.defaults: dict[str, dict[str, bytes]] = {
+            op.name: {item.name: message_bytes(item.default_value) for item in op.attr if item.HasField("default_value")}
+            for op in op_defs
+        }
+
+    def attributes(self, attributes: Any, op: str = "", skip: frozenset[str] = frozenset()) -> bytes:
+        """All attributes of a node, function or argument, sorted by name, without those that hold the default of ``op``."""
+        defaults = self.defaults.get(op, {})
+        parts = []
+        for key in sorted(attributes):
+            value = attributes[key]
+            if key in skip or (key in defaults and message_bytes(value) == defaults[key]):
+                continue
+            parts += [key.encode(), self.attribute(key, value, op)]
+        return digest(*parts)
+
+    def attribute(self, key: str, value: schema.AttrValue, op: str = "") -> bytes:
+        """One attribute."""
+        kind = value.WhichOneof("value")
+        if kind is None or kind in _VERBATIM:
+            return message_bytes(value)
+        if kind == "s":
+            return b"s" + self.text(key, value.s, op)
+        if kind == "tensor":
+            return b"t" + tensor(value.tensor)
+        if kind == "func":
+            return b"f" + self.function(value.func)
+        items = value.list
+        if not (items.s or items.func or items.tensor):
+            return message_bytes(value)
+        return b"l" + digest(
+            *[b"s" + self.text(key, item, op) for item in items.s],
+            *[b"f" + self.function(item) for item in items.func],
+            *[b"t" + tensor(item) for item in items.tensor],
+        )
+
+    def function(self, value: schema.NameAttrList) -> bytes:
+        """A function value. Its attributes may hold functions again; the parser bounds how deep."""
+        return digest(self.name(value.name), self.attributes(value.attr))
+
+    def name(self, name: str) -> bytes:
+        """What stands for a function name: the function's hash, or a name without the counter when it is not in the library."""
+        if name in self.library.functions:
+            return b"function " + self.reference(name)
+        match = _GENERATED.match(name)
+        return (match.group(1) if match else name).encode()
+
+    def text(self, key: str, value: bytes, op: str) -> bytes:
+        """A string attribute."""
+        try:
+            text = value.decode("utf-8")
+        except UnicodeDecodeError:
+            return value
+        if key == "shared_name":
+            return shared_name(op, text).encode()
+        if key == "_gradient_op_type":
+            gradient = self.library.gradients.get(text)
+            return re.sub(r"-\d+$", "", text).encode() if gradient is None else b"gradient " + self.name(gradient)
+        if text in self.library.functions:
+            return self.name(text)
+        if key == "_user_specified_name" and text.isdigit():
+            return b"#"  # the tracer counts what a function captures
+        return _UUID.sub("<uuid>", _GENERATED.sub(r"\1", text)).encode()
+
+
+def text_references(library: Library, attributes: Any) -> set[str]:
+    """Functions whose names stand in string attributes (``forward_function_name`` and the like)."""
+    found = set()
+    for value in attributes.values():
+        for item in (value.s, *value.list.s) if value.WhichOneof("value") in ("s", "list") else ():
+            name = item.decode("utf-8", "replace")
+            if name in library.functions:
+                found.add(name)
+    return found
+
+
+def tensor(proto: schema.TensorProto) -> bytes:
+    """A literal tensor: dtype, shape and elements, however the elements are written.
+
+    Elements stand in ``tensor_content`` or in a list, which may leave out repetitions of its last element. All forms become
+    the elements without such repetitions, so a tensor that claims a huge shape costs no more than its bytes.
+    """
+    try:
+        dtype = dtypes.by_number(proto.dtype).base
+        content = _content(proto, dtype)
+    except (errors.DtypeError, struct.error, OverflowError):
+        return digest(b"odd", message_bytes(proto))
+    if content is None:
+        return digest(b"odd", message_bytes(proto))
+    return digest(dtype.name.encode(), message_bytes(proto.tensor_shape), *content)
+
+
+def _content(proto: schema.TensorProto, dtype: dtypes.DType) -> list[bytes] | None:
+    if dtype.name == "string":
+        items = [b"_temp/part" if _TEMPORARY.match(item) else item for item in proto.string_val]
+        while len(items) > 1 and items[-1] == items[-2]:
+            items.pop()
+        return [] if items == [b""] else items
+    if dtype.itemsize is None:
+        return None
+    if proto.tensor_content:
+        data = proto.tensor_content
+        if len(data) != dtype.itemsize * math.prod([dim.size for dim in proto.tensor_shape.dim]):
+            return None  # only a list may leave out elements
+    elif dtype.name.startswith("float8"):
+        data = proto.float8_val
+    elif dtype.name in _LISTS:
+        field, code = _LISTS[dtype.name]
+        values = getattr(proto, field)
+        data = struct.pack(f"<{len(values)}{code}", *values)
+    else:
+        size, mask = dtype.itemsize, (1 << 8 * dtype.itemsize) - 1
+        data = b"".join([(value & mask).to_bytes(size, "little") for value in proto.int_val])
+    if len(data) % dtype.itemsize:
+        return None
+    return [_without_repetitions(data, dtype.itemsize)]
+
+
+def _without_repetitions(data: bytes, size: int) -> bytes:
+    """``data`` up to the first element from which on all are the same; nothing when all are zero.
+
+    From where on a byte string repeats itself is found by bisection: if it does from one place, it does from every later one.
+    """
+    low, high = 0, max(len(data) // size - 1, 0)
+    if data[-2 * size : -size] != data[-size:]:
+        low = high
+    while low < high:
+        middle = (low + high) // 2
+        if data[middle * size : -size] == data[(middle + 1) * size :]:
+            high = middle
+        else:
+            low = middle + 1
+    kept = data[: (low + 1) * size]
+    return b"" if low == 0 and not any(kept) else kept
