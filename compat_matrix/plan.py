@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import os
@@ -124,7 +125,7 @@ class Plan:
     def __iter__(self) -> Iterator[Cell]:
         return iter(self.cells)
 
-    @property
+    @functools.cached_property
     def plan_id(self) -> str:
         """sha256 over the cells. Where fixtures lie on this machine is left out: it changes no question."""
         digest = hashlib.sha256()
@@ -134,6 +135,7 @@ class Plan:
             digest.update(json.dumps(facts, sort_keys=True).encode() + b"\n")
         return digest.hexdigest()
 
+    @functools.cached_property
     def by_id(self) -> dict[str, Cell]:
         return {cell.id: cell for cell in self.cells}
 

@@ -182,7 +182,7 @@ class Recorder:
             old = read_results(self.path)
         except ResultsError as error:
             raise pytest.UsageError(str(error)) from error
-        cells = self.run.plan.by_id()
+        cells = self.run.plan.by_id
         for result in old:
             if result.plan_id == self.run.plan_id and result.cell in cells and result.outcome is not Outcome.NOT_RUN:
                 self.results[result.cell] = result
@@ -218,7 +218,7 @@ class Recorder:
         elif report.failed:  # not the check: our own item, or the process around it died
             cell_id = _cell_id(report.nodeid)
             seen = Observation(Outcome.SETUP_ERROR, error_class="pytest", message=report.longreprtext)
-            cell = self.run.plan.by_id().get(cell_id)
+            cell = self.run.plan.by_id.get(cell_id)
             if cell:
                 self._record(self.run.ledger.judged(cell, Result.observed(self.run.plan_id, cell_id, seen)))
 
@@ -302,7 +302,7 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> PlanFile |
     run = parent.config.stash.get(RUN, None)
     if run is None or file_path.resolve() != run.plan_file:
         return None
-    return PlanFile.from_parent(parent, path=file_path)
+    return PlanFile.from_parent(parent, path=file_path, name=PLAN_FILE)
 
 
 @pytest.hookimpl(hookwrapper=True)
@@ -344,10 +344,6 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """Cells of one artifact go to one process."""
     if RUN not in config.stash:
         return None
-    from xdist.scheduler import LoadScopeScheduling
-
-    class ByArtifact(LoadScopeScheduling):  # type: ignore[misc]
-        def _split_scope(self, nodeid: str) -> str:
-            return "/".join(_cell_id(nodeid).split("/")[:2])
+    from compat_matrix.scheduling import ByArtifact
 
     return ByArtifact(config, log)

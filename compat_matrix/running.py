@@ -52,7 +52,7 @@ def default_processes() -> int:
 
 def select(plan: Plan, selectors: Mapping[str, Sequence[str]], cells: Sequence[str]) -> set[str]:
     """Ids of the cells that ``selectors`` (axis -> patterns with ``*``) and ``cells`` (ids) choose. Raises RunError when none."""
-    unknown = sorted(set(cells) - set(plan.by_id()))
+    unknown = sorted(set(cells) - set(plan.by_id))
     if unknown:
         raise RunError(f"no such cell: {unknown[0]} (savedmodel-compat matrix plan lists them)")
     chosen = {
@@ -112,12 +112,12 @@ def execute(out: Path, wanted: set[str], processes: int, pytest_args: Sequence[s
 
     arguments = [str(out / PLAN_FILE), "-p", "compat_matrix.pytest_plugin", "--junitxml", str(out / JUNIT_FILE)]
     # Nothing around the output folder (a conftest.py, a pyproject.toml) and no installed plugin has a say.
-    arguments += ["-c", os.devnull, "--rootdir", str(out), "--noconftest", "-p", "no:cacheprovider"]
+    arguments += ["-c", os.devnull, "--rootdir", str(out), "--confcutdir", str(out), "--noconftest", "-p", "no:cacheprovider"]
     arguments += ["--capture=no"]  # what a worker prints goes to its own files
     write_text(out / CELLS_FILE, "".join(f"{cell_id}\n" for cell_id in sorted(wanted)))
     arguments += ["--compat-cells", str(out / CELLS_FILE)]
     if processes > 1:
-        arguments += ["-p", "xdist.plugin", "-n", str(processes), "--dist", "loadgroup"]
+        arguments += ["-p", "xdist", "-n", str(processes), "--dist", "loadgroup"]
     if not any(argument.startswith("-v") for argument in pytest_args):
         arguments += ["--compat-progress"]
     with _environment("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1"):

@@ -233,7 +233,7 @@ def expect_update(out: Path, expectations: Path, reason: str) -> None:
 def expect_explain(cell_id: str, fixtures: Path | None, cases: Path | None, expectations: Path) -> None:
     """Say what is expected of a cell, and by which entry."""
     ledger = Ledger.read(expectations)
-    cell = _make_plan(ledger, fixtures, cases).by_id().get(cell_id)
+    cell = _make_plan(ledger, fixtures, cases).by_id.get(cell_id)
     if cell is None:
         raise Refused(f"no such cell: {cell_id} (savedmodel-compat matrix plan lists them)", ExitCode.USAGE)
     if cell.decided:

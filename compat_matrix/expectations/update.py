@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import tomlkit
-from tomlkit.items import Table
 
 from compat_matrix.expectations.ledger import NEEDS_ERROR, Entry, Ledger, Verdict
 from compat_matrix.outcomes import Outcome
@@ -27,6 +26,7 @@ MIN_PATTERN = 10  # less says nothing beside an error class
 PRODUCER_FAILED = "producer failed"  # how the reason of such a NOT_RUN starts
 
 Failure = tuple[Cell, Result]
+Piece = tuple[tuple[str, ...], str]  # of the file, with the place it belongs to
 
 
 class UpdateRefused(ValueError):
@@ -55,15 +55,17 @@ def update(text: str, plan: Plan, results: Mapping[str, Result], reason: str, to
     if len(blocks) != len(ledger.entries):
         raise UpdateRefused("the file cannot be cut into its entries: write each as [[expect]] on a line of its own")
     out = Update()
-    kept: list[tuple[tuple[str, ...], str]] = []
+    kept: list[Piece] = [((), head)]
     covered: set[str] = set()  # failures some entry of the old file describes, now or under its new form
     inherited: list[str] = []
-    for entry, block in zip(ledger.entries, blocks):
+    for entry, (block, free_text) in zip(ledger.entries, blocks):
         block_now, orphans = _revise(entry, block, cells, results, out.changes)
         covered.update(cell.id for cell, _ in orphans)
         if block_now is not None:
             kept.append((_order(entry), block_now))
             covered.update(cell.id for cell in cells if entry.selects(cell) and cell.id in failures)
+        if free_text.strip():
+            kept.append((_order(entry), free_text))
         inherited += [_table_text(table) for table in _group(orphans, cells, _facts_of(entry))]
     new = [pair for cell_id, pair in failures.items() if cell_id not in covered]
     tables = _group(new, cells, {"kind": "bug", "reason": reason, "added": today})
@@ -74,7 +76,7 @@ def update(text: str, plan: Plan, results: Mapping[str, Result], reason: str, to
     out.changes += [f"added {Ledger.parse(_alone(addition)).entries[0].title().partition(' ')[2]}" for addition in additions]
     for addition in additions:
         _insert(kept, (_order(Ledger.parse(_alone(addition)).entries[0]), addition))
-    out.text = head.rstrip("\n") + "\n" + "".join("\n" + block.strip("\n") + "\n" for _, block in kept)
+    out.text = "\n".join(piece.strip("\n") + "\n" for _, piece in kept)
     _verify(Ledger.parse(out.text), failures.values())
     return out
 
@@ -208,41 +210,46 @@ def _order(entry: Entry) -> tuple[str, ...]:
     return (",".join(entry.case), ",".join(entry.consumer), ",".join(entry.producer), ",".join(entry.check))
 
 
-def _insert(blocks: list[tuple[tuple[str, ...], str]], block: tuple[tuple[str, ...], str]) -> None:
-    place = next((i for i, (key, _) in enumerate(blocks) if key > block[0]), len(blocks))
-    blocks.insert(place, block)
+def _insert(pieces: list[Piece], piece: Piece) -> None:
+    place = next((i for i, (key, _) in enumerate(pieces) if key > piece[0]), len(pieces))
+    pieces.insert(place, piece)
 
 
 FIELDS = (
-    "case producer producer_version consumer consumer_version check outcome error_class message kind reason issue added until"
+    *("case", "producer", "producer_version", "consumer", "consumer_version", "check"),
+    *("outcome", "error_class", "message", "kind", "reason", "issue", "added", "until"),
 )
 
 
 def _table_text(facts: Mapping[str, Any]) -> str:
-    table: Table = tomlkit.table()
+    document = tomlkit.document()
     for name in FIELDS:
         if name in facts:
             value = facts[name]
             literal = name == "message" and "\\" in value and "'" not in value
-            table.add(name, tomlkit.string(one_line(value, len(value)), literal=True) if literal else value)
-    return "[[expect]]\n" + tomlkit.dumps(table)
+            document.add(name, tomlkit.string(one_line(value, len(value)), literal=True) if literal else value)
+    return "[[expect]]\n" + tomlkit.dumps(document)
 
 
 def _alone(block: str) -> str:
     return "schema = 1\n" + block
 
 
-def split_blocks(text: str) -> tuple[str, list[str]]:
-    """The text before the first entry, and each entry with the comment lines directly above it."""
-    head: list[str] = []
-    blocks: list[list[str]] = []
-    current = head
+def split_blocks(text: str) -> tuple[str, list[tuple[str, str]]]:
+    """The text before the first entry; each entry with the comment lines directly above it, and the free text behind it."""
+    pieces: list[list[str]] = [[]]
     for line in text.splitlines(keepends=True):
         if re.match(r"\s*\[\[\s*expect\s*\]\]\s*(#.*)?$", line):
             block: list[str] = []
-            while current and current[-1].lstrip().startswith("#"):
-                block.insert(0, current.pop())
-            blocks.append(block)
-            current = block
-        current.append(line)
-    return "".join(head), ["".join(block) for block in blocks]
+            while pieces[-1] and pieces[-1][-1].lstrip().startswith("#"):
+                block.insert(0, pieces[-1].pop())
+            pieces.append(block)
+        pieces[-1].append(line)
+    return "".join(pieces[0]), [_cut_behind(piece) for piece in pieces[1:]]
+
+
+def _cut_behind(lines: list[str]) -> tuple[str, str]:
+    """Cut at the first empty line behind the last key: comments below it are about something else."""
+    last = max(i for i, line in enumerate(lines) if line.strip() and not line.lstrip().startswith("#"))
+    end = next((i for i in range(last, len(lines)) if not lines[i].strip()), len(lines))
+    return "".join(lines[:end]), "".join(lines[end:])

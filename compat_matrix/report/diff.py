@@ -40,7 +40,7 @@ def _unambiguous(plan: Plan) -> bool:
 
 
 def _observed(plan: Plan, results: Iterable[Result], loose: bool) -> Mapping[str, Result]:
-    cells = plan.by_id()
+    cells = plan.by_id
     return {_key(cells[r.cell], loose): r for r in results if r.cell in cells and r.outcome.observable}
 
 

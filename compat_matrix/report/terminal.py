@@ -86,13 +86,16 @@ def _rest(facts: list[Any], console: Console) -> None:
 
 
 def matrix_table(plan: Plan, by_cell: Mapping[str, Result]) -> Table:
-    """Rows: artifacts. Columns: how the artifact was made, then the consumers; in each field what its checks came to."""
+    """Rows: artifacts with something observed. Columns: how it was made, then the consumers; in each field what its checks came to."""
     consumers = list(dict.fromkeys((c.consumer, c.consumer_version) for c in plan if not c.is_production))
     fields: dict[str, dict[tuple[str, str], list[Cell]]] = {}
     for cell in plan:
         fields.setdefault(cell.artifact_id, {}).setdefault((cell.consumer, cell.consumer_version), []).append(cell)
     table = Table("artifact", "made", *(f"{name} {version}" for name, version in consumers), header_style="bold")
+    seen = {plan.by_id[cell].artifact_id for cell, result in by_cell.items() if cell in plan.by_id and result.outcome.observable}
     for artifact, columns in fields.items():
+        if artifact not in seen:
+            continue
         made = [cell for key, cells in columns.items() if key not in consumers for cell in cells]
         field = field_text(made, by_cell) if made else Text("committed", style="dim")
         table.add_row(artifact, field, *(field_text(columns.get(key, []), by_cell) for key in consumers))

@@ -1,0 +1,43 @@
+"""A pytest plugin that stands in for the workers: answers cells from a script, through the plugin's documented hook.
+
+``MATRIX_DOUBLE`` names a JSON file, ``[[pattern of cell ids, action], ...]``; the first that fits decides, PASS without one. Each
+executed cell is noted in ``executed.txt`` beside that file, with the id of the process.
+"""
+
+import fnmatch
+import json
+import os
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+
+from compat_matrix.checks import NotProduced
+from compat_matrix.results import Observation
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_compat_run_cell(cell, out):
+    script = Path(os.environ["MATRIX_DOUBLE"])
+    with (script.parent / "executed.txt").open("a") as log:
+        log.write(f"{os.getpid()} {cell.id}\n")
+    action = next((action for pattern, action in json.loads(script.read_text()) if fnmatch.fnmatchcase(cell.id, pattern)), {})
+    if "raise" in action:
+        raise RuntimeError(action["raise"])
+    if "system_exit" in action:
+        sys.exit(action["system_exit"])
+    if "die" in action:
+        os._exit(action["die"])
+    if "interrupt" in action:
+        os.kill(os.getpid(), signal.SIGINT)
+    if "not_produced" in action:
+        raise NotProduced(action["not_produced"])
+    if "return" in action:
+        return action["return"]
+    observation = Observation(**{"outcome": "PASS", "versions": {"tensorflow": "2.99.0"}, **action})
+    if cell.is_production and observation.outcome == "PASS":
+        folder = cell.artifact_dir(out)
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "provenance.json").write_text("{}")
+    return observation
