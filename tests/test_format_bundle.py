@@ -416,6 +416,38 @@ def test_writer_reports_the_operating_system(tmp_path):
         BundleWriter(tmp_path / "c", 0)
 
 
+def test_a_full_disk(tmp_path):
+    """Played by a limit on the size of files: what has been written in part must not become a bundle."""
+    import resource
+    import signal
+
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    writer = BundleWriter(tmp_path / "b")
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 16, before[1]))
+        writer.add("small", np.zeros(1 << 10))
+        with pytest.raises(FileAccessError, match="cannot write"):
+            writer.add("large", np.zeros(1 << 16))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, handler)
+    assert contents(tmp_path) == {}
+    with pytest.raises((ValueError, FileAccessError)):
+        writer.add("another", np.zeros(1))
+    with pytest.raises(FileAccessError):
+        writer.finish()
+    assert contents(tmp_path) == {}
+
+
+def test_checksum_of_strings_over_4_gib():
+    """Their lengths count as 64 bits, but only theirs; the string itself is too large for a test."""
+    from reference_impl.format.tensor_data import _fixed_lengths
+
+    assert _fixed_lengths([1, 2**32 - 1], "<") == bytes([1, 0, 0, 0, 255, 255, 255, 255])
+    assert _fixed_lengths([2**32 - 1, 2**32, 1], ">") == bytes([255] * 4 + [0, 0, 0, 1, 0, 0, 0, 0] + [0, 0, 0, 1])
+
+
 # The table of types
 
 

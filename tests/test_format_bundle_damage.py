@@ -45,12 +45,13 @@ def text(items, shape=None, **faults):
     return forge.tensor(data, STRING, (len(items),) if shape is None else shape, crc32c=crc), data
 
 
-def variant(items, shape=None):
+def variant(items, shape=None, spoil=0):
+    """Entry and data of a variant tensor; `spoil` changes the elements' checksums, not the entry's."""
     data, crc = b"", 0
     for item in items:
         crc = forge.google_crc32c.extend(crc, struct.pack("<Q", len(item)))
         crc = forge.google_crc32c.extend(crc, item)
-        stored = struct.pack("<I", (((crc >> 15) | (crc << 17)) + 0xA282EAD8) % 2**32)
+        stored = struct.pack("<I", (((crc >> 15) | (crc << 17)) + 0xA282EAD8 + spoil) % 2**32)
         crc = forge.google_crc32c.extend(crc, stored)
         data += forge.varint(len(item)) + item + stored
     masked = (((crc >> 15) | (crc << 17)) + 0xA282EAD8) % 2**32
@@ -130,6 +131,11 @@ ENTRIES = {
         MalformedError,
         "length of string 0: .* cut off",
     ),
+    "strings: nothing after the lengths": (
+        ({b"v": forge.tensor(b"\x80\x80\x80\x80\x80\1", STRING, (2,))}, b"\x80\x80\x80\x80\x80\1"),
+        MalformedError,
+        "length of string 1: .* cut off",
+    ),
     "strings: fewer lengths than elements": (pair(text([b"x"] * 3, (6,))), MalformedError, "do not add up|length of string"),
     "strings: checksum of the lengths": (
         pair(text(THREE_STRINGS, checksum=1)),
@@ -146,6 +152,7 @@ ENTRIES = {
         MalformedError,
         "length of variant 0",
     ),
+    "variants: checksum of an element": (pair(variant([b"a", b"b"], spoil=1)), ChecksumError, "checksum of variant 0"),
     "variants: more than elements": (pair(variant([b"a", b"b"], (1,))), MalformedError, "6 bytes follow"),
     "slice without an entry": ((parts({(0, 4): piece(0, 4)}, listed=[(0, 2), (2, 2)]), FOUR), MissingKeyError, "has no entry"),
     "slices leave out": ((parts({(0, 1): piece(0, 1), (2, 2): piece(2, 2)}), FOUR), ShapeError, "leave out 1 elements"),
@@ -217,6 +224,24 @@ def test_more_dimensions_than_numpy_has(tmp_path):
     forge.bundle(tmp_path / "b", with_shape(*[1] * 100, size=4)[0], FOUR)
     with BundleReader(tmp_path / "b") as reader, pytest.raises(ShapeError, match="NumPy has no array of shape"):
         reader.read("v", verify=False)
+
+
+def test_slices_with_more_dimensions_than_numpy_has(tmp_path):
+    part = ((0, 1),) * 100
+    entries = {b"v": forge.add_slice(schema.BundleEntryProto(dtype=1), *part)}
+    for _ in part:
+        entries[b"v"].shape.dim.add(size=1)
+    entries[slice_key(b"v", part)] = forge.tensor(FOUR[:4], shape=[1] * 100)
+    forge.bundle(tmp_path / "b", entries, FOUR)
+    with BundleReader(tmp_path / "b") as reader, pytest.raises(ShapeError, match="NumPy has no array of shape"):
+        reader.read("v")
+
+
+def test_a_scalar_in_two_slices(tmp_path):
+    whole = schema.BundleEntryProto(dtype=1, slices=[{}, {}])
+    forge.bundle(tmp_path / "b", {b"v": whole, slice_key(b"v", ()): forge.tensor(FOUR[:4])}, FOUR)
+    with BundleReader(tmp_path / "b") as reader, pytest.raises(ShapeError, match="1 elements too many"):
+        reader.read("v")
 
 
 def test_slices_of_slices(tmp_path):
@@ -391,6 +416,23 @@ def test_a_pipe_does_not_block(tmp_path, name):
     os.mkfifo(tmp_path / name)
     with pytest.raises(FileAccessError, match="not a regular file"), BundleReader(tmp_path / "b") as reader:
         reader.read("v")
+
+
+def test_names_that_cannot_be_opened(tmp_path):
+    (tmp_path / "loop.index").symlink_to("loop.index")
+    for prefix in (tmp_path / "loop", str(tmp_path) + "/with\0zero", tmp_path / ("x" * 300)):
+        with pytest.raises(FileAccessError, match="cannot be opened"):
+            BundleReader(prefix)
+
+
+def test_mapping_can_fail(tmp_path, monkeypatch):
+    def refuse(*_, **__):
+        raise OSError(12, "Cannot allocate memory")
+
+    good(tmp_path / "b")
+    monkeypatch.setattr("mmap.mmap", refuse)
+    with pytest.raises(FileAccessError, match=r"cannot be mapped: .*allocate"):
+        BundleReader(tmp_path / "b")
 
 
 def test_format_v1_needs_more_than_a_file_of_that_name(tmp_path):

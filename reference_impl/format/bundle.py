@@ -67,7 +67,8 @@ class BundleReader:
             self._index = map_file(self._index_file)
         except MissingFileError:
             if _is_table(self.prefix):
-                raise V1CheckpointError("a checkpoint in format V1; only V2 (tensor bundle) is read", file=self.prefix) from None
+                reason = "a checkpoint in format V1; only V2 is read. A Saver of TensorFlow restores it and saves it as V2"
+                raise V1CheckpointError(reason, file=self.prefix) from None
             raise
         try:
             self._table = TableReader(self._index, self._index_file)

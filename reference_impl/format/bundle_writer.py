@@ -121,6 +121,7 @@ class BundleWriter:
         try:
             size, crc = tensor_data.encode(self._streams[shard], array, chosen)
         except OSError as error:
+            self.abort()  # nobody knows how much has been written
             raise FileAccessError(f"cannot write: {error}", file=self._shard_file(shard)) from None
         entry.shard_id, entry.offset, entry.size, entry.crc32c = shard, self._offsets[shard], size, crc
         self._offsets[shard] += size
