@@ -17,6 +17,7 @@ from typing import Any
 from . import dtypes, errors, schema
 from .canonical_graph import digest
 from .graphs import Library
+from .varint import read_varint
 
 _GENERATED = re.compile(r"^(__(?:inference|forward|backward)_.*)_\d+$", re.DOTALL)
 _UUID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}", re.IGNORECASE)
@@ -116,6 +117,8 @@ class Values:
 
     def text(self, key: str, value: bytes, op: str) -> bytes:
         """A string attribute."""
+        if key == "config_proto":
+            return _config_proto(value)
         try:
             text = value.decode("utf-8")
         except UnicodeDecodeError:
@@ -130,6 +133,28 @@ class Values:
         if key == "_user_specified_name" and text.isdigit():
             return b"#"  # the tracer counts what a function captures
         return _UUID.sub("<uuid>", _GENERATED.sub(r"\1", text)).encode()
+
+
+def _config_proto(data: bytes) -> bytes:
+    """A serialized ConfigProto with the entries of its only map, device_count, sorted; other bytes stay as they are."""
+    records, position = [], 0
+    try:
+        while position < len(data):
+            start = position
+            tag, position = read_varint(data, position, len(data))
+            if tag & 7 == 2:
+                size, position = read_varint(data, position, len(data))
+                position += size
+            elif tag & 7 == 0:
+                _, position = read_varint(data, position, len(data))
+            else:
+                position += {1: 8, 5: 4}[tag & 7]
+            records.append((tag >> 3, data[start:position]))
+    except (ValueError, KeyError):
+        return data
+    if position != len(data):
+        return data
+    return b"".join(record for _, record in sorted(records, key=lambda item: (item[0], item[1] if item[0] == 1 else b"")))
 
 
 def text_references(library: Library, attributes: Any) -> set[str]:
