@@ -70,15 +70,18 @@ class Checkpoint:
 
     def path(self, number: int) -> str:
         """A node's path from the root, for messages."""
+        return self._paths.get(number, f"node {number}")
+
+    @functools.cached_property
+    def _paths(self) -> dict[int, str]:
         paths = {0: "root"}
-        stack = [0]
-        while stack and number not in paths:
-            here = stack.pop()
+        queue = [0]
+        for here in queue:
             for child in self._graph.nodes[here].children:
-                if child.node_id not in paths and 0 <= child.node_id < len(self._graph.nodes):
+                if child.node_id not in paths:
                     paths[child.node_id] = f"{paths[here]}.{child.local_name}"
-                    stack.append(child.node_id)
-        return paths.get(number, f"node {number}")
+                    queue.append(child.node_id)
+        return paths
 
     def variable(self, number: int) -> np.ndarray[Any, Any]:
         """The stored value of a variable: a view of the mapped file.
@@ -89,17 +92,17 @@ class Checkpoint:
         """
         key = self.keys(number).get(VALUE) if self._present() else None
         if key is None:
-            raise MissingValueError(
-                f"Key {self.path(number)} not found: the checkpoint has no value for this variable", file=self.prefix, node=self.path(number)
-            )
-        return self.read(key, self.path(number))
+            path = self.path(number)
+            reason = f"Key {path} not found: the checkpoint has no value for this variable"
+            raise MissingValueError(reason, file=self.prefix, node=path)
+        return self.read(key)
 
-    def read(self, key: str, node: str = "") -> np.ndarray[Any, Any]:
+    def read(self, key: str) -> np.ndarray[Any, Any]:
         """The value under a key. Raises MissingValueError, and what `BundleReader.read` raises."""
         try:
             return self._reader.read(key)
         except MissingKeyError:
-            raise MissingValueError(f"Key {key} not found in checkpoint", file=self.prefix, node=node or None) from None
+            raise MissingValueError(f"Key {key} not found in checkpoint", file=self.prefix, node=key) from None
 
     def _present(self) -> bool:
         try:
@@ -114,7 +117,7 @@ class Checkpoint:
             self._reader.close()
 
 
-def to_tensor(array: np.ndarray[Any, Any], dtype: tf.DType, shape: Optional[tf.TensorShape] = None, node: str = "") -> tf.Tensor:
+def to_tensor(array: np.ndarray[Any, Any], dtype: tf.DType, shape: Optional[tf.TensorShape] = None) -> tf.Tensor:
     """An eager tensor with a copy of an array from a checkpoint.
 
     A copy, once, into memory that the runtime can adopt: an array of the checkpoint is a view of a file that others may
@@ -124,19 +127,18 @@ def to_tensor(array: np.ndarray[Any, Any], dtype: tf.DType, shape: Optional[tf.T
       array: as `BundleReader.read` gives it.
       dtype: of the variable.
       shape: of the variable, which the array must fit.
-      node: for messages.
 
     Raises:
       ShapeError: the array does not fit the shape.
       SavedModelError: the stored dtype is another.
     """
     if shape is not None and not shape.is_compatible_with(array.shape):
-        raise ShapeError(f"the checkpoint has shape {array.shape}, the variable {shape}", node=node)
+        raise ShapeError(f"the checkpoint has shape {array.shape}, the variable {shape}")
     if dtype == tf.string:
         return tf.constant(array, tf.string)
     wanted = np.dtype(dtype.as_numpy_dtype)
     if wanted.itemsize != array.dtype.itemsize:
-        raise SavedModelError(f"the checkpoint has {array.dtype}, the variable is {dtype.name}", node=node)
+        raise SavedModelError(f"the checkpoint has {array.dtype}, the variable is {dtype.name}")
     buffer = np.empty(array.nbytes + _ALIGNMENT, np.uint8)
     start = -buffer.ctypes.data % _ALIGNMENT
     copy = buffer[start : start + array.nbytes].view(array.dtype).reshape(array.shape)

@@ -61,6 +61,7 @@ class LoadedConcreteFunction(api.ConcreteFunction):  # type: ignore[misc,valid-t
         self.saved_name = name
         self.owners: tuple[Any, ...] = ()
         self.binder = binder
+        self.defaults: dict[str, tf.Tensor] = {}  # of a signature: inputs that may be left out
         self._built = False
         self._signature = signature
         self._pattern: Optional[patterns.Pattern] = None
@@ -129,6 +130,8 @@ class LoadedConcreteFunction(api.ConcreteFunction):  # type: ignore[misc,valid-t
         Raises:
           BindingError: neither fits.
         """
+        if self.defaults and not args:
+            kwargs = {**self.defaults, **kwargs}
         if self.binder is None:
             return self.run(self._flat_arguments(args, kwargs))
         try:
@@ -219,7 +222,8 @@ class LoadedConcreteFunction(api.ConcreteFunction):  # type: ignore[misc,valid-t
         return found
 
     def _captured(self) -> list[tf.Tensor]:
-        return [_handle(owner, self.saved_name) for owner in self._living_owners()]
+        with tf.init_scope():  # a resource is created by the first who asks, but never inside a trace
+            return [_handle(owner, self.saved_name) for owner in self._living_owners()]
 
     def call_with_tensors_of(self, given: Sequence[tf.Tensor], operation: Any, tensors: dict[str, tf.Tensor]) -> Any:
         """As the custom gradient of `operation`: captured tensors are those of the graph the operation is in (FMT-14)."""

@@ -134,7 +134,7 @@ class FunctionLibrary:
             node.attr["use_node_name_sharing"].b = True
         if _has_shared_name(node.op):
             shared = node.attr["shared_name"]
-            shared.s = (shared.s or f"{function}/{node.name}".encode()) + self._suffix.encode()
+            shared.s = (shared.s or f"{node.name}_{function}".encode()) + self._suffix.encode()
 
     def _localise_value(self, value: Any) -> None:
         stack = [value]

@@ -11,6 +11,7 @@ Everything the file says about numbers of nodes is checked first.
 from __future__ import annotations
 
 import functools
+import logging
 import weakref
 from collections.abc import Callable, Iterator
 from typing import Any, Optional
@@ -19,7 +20,7 @@ import tensorflow as tf
 
 from reference_impl import specs
 from reference_impl import tensorflow_api as api
-from reference_impl.errors import MissingValueError, UnsupportedModelError
+from reference_impl.errors import UnsupportedModelError
 from reference_impl.format import schema, structure
 from reference_impl.format.errors import CycleError, MalformedError, MissingFileError, MissingKeyError
 from reference_impl.format.layout import Layout
@@ -32,7 +33,7 @@ from reference_impl.loading.polymorphic import LoadedFunction
 from reference_impl.loading.resources import CREATE, DESTROY, INITIALIZE, LoadedResource
 from reference_impl.loading.signatures import SignatureMap
 
-_FUNCTIONS = ("function", "bare_concrete_function")
+_log = logging.getLogger(__name__)
 
 
 def load_object_graph(directory: Layout, meta_graph: Any) -> Any:
@@ -67,12 +68,10 @@ class _Loader:
                 self.attach_children(number, node)
             self.attach_slots()
             self.bind_captures()
-            self.fill_resources()
+            self.each_resource(self.fill)
         finally:
             self.checkpoint.close()
-        for resource in self.objects:
-            if isinstance(resource, LoadedResource):
-                resource._initialize()
+        self.each_resource(lambda number, resource: resource._initialize())
         root = self.objects[0]
         self.describe(root)
         return root
@@ -230,8 +229,7 @@ class _Loader:
                 if name in (CREATE, INITIALIZE, DESTROY):
                     parent.functions[name] = child
                 else:
-                    parent._track_trackable(child, name, overwrite=True)
-                    setattr(parent, name, child)
+                    objects.attach(parent, name, child)
             for name, pair in node.saveable_objects.items():
                 parent.saveables[name] = (self.objects[pair.save_function], self.objects[pair.restore_function])
 
@@ -240,6 +238,9 @@ class _Loader:
         if node.WhichOneof("kind") == "user_object" and node.user_object.identifier == objects.SIGNATURES:
             # Not a dependency: whoever saves the object again decides about its signatures from the map itself (ATTR-06).
             functions = {child.local_name: self.objects[child.node_id] for child in node.children}
+            for key, function in functions.items():
+                defaults = self.meta_graph.signature_def[key].defaults if key in self.meta_graph.signature_def else {}
+                function.defaults = {name: specs.tensor_to_tf(value) for name, value in sorted(defaults.items())}
             vars(parent)[name] = SignatureMap(functions)
         else:
             objects.attach(parent, name, self.objects[number])
@@ -254,11 +255,20 @@ class _Loader:
                     slots.append(objects.Slot(variable, slot.slot_name, value))
                 vars(parent)["_slots"] = slots
 
-    def fill_resources(self) -> None:
-        for number, node in enumerate(self.graph.nodes):
-            resource = self.objects[number]
-            if isinstance(resource, LoadedResource) and resource.saveables:
-                resource.restore(self.read, self.checkpoint.keys(number))
+    def each_resource(self, action: Callable[[int, LoadedResource], Any]) -> None:
+        """Do something with every resource. One that needs an op unknown here is left alone: its users will be told (DR-05)."""
+        for number, resource in enumerate(self.objects):
+            if isinstance(resource, LoadedResource):
+                try:
+                    action(number, resource)
+                except tf.errors.NotFoundError as error:
+                    if "Op type not registered" not in error.message:
+                        raise
+                    _log.warning("%s: %s cannot be used: %s", self.file, self.checkpoint.path(number), error.message.partition(".")[0])
+
+    def fill(self, number: int, resource: LoadedResource) -> None:
+        if resource.saveables:
+            resource.restore(self.read, self.checkpoint.keys(number))
 
     def read(self, key: str) -> tf.Tensor:
         value = self.checkpoint.read(key)
@@ -342,6 +352,3 @@ def _inner_first(tuples: list[int], graph: Any, file: str) -> list[int]:
         order += ready
         waiting.difference_update(ready)
     return order
-
-
-__all__ = ["MissingValueError", "load_object_graph", "make_binder"]

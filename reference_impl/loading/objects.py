@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Optional
 import tensorflow as tf
 
 from reference_impl import specs
+from reference_impl import tensorflow_api as api
 from reference_impl.format.errors import LimitError
 
 LIST, TUPLE, DICT, SIGNATURES = (
@@ -82,11 +83,10 @@ def _call(self: Any, *args: Any, **kwargs: Any) -> Any:
 
 def attach(parent: LoadedObject, name: str, child: Any) -> None:
     """Make `child` an attribute and a dependency of `parent`."""
-    if name.startswith("__") and name.endswith("__") and name != "__call__":
-        # A name like __class__ would change the object instead of naming a part of it; the dependency is kept.
-        parent._track_trackable(child, name, overwrite=True)
-    else:
-        setattr(parent, name, child)
+    # Not by setattr, which would look for an old value of that name, wrap containers that are wrapped, and could be led astray
+    # by a name like __class__.
+    vars(parent)[name] = child
+    api.track(parent, name, child)
 
 
 def new_list() -> Any:

@@ -8,6 +8,7 @@ import tensorflow as tf
 
 from reference_impl import specs
 from reference_impl.format import dtypes, structure
+from reference_impl.format.errors import SavedModelError
 from reference_impl.loading.checkpoint import Checkpoint, to_tensor
 
 
@@ -26,7 +27,11 @@ def make(proto: Any, number: int, checkpoint: Checkpoint) -> tf.Variable:
     """
     dtype = specs.dtype_to_tf(dtypes.by_number(proto.dtype))
     shape = specs.shape_to_tf(structure.decode_shape(proto.shape))
-    value = to_tensor(checkpoint.variable(number), dtype, shape, checkpoint.path(number))
+    try:
+        value = to_tensor(checkpoint.variable(number), dtype, shape)
+    except SavedModelError as error:
+        error.node = error.node or checkpoint.path(number)
+        raise
     return tf.Variable(
         value,
         trainable=proto.trainable,
