@@ -13,6 +13,7 @@ from typing import Any
 import jinja2
 
 from compat_matrix.outcomes import Outcome
+from compat_matrix.results import DESELECTED
 
 # Shown per matrix field when its cells disagree: the first of these that occurs.
 _WORST_FIRST = (
@@ -30,18 +31,21 @@ _WORST_FIRST = (
     Outcome.PASS,
     Outcome.NOT_APPLICABLE,
 )
+_ABOUT_CELLS = {"unexpected_fail", "unexpected_pass", "wrong_error"}
+NOT_APPLICABLE = Outcome.NOT_APPLICABLE.value
 _LONG_TEXT = 4000  # characters of one evidence text; the whole is in the evidence folder
 
 Record = Mapping[str, Any]
 
 
-def render(plan: Record, results: Iterable[Record], summary: Record) -> str:
+def render(plan: Record, results: Iterable[Record], summary: Record, expectations: Mapping[int, Record] | None = None) -> str:
     """The page for a run.
 
     Args:
       plan: content of ``plan.json``.
       results: records of ``results.jsonl``; planned cells without one are shown as NOT_RUN.
       summary: content of ``summary.json``.
+      expectations: index of a ledger entry, as results name it -> its ``kind``, ``reason`` and ``issue``.
     """
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("compat_matrix.report"),
@@ -54,44 +58,55 @@ def render(plan: Record, results: Iterable[Record], summary: Record) -> str:
     environment.filters["evidence"] = evidence_text
     by_cell = {result["cell"]: result for result in results}
     not_run = {entry["cell"]: entry["reason"] for entry in summary["not_run"]}
-    cells = [_cell(cell, by_cell.get(cell["id"]), not_run) for cell in plan["cells"]]
+    cells = [_cell(cell, by_cell.get(cell["id"]), not_run, expectations or {}) for cell in plan["cells"]]
+    # Artifacts that a selection left out altogether would only hide those it asked for.
+    left_out = {entry["cell"] for entry in summary["not_run"] if entry["reason"] == DESELECTED}
+    rows = [
+        row
+        for row in _rows(cells)
+        if not all(cell["id"] in left_out for cell in row["cells"] if cell["outcome"] != NOT_APPLICABLE)
+    ]
     return environment.get_template("report.html.j2").render(
         summary=summary,
-        plan=plan,
         consumers=sorted({cell["consumer_label"] for cell in cells if cell["consumer"] != "-"}),
-        rows=_rows(cells),
-        # A discrepancy without a cell of its own (a dead or expired entry) stands in the ledger list.
-        unexpected=[cell for cell in cells if not cell["expected"] and cell["outcome"] != Outcome.NOT_RUN],
+        rows=rows,
+        unexpected=[cell for cell in cells if not cell["expected"]],
         known=[cell for cell in cells if cell["known"]],
-        ledger=[(kind, items) for kind, items in sorted(summary["ledger"].items()) if items],
+        # What is wrong with entries; what is wrong with cells stands in the list of cells.
+        ledger=[(kind, items) for kind, items in sorted(summary["ledger"].items()) if items and kind not in _ABOUT_CELLS],
         not_run=_grouped_by_reason(cells),
         counts=[(outcome.value, summary["by_outcome"].get(outcome.value, 0)) for outcome in reversed(_WORST_FIRST)],
-        versions=sorted({(cell["consumer_label"], version) for cell in cells for version in cell["versions"]}),
+        versions=sorted({(cell["consumer_label"], cell["versions"]) for cell in cells if cell["versions"]}),
     )
 
 
-def _cell(cell: Record, result: Record | None, not_run: Mapping[str, str]) -> dict[str, Any]:
+def _cell(cell: Record, result: Record | None, not_run: Mapping[str, str], expectations: Mapping[int, Record]) -> dict[str, Any]:
     if result is None:
-        result = {"outcome": Outcome.NOT_RUN.value, "message": not_run.get(cell["id"], "planned, no result"), "expected": True}
+        result = {"outcome": Outcome.NOT_RUN.value, "message": not_run.get(cell["id"], "planned, no result")}
     outcome = result["outcome"]
+    expected = result.get("expected") is not False  # None: nothing to judge
     return {
         **{key: cell[key] for key in ("id", "case", "producer", "producer_version", "consumer", "check")},
-        "anchor": "cell-" + "".join(c if c.isalnum() else "-" for c in cell["id"]),
+        "anchor": _anchor("cell", cell["id"]),
         "consumer_label": f"{cell['consumer']} {cell['consumer_version']}".strip(),
         "outcome": outcome,
-        "expected": bool(result.get("expected", True)),
-        "known": bool(result.get("expected", True)) and Outcome(outcome).gate_failure,
+        "expected": expected,
+        "known": expected and Outcome(outcome).gate_failure,
         "error_class": result.get("error_class") or "",
         "message": result.get("message") or "",
-        "reason": result.get("expected_reason") or "",
+        "expectation": expectations.get(result.get("expectation", -1), {}),
         "details": [
             (key, value) for key, value in sorted((result.get("details") or {}).items()) if value not in (None, "", [], {})
         ],
         "evidence": sorted((result.get("evidence") or {}).items()),
         "seconds": sum((result.get("timings") or {}).values()),
         "replay": result.get("replay") or "",
-        "versions": ["; ".join(f"{name} {version}" for name, version in sorted((result.get("versions") or {}).items()))],
+        "versions": "; ".join(f"{name} {version}" for name, version in sorted((result.get("versions") or {}).items())),
     }
+
+
+def _anchor(kind: str, text: str) -> str:
+    return f"{kind}-" + "".join(c if c.isascii() and (c.isalnum() or c in "._-") else "-" for c in text)
 
 
 def _rows(cells: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -108,9 +123,12 @@ def _rows(cells: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
             {
                 "case": case,
                 "producer": f"{producer} {version}",
-                "anchor": f"row-{case}-{producer}-{version}",
+                "anchor": _anchor("row", f"{case}-{producer}-{version}"),
                 "fields": {label: _field(group) for label, group in fields.items()},
                 "cells": members,
+                "passed": _passed(members),
+                "told": [cell for cell in members if cell["outcome"] not in (Outcome.PASS.value, NOT_APPLICABLE)],
+                "not_applicable": [cell for cell in members if cell["outcome"] == NOT_APPLICABLE],
                 "state": "unexpected"
                 if any(not cell["expected"] for cell in members)
                 else "known"
@@ -119,6 +137,21 @@ def _rows(cells: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
             }
         )
     return rows
+
+
+def _state(cells: Sequence[dict[str, Any]]) -> str:
+    if any(not cell["expected"] for cell in cells):
+        return "unexpected"
+    return "known" if any(cell["known"] for cell in cells) else "ok"
+
+
+def _passed(cells: Sequence[dict[str, Any]]) -> list[tuple[str, list[dict[str, Any]]]]:
+    """Consumer -> its passing cells."""
+    grouped: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for cell in cells:
+        if cell["outcome"] == Outcome.PASS.value:
+            grouped[cell["consumer_label"] if cell["consumer"] != "-" else "production"].append(cell)
+    return list(grouped.items())
 
 
 def _field(cells: Sequence[dict[str, Any]]) -> dict[str, Any]:

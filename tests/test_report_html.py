@@ -1,0 +1,144 @@
+"""The HTML page: a pure function that says first what is unexpected, escapes everything and fits its own links."""
+
+from __future__ import annotations
+
+import html.parser
+import re
+
+import pytest
+
+from compat_matrix.report.html import evidence_text, plain, render
+
+CONSUMERS = ("c_api", "tf2")
+
+
+def cell(case, consumer, check):
+    return {
+        "id": f"{case}/fixture@1.15.5/{consumer}@2.21.0/{check}",
+        "case": case,
+        "producer": "fixture",
+        "producer_version": "1.15.5",
+        "consumer": consumer,
+        "consumer_version": "2.21.0",
+        "check": check,
+    }
+
+
+def result(of, outcome, **more):
+    return {"cell": of["id"], "outcome": outcome, "expected": outcome == "PASS", "versions": {"tensorflow": "2.21.0"}, **more}
+
+
+@pytest.fixture
+def run():
+    cells = [cell(case, consumer, check) for case in ("alpha", "beta") for consumer in CONSUMERS for check in ("load", "values")]
+    results = [result(c, "PASS", timings={"load": 0.5}) for c in cells]
+    counts = {"PASS": len(cells)}
+    summary = {"exit_code": 0, "planned": len(cells), "cells": len(cells), "observed": len(cells), "plan_id": "abc",
+               "not_run": [], "ledger": {"unexpected_fail": [], "dead_entry": []}, "by_outcome": counts}  # fmt: skip
+    return {"cells": cells}, results, summary
+
+
+class Page(html.parser.HTMLParser):
+    """Collects ids, links to them, and the text."""
+
+    def __init__(self, source):
+        super().__init__()
+        self.ids, self.links, self.text, self.tags = [], [], "", []
+        self.feed(source)
+
+    def handle_starttag(self, tag, attrs):
+        attributes = dict(attrs)
+        self.tags.append((tag, attributes))
+        if "id" in attributes:
+            self.ids.append(attributes["id"])
+        if tag == "a" and attributes["href"].startswith("#"):
+            self.links.append(attributes["href"][1:])
+
+    def handle_data(self, data):
+        self.text += data
+
+
+def test_a_clean_run_says_so(run):
+    text = Page(render(*run)).text
+    assert "Everything as expected" in text
+    assert "8 of 8 planned cells observed" in text
+    assert text.count("2/2 pass") == 4
+
+
+def test_what_is_unexpected_comes_before_the_matrix(run):
+    plan, results, summary = run
+    results[1] = result(
+        plan["cells"][1], "FAIL_VALUE", message="element [0] is 2.0, expected 1.0", error_class="x.Y", replay="replay me"
+    )
+    summary.update(exit_code=1, by_outcome={"PASS": 7, "FAIL_VALUE": 1})
+    page = Page(render(*run))
+    assert "1 unexpected result" in page.text
+    assert page.text.index("element [0] is 2.0") < page.text.index("Matrix")
+    assert "replay me" in page.text
+    assert "1/2 pass" in page.text
+
+
+def test_known_failures_carry_their_reason(run):
+    plan, results, _summary = run
+    results[0] = {**result(plan["cells"][0], "CRASH"), "expected": True, "expectation": 3}
+    page = Page(render(*run, {3: {"kind": "bug", "reason": "because of the weather", "issue": None}}))
+    assert "because of the weather" in page.text
+    assert "CRASH (known)" in page.text
+    assert "Nothing." in page.text
+
+
+def test_a_cell_without_result_is_shown_as_not_run(run):
+    plan, results, summary = run
+    del results[0]
+    summary["not_run"] = [{"cell": plan["cells"][0]["id"], "reason": "interrupted", "on_purpose": False}]
+    page = Page(render(*run))
+    assert "1 cell: interrupted" in page.text
+    assert "NOT_RUN" in page.text
+
+
+def test_artifacts_that_were_not_selected_are_left_out_of_the_matrix(run):
+    plan, results, summary = run
+    summary["not_run"] = [
+        {"cell": c["id"], "reason": "deselected", "on_purpose": True} for c in plan["cells"] if c["case"] == "beta"
+    ]
+    results = [r for r in results if r["cell"].startswith("alpha")]
+    page = Page(render(plan, results, summary))
+    assert "row-alpha-fixture-1.15.5" in page.ids
+    assert "row-beta-fixture-1.15.5" not in page.ids
+
+
+def test_stale_entries_block(run):
+    _plan, _results, summary = run
+    summary["ledger"]["dead_entry"] = [{"entry": 4, "selector": "gone/*"}]
+    assert "What blocks" in Page(render(*run)).text
+
+
+def test_names_from_models_cannot_write_html_or_terminal_escapes(run):
+    plan, results, _summary = run
+    evil = "<script>alert(1)</script>\x1b[31m\u202e"
+    plan["cells"][0]["case"] = evil
+    results[0] = result(plan["cells"][0], "LOAD_ERROR", message=evil, details={evil: [evil]}, evidence={"log": 'a"b<c.txt'})
+    source = render(*run)
+    assert "<script>alert" not in source
+    assert not re.search("[\x1b\u202e]", source)
+
+
+def test_every_link_leads_to_an_id_and_ids_are_unique(run):
+    page = Page(render(*run))
+    assert set(page.links) <= set(page.ids)
+    assert len(page.ids) == len(set(page.ids))
+
+
+def test_the_page_needs_nothing_from_outside(run):
+    source = render(*run)
+    assert not re.search(r"""(src|href)=["']?(https?:)?//""", source)
+    assert "default-src 'none'" in source
+
+
+def test_equal_results_give_equal_bytes(run):
+    assert render(*run) == render(*run)
+
+
+def test_long_evidence_is_cut_with_a_note():
+    assert evidence_text("x" * 5000).endswith("1000 more characters")
+    assert plain("a\x07b\nc") == "a\\x07b\nc"
