@@ -11,8 +11,7 @@ from __future__ import annotations
 
 import mmap
 import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Optional, Union
 
@@ -150,18 +149,8 @@ class BundleReader:
             raise MalformedError(f"the key {raw!r} is neither UTF-8 nor a slice of a tensor", file=self._index_file) from None
 
     def _parse(self, raw: bytes, value: bytes) -> Entry:
-        with self._located(raw, self._index_file):
+        with _Located(raw, self._index_file):
             return parse_entry(value, _shown(raw))
-
-    @contextmanager
-    def _located(self, raw: bytes, file: str) -> Iterator[None]:
-        """Completes errors from layers that know neither file nor key."""
-        try:
-            yield
-        except SavedModelError as error:
-            error.file = error.file or file
-            error.node = error.node or _shown(raw)
-            raise
 
     # Values
 
@@ -216,7 +205,7 @@ class BundleReader:
         if entry.shape or entry.dtype.name != "string" or entry.slices:
             raise ShapeError("the object graph is no string scalar", file=self._index_file, node=OBJECT_GRAPH_KEY)
         data = self._data(raw, entry)
-        with self._located(raw, shard_file(self.prefix, entry.shard, self.num_shards)):
+        with _Located(raw, shard_file(self.prefix, entry.shard, self.num_shards)):
             # Not through `read`: listing a model should not have to import NumPy.
             _, start, crc = tensor_data.decode_strings(data, 1, self._order, True)
             _check_crc(crc, entry)
@@ -240,7 +229,7 @@ class BundleReader:
 
     def _read_whole(self, raw: bytes, entry: Entry, verify: bool) -> npt.NDArray[Any]:
         data = self._data(raw, entry)
-        with self._located(raw, shard_file(self.prefix, entry.shard, self.num_shards)):
+        with _Located(raw, shard_file(self.prefix, entry.shard, self.num_shards)):
             if entry.dtype.name == "string":
                 lengths, start, crc = tensor_data.decode_strings(data, entry.elements, self._order, verify)
                 array = tensor_data.object_array(tensor_data.split_strings(data, lengths, start), entry.shape)
@@ -256,7 +245,7 @@ class BundleReader:
 
     def _verify_whole(self, raw: bytes, entry: Entry) -> None:
         data = self._data(raw, entry)
-        with self._located(raw, shard_file(self.prefix, entry.shard, self.num_shards)):
+        with _Located(raw, shard_file(self.prefix, entry.shard, self.num_shards)):
             if entry.dtype.name == "string":
                 crc = tensor_data.decode_strings(data, entry.elements, self._order, True)[2]
             elif entry.dtype.name == "variant":
@@ -268,7 +257,7 @@ class BundleReader:
     def _parts(self, raw: bytes, entry: Entry) -> list[tuple[bytes, Entry, Box]]:
         """Key, entry and place of every slice of a partitioned tensor, after it is sure that they make up the tensor."""
         found = []
-        with self._located(raw, self._index_file):
+        with _Located(raw, self._index_file):
             for part in entry.slices:
                 box = to_box(part, entry.shape)
                 part_key = slice_key(raw, part)
@@ -293,7 +282,7 @@ class BundleReader:
 
     def _read_slices(self, raw: bytes, entry: Entry, verify: bool) -> npt.NDArray[Any]:
         parts = self._parts(raw, entry)
-        with self._located(raw, self._index_file):
+        with _Located(raw, self._index_file):
             whole = tensor_data.empty(entry.dtype, entry.shape)
         for part_key, part, box in parts:
             whole[tuple(slice(start, start + length) for start, length in box)] = self._read_whole(part_key, part, verify)
@@ -317,6 +306,22 @@ class BundleReader:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+class _Located:
+    """Completes errors from layers that know neither key nor file."""
+
+    def __init__(self, raw: bytes, file: str) -> None:
+        self._raw = raw
+        self._file = file
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _: object, error: Optional[BaseException], __: object) -> None:
+        if isinstance(error, SavedModelError):
+            error.file = error.file or self._file
+            error.node = error.node or _shown(self._raw)
 
 
 def _check_crc(crc: int, entry: Entry) -> None:
