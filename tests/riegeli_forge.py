@@ -26,10 +26,13 @@ class Forge:
         self.chunk(b"s", b"", 0, 0)
 
     def write(self, data):
-        """Append bytes, a block header wherever one is due."""
+        """Append the bytes of a chunk, a block header wherever one is due: how far back it began, how far ahead it ends."""
+        begin, end = len(self.data), len(self.data)
+        for _ in data:
+            end += 1 + (24 if end % BLOCK == 0 else 0)
         while data:
             if len(self.data) % BLOCK == 0:
-                places = struct.pack("<2Q", 0, BLOCK)  # of the chunks before and after: no reader that goes forward needs them
+                places = struct.pack("<2Q", len(self.data) - begin, end - len(self.data))
                 self.data += struct.pack("<Q", highwayhash64(KEY, places)) + places
             room = BLOCK - len(self.data) % BLOCK
             self.data += data[:room]

@@ -12,6 +12,7 @@ import riegeli_forge
 from riegeli_forge import Forge
 
 from reference_impl.format import errors, layout, layout_writer, limits, schema, split
+from reference_impl.format.highwayhash import highwayhash64
 from reference_impl.format.layout_writer import LayoutWriter, write
 
 
@@ -313,7 +314,32 @@ def test_a_link_to_the_directory_is_fine(tmp_path):
     assert layout.read(tmp_path / "latest").directory == tmp_path / "latest"
 
 
+def test_listing_does_not_enter_links(tmp_path):
+    save(tmp_path / "model")
+    (tmp_path / "model/loop").symlink_to(".")
+    (tmp_path / "model/out").symlink_to(tmp_path)
+    assert layout.read(tmp_path / "model").names == ("loop", "out", "saved_model.pb")
+
+
 # the split format
+
+
+def test_checksums_are_highwayhash():
+    """Vectors that the authors of HighwayHash publish, and the first 64 bytes of every record file in the world."""
+    key = (0x0706050403020100, 0x0F0E0D0C0B0A0908, 0x1716151413121110, 0x1F1E1D1C1B1A1918)
+    published = {
+        0: 0x907A56DE22C26E53,
+        1: 0x7EAB43AAC7CDDD78,
+        2: 0xB8D0569AB0B53D62,
+        3: 0x5C6BEFAB8A463D80,
+        5: 0x2B8A1668E4A94541,
+        16: 0xCFAB3489F97EB832,
+        17: 0x19FE67D2C8C5C0E2,
+    }
+    assert {size: highwayhash64(key, bytes(range(size))) for size in published} == published
+    first = "83af70d10d884a3f00000000000000004000000000000000"
+    then = "91bac23c9287e1a90000000000000000e19f13c0e9b1c37273000000000000000000000000000000"
+    assert Forge().data == bytes.fromhex(first + then)
 
 
 def chunked(index=None, *cut_out):
