@@ -1,0 +1,398 @@
+"""``savedmodel-compat matrix`` as its users run it: processes, files, exit codes. The workers are played by ``matrix_double``."""
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import jsonschema
+import pytest
+from matrix_world import FUNCTION, VERSION, World, entry
+from referencing import Registry, Resource
+
+import compat_matrix
+
+SCHEMAS = {path.name: json.loads(path.read_text()) for path in (Path(compat_matrix.__path__[0]) / "schemas").glob("*.json")}
+REGISTRY = Registry().with_resources((name, Resource.from_contents(schema)) for name, schema in SCHEMAS.items())
+FAIL = {"outcome": "LOAD_ERROR", "error_class": "x.NotFoundError", "message": "no op Foo"}
+ARTIFACTS = [f"{case}/{producer}@{VERSION}" for case in ("alpha", "beta") for producer in ("reference", "tf2")]
+CONSUMERS = ("tf2", "v1_session", "c_api", "reference")
+
+
+def validate(data, name):
+    jsonschema.Draft202012Validator(SCHEMAS[name], registry=REGISTRY).validate(data)
+
+
+@pytest.fixture
+def world(tmp_path):
+    return World(tmp_path)
+
+
+@pytest.fixture
+def small(world):
+    """Two artifacts of one case with two checks, so that a run is short."""
+    (world.cases / "alpha.py").unlink()
+    shutil.rmtree(world.fixtures / "old")
+    return world
+
+
+def cell(consumer, check, artifact=f"beta/tf2@{VERSION}"):
+    return f"{artifact}/{consumer}@{VERSION}/{check}"
+
+
+def outcomes(world, out=None):
+    return {name: record["outcome"] for name, record in world.results(out).items()}
+
+
+@pytest.mark.parametrize("processes", ["1", "2"])
+def test_a_whole_run(world, processes):
+    world.expect(entry("old", "fixture", "c_api", "values"))
+    world.behave([f"old/*/c_api@{VERSION}/values", FAIL])
+    done = world.run("-n", processes)
+    assert done.returncode == 0, done.stderr
+    summary = world.summary()
+    validate(summary, "summary.schema.json")
+    validate(json.loads((world.out / "plan.json").read_text()), "plan.schema.json")
+    validate(json.loads((world.out / "run.json").read_text()), "run.schema.json")
+    for record in world.results().values():
+        validate(record, "result.schema.json")
+    assert summary["observed"] == summary["planned"] == len(world.executed()) > 70
+    assert summary["cells"] == len(world.results())
+    assert (summary["unexpected"], summary["not_run"], summary["partial"]) == ([], [], False)
+    assert summary["by_outcome"]["LOAD_ERROR"] == 1
+    assert summary["run"]["processes"] == int(processes)
+    assert summary["run"]["seconds"] > 0
+    lines = done.stdout.splitlines()
+    assert lines[0] == "nothing unexpected"
+    assert lines[-1] == "exit 0: as expected"
+    for name in ("report.html", "summary.json", "results.jsonl", "junit.xml"):
+        assert f"  {world.out / name}" in lines
+        assert (world.out / name).stat().st_size > 0
+    assert f"{summary['planned']} cells to run" in done.stderr
+    assert f"{summary['planned']}/{summary['planned']} cells, 0 unexpected" in done.stderr
+    assert "passed" not in done.stdout  # pytest keeps quiet
+
+
+def test_with_v_pytest_speaks(small):
+    done = small.run("--consumer", "c_api", pytest=["-v"])
+    assert done.returncode == 0
+    assert re.search(rf"{re.escape(cell('c_api', 'load'))}\S* PASSED", done.stdout), done.stdout
+
+
+@pytest.mark.parametrize(
+    ("ledger", "script", "code", "words"),
+    [
+        ("", [["*/c_api@*/load", FAIL]], 1, "exit 1: unexpected results"),
+        (entry("beta", "tf2", "c_api", "load"), [], 2, "exit 2: stale expectations"),
+        (entry("gone"), [], 2, "selects no cell"),
+        (entry("beta", until="2020-01-01"), [], 2, "neither a date"),
+        ("[[expect]]", [], 2, "outcome is missing"),
+        ("", [["*/c_api@*/load", {"raise": "bug"}]], 4, "exit 4: harness or environment error"),
+        ("", [["*/c_api@*/load", {"outcome": "ENV_ERROR"}]], 4, "exit 4"),
+        ("", [[f"beta/tf2@{VERSION}/c_api@*/load", {"interrupt": True}]], 3, "exit 3: incomplete run"),
+        ("", [[f"beta/tf2@{VERSION}/-/produce", FAIL]], 1, "producer failed"),
+        (entry("beta", "*", "-", "produce"), [["*/-/produce", FAIL]], 0, "exit 0: as expected"),
+    ],
+)
+def test_exit_codes(small, ledger, script, code, words):
+    small.expect(ledger)
+    small.behave(*script)
+    done = small.run()
+    assert done.returncode == code, done.stdout + done.stderr
+    assert words in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--case", "nothing"], "the selection holds no cell"),
+        (["--cell", "beta/tf2@1/tf2@1/load"], "no such cell"),
+        (["--consumer", "c_api", "--check", "reexport", "--case", "alpha"], "are not applicable: the consumer cannot resave"),
+        (["-k", "nothing_like_it"], "the selection holds no cell that could be executed"),
+        (["-k", "((("], "pytest refused its arguments"),
+        (["--nonsense"], "No such option"),
+        (["-n", "0"], "0 is not in the range"),
+        (["--cases", "/does/not/exist"], "does not exist"),
+    ],
+)
+def test_usage_errors(world, arguments, words):
+    done = world.run(*arguments)
+    assert (done.returncode, words in done.stderr) == (64, True), done.stderr
+    assert world.executed() == []
+
+
+def test_a_broken_case_or_fixture_is_the_harness(small):
+    (small.cases / "beta.py").write_text("1 / 0")
+    done = small.run()
+    assert (done.returncode, "ZeroDivisionError" in done.stderr) == (4, True)
+    small.case("beta", [FUNCTION])
+    (small.fixture("new") / "io" / "io.json").write_text("{")
+    done = small.run()
+    assert (done.returncode, str(small.fixtures / "new") in done.stderr) == (4, True)
+
+
+def test_an_empty_world_is_never_green(small):
+    (small.cases / "beta.py").unlink()
+    assert small.run().returncode == 64
+
+
+def test_a_folder_that_is_not_ours_is_left_alone(small):
+    small.out.mkdir()
+    (small.out / "thesis.txt").write_text("precious")
+    done = small.run()
+    assert (done.returncode, "not from a run" in done.stderr) == (64, True)
+    assert [path.name for path in small.out.iterdir()] == ["thesis.txt"]
+
+
+def test_a_second_run_in_the_same_folder_starts_anew(small):
+    small.behave(["*/load", FAIL])
+    assert small.run().returncode == 1
+    (small.out / "notes.txt").write_text("mine")
+    small.behave()
+    (small.out / "evidence" / "old").mkdir(parents=True)
+    assert small.run("--consumer", "tf2").returncode == 0
+    assert "LOAD_ERROR" not in outcomes(small).values()
+    assert not (small.out / "evidence" / "old").exists()
+    assert (small.out / "notes.txt").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["--consumer", "c_api"], {(a, "c_api", "load") for a in ARTIFACTS[2:]}),
+        (
+            ["--check", "load", "--consumer", "tf*", "--consumer", "reference"],
+            {(a, c, "load") for a in ARTIFACTS[2:] for c in CONSUMERS[::3]},
+        ),
+        (["--producer", "tf2", "--check", "values"], {(ARTIFACTS[3], c, "values") for c in ("tf2", "reference")}),
+        (["--cell", cell("tf2", "values")], {(ARTIFACTS[3], "tf2", "values")}),
+        (["-k", "tf2 and not reference and load"], {(ARTIFACTS[3], c, "load") for c in ("tf2", "v1_session", "c_api")}),
+        (["--case", "bet*", "-k", "v1_session"], {(a, "v1_session", "load") for a in ARTIFACTS[2:]}),
+    ],
+)
+def test_selections(small, arguments, expected):
+    done = small.run(*arguments)
+    assert done.returncode == 0, done.stdout + done.stderr
+    productions = {f"{artifact}/-/produce" for artifact, _, _ in expected}
+    wanted = productions | {cell(consumer, check, artifact) for artifact, consumer, check in expected}
+    assert {one for _, one in small.executed()} == wanted
+    summary = small.summary()
+    validate(summary, "summary.schema.json")
+    assert (summary["partial"], summary["observed"]) == (True, len(wanted))
+    assert {item["reason"] for item in summary["not_run"]} == {"deselected"}
+    assert summary["observed"] + len(summary["not_run"]) == summary["planned"]
+
+
+def test_require_does_not_accept_a_selection(small):
+    assert small.run("--consumer", "c_api", "--require").returncode == 3
+    assert small.run("--require").returncode == 0
+
+
+def test_an_interrupted_run_is_resumed(small):
+    small.behave([cell("c_api", "load"), {"interrupt": True}])
+    assert small.run().returncode == 3
+    before = outcomes(small)
+    missing = {one for one, outcome in before.items() if outcome == "NOT_RUN"}
+    assert cell("c_api", "load") in missing
+    assert f"beta/tf2@{VERSION}/-/produce" not in missing
+    assert "interrupted" in {item["reason"] for item in small.summary()["not_run"]}
+    executed = len(small.executed())
+    small.behave()
+    done = small.run("--resume")
+    assert done.returncode == 0, done.stderr
+    assert {one for _, one in small.executed()[executed:]} == missing
+    assert list(outcomes(small)) == list(before)
+    assert small.summary()["observed"] == small.summary()["planned"]
+    executed = len(small.executed())
+    assert small.run("--resume").returncode == 0  # nothing is missing any more
+    assert len(small.executed()) == executed
+
+
+def test_resuming_tries_again_what_the_machine_spoilt_and_nothing_else(small):
+    small.behave(["*/c_api@*/load", {"outcome": "ENV_ERROR"}], ["*/tf2@*/values", FAIL])
+    assert small.run().returncode == 4
+    executed = len(small.executed())
+    small.behave()
+    assert small.run("--resume").returncode == 1
+    assert {one for _, one in small.executed()[executed:]} == {cell("c_api", "load", artifact) for artifact in ARTIFACTS[2:]}
+
+
+def test_another_plan_cannot_be_resumed(small):
+    small.run("--consumer", "c_api")
+    results = (small.out / "results.jsonl").read_bytes()
+    small.case("gamma", [FUNCTION])
+    done = small.run("--resume")
+    assert (done.returncode, "another plan" in done.stderr) == (64, True)
+    assert (small.out / "results.jsonl").read_bytes() == results
+
+
+def test_a_resumed_run_may_have_lost_its_last_line(small):
+    small.run()
+    path = small.out / "results.jsonl"
+    path.write_bytes(path.read_bytes()[:-40])
+    executed = len(small.executed())
+    assert small.run("--resume").returncode == 0
+    assert len(small.executed()) == executed + 1
+
+
+def test_nothing_around_the_folder_has_a_say(small):
+    (small.root / "conftest.py").write_text("raise SystemExit('conftest.py was imported')")
+    (small.root / "pytest.ini").write_text("[pytest]\naddopts = --nonsense\n")
+    assert small.run().returncode == 0
+
+
+def test_a_report_is_made_from_the_files_alone(small):
+    small.expect(entry("beta", "tf2", "c_api", "load"), entry("gone"))
+    small.behave(["*/c_api@*/load", FAIL])
+    first = small.run()
+    summary, html = small.summary(), (small.out / "report.html").read_bytes()
+    moved = small.root / "elsewhere"
+    small.out.rename(moved)
+    for name in ("summary.json", "report.html"):
+        (moved / name).unlink()
+    small.ledger.unlink()
+    again = small.command("matrix", "report", moved)
+    assert again.returncode == first.returncode == 1
+    assert again.stdout.replace(str(moved), str(small.out)) == first.stdout
+    assert small.summary(moved) == summary
+    assert (moved / "report.html").read_bytes() == html
+
+
+@pytest.mark.parametrize(
+    ("file", "change"),
+    [
+        ("plan.json", lambda text: text.replace(f"tf2@{VERSION}/load", f"tf2@{VERSION}/values", 1)),
+        ("results.jsonl", lambda text: text.replace('"outcome": "PASS"', '"outcome": "FINE"', 1)),
+        ("results.jsonl", lambda text: "garbage\n" + text),
+    ],
+)
+def test_damaged_files_are_not_reported_as_good(small, file, change):
+    small.run("--consumer", "c_api")
+    path = small.out / file
+    path.write_text(change(path.read_text()))
+    done = small.command("matrix", "report", small.out)
+    assert (done.returncode, "Error: " in done.stderr) == (4, True), done.stdout
+
+
+def test_removed_results_are_missed(small):
+    small.run()
+    path = small.out / "results.jsonl"
+    path.write_text("".join(path.read_text().splitlines(keepends=True)[1:]))
+    done = small.command("matrix", "report", small.out)
+    assert done.returncode == 3
+    assert "the run did not come to its end" in done.stdout
+
+
+def test_diff_between_two_versions(small):
+    old, new = small.root / "old", small.root / "new"
+    small.behave(["*/tf2@*/tf2@*/load", FAIL])
+    small.run(out=old)
+    small.tensorflow("2.100.0")
+    small.behave(["*/tf2@*/c_api@*/load", FAIL])
+    small.run("--case", "beta", "--consumer", "*2", "--consumer", "c_api", out=new)
+    done = small.command("matrix", "diff", old, new)
+    assert done.returncode == 1
+    counts = dict(re.findall(r"^(\w[\w ]*): (\d+)$", done.stdout, re.MULTILINE))
+    assert counts == {"regressed": "1", "vanished": "6", "fixed": "1", "still failing": "0", "newly covered": "0"}
+    assert "  beta/tf2/c_api/load  PASS -> LOAD_ERROR x.NotFoundError" in done.stdout
+    assert small.command("matrix", "diff", old, old).returncode == 0
+    facts = json.loads(small.command("matrix", "diff", new, old, "--json").stdout)
+    assert [item["cell"] for item in facts["fixed"]] == ["beta/tf2/c_api/load"]
+    assert len(facts["newly_covered"]) == 6
+
+
+def test_the_plan_can_be_read(world):
+    done = world.matrix("plan")
+    assert done.returncode == 0
+    lines = done.stdout.splitlines()
+    assert f"old/fixture@1.15.5/tf2@{VERSION}/load" in lines
+    assert f"old/fixture@1.15.5/c_api@{VERSION}/reexport  NOT_APPLICABLE: the consumer cannot resave" in lines
+    assert f"{len(lines)} cells: " in done.stderr
+    validate(json.loads(world.matrix("plan", "--json").stdout), "plan.schema.json")
+
+
+def test_expect_check_needs_no_run(world):
+    world.expect(entry("old"), entry("old", check="load"), entry("gone"))
+    done = world.matrix("expect check")
+    assert done.returncode == 2
+    assert "entry 3 (gone/*/*/* -> LOAD_ERROR) selects no cell" in done.stdout
+    assert "entry 1 (old/*/*/* -> LOAD_ERROR) selects too many cells without `wide`: 23" in done.stdout
+    assert done.stdout.count("selected by more than one entry") == 4
+    world.expect(entry("beta"))
+    done = world.matrix("expect check")
+    assert (done.returncode, done.stdout) == (0, "")
+
+
+def test_expect_explain(world):
+    world.expect(
+        entry("old", consumer_version=">=2", issue="https://x/1"), entry("old", consumer_version="<2", reason="long ago")
+    )
+    done = world.matrix("expect explain", cell("c_api", "load", "old/fixture@1.15.5"))
+    assert done.returncode == 0
+    assert done.stdout.splitlines()[0] == "LOAD_ERROR is expected"
+    assert "entry 1 (old/*/*/* -> LOAD_ERROR) applies: bug, known" in done.stdout
+    assert "issue: https://x/1" in done.stdout
+    assert "entry 2 (old/*/*/* -> LOAD_ERROR) is for other versions: bug, long ago" in done.stdout
+    assert "PASS is expected" in world.matrix("expect explain", cell("tf2", "load")).stdout
+    done = world.matrix("expect explain", cell("c_api", "reexport", "old/fixture@1.15.5"))
+    assert "NOT_APPLICABLE, decided by the plan: the consumer cannot resave" in done.stdout
+    assert world.matrix("expect explain", "old/x@1/y@2/load").returncode == 64
+
+
+def test_expect_update_makes_a_red_run_green(small):
+    small.expect(entry("gone"), head="# ours\nschema = 1\n")
+    small.behave(["*/c_api@*/load", FAIL], [f"beta/reference@{VERSION}/-/produce", {**FAIL, "outcome": "REJECTED"}])
+    assert small.run().returncode == 1
+
+    def update(*arguments, out=small.out):
+        return small.command("matrix", "expect", "update", out, "--expectations", small.ledger, *arguments)
+
+    before = small.ledger.read_bytes()
+    refused = update()
+    assert (refused.returncode, "need a reason" in refused.stderr) == (2, True)
+    assert small.ledger.read_bytes() == before
+    done = update("--reason", "issue 7")
+    assert done.returncode == 0, done.stderr
+    assert "removed entry 1 (gone/*/*/* -> LOAD_ERROR): selects no cell" in done.stdout
+    assert small.ledger.read_text().startswith("# ours\nschema = 1\n")
+    assert small.run().returncode == 0
+    assert small.summary()["by_outcome"]["REJECTED"] == 1
+    small.run("--consumer", "c_api")
+    refused = update("--reason", "x")
+    assert (refused.returncode, "a partial run" in refused.stderr) == (2, True)
+
+
+def test_the_replay_command_of_a_result_selects_its_cell(small):
+    small.behave(["*/tf2@*/values", FAIL])
+    small.run()
+    record = small.results()[cell("tf2", "values")]
+    program, *arguments = record["replay"].split()
+    assert program == "savedmodel-compat"
+    plan = ("--cases", small.cases, "--fixtures", small.fixtures, "--", "-p", "matrix_double")
+    done = small.command(*arguments, *plan)
+    assert done.returncode == 1
+    assert outcomes(small, small.root / "replay")[cell("tf2", "values")] == "LOAD_ERROR"
+    assert small.summary(small.root / "replay")["observed"] == 2
+
+
+def test_runtimes_are_listed_without_starting_any(world):
+    done = world.command("runtimes", "list")
+    assert done.returncode == 0
+    assert done.stdout.startswith(f"local: TensorFlow {VERSION}, ")
+    for name in CONSUMERS:
+        assert f"  {name} " in done.stdout
+
+
+@pytest.mark.tensorflow
+def test_the_doctor_asks_every_consumer():
+    import subprocess
+    import sys
+
+    from matrix_world import REPO
+
+    done = subprocess.run(
+        [sys.executable, "-m", "compat_matrix", "runtimes", "doctor"], cwd=REPO, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout
+    for name in CONSUMERS:
+        assert re.search(rf"^{name}: .*tensorflow \d", done.stdout, re.MULTILINE)
