@@ -29,6 +29,7 @@ from reference_impl.format.restore_plan import restore_plan
 
 _ASSIGNS = frozenset({"Assign", "AssignVariableOp"})  # what else a restore feeds are tables and iterators
 _KEPT = 4  # models
+_SHOWN = 4  # differences for each section
 
 
 @dataclass(frozen=True)
@@ -101,14 +102,13 @@ def assets(model: Path, tags: Sequence[str]) -> Counter[str]:
     return out
 
 
-def canonical_difference(one: Path, other: Path) -> str | None:
-    """What differs between the canonical forms of two models, or None."""
-    forms = canonical(one), canonical(other)
-    if forms[0].hash == forms[1].hash:
-        return None
-    found = forms[0].diff(forms[1], limit=1)
-    more = f" (and {len(found) - 1} more differences)" if len(found) > 1 else ""
-    return f"{found[0]}{more}" if found else "the hashes differ"
+def canonical_difference(one: Path, other: Path) -> tuple[list[str], list[str]]:
+    """``(sections, differences)`` of the canonical forms of two models; both empty when they are the same model."""
+    first, second = canonical(one), canonical(other)
+    if first.hash == second.hash:
+        return [], []
+    sections = sorted(name for name in first.sections if first.sections[name] != second.sections[name])
+    return sections, [str(item) for item in first.diff(second, limit=_SHOWN)]
 
 
 def _meta_graph(model: Path, tags: Sequence[str]) -> schema.MetaGraphDef:

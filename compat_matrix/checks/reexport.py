@@ -44,9 +44,10 @@ def _generations(context: Context, tags: Sequence[str], folder: Path) -> list[Fi
         return [finding_of(error, "the re-export")]
     try:
         findings += _lost(context.artifact.model, tags, first, new_tags)
-        difference = oracle.canonical_difference(first, second)
-        if difference:
-            findings.append(Finding(Outcome.FAIL_STRUCTURE, f"saving the re-export again gives another model: {difference}"))
+        sections, differences = oracle.canonical_difference(first, second)
+        if sections:
+            message = f"saving the re-export again gives another model: {', '.join(sections)} differ"
+            findings.append(Finding(Outcome.FAIL_STRUCTURE, message, details={"differences": differences}))
     except SavedModelError as error:
         findings.append(
             Finding(Outcome.FAIL_STRUCTURE, f"the re-export cannot be read: {error}", error_class=type(error).__name__)

@@ -183,8 +183,7 @@ class Process:
             return
         with suppress(Crashed, TimedOut):
             self.request({"op": "bye"}, timeout)
-            self._end()
-        self.kill()
+        self.kill()  # at once: unloading TensorFlow takes most of a second, and nobody looks any more
 
     # Logs -----------------------------------------------------------------------------------------------------------
 
