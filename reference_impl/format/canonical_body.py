@@ -12,6 +12,7 @@ from .canonical_values import Values, shared_name
 from .graphs import CONTROL, Edge, parse_input
 
 _SUFFIX = re.compile(r"_\d+(?=/|$)")
+_DIGITS = re.compile(r"\d+")
 _COLOCATION = frozenset({"_class"})
 _SAVERS = frozenset({"SaveV2", "RestoreV2", "SaveSlices", "Save", "Restore", "RestoreSlice"})
 _SAVER_OPS = _SAVERS | {
@@ -185,7 +186,7 @@ class Body:
             prefix, _, name = item.decode("utf-8", "replace").partition("@")
             place = self.position[self.index[name]] if name in self.index else None
             if place != self.position[vertex]:
-                found.add(f"{prefix}@{plain_node_name(name) if place is None else place}".encode())
+                found.add(f"{prefix}@{_DIGITS.sub('#', name) if place is None else place}".encode())
         return sorted(found)
 
     def shared(self) -> dict[str, list[int]]:
@@ -203,4 +204,4 @@ class Body:
 
 def _tie(name: str) -> str:
     """Sort key that puts ``add_2`` before ``add_10``."""
-    return re.sub(r"\d+", lambda match: match.group().zfill(12), name)
+    return _DIGITS.sub(lambda match: match.group().zfill(12), name)

@@ -7,25 +7,47 @@ from typing import Any
 
 from . import files, layout
 from .canonical_objects import Fields, entries_hash, tracked_objects
+from .restore_plan import restore_plan
 
 _CHUNK = 1 << 24
 
 
 def variables_of(model: layout.Layout) -> dict[str, Fields]:
-    """dtype, shape and content of every tensor of the checkpoint."""
+    """dtype, shape and content of every tensor of the checkpoint. What a table holds has no order."""
     from .bundle import OBJECT_GRAPH_KEY, BundleReader
 
     if not model.has_checkpoint:
         return {}
     found: dict[str, Fields] = {}
+    tables = _tables(model)
     with BundleReader(model.checkpoint_prefix) as reader:
         for key, entry in reader.entries().items():
             if key == OBJECT_GRAPH_KEY and not entry.shape and entry.dtype.name == "string":
                 content = entries_hash(tracked_objects(reader.object_graph()))
+            elif key in tables and tables[key] in reader and reader.entry(tables[key]).shape[:1] == entry.shape[:1] != ():
+                content = array_hash(reader.read(key)[_row_order(reader.read(tables[key]))])
             else:
                 content = array_hash(reader.read(key))
             found[key] = {"dtype": entry.dtype.name, "shape": str(list(entry.shape)), "content": content}
     return found
+
+
+def _tables(model: layout.Layout) -> dict[str, str]:
+    """For the checkpoint keys that a table is filled from, the one with the table's keys."""
+    found: dict[str, str] = {}
+    for graph in model.saved_model.meta_graphs:
+        fed: dict[str, list[str]] = {}
+        for item in restore_plan(graph, str(model.file)):
+            if item.by.startswith("LookupTableImport"):
+                fed.setdefault(item.node, []).append(item.key)
+        found.update({key: keys[0] for keys in fed.values() for key in keys})
+    return found
+
+
+def _row_order(keys: Any) -> list[int]:
+    """The order that sorts the rows of an array by their bytes."""
+    rows = [b"\0".join(row.ravel()) if keys.dtype == object else row.tobytes() for row in keys.reshape(len(keys), -1)]
+    return sorted(range(len(rows)), key=rows.__getitem__)
 
 
 def array_hash(array: Any) -> str:

@@ -2,15 +2,20 @@
 generated functions per process, so two exports of one model by one program never have equal bytes.
 
 Callees come before callers. Functions that call each other in a circle get their names together, see `canonical_graph`.
+
+TensorFlow wraps functions in functions that only pass everything on, one layer more each time a loaded model is saved again.
+A wrapper around a function that already has one just like it is therefore the same as that function.
 """
 
 from __future__ import annotations
+
+from typing import Optional
 
 from . import schema
 from .canonical_body import Body
 from .canonical_graph import Digraph, digest
 from .canonical_values import Values, text_references
-from .graphs import Library, components
+from .graphs import CALL_OPS, Library, components, data_inputs, parse_input
 
 _RECURSIVE = b"recursive"
 
@@ -38,11 +43,14 @@ class Functions:
         names = list(library.functions)
         index = {name: number for number, name in enumerate(names)}
         self._in_progress: dict[str, list[str]] = {}
+        self._wrapped: Optional[str] = None
+        # wrapper -> innermost function, distinct wrappers that return constants (outermost first), and those that do not
+        self._layers: dict[str, tuple[bytes, tuple[bytes, ...], frozenset[bytes]]] = {}
         edges = self._edges()
         for component in components([[index[callee] for callee in edges[name]] for name in names]):
             members = [names[number] for number in component]
             if len(members) == 1 and members[0] not in edges[members[0]]:
-                self.hashes[members[0]] = self.digest(members[0])
+                self._name_alone(members[0])
             else:
                 self._name_together(members)
 
@@ -55,8 +63,24 @@ class Functions:
             edges[name] = [*edges[name], *sorted(extra.difference(edges[name]))]
         return edges
 
+    def _name_alone(self, name: str) -> None:
+        self._wrapped = _wrapped(self.library, self.library.functions[name])
+        value = self.digest(name)
+        if self._wrapped is not None:
+            core, changing, passing = self._layers.get(self._wrapped, (self.hashes[self._wrapped], (), frozenset()))
+            if any(node.op == "Const" for node in self.library.functions[name].node_def):
+                changing = (value, *[layer for layer in changing if layer != value])
+            else:
+                passing = passing | {value}
+            self._layers[name] = core, changing, passing
+            value = digest(core, digest(*changing), *sorted(passing))
+        self._wrapped = None
+        self.hashes[name] = value
+
     def _reference(self, name: str) -> bytes:
         """The hash of a function; one whose hash is being computed right now is noted."""
+        if name == self._wrapped:
+            return b"wrapped"
         if name in self.hashes:
             return self.hashes[name]
         for asked in self._in_progress.values():
@@ -124,6 +148,34 @@ class Functions:
             b"stateful" if signature.is_stateful else b"",
             repr(resources).encode(),
         )
+
+
+def _wrapped(library: Library, function: schema.FunctionDef) -> Optional[str]:
+    """The function that ``function`` calls with its own arguments, when it does nothing else; None when it does.
+
+    Each result is the call's result of the same number, or a constant (initialisers return 1, whatever they have called).
+    """
+    calls = [node for node in function.node_def if node.op in CALL_OPS]
+    others = {node.op for node in function.node_def}.difference(CALL_OPS)
+    if len(calls) != 1 or not others <= {"Identity", "NoOp", "Const"}:
+        return None
+    called = library.called(calls[0])
+    signature = function.signature
+    if called is None or data_inputs(calls[0]) != [item.name for item in signature.input_arg]:
+        return None
+    if len(library.functions[called].signature.output_arg) != len(signature.output_arg):
+        return None
+    nodes = {node.name: node for node in function.node_def}
+    for number, item in enumerate(signature.output_arg):
+        edge = parse_input(function.ret.get(item.name, ""), True)
+        for _ in nodes:  # as long as a chain of Identity can be
+            if edge.source not in nodes or nodes[edge.source].op != "Identity":
+                break
+            edge = parse_input((data_inputs(nodes[edge.source]) or [""])[0], True)
+        passed_on = edge.source == calls[0].name and edge.port == f"output:{number}"
+        if not passed_on and (edge.source not in nodes or nodes[edge.source].op != "Const"):
+            return None
+    return called
 
 
 def _declared(item: schema.OpDef.ArgDef) -> bytes:

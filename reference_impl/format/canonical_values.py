@@ -22,7 +22,8 @@ from .varint import read_varint
 _GENERATED = re.compile(r"^(__(?:inference|forward|backward)_.*)_\d+$", re.DOTALL)
 _UUID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}", re.IGNORECASE)
 _TEMPORARY = re.compile(rb"^_temp_[0-9a-f]{32}/part$")
-_LOADED = re.compile(r"(?:_load_\d+)+$")
+_LOADED = re.compile(r"(?:_load(?:_\d+)+)+$")
+_DATASET = re.compile(rb"^\n.(\w+):\d+$", re.DOTALL)  # a message with one name, "BatchDataset:12"
 _COUNTER = re.compile(r"(^|_)\d+$")
 _DIRECTORIES = re.compile(r"(^|_)(?:[A-Za-z]:)?[/\\](?:[^/\\]*[/\\])*")
 _VARIABLES = frozenset({"VarHandleOp", "Variable", "VariableV2", "AutoReloadVariable"})
@@ -128,6 +129,8 @@ class Values:
         if key == "_gradient_op_type":
             gradient = self.library.gradients.get(text)
             return re.sub(r"-\d+$", "", text).encode() if gradient is None else b"gradient " + self.name(gradient)
+        if key == "metadata":
+            return _DATASET.sub(rb"\1", value)
         if text in self.library.functions:
             return self.name(text)
         if key == "_user_specified_name" and text.isdigit():

@@ -106,10 +106,9 @@ def attribute_text(value: schema.AttrValue) -> str:
         return tensor_text(value.tensor)
     if kind == "func":
         return value.func.name
+    text = repr(getattr(value, kind)) if kind else "(unset)"
     if kind == "list":
         text = str(value.list).replace("\n", " ").strip()
-    else:
-        text = repr(getattr(value, kind)) if kind else "(unset)"
     return text if len(text) <= _LONG else text[:_LONG] + "…"
 
 
