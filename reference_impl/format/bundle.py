@@ -285,7 +285,9 @@ class BundleReader:
         with _Located(raw, self._index_file):
             whole = tensor_data.empty(entry.dtype, entry.shape)
         for part_key, part, box in parts:
-            whole[tuple(slice(start, start + length) for start, length in box)] = self._read_whole(part_key, part, verify)
+            # The ellipsis makes the place of a scalar an array as well.
+            place = (*(slice(start, start + length) for start, length in box), ...)
+            whole[place] = self._read_whole(part_key, part, verify)
         whole.flags.writeable = False
         return whole
 

@@ -31,9 +31,10 @@ def parse(cls: type[M], data: bytes, file: File = None, node: Optional[str] = No
     message = cls()
     failure: Optional[Exception] = None
     try:
-        # Beside errors, protobuf 3.20 only warns of a field number 0 and drops what follows it.
+        # Beside errors, protobuf 3.20 only warns of a field number 0 and drops what follows it; where warnings are errors, its
+        # C++ implementation turns this one into a SystemError.
         message.ParseFromString(data)
-    except (DecodeError, UnicodeDecodeError, RecursionError, RuntimeWarning) as error:
+    except (DecodeError, UnicodeDecodeError, RecursionError, RuntimeWarning, SystemError) as error:
         failure = error
     # A map that was given one key twice has dropped a value and become smaller. Other encodings that are no longer
     # what they were (an explicit zero, a list not packed) are legal and rare enough to be read a second time.
