@@ -161,7 +161,7 @@ class CellItem(pytest.Item):
         return str(excinfo.value) if isinstance(excinfo.value, CellFailed) else super().repr_failure(excinfo, style)
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
-        return self.path, None, self.cell.id
+        return self.path, None, f"cell {self.cell.id}"  # not the end of the node id: pytest would write its dots as "::"
 
 
 class Recorder:

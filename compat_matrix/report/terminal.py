@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from compat_matrix.outcomes import ExitCode, Outcome
@@ -86,12 +86,14 @@ def _rest(facts: list[Any], console: Console) -> None:
 
 
 def matrix_table(plan: Plan, by_cell: Mapping[str, Result]) -> Table:
-    """Rows: artifacts with something observed. Columns: how it was made, then the consumers; in each field what its checks came to."""
+    """Rows: artifacts with something observed. Columns: how it was made, the consumers; in each field what the checks came to."""
     consumers = list(dict.fromkeys((c.consumer, c.consumer_version) for c in plan if not c.is_production))
     fields: dict[str, dict[tuple[str, str], list[Cell]]] = {}
     for cell in plan:
         fields.setdefault(cell.artifact_id, {}).setdefault((cell.consumer, cell.consumer_version), []).append(cell)
-    table = Table("artifact", "made", *(f"{name} {version}" for name, version in consumers), header_style="bold")
+    table = Table(Column("artifact", no_wrap=True, overflow="fold"), "made", header_style="bold")
+    for name, version in consumers:
+        table.add_column(f"{name}\n{version}")
     seen = {plan.by_id[cell].artifact_id for cell, result in by_cell.items() if cell in plan.by_id and result.outcome.observable}
     for artifact, columns in fields.items():
         if artifact not in seen:
