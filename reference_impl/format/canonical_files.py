@@ -47,10 +47,8 @@ def _tables(model: layout.Layout) -> dict[str, str]:
 
 def _row_order(keys: Any) -> list[int]:
     """The order that sorts the rows of an array by their bytes."""
-    rows = [
-        b"\0".join(row.ravel()) if keys.dtype == object else row.tobytes()
-        for row in keys.reshape(len(keys), math.prod(keys.shape[1:]))
-    ]
+    flat = keys.reshape(len(keys), math.prod(keys.shape[1:]))
+    rows = [b"\0".join(row) if keys.dtype == object else row.tobytes() for row in flat]
     return sorted(range(len(rows)), key=rows.__getitem__)
 
 

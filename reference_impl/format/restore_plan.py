@@ -29,7 +29,7 @@ class Restored:
       key: the checkpoint key.
       slice: the part of the stored tensor that is read, as RestoreV2 spells it (``"10 3 0,5:-"``); empty for all of it.
       dtype: name of the dtype that is read.
-      node: node of the main graph that holds the state: a variable, its handle, or a table.
+      node: node of the main graph that holds the state: a variable, its handle, a table, or a call that makes one of these.
       op: op of that node.
       by: the op that takes the value: Assign, AssignVariableOp, LookupTableImportV2, …
       fetch: a tensor of the main graph that gives a session the variable's value, if there is one.
@@ -136,20 +136,29 @@ class _Walk:
     def _assigned(self, frame: _Frame, node: schema.NodeDef) -> Iterator[Restored]:
         """What ``node`` takes from the checkpoint: its first input is the target, one of the others a restored tensor."""
         inputs = data_inputs(node)
-        target: Optional[_Origin] = None
+        holder: Optional[schema.NodeDef] = None
         for text in inputs[1:]:
             value = self._origin(frame, text)
             if value is None or value[1].op not in _RESTORE_OPS:
                 continue
-            target = target or self._origin(frame, inputs[0])
+            holder = holder or self._holder(frame, inputs[0])
             read = self._read(value)
-            if target is not None and target[0] is self.main and read is not None:
-                holder = target[1]
+            if holder is not None and read is not None:
                 fetch = f"{holder.name}:0" if holder.op in _REF_VARIABLES else self.reads.get(holder.name)
                 yield Restored(*read, holder.name, holder.op, node.op, fetch)
 
-    def _origin(self, frame: _Frame, text: str) -> Optional[_Origin]:
-        """Walk a tensor back through identities, arguments and results of calls to the node that made it."""
+    def _holder(self, frame: _Frame, text: str) -> Optional[schema.NodeDef]:
+        """The node of the main graph that a handle comes from: what made it, or the call of the function that did."""
+        passed: list[schema.NodeDef] = []
+        return passed[-1] if self._origin(frame, text, passed) is not None and passed else None
+
+    def _origin(self, frame: _Frame, text: str, passed: Optional[list[schema.NodeDef]] = None) -> Optional[_Origin]:
+        """Walk a tensor back through identities, arguments and results of calls to the node that made it.
+
+        Args:
+          frame, text: the body, and the tensor's name in it.
+          passed: collects the nodes of the main graph on the way.
+        """
         edge = frame.edge(text)
         while edge.port != CONTROL:
             self._step(edge.source)
@@ -163,6 +172,8 @@ class _Walk:
             node = frame.nodes.get(edge.source)
             if node is None:
                 return None
+            if passed is not None and frame is self.main:
+                passed.append(node)
             index = int(edge.port.rpartition(":")[2]) if edge.port.rpartition(":")[2].isdecimal() else 0
             called = self.library.called(node)
             if called is not None:
