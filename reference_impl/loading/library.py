@@ -78,6 +78,10 @@ class FunctionLibrary:
                     stack.append(other)
         return list(found)
 
+    def is_recursive(self, name: str) -> bool:
+        """Does a function, through whatever it calls, call itself?"""
+        return any(name in self.closure(other) for other in self._refers(name))
+
     def register(self, name: str) -> str:
         """Make a function and all it refers to callable; returns its live name.
 

@@ -8,7 +8,7 @@ are called with. Three things come out right that way and wrong or not at all wh
 * shape and dtype behind a variable's handle travel inwards with the handle, which gradients of If and While need;
 * nothing but public API is involved, so TensorFlow 2.12 and 2.21 run the same code.
 
-What cannot be traced node by node (loops in the frames of TF 1.x) is put in as one opaque call: values, no gradients.
+What cannot be traced node by node (loops in the frames of TF 1.x, recursion) is put in as one opaque call: values, no gradients.
 """
 
 from __future__ import annotations
@@ -35,11 +35,6 @@ _KEPT_ATTRIBUTES = (
 
 # Graph under construction -> {tensor name in the FunctionDef ("node:0"): tensor}, for gradients that capture them.
 _tensors_of: weakref.WeakKeyDictionary[tf.Graph, dict[str, tf.Tensor]] = weakref.WeakKeyDictionary()
-
-
-def traceable(function_def: Any) -> bool:
-    """False for a function whose nodes form a cycle."""
-    return _in_order(function_def) is not None
 
 
 def as_tf_function(library: FunctionLibrary, name: str, body: Callable[..., Any]) -> Any:
@@ -70,7 +65,7 @@ def interpret(library: FunctionLibrary, name: str, inputs: Sequence[tf.Tensor]) 
       MalformedError: inputs name nodes that do not exist.
     """
     function_def = library.get(name)
-    order = _in_order(function_def)
+    order = None if library.is_recursive(name) else _in_order(function_def)
     if order is None:
         return _opaque_call(library, name, inputs)
     return _Interpreter(library, function_def, inputs).run(order)
