@@ -260,7 +260,7 @@ def test_the_committed_bundles_are_what_tensorflow_reads(tf, name):
         )
 
 
-@pytest.mark.skipif(not plain.zoo(), reason="the folder of real models is not on this machine (SAVEDMODEL_COMPAT_ZOO)")
+@pytest.mark.skipif(not plain.zoo(), reason="SAVEDMODEL_COMPAT_ZOO names no directory of SavedModels")
 def test_real_models(tf):
     for index in plain.zoo():
         prefix = os.fspath(Path(index).with_suffix(""))

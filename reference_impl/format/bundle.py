@@ -286,7 +286,7 @@ class BundleReader:
             whole = tensor_data.empty(entry.dtype, entry.shape)
         for part_key, part, box in parts:
             # The ellipsis makes the place of a scalar an array as well.
-            place = (*(slice(start, start + length) for start, length in box), ...)
+            place: Any = (*(slice(start, start + length) for start, length in box), ...)
             whole[place] = self._read_whole(part_key, part, verify)
         whole.flags.writeable = False
         return whole
