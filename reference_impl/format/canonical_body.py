@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Optional
@@ -16,18 +17,9 @@ _DIGITS = re.compile(r"\d+")
 _COLOCATION = frozenset({"_class"})
 _SAVERS = frozenset({"SaveV2", "RestoreV2", "SaveSlices", "Save", "Restore", "RestoreSlice"})
 _SAVER_OPS = _SAVERS | {
-    *(
-        "Assign",
-        "AssignVariableOp",
-        "Const",
-        "Identity",
-        "MergeV2Checkpoints",
-        "NoOp",
-        "Pack",
-        "Placeholder",
-        "PlaceholderWithDefault",
-    ),
-    *("ReadVariableOp", "Reshape", "ShardedFilename", "StringJoin"),
+    *("Assign", "AssignVariableOp", "Const", "DisableCopyOnRead", "Identity", "MergeV2Checkpoints", "NoOp", "Pack"),
+    *("Placeholder", "PlaceholderWithDefault", "ReadVariableOp", "Reshape", "Select", "ShardedFilename", "StaticRegexFullMatch"),
+    *("StringJoin", "LookupTableExport", "LookupTableExportV2", "LookupTableImport", "LookupTableImportV2"),
 }
 
 
@@ -82,7 +74,6 @@ class Body:
         self.graph = Digraph(base, ordered, unordered, [_tie(name) for name in self.names])
         self.order: list[int] = []
         self.position: list[int] = []
-        self.needed = 0
 
     def _base(self, node: schema.NodeDef, ignored: frozenset[str]) -> bytes:
         op = node.op.encode()
@@ -130,19 +121,18 @@ class Body:
 
     def arrange(self, roots: Iterable[int], root_sets: Iterable[Sequence[int]] = ()) -> None:
         """Find the canonical order: arguments first, then what the roots need, then the rest."""
-        self.order, self.needed = self.graph.number([*range(self.arguments), *roots], root_sets)
-        dropped = self._forgotten_savers()
-        if dropped:
-            self.order = [vertex for vertex in self.order if vertex not in dropped]
+        starts = list(roots)
+        sets = list(root_sets)
+        if self.keep_names:
+            self.graph.drop(self._forgotten_savers(self.graph.needed([*starts, *itertools.chain(*sets)])))
+        self.order = self.graph.number([*range(self.arguments), *starts], sets)
         self.position = [-1] * len(self.names)
         for position, vertex in enumerate(self.order):
             self.position[vertex] = position
 
-    def _forgotten_savers(self) -> set[int]:
+    def _forgotten_savers(self, needed: bytearray) -> set[int]:
         """Savers that nothing names. TF 1.x adds one to the graph for every export made of it, and leaves the old ones there."""
-        if not self.keep_names:
-            return set()
-        rest = self.order[self.needed :]
+        rest = [vertex for vertex in range(len(self.names)) if not needed[vertex]]
         scopes = {self.names[vertex].rpartition("/")[0] for vertex in rest if self._op(vertex) in _SAVERS}
         members: dict[str, list[int]] = {scope: [] for scope in scopes if scope}
         for vertex in rest:

@@ -38,14 +38,15 @@ class Digraph:
     def __init__(
         self,
         base: Sequence[bytes],
-        ordered: Sequence[Sequence[tuple[bytes, int]]],
-        unordered: Sequence[Sequence[int]],
+        ordered: list[list[tuple[bytes, int]]],
+        unordered: list[list[int]],
         ties: Sequence[str],
     ):
         self.base = base
         self.ordered = ordered
         self.unordered = unordered
         self.ties = ties
+        self.dropped = bytearray(len(base))
         self._colours: list[bytes] | None = None
         self._edges: list[list[tuple[bytes, int]]] | None = None
         self._components: list[list[int]] = []
@@ -82,7 +83,25 @@ class Digraph:
             self._components = components([[target for _, target in targets] for targets in self._edges])
         return self._edges
 
-    def number(self, roots: Iterable[int], root_sets: Iterable[Sequence[int]] = ()) -> tuple[list[int], int]:
+    def needed(self, roots: Iterable[int]) -> bytearray:
+        """Which vertices the roots need, themselves included, as a flag for each."""
+        flags = bytearray(len(self.base))
+        stack = list(roots)
+        while stack:
+            vertex = stack.pop()
+            if not flags[vertex]:
+                flags[vertex] = 1
+                stack.extend([target for _, target in self.ordered[vertex]])
+                stack.extend(self.unordered[vertex])
+        return flags
+
+    def drop(self, vertices: Iterable[int]) -> None:
+        """Take vertices away that no other vertex needs; their numbers stay free."""
+        for vertex in vertices:
+            self.dropped[vertex] = 1
+            self.ordered[vertex], self.unordered[vertex] = [], []
+
+    def number(self, roots: Iterable[int], root_sets: Iterable[Sequence[int]] = ()) -> list[int]:
         """Bring all vertices into their canonical order.
 
         Args:
@@ -90,20 +109,19 @@ class Digraph:
           root_sets: further groups of vertices, each without an order of its own.
 
         Returns:
-          The vertices in order, and how many of them the roots need; the others nobody asks for.
+          The vertices in order: first what the roots need, then what nobody asks for.
         """
         order: list[int] = []
-        seen = bytearray(len(self.base))
+        seen = bytearray(self.dropped)
         for root in roots:
             self._visit(root, order, seen)
         for group in root_sets:
             for root in self._sorted(group, None):
                 self._visit(root, order, seen)
-        needed = len(order)
         rest = [vertex for vertex in range(len(self.base)) if not seen[vertex]]
         if rest:
             self._visit_rest(rest, order, seen)
-        return order, needed
+        return order
 
     def _visit(self, root: int, order: list[int], seen: bytearray) -> None:
         stack = [root]
