@@ -124,6 +124,7 @@ class LoadedConcreteFunction(api.ConcreteFunction):  # type: ignore[misc,valid-t
 
     # Calling
 
+    @tf.autograph.experimental.do_not_convert
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call with the arguments of the Python function, or, where that does not fit, with flat ones.
 
@@ -132,7 +133,8 @@ class LoadedConcreteFunction(api.ConcreteFunction):  # type: ignore[misc,valid-t
         """
         if self.defaults and not args:
             kwargs = {**self.defaults, **kwargs}
-        if self.binder is None:
+        keywords_only = args and self._arg_keywords is not None and not self._structured[0][0]  # a signature
+        if self.binder is None or keywords_only:
             return self.run(self._flat_arguments(args, kwargs))
         try:
             tensors = self.match(*self.binder.canonical(args, kwargs), patterns.CONVERT)

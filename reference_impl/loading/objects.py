@@ -77,6 +77,7 @@ def user_object(callable_: bool) -> LoadedObject:
     return type("LoadedObject", (LoadedObject,), members)()  # type: ignore[return-value]
 
 
+@tf.autograph.experimental.do_not_convert
 def _call(self: Any, *args: Any, **kwargs: Any) -> Any:
     return vars(self)["__call__"](*args, **kwargs)
 

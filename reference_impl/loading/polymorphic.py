@@ -6,6 +6,8 @@ import weakref
 from collections.abc import Sequence
 from typing import Any, Optional
 
+import tensorflow as tf
+
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import FunctionMatchError
 from reference_impl.format.errors import SavedModelError
@@ -38,6 +40,7 @@ class LoadedFunction(api.Function):  # type: ignore[misc,valid-type]
         python_function.__signature__ = binder.signature  # type: ignore[attr-defined]
         super().__init__(python_function, python_function.__name__, autograph=False, jit_compile=binder.jit_compile)
 
+    @tf.autograph.experimental.do_not_convert
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the trace made for such arguments.
 
@@ -48,6 +51,7 @@ class LoadedFunction(api.Function):  # type: ignore[misc,valid-type]
         function, tensors = self._choose(args, kwargs)
         return function.run(tensors)
 
+    @tf.autograph.experimental.do_not_convert
     def get_concrete_function(self, *args: Any, **kwargs: Any) -> LoadedConcreteFunction:
         """The trace for such arguments or TypeSpecs. Raises like a call."""
         if not args and not kwargs and len(self.concrete_functions) == 1 and self.binder.input_signature is not None:

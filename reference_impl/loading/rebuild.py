@@ -8,7 +8,7 @@ are called with. Three things come out right that way and wrong or not at all wh
 * shape and dtype behind a variable's handle travel inwards with the handle, which gradients of If and While need;
 * nothing but public API is involved, so TensorFlow 2.12 and 2.21 run the same code.
 
-What cannot be traced node by node (loops in the frames of TF 1.x, recursion) is put in as one opaque call: values, no gradients.
+What cannot be traced node by node (control flow of TF 1.x, recursion) is put in as one opaque call: values, no gradients.
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ from reference_impl.loading.library import FunctionLibrary
 
 HANDLES = (schema.DT_RESOURCE, schema.DT_VARIANT)
 _CALLS = graphs.CALL_OPS - {"RemoteCall", "TPUPartitionedCall"}
+# TensorFlow looks for Python contexts of these, which only their makers can give them.
+_V1_FLOW = {prefix + op for prefix in ("", "Ref") for op in ("Switch", "Merge", "Enter", "Exit", "NextIteration")}
 _DROPPED = {"_gradient_op_type", "_class", "_output_shapes"}
 # Attributes of a FunctionDef that tf.function lets its callers set, and that mean something to who runs the function.
 _KEPT_ATTRIBUTES = (
@@ -238,13 +240,15 @@ def _opaque_call(library: FunctionLibrary, name: str, inputs: Sequence[tf.Tensor
         api.to_tf(graph_def, tf.compat.v1.GraphDef),
         input_map={f"feed_{index}:0": tensor for index, tensor in enumerate(inputs)},
         return_elements=["call"],
-        name=signature.name,
+        name="opaque",
     )
     return list(operation.outputs)
 
 
 def _in_order(function_def: Any) -> Optional[list[Any]]:
-    """The nodes so that each comes after its inputs, None if they form a cycle."""
+    """The nodes so that each comes after its inputs, None if they form a cycle or use the control flow of TF 1.x."""
+    if any(node.op in _V1_FLOW for node in function_def.node_def):
+        return None
     nodes = {node.name: index for index, node in enumerate(function_def.node_def)}
     waiting = [0] * len(nodes)
     users: list[list[int]] = [[] for _ in nodes]
