@@ -11,7 +11,8 @@ def generate(tf, rec):
     total = tf.add(x, y, name="Total_")
     sess = rec.session()
     keys = ["with space", "größe", "日本語", "a/b:c", "", "serving_default", "class", "Serving_Default"]
-    rec.export(sess, {key: rec.signature({"ein gabe": x, "ü:0": y}, {"out put/1": total, "日本": tf.negative(y)}) for key in keys})
+    signature = rec.signature({"ein gabe": x, "ü:0": y}, {"out put/1": total, "日本": tf.negative(y)})
+    rec.export(sess, dict.fromkeys(keys, signature))
     for key in keys:
         rec.ask(key, {"ein gabe": [1.0], "ü:0": [2.0]})
     rec.ask("größe", {"ein gabe": [1.0, 3.0], "ü:0": [2.0, -5.0]})
