@@ -12,7 +12,7 @@ from typing import Any, Optional
 
 from reference_impl.format import errors, schema
 
-STRING, BOOL, RESOURCE = 7, 10, 20
+STRING, INT64, BOOL, RESOURCE = 7, 9, 10, 20
 _MAX_OUTPUTS = 1 << 20  # a number_attr is read from the file
 
 # op -> ((output name, type attr or DataType), ...): ops that the importer writes and a file may not describe.
@@ -33,7 +33,7 @@ _WRITTEN: dict[str, tuple[tuple[str, Any], ...]] = {
     "MutableHashTableOfTensorsV2": (("table_handle", RESOURCE),),
     "MutableDenseHashTableV2": (("table_handle", RESOURCE),),
     "LookupTableFindV2": (("values", "Tout"),),
-    "LookupTableSizeV2": (("size", 9),),
+    "LookupTableSizeV2": (("size", INT64),),
     "LookupTableExportV2": (("keys", "Tkeys"), ("values", "Tvalues")),
     "NoOp": (),
 }

@@ -23,7 +23,7 @@ from reference_impl.format import errors, schema
 from reference_impl.v1.extract import Extracted, Feed, UnfedPlaceholderError, extract, placeholder_shape
 from reference_impl.v1.gradients import call_gradient_functions
 from reference_impl.v1.graph import Graph, Ref, parse_ref
-from reference_impl.v1.op_table import RESOURCE, STRING, OpTable
+from reference_impl.v1.op_table import INT64, RESOURCE, STRING, OpTable
 from reference_impl.v1.references import rewrite_references
 
 INIT_SIGNATURE = "__saved_model_init_op"
@@ -295,8 +295,18 @@ def _tensors(info: Any) -> list[tuple[str, Ref, int, Any]]:
     if encoding == "coo_sparse":
         sparse = info.coo_sparse
         names = (sparse.indices_tensor_name, sparse.values_tensor_name, sparse.dense_shape_tensor_name)
-        return [(part, parse_ref(name), info.dtype if part == "values" else 9, None) for part, name in zip(SPARSE_PARTS, names)]
+        rank = -1 if info.tensor_shape.unknown_rank else len(info.tensor_shape.dim)
+        shapes = (_shape_proto(-1, rank), _shape_proto(-1), _shape_proto(rank))
+        kinds = (INT64, info.dtype, INT64)
+        return [(part, parse_ref(name), kind, shape) for part, name, kind, shape in zip(SPARSE_PARTS, names, kinds, shapes)]
     if encoding == "composite_tensor":
         components = info.composite_tensor.components
         return [(f"component_{i}", parse_ref(item.name), item.dtype, item.tensor_shape) for i, item in enumerate(components)]
     return [("", parse_ref(info.name), info.dtype, info.tensor_shape)]
+
+
+def _shape_proto(*sizes: int) -> Any:
+    shape = schema.TensorShapeProto()
+    for size in sizes:
+        shape.dim.add(size=size)
+    return shape
