@@ -80,8 +80,9 @@ class World:
 
     def environment(self, double=True):
         paths = [self.site, Path(__file__).parent, REPO] if double else [self.site, REPO]
-        kept = {key: value for key, value in os.environ.items() if not key.startswith(("PYTEST", "COV_", "MATRIX"))}
-        return {**kept, "PYTHONPATH": os.pathsep.join(map(str, paths)), "MATRIX_DOUBLE": str(self.script)}
+        kept = {key: value for key, value in os.environ.items() if not key.startswith(("PYTEST", "PYTHON", "COV_", "MATRIX"))}
+        ours = {"PYTHONPATH": os.pathsep.join(map(str, paths)), "MATRIX_DOUBLE": str(self.script)}
+        return {**kept, **ours, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
 
     def command(self, *arguments, **options):
         """A ``savedmodel-compat`` command as a process."""

@@ -63,7 +63,7 @@ def undecided(cells):
     return [cell_id for cell_id, cell in cells.items() if not cell.decided]
 
 
-@pytest.mark.parametrize("parallel", [(), ("-n", "2"), ("-n2", "--dist", "loadgroup")])
+@pytest.mark.parametrize("parallel", [(), ("-p", "xdist", "-n", "2"), ("-p", "xdist", "-n2", "--dist", "loadgroup")])
 def test_every_planned_cell_is_an_item_and_has_a_result(world, parallel):
     cells = write_plan(world)
     world.behave(["beta/reference@*/-/produce", FAIL], ["*/c_api@*/load", FAIL])
@@ -146,7 +146,7 @@ def test_whatever_a_check_does_becomes_a_result(world, action, message):
 def test_a_process_that_dies_costs_one_cell(world):
     cell = f"old/fixture@1.15.5/tf2@{V}/values"
     world.behave([cell, {"die": 3}])
-    done = world.pytest(world.out / "plan.json", "-n", "2")
+    done = world.pytest(world.out / "plan.json", "-p", "xdist", "-n", "2")
     assert done.returncode == 1, done.stdout
     found = outcomes(world)
     assert {one: outcome for one, outcome in found.items() if outcome not in ("PASS", "NOT_APPLICABLE")} == {cell: "SETUP_ERROR"}
@@ -161,7 +161,7 @@ def test_a_cell_whose_artifact_is_not_there_is_not_run(world):
     assert reasons(world)[f"old/fixture@1.15.5/tf2@{V}/values"] == "no artifact at x"
 
 
-@pytest.mark.parametrize("parallel", [(), ("-n", "2")])
+@pytest.mark.parametrize("parallel", [(), ("-p", "xdist", "-n", "2")])
 def test_a_selection_brings_the_productions_it_needs(world, parallel):
     done = world.pytest(world.out / "plan.json", "-k", "beta and c_api and load", *parallel)
     assert done.returncode == 0, done.stdout

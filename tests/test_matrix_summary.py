@@ -17,6 +17,7 @@ from compat_matrix.outcomes import Outcome
 from compat_matrix.plan import Cell, Decision, Plan
 from compat_matrix.report import terminal
 from compat_matrix.report.diff import compare
+from compat_matrix.report.progress import Progress
 from compat_matrix.report.summary import NO_RESULT, summarise
 from compat_matrix.results import DESELECTED, Observation, Result, ResultsError, normalise, one_line, read_results, write_results
 
@@ -261,6 +262,25 @@ def test_the_terminal_report_of_a_good_run():
     assert (lines[0], lines[-1]) == ("nothing unexpected", "exit 0: as expected")
 
 
+def test_progress_on_a_terminal_and_elsewhere():
+    plan = Plan(tuple(cell(i) for i in range(40)))
+    for terminal_here in (False, True):
+        console = Console(file=io.StringIO(), force_terminal=terminal_here, width=200)
+        progress = Progress(console)
+        progress.start(40)
+        for one in plan:
+            bad = one.case == "c7"
+            progress.advance(
+                Ledger().judged(one, result(plan, one, *(("CRASH", "SIGABRT", "\x1b[31mdied") if bad else ("PASS",))))
+            )
+        progress.stop()
+        text = console.file.getvalue()
+        assert "unexpected CRASH c7/fixture@1.15.5/tf2@2.21.0/load SIGABRT [31mdied" in text
+        assert ("40/40 cells, 1 unexpected" in text) != terminal_here
+        if not terminal_here:
+            assert len(text.splitlines()) == 1 + 20 + 1
+
+
 def test_one_line_of_untrusted_text():
     assert one_line("a\x07b\r\n c\u200b", 80) == "a b c"
     assert one_line("x" * 50, 10) == "xxxxxxx..."
@@ -289,6 +309,6 @@ def test_two_runs_compared_across_versions():
 
 def test_two_versions_in_one_run_are_not_mixed_up():
     plan = Plan((cell(0, version="2.20.0"), cell(0, version="2.21.0")))
-    a = [result(plan, plan.cells[0], "PASS"), result(plan, plan.cells[1], "CRASH")]
+    a = [result(plan, plan.cells[0], "CRASH"), result(plan, plan.cells[1], "PASS")]
     b = [result(plan, plan.cells[0], "PASS"), result(plan, plan.cells[1], "PASS")]
     assert {kind: len(items) for kind, items in compare(plan, a, plan, b).items() if items} == {"fixed": 1}

@@ -111,7 +111,6 @@ def test_messages_that_differ_are_pinned_where_they_agree():
     outcomes = {
         "a/tf2/c_api/load": ("LOAD_ERROR", "x.Error", "cannot restore variable alpha of the model"),
         "a/tf2/c_api/values": ("LOAD_ERROR", "x.Error", "cannot restore variable all of the model"),
-        "a/tf2/c_api/relocate": ("LOAD_ERROR", "x.Error", "cannot restore variable (beta)"),
     }
     (table,) = tables(updated(HEAD, cells("a"), outcomes).text)
     assert table["message"] == "cannot restore variable"
@@ -173,6 +172,18 @@ def test_what_fails_for_a_part_only_keeps_its_reason_there():
     done = updated(text, cells("a", "b"), outcomes, reason="new reason")
     found = {table["case"]: (table["kind"], table["reason"], table.get("until")) for table in tables(done.text)}
     assert found == {"a": ("by_design", "old reason", "9.9"), "b": ("bug", "new reason", None)}
+
+
+@pytest.mark.parametrize("rest", [NOT_FOUND, ("CRASH", "SIGABRT")])
+def test_what_passes_in_a_part_is_taken_out(rest):
+    done = updated(HEAD + entry("a", "tf2", "c_api"), cells("a"), {"a/tf2/c_api/load": rest})
+    assert selectors(done.text) == [("a", "tf2", "c_api", "load")]
+
+
+def test_producers_are_named_unless_it_is_all_of_them():
+    plan = cells("a", producers=("reference", "tf2", "third"))
+    done = updated(HEAD, plan, {"a/tf2/c_api": NOT_FOUND, "a/third/c_api": NOT_FOUND})
+    assert selectors(done.text) == [("a", ["tf2", "third"], "c_api", "*")]
 
 
 def test_new_entries_are_put_where_they_belong():
