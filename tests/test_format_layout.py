@@ -704,6 +704,7 @@ def test_hostile_files_are_refused_in_a_gigabyte(tmp_path):
     cases = {
         put(tmp_path, "length.pb", length): "TruncatedError",
         put(tmp_path, "nest.pb", b"\x12" * 2_000_000): "TruncatedError",
+        put(tmp_path, "messages.pb", b"\x08\x01" + b"\x12\x00" * 12_000_000): "LimitError",
         put(tmp_path, "nest.pbtxt", b"meta_graphs{" * 200_000): "MalformedError",
         put(tmp_path, "zeros.pb", b"\0" * 1_000_000): "MalformedError",
         put(tmp_path, "varint.pb", b"\xff" * 1_000_000): "MalformedError",

@@ -302,6 +302,38 @@ def test_the_same_key_in_two_maps_is_fine():
     assert message.ByteSize() != len(both * 2)
 
 
+def delimited(number, content):
+    return bytes([number << 3 | 2]) + write_varint(len(content)) + content
+
+
+MANY = {
+    "at the top": delimited(2, b"") * 300,
+    "in a small message": delimited(2, delimited(2, delimited(1, b"") * 300)),
+    "in many small messages": delimited(2, delimited(2, delimited(1, delimited(5, b"")) * 150)),
+    "in a large message": delimited(2, delimited(2, delimited(1, b"") * 300 + delimited(1, delimited(2, b"x" * 70_000)))),
+}
+
+
+@pytest.mark.parametrize("case", MANY)
+def test_messages_are_counted_before_they_are_made(monkeypatch, case):
+    """Two bytes in a file may be a hundred in memory."""
+    data = b"\x08\x01" + MANY[case]
+    monkeypatch.setattr(limits, "MESSAGES", 250)
+    with pytest.raises(errors.LimitError, match="more than 250 messages") as caught:
+        schema.parse(schema.SavedModel, data)
+    assert caught.value.limit == "MESSAGES"
+    monkeypatch.setattr(limits, "MESSAGES", 310)
+    schema.parse(schema.SavedModel, data)
+
+
+@pytest.mark.parametrize("case", ["cut off", "bad text", "packed floats"])
+def test_counting_leaves_broken_bytes_to_the_parser(monkeypatch, case):
+    cls, data, kind, _, _ = BROKEN[case]
+    monkeypatch.setattr(limits, "MESSAGES", 2)
+    with pytest.raises(kind):
+        schema.parse(cls, data)
+
+
 TEXTS = {
     "unknown field": ("no_such_field: 1", errors.MalformedError, "no_such_field"),
     "position": ("saved_model_schema_version: 1\nmeta_graphs {", errors.MalformedError, "2:"),

@@ -18,6 +18,10 @@ FINGERPRINT_BYTES = 2**16
 # Nesting of messages. Every C++ reader stops at 100, so a deeper file is readable nowhere else.
 MESSAGE_DEPTH = 100
 
+# Messages inside one: an empty one is two bytes in a file and about a hundred in memory. The graph of a million nodes has
+# some ten million. Files under twice as many bytes need no counting.
+MESSAGES = 10**7
+
 # Nesting of a StructuredValue: two messages per level, so this is what MESSAGE_DEPTH leaves; also keeps Python's stack safe.
 STRUCTURE_DEPTH = 50
 
@@ -25,7 +29,7 @@ STRUCTURE_DEPTH = 50
 TENSOR_BYTES = 2**30
 
 # Fields visited when a message is read field by field to say where it is broken: about fifteen seconds of Python.
-# Behind that an error names no place.
+# Behind that an error names no place. Also the most fields of one message over 64 MiB.
 WIRE_FIELDS = 5 * 10**6
 
 # saved_model.cpb: the reason of the format is a message over 2 GB, so the file and what it unpacks to get more room.

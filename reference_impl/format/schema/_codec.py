@@ -9,7 +9,7 @@ from google.protobuf.descriptor import Descriptor
 from google.protobuf.message import DecodeError, EncodeError, Message
 
 from .. import errors, limits
-from . import _pool, _wire
+from . import _count, _pool, _wire
 
 M = TypeVar("M", bound=Message)
 
@@ -28,6 +28,8 @@ def parse(cls: type[M], data: bytes, file: File = None, node: Optional[str] = No
       TruncatedError, MalformedError, LimitError (nesting), DuplicateKeyError (a map holds a key twice; not noticed by the
       C++ implementation of protobuf 3.20, which keeps entries as they came). `node` of the error is the path inside.
     """
+    if _count.too_many(data, cast(Descriptor, cls.DESCRIPTOR)):
+        raise errors.LimitError(f"more than {limits.MESSAGES} messages", file=file, node=node, limit="MESSAGES")
     message = cls()
     failure: Optional[Exception] = None
     try:
@@ -59,7 +61,7 @@ def parse_text(cls: type[M], text: Union[str, bytes], file: File = None) -> M:
     from google.protobuf import text_format
 
     # Without maps an entry given twice stays two entries, which `parse` then finds.
-    schema = _pool.schema(maps=False)
+    schema = _pool.schema(_pool.without_maps)
     message = schema.message_class(schema.pool.FindMessageTypeByName(cls.DESCRIPTOR.full_name))()
     try:
         if isinstance(text, bytes):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import threading
 from pathlib import Path
-from typing import Any, Callable
+from typing import Any, Callable, Optional
 
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from google.protobuf.descriptor import Descriptor
@@ -22,18 +22,18 @@ class Schema:
     """One descriptor pool with its message classes.
 
     Args:
-      maps: False declares every map as the repeated key-value message that it is on the wire. Equal keys then stay visible.
+      change: what to do to each message before it is declared.
     """
 
-    def __init__(self, maps: bool = True) -> None:
+    def __init__(self, change: Optional[Callable[[descriptor_pb2.DescriptorProto], None]] = None) -> None:
         files = descriptor_pb2.FileDescriptorSet.FromString((Path(__file__).parent / "descriptors.binpb").read_bytes())
         self.pool = descriptor_pool.DescriptorPool()
         self._names: dict[str, str] = {}
         self._enum_values: dict[str, int] = {}
         for file in files.file:
-            if not maps:
+            if change is not None:
                 for declared in file.message_type:
-                    _clear_map_entries(declared)
+                    change(declared)
             self.pool.AddSerializedFile(file.SerializeToString())
         for package in reversed(_PACKAGES):
             for file in files.file:
@@ -68,10 +68,22 @@ class Schema:
         return {*self._names, *self._enum_values}
 
 
-def _clear_map_entries(message: descriptor_pb2.DescriptorProto) -> None:
+def without_maps(message: descriptor_pb2.DescriptorProto) -> None:
+    """Declare maps as the lists of key-value messages that they are on the wire: equal keys then stay visible."""
     message.options.ClearField("map_entry")
     for nested in message.nested_type:
-        _clear_map_entries(nested)
+        without_maps(nested)
+
+
+def unopened(message: descriptor_pb2.DescriptorProto) -> None:
+    """Declare every message inside as bytes, always a list, and nothing else: it can be counted without being made."""
+    without_maps(message)
+    inner = [field for field in message.field if field.type == field.TYPE_MESSAGE]
+    del message.field[:], message.oneof_decl[:]
+    for field in inner:
+        message.field.add(name=field.name, number=field.number, type=field.TYPE_BYTES, label=field.LABEL_REPEATED)
+    for nested in message.nested_type:
+        unopened(nested)
 
 
 def _class_maker(pool: descriptor_pool.DescriptorPool) -> Callable[[Descriptor], type[Message]]:
@@ -83,14 +95,14 @@ def _class_maker(pool: descriptor_pool.DescriptorPool) -> Callable[[Descriptor],
 
 
 @functools.cache
-def _make(maps: bool) -> Schema:
-    return Schema(maps)
+def _make(change: Optional[Callable[[descriptor_pb2.DescriptorProto], None]]) -> Schema:
+    return Schema(change)
 
 
-def schema(maps: bool = True) -> Schema:
-    """The one schema with maps, or the one without."""
+def schema(change: Optional[Callable[[descriptor_pb2.DescriptorProto], None]] = None) -> Schema:
+    """The one schema as declared, or the one changed so."""
     with _lock:
-        return _make(maps)
+        return _make(change)
 
 
 def lookup(name: str) -> Any:
