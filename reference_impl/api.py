@@ -15,7 +15,9 @@ from reference_impl.format.errors import NoMetaGraphError
 __all__ = ["load"]
 
 
-def load(export_dir: Union[str, os.PathLike[str]], tags: Union[None, str, Collection[str]] = None, options: Optional[Any] = None) -> Any:
+def load(
+    export_dir: Union[str, os.PathLike[str]], tags: Union[None, str, Collection[str]] = None, options: Optional[Any] = None
+) -> Any:
     """Load a SavedModel (API-01, DR-02).
 
     Args:

@@ -56,7 +56,9 @@ _context = _private("tensorflow.python.eager.context:context")
 _execute = _private("tensorflow.python.eager.execute:execute")
 _op_def = _private("tensorflow.python.framework.op_def_registry:get")
 _copy_handle_data = _private("tensorflow.python.ops.handle_data_util:copy_handle_data")
-_gradient_registry = _private("tensorflow.python.framework.ops:gradient_registry", "tensorflow.python.framework.ops:_gradient_registry")
+_gradient_registry = _private(
+    "tensorflow.python.framework.ops:gradient_registry", "tensorflow.python.framework.ops:_gradient_registry"
+)
 
 
 def track(parent: Any, name: str, child: Any) -> None:

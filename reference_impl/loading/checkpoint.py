@@ -56,7 +56,10 @@ class Checkpoint:
                     pairs[child.node_id] = twin
                     stack.append((child.node_id, twin))
         for here, there in list(pairs.items()):
-            slots = {(slot.slot_name, slot.original_variable_node_id): slot.slot_variable_node_id for slot in stored[there].slot_variables}
+            slots = {
+                (slot.slot_name, slot.original_variable_node_id): slot.slot_variable_node_id
+                for slot in stored[there].slot_variables
+            }
             for slot in saved[here].slot_variables:
                 twin = slots.get((slot.slot_name, pairs.get(slot.original_variable_node_id)))
                 if twin is not None and 0 <= twin < len(stored):

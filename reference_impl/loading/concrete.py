@@ -78,10 +78,14 @@ class LoadedConcreteFunction(api.ConcreteFunction):  # type: ignore[misc,valid-t
     def capture(self, owners: Sequence[Any]) -> None:
         """Bind what the last arguments of the FunctionDef stand for: variables, assets, resources, tensors.
 
-        A weak reference among them is followed at each call: a resource must not be kept alive by its own functions.
+        A weak reference among them is followed at each call.
         """
         self.owners = tuple(owners)
         self._handles = None
+
+    def belong_to(self, resource: Any) -> None:
+        """Refer weakly to a resource that this function creates, fills or saves: it must not keep its own owner alive."""
+        self.capture([weakref.ref(resource) if owner is resource else owner for owner in self.owners])
 
     # What it takes and gives
 
@@ -134,10 +138,11 @@ class LoadedConcreteFunction(api.ConcreteFunction):  # type: ignore[misc,valid-t
         if self.defaults and not args:
             kwargs = {**self.defaults, **kwargs}
         keywords_only = args and self._arg_keywords is not None and not self._structured[0][0]  # a signature
-        if self.binder is None or keywords_only:
+        if keywords_only or (self.binder is None and self._arg_keywords is not None):
             return self.run(self._flat_arguments(args, kwargs))
         try:
-            tensors = self.match(*self.binder.canonical(args, kwargs), patterns.CONVERT)
+            canonical = (args, kwargs) if self.binder is None else self.binder.canonical(args, kwargs)
+            tensors = self.match(*canonical, patterns.CONVERT)
         except (BindingError, patterns.Mismatch) as structured:
             if self._arg_keywords is None:
                 raise BindingError(str(structured), node=self.saved_name) from None
@@ -292,7 +297,9 @@ def _handle(owner: Any, function: str) -> tf.Tensor:
         return owner.resource_handle
     if isinstance(owner, api.Asset):
         return owner.asset_path
-    raise UnsupportedModelError(f"captures {type(owner).__name__}, which is no tensor, variable, resource or asset", node=function)
+    raise UnsupportedModelError(
+        f"captures {type(owner).__name__}, which is no tensor, variable, resource or asset", node=function
+    )
 
 
 def _flat_tensor(value: Any, dtype: tf.DType, key: str, function: str) -> tf.Tensor:
@@ -320,7 +327,9 @@ def _argument_path(path: str, binder: Optional[Binder]) -> str:
     return "the arguments" + path
 
 
-def no_match(name: str, functions: Sequence[LoadedConcreteFunction], args: Any, kwargs: Any, reasons: Sequence[str]) -> FunctionMatchError:
+def no_match(
+    name: str, functions: Sequence[LoadedConcreteFunction], args: Any, kwargs: Any, reasons: Sequence[str]
+) -> FunctionMatchError:
     """The error for a call that fits none of the traces: what was given, what there is, and the first difference to each."""
     got = f"Positional arguments ({len(args)} total): {_lines(args)}\n  Keyword arguments: {kwargs}"
     options = []

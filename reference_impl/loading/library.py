@@ -63,6 +63,17 @@ class FunctionLibrary:
         except KeyError:
             raise MissingKeyError("the function library has no such function", file=self.file, node=name) from None
 
+    def add(self, function: Any) -> str:
+        """Put a function that was made here into the library; returns its name, which may get a number."""
+        wanted = name = function.signature.name
+        count = 0
+        while name in self.index.functions:
+            count += 1
+            name = f"{wanted}_{count}"
+        function.signature.name = name
+        self.index.functions[name] = function
+        return name
+
     def live_name(self, name: str) -> str:
         """The name under which the runtime knows (or will know) a function."""
         return name + self._suffix

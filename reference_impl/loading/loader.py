@@ -30,7 +30,7 @@ from reference_impl.loading.checkpoint import Checkpoint, to_tensor
 from reference_impl.loading.concrete import CapturedTensor, LoadedConcreteFunction
 from reference_impl.loading.library import FunctionLibrary
 from reference_impl.loading.polymorphic import LoadedFunction
-from reference_impl.loading.resources import CREATE, DESTROY, INITIALIZE, LoadedResource
+from reference_impl.loading.resources import CREATE, DESTROY, INITIALIZE, TENSORS, LoadedResource, named_content
 from reference_impl.loading.signatures import SignatureMap
 
 _log = logging.getLogger(__name__)
@@ -181,11 +181,9 @@ class _Loader:
         for name in gradients:
             self.concrete(name, None)
         for name, function in self.functions.items():
-            bound = []
-            for number in self.graph.concrete_functions[name].bound_inputs:
-                owner = self.objects[number]
-                bound.append(weakref.ref(owner) if number in owned.get(name, ()) else owner)
-            function.capture(bound)
+            function.capture([self.objects[number] for number in self.graph.concrete_functions[name].bound_inputs])
+            for number in owned.get(name, ()):
+                function.belong_to(self.objects[number])
         for op_type, name in self.library.index.gradients.items():
             if name in gradients:
                 self.library.custom_gradients[op_type] = self.functions[name]
@@ -230,8 +228,6 @@ class _Loader:
                     parent.functions[name] = child
                 else:
                     objects.attach(parent, name, child)
-            for name, pair in node.saveable_objects.items():
-                parent.saveables[name] = (self.objects[pair.save_function], self.objects[pair.restore_function])
 
     def attach(self, parent: objects.LoadedObject, name: str, number: int) -> None:
         node = self.graph.nodes[number]
@@ -264,11 +260,23 @@ class _Loader:
                 except tf.errors.NotFoundError as error:
                     if "Op type not registered" not in error.message:
                         raise
-                    _log.warning("%s: %s cannot be used: %s", self.file, self.checkpoint.path(number), error.message.partition(".")[0])
+                    _log.warning(
+                        "%s: %s cannot be used: %s", self.file, self.checkpoint.path(number), error.message.partition(".")[0]
+                    )
 
     def fill(self, number: int, resource: LoadedResource) -> None:
-        if resource.saveables:
-            resource.restore(self.read, self.checkpoint.keys(number))
+        pairs = self.graph.nodes[number].saveable_objects
+        if len(pairs) > 1:
+            raise UnsupportedModelError("a resource with several contents", file=self.file, node=self.checkpoint.path(number))
+        for name, pair in pairs.items():
+            functions = self.objects[pair.save_function], self.objects[pair.restore_function]
+            if not all(isinstance(function, LoadedConcreteFunction) for function in functions):
+                reason = "save and restore functions that are no concrete functions"
+                raise MalformedError(reason, file=self.file, node=self.checkpoint.path(number))
+            if name != TENSORS:
+                functions = named_content(name, *functions, [weakref.ref(resource)])
+            resource.set_content(*functions)
+        resource.restore(self.read, self.checkpoint.keys(number))
 
     def read(self, key: str) -> tf.Tensor:
         value = self.checkpoint.read(key)

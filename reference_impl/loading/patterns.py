@@ -73,7 +73,9 @@ class VariablePattern(Pattern):
         if not isinstance(value, tf.Variable):
             raise Mismatch(f"is {_name(value)}, not a tf.Variable")
         if value.dtype != self.spec.dtype or not self.spec.shape.is_compatible_with(value.shape):
-            raise Mismatch(f"is a {value.dtype.name} variable of shape {value.shape}, not {self.spec.dtype.name} {self.spec.shape}")
+            raise Mismatch(
+                f"is a {value.dtype.name} variable of shape {value.shape}, not {self.spec.dtype.name} {self.spec.shape}"
+            )
         tensors.append(value.handle)
 
 
@@ -158,7 +160,9 @@ def packer(nest: Any) -> tuple[int, Callable[[Iterator[Any]], Any]]:
         return 1, next
     if isinstance(nest, tf.TypeSpec):
         count = len(tf.nest.flatten(nest, expand_composites=True))
-        return count, lambda tensors: tf.nest.pack_sequence_as(nest, [next(tensors) for _ in range(count)], expand_composites=True)
+        return count, lambda tensors: tf.nest.pack_sequence_as(
+            nest, [next(tensors) for _ in range(count)], expand_composites=True
+        )
     if isinstance(nest, (list, tuple)):
         parts = [packer(item) for item in nest]
         make = type(nest)._make if hasattr(nest, "_make") else type(nest)  # type: ignore[union-attr]

@@ -130,7 +130,9 @@ class _Interpreter:
             op_type = custom_gradient(self.library, node.attr["_gradient_op_type"].s.decode("utf-8", "replace"))
             attrs["_gradient_op_type"] = tf.compat.v1.AttrValue(s=op_type.encode())
         operation = self.graph.create_op(node.op, inputs, dtypes=[], name=node.name, attrs=attrs)
-        for output, shape in zip(operation.outputs, node.attr["_output_shapes"].list.shape if "_output_shapes" in node.attr else ()):
+        for output, shape in zip(
+            operation.outputs, node.attr["_output_shapes"].list.shape if "_output_shapes" in node.attr else ()
+        ):
             output.set_shape(to_shape(shape))
         self.describe_handles(node.op, operation, built)
         return operation

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Optional
 
 import tensorflow as tf
 
+from reference_impl import function_defs
 from reference_impl import tensorflow_api as api
+from reference_impl.format import schema
 from reference_impl.format.errors import MissingKeyError
+from reference_impl.loading.concrete import LoadedConcreteFunction
 
 CREATE, INITIALIZE, DESTROY = "_create_resource", "_initialize", "_destroy_resource"
 TENSORS = ".TENSORS"  # the key in SavedObject.saveable_objects of the functions that exchange a dict of tensors
@@ -18,12 +21,12 @@ class LoadedResource(api.TrackableResource):  # type: ignore[misc,valid-type]
     """A resource whose life is in the hands of loaded functions. It may be captured and saved again (RP-04).
 
     ``functions`` holds ``_create_resource``, ``_initialize`` and ``_destroy_resource`` as far as the model has them;
-    ``saveables`` the functions that save and restore its content, by name (RES-15).
+    ``content`` the functions that save and restore what is in it.
     """
 
     def __init__(self, device: str = ""):
         self.functions: dict[str, Callable[..., Any]] = {}
-        self.saveables: dict[str, tuple[Any, Any]] = {}
+        self.content: Optional[tuple[LoadedConcreteFunction, LoadedConcreteFunction]] = None
         super().__init__(device=device)
 
     def _create_resource(self) -> tf.Tensor:
@@ -39,28 +42,73 @@ class LoadedResource(api.TrackableResource):  # type: ignore[misc,valid-type]
         function = self.functions.get(DESTROY)
         return None if function is None else function()
 
-    def restore(self, read: Callable[[str], tf.Tensor], keys: dict[str, str]) -> None:
-        """Fill the resource with what the checkpoint has of it.
+    def set_content(self, save: LoadedConcreteFunction, restore: LoadedConcreteFunction) -> None:
+        """Name the functions that give and take the content, as a dict of tensors; checkpoints of this object will hold it (RES-15).
 
-        Two forms are in use: functions that exchange a dict of tensors, and older ones where the save function takes the
-        checkpoint key of the whole and gives a list of names and tensors.
+        They become what TensorFlow calls on objects that have content. On the instance, since not every resource has any.
+        """
+        self.content = (save, restore)
+        self._serialize_to_tensors = save
+        self._restore_from_tensors = restore
+
+    def restore(self, read: Callable[[str], tf.Tensor], keys: Mapping[str, str]) -> None:
+        """Fill the resource with what the checkpoint has of it.
 
         Args:
           read: checkpoint key -> tensor.
-          keys: checkpoint keys of this object by attribute name.
+          keys: checkpoint keys of this object by attribute name; of an attribute that stands for several tensors the object
+            graph knows only the beginning of their keys.
 
         Raises:
           MissingValueError: the checkpoint lacks a part.
         """
-        for name, (save, restore) in self.saveables.items():
-            if name == TENSORS:
-                # The names are in the signature; the function itself may only run once there is something to save.
-                restore({part: read(keys.get(_escape(part), part)) for part in save.structured_outputs})
-            elif name in keys:
-                parts = save(tf.constant(keys[name]))
-                restore(*[read(part["name"].numpy().decode()) for part in parts])
+        if self.content is not None:
+            save, restore = self.content
+            # The names are in the signature; the function itself may only run once there is something to save.
+            restore({name: read(_key(name, keys)) for name in save.structured_outputs})
 
 
-def _escape(part: str) -> str:
-    """A name as it stands in checkpoint keys, where dots and slashes have a meaning."""
-    return part.replace(".", "..").replace("/", ".S")
+def _key(name: str, keys: Mapping[str, str]) -> str:
+    escaped = name.replace(".", "..").replace("/", ".S")  # dots and slashes have a meaning in keys
+    if escaped in keys:
+        return keys[escaped]
+    beginnings = [attribute for attribute in keys if name.startswith(attribute)]
+    return keys[beginnings[0]] + name[len(beginnings[0]) :] if beginnings else name
+
+
+def named_content(
+    key: str, save: LoadedConcreteFunction, restore: LoadedConcreteFunction, owners: Sequence[Any]
+) -> tuple[LoadedConcreteFunction, LoadedConcreteFunction]:
+    """The older form of save and restore functions brought into the form with a dict.
+
+    There the save function takes a checkpoint key and gives a list of {name, slice_spec, tensor}; the restore function takes the
+    tensors in that order. The names come out of running the save function once.
+
+    Args:
+      key: what the names begin with (`table`).
+      save, restore: the functions of the file.
+      owners: what both capture.
+    """
+    library = save.library
+    parts = save(tf.constant(key))
+    names = [part["name"].numpy().decode() for part in parts]
+    order = sorted(range(len(names)), key=names.__getitem__)
+    specs = {names[i]: tf.TensorSpec(None, parts[i]["tensor"].dtype) for i in order}
+
+    saver = library.get(save.saved_name)
+    constant = schema.TensorProto(dtype=schema.DT_STRING, string_val=[key.encode()])
+    constant.tensor_shape.SetInParent()
+    handles = [function_defs.Argument(f"resource_{i}", schema.DT_RESOURCE) for i in range(len(owners))]
+    fields = sorted(parts[0])  # the results are flat, in the order of the sorted keys
+    results = [(names[i], len(fields) * i + fields.index("tensor")) for i in order]
+    outer_save = library.add(function_defs.around("save_content", saver, [function_defs.Constant(constant), *handles], results))
+
+    restorer = library.get(restore.saved_name)
+    inputs = [function_defs.Argument(names[i], restorer.signature.input_arg[i].type) for i in range(len(names))]
+    wrapped = function_defs.around("restore_content", restorer, [*inputs, *handles], [])
+    outer_restore = library.add(function_defs.reorder(wrapped, order))
+    new_save = LoadedConcreteFunction(library, outer_save, lambda: (((), {}), specs))
+    new_restore = LoadedConcreteFunction(library, outer_restore, lambda: (((specs,), {}), None))
+    for function in (new_save, new_restore):
+        function.capture(owners)
+    return new_save, new_restore

@@ -40,4 +40,5 @@ def make(proto: Any, number: int, checkpoint: Checkpoint) -> tf.Variable:
         shape=shape,
         synchronization=tf.VariableSynchronization(proto.synchronization),
         aggregation=tf.VariableAggregation(proto.aggregation),
+        experimental_enable_variable_lifting=False,  # a load inside a tf.function is no part of the function
     )

@@ -161,12 +161,16 @@ class _Loader:
 
     # Functions
 
-    def function(self, extracted: Extracted, inputs: Mapping[str, tf.TensorSpec], outputs: Any) -> LoadedConcreteFunction:
-        """An extracted FunctionDef as a live function over the state; the inputs are in the order of its arguments."""
+    def function(self, extracted: Extracted, inputs: Any, outputs: Any) -> LoadedConcreteFunction:
+        """An extracted FunctionDef as a live function over the state.
+
+        Inputs are in the order of its arguments: a mapping for a function of named tensors, a tuple for one of positional nests.
+        """
         name = self.add(extracted)
-        given = dict(inputs)
-        made = LoadedConcreteFunction(self.library, name, lambda: (((), given), outputs))
-        made.set_flat_arguments(list(given), len(given))
+        structured = (inputs, {}) if isinstance(inputs, tuple) else ((), dict(inputs))
+        made = LoadedConcreteFunction(self.library, name, lambda: (structured, outputs))
+        if not isinstance(inputs, tuple):
+            made.set_flat_arguments(list(inputs), len(inputs))
         made.capture([self.state[node] for node in extracted.captures])
         return made
 

@@ -11,14 +11,14 @@ from typing import Any, Callable
 import tensorflow as tf
 
 from reference_impl.format import schema
-from reference_impl.loading.resources import INITIALIZE, TENSORS, LoadedResource
+from reference_impl.loading.resources import INITIALIZE, LoadedResource
 from reference_impl.v1.extract import Extracted
 from reference_impl.v1.op_table import RESOURCE
 from reference_impl.v1.program import Program
 
 KEYS, VALUES = "-keys", "-values"  # the names under which TF 2 stores the content of a table
 
-MakeFunction = Callable[[Extracted, dict[str, Any], Any], Any]
+MakeFunction = Callable[[Extracted, Any, Any], Any]
 
 
 def attach(resource: LoadedResource, name: str, program: Program, function: MakeFunction) -> None:
@@ -26,30 +26,22 @@ def attach(resource: LoadedResource, name: str, program: Program, function: Make
 
     Args:
       resource: made for the node `name`.
-      function: makes a live function of (extracted, input specs, output spec).
+      function: makes a live function of (extracted, input specs by name or in order, output spec).
     """
     targets = program.initializers_of(name)
     if targets:
         extracted = program.function(f"initialize_{name}", [], {}, targets)
         resource.functions[INITIALIZE] = function(extracted, {}, {})
+        resource.functions[INITIALIZE].belong_to(resource)
     node = program.graph.nodes[name]
     if node.op.startswith("Mutable"):
         key, value = node.attr["key_dtype"].type, node.attr["value_dtype"].type
         specs = {KEYS: tf.TensorSpec(None, tf.dtypes.as_dtype(key)), VALUES: tf.TensorSpec(None, tf.dtypes.as_dtype(value))}
         save = function(_export(name, key, value), {}, specs)
-        flat = {"keys": specs[KEYS], "values": specs[VALUES]}
-        restore = function(_import(name, key, value), flat, {})
-        resource.saveables[TENSORS] = (save, _TakesDict(restore))
-
-
-class _TakesDict:
-    """A restore function takes one dict of tensors."""
-
-    def __init__(self, restore: Any):
-        self.restore = restore
-
-    def __call__(self, tensors: dict[str, tf.Tensor]) -> Any:
-        return self.restore(keys=tensors[KEYS], values=tensors[VALUES])
+        restore = function(_import(name, key, value), (specs,), {})
+        for made in (save, restore):
+            made.belong_to(resource)
+        resource.set_content(save, restore)
 
 
 def _export(name: str, key: int, value: int) -> Extracted:

@@ -1,0 +1,607 @@
+"""`reference_impl.load` of object graphs, on models that `tf.saved_model.save` wrote a moment before."""
+
+from __future__ import annotations
+
+import collections
+import gc
+import shutil
+import weakref
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import reference_impl
+from reference_impl import errors
+from reference_impl.format import errors as format_errors
+from reference_impl.format import schema
+
+pytestmark = pytest.mark.tensorflow
+
+Pair = collections.namedtuple("Pair", "first second")
+
+
+@pytest.fixture(scope="module")
+def tf():
+    return pytest.importorskip("tensorflow")
+
+
+@pytest.fixture(scope="module")
+def original(tf, tmp_path_factory):
+    """A model with nesting, control flow, a table, containers and signatures; and the directory it was saved to."""
+    vocabulary = tmp_path_factory.mktemp("source") / "words.txt"
+    vocabulary.write_text("ant\nbee\n")
+
+    class Dense(tf.Module):
+        def __init__(self):
+            super().__init__()
+            self.w = tf.Variable([[1.0, 2.0], [3.0, 4.0]], name="w")
+
+        @tf.function
+        def multiply(self, x):
+            return tf.einsum("ij,jk->ik", x, self.w)
+
+    class Model(tf.Module):
+        def __init__(self):
+            super().__init__()
+            self.dense = Dense()
+            self.bias = tf.Variable([0.5, 0.25], name="bias")
+            self.steps = tf.Variable(0, trainable=False)
+            initializer = tf.lookup.TextFileInitializer(
+                str(vocabulary), tf.string, tf.lookup.TextFileIndex.WHOLE_LINE, tf.int64, tf.lookup.TextFileIndex.LINE_NUMBER
+            )
+            self.words = tf.lookup.StaticHashTable(initializer, -1)
+            self.counts = tf.lookup.experimental.MutableHashTable(tf.string, tf.int64, 0)
+            self.parts = [self.dense, {"bias": self.bias}, (self.steps, Pair(self.bias, self.dense))]
+            self.alias = self.dense
+            self.parent = self
+
+        @tf.function
+        def __call__(self, x, training=False, *, scale=1.0):
+            y = self.dense.multiply(x) + self.bias
+            if training:
+                self.steps.assign_add(1)
+                return tf.while_loop(lambda i, _: i < 3, lambda i, y: (i + 1, self.dense.multiply(y) * self.bias), (0, y))[1]
+            return tf.cond(tf.reduce_sum(y) > 0.0, lambda: self.dense.multiply(y) * scale + self.bias, lambda: y)
+
+        @tf.function
+        def nest(self, pair, more):
+            return Pair(second=[pair.first + more["b"]], first=(pair.second * more["a"], None))
+
+        @tf.function(input_signature=[tf.TensorSpec([None], tf.string)])
+        def look(self, words):
+            return self.words.lookup(words)
+
+        @tf.function(input_signature=[tf.TensorSpec([None], tf.string)])
+        def count(self, words):
+            self.counts.insert(words, self.counts.lookup(words) + 1)
+            return self.counts.lookup(words)
+
+        @tf.function(
+            input_signature=[tf.TensorSpec([None, 2], tf.float32, name="x"), tf.TensorSpec([], tf.float32, name="scale")]
+        )
+        def serve(self, x, scale):
+            y = self(x)
+            return {"scaled": y * scale, "plain": y, "also": tf.reduce_sum(y)}
+
+    model = Model()
+    model(tf.zeros([1, 2]))
+    model(tf.zeros([1, 2]), True)
+    model(tf.zeros([1, 2]), scale=3.0)
+    model.steps.assign(7)
+    model.nest(Pair(1.0, tf.constant(2.0)), {"a": tf.constant(3.0), "b": tf.constant(4.0)})
+    model.count(tf.constant(["bee"]))
+    directory = tmp_path_factory.mktemp("models") / "first"
+    tf.saved_model.save(model, str(directory), signatures={"serve": model.serve, "look": model.look})
+    moved = directory.with_name("model")
+    directory.rename(moved)
+    vocabulary.unlink()
+    return model, moved
+
+
+@pytest.fixture
+def loaded(original):
+    return reference_impl.load(original[1])
+
+
+def save(tf, tmp_path, root, **keywords):
+    tf.saved_model.save(root, str(tmp_path / "model"), **keywords)
+    return tmp_path / "model"
+
+
+def edit(directory: Path, change) -> None:
+    """Rewrite saved_model.pb."""
+    file = directory / "saved_model.pb"
+    message = schema.parse(schema.SavedModel, file.read_bytes())
+    change(message.meta_graphs[0])
+    file.write_bytes(message.SerializeToString())
+
+
+# Objects
+
+
+def test_RP_01_objects_have_the_structure_that_was_saved(tf, loaded):
+    assert loaded.alias is loaded.dense
+    assert loaded.parent is loaded
+    assert loaded.parts[0] is loaded.dense
+    assert loaded.parts[1]["bias"] is loaded.bias
+    assert isinstance(loaded.parts, list) and isinstance(loaded.parts[1], dict)
+    assert isinstance(loaded.bias, tf.Variable) and loaded.bias.name == "bias:0" and loaded.bias.trainable
+    assert loaded.steps.numpy() == 7 and not loaded.steps.trainable
+    with pytest.raises(AttributeError):
+        loaded.multiply  # noqa: B018
+
+
+def test_PRIM_06_tuples_and_namedtuples_come_back_as_such(loaded):
+    inner = loaded.parts[2]
+    assert isinstance(inner, tuple) and inner[0] is loaded.steps
+    assert isinstance(inner[1], tuple) and inner[1]._fields == ("first", "second")
+    assert inner[1].first is loaded.bias and inner[1].second is loaded.dense
+
+
+def test_GOAL_02_and_03_variables_are_visible_to_the_object_and_to_what_contains_it(tf, loaded):
+    assert {id(v) for v in loaded.trainable_variables} == {id(loaded.bias), id(loaded.dense.w)}
+    assert {id(v) for v in loaded.variables} == {id(loaded.bias), id(loaded.dense.w), id(loaded.steps)}
+    outer = tf.Module()
+    outer.part = loaded
+    assert len(outer.trainable_variables) == 2
+
+
+def test_a_child_may_be_called_variables(tf, tmp_path):
+    module = tf.train.Checkpoint(variables=[tf.Variable(1.0)], name=tf.Variable(2.0))
+    loaded = reference_impl.load(save(tf, tmp_path, module))
+    assert [v.numpy() for v in loaded.variables] == [1.0]
+    assert loaded.name.numpy() == 2.0
+    assert len(loaded.trainable_variables) == 2
+
+
+def test_OPT_01_and_02_slot_variables_do_not_stop_a_load(tf, tmp_path):
+    root = tf.Module()
+    root.v = tf.Variable([1.0, 2.0])
+    optimizer = tf.compat.v1.train.AdamOptimizer(0.1)
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(root.v**2)
+    optimizer.apply_gradients([(tape.gradient(loss, root.v), root.v)])
+    root.optimizer = optimizer
+    loaded = reference_impl.load(save(tf, tmp_path, root))
+    slots = {
+        name: value.numpy() for (variable, name), value in loaded.optimizer.slot_variables.items() if variable == loaded.v.ref()
+    }
+    assert sorted(slots) == ["m", "v"]
+    np.testing.assert_array_equal(slots["m"], optimizer.get_slot(root.v, "m").numpy())
+    assert [v.name for v in loaded.trainable_variables] == ["Variable:0"]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        np.float16([1.5]), np.array([b"a", b"bc", b""], object), np.array(True), np.complex64(1 + 2j), np.zeros([0, 3], np.int8),
+        np.uint16(7), np.arange(1000, dtype=np.float64),
+    ],
+    ids=lambda value: str(value.dtype),
+)  # fmt: skip
+def test_RP_03_values_of_every_kind(tf, tmp_path, value):
+    root = tf.Module()
+    root.v = tf.Variable(tf.constant(value))
+    loaded = reference_impl.load(save(tf, tmp_path, root)).v
+    assert loaded.dtype == root.v.dtype and loaded.shape == root.v.shape
+    np.testing.assert_array_equal(loaded.numpy(), root.v.numpy())
+
+
+@pytest.mark.parametrize("name", ["bfloat16", "qint8", "float8_e5m2"])
+def test_RP_03_dtypes_that_numpy_lacks(tf, tmp_path, name):
+    dtype = tf.dtypes.as_dtype(name)
+    value = tf.quantization.quantize([0.0, 1.0], 0.0, 1.0, dtype).output if name == "qint8" else tf.cast([1.0, 2.0, -3.0], dtype)
+    root = tf.Module()
+    root.v = tf.Variable(value)
+    loaded = reference_impl.load(save(tf, tmp_path, root)).v
+    assert loaded.dtype == dtype and loaded.numpy().tobytes() == value.numpy().tobytes()
+
+
+def test_a_variable_of_partial_shape_may_change_its_shape(tf, tmp_path):
+    root = tf.Module()
+    root.v = tf.Variable([[1.0]], shape=tf.TensorShape([None, None]))
+    loaded = reference_impl.load(save(tf, tmp_path, root)).v
+    assert loaded.shape.as_list() == [None, None]
+    loaded.assign(tf.zeros([3, 2]))
+    assert loaded.numpy().shape == (3, 2)
+
+
+# Functions
+
+
+def test_FN_05_and_PY_09_calls_choose_the_trace_and_give_the_values_of_the_original(tf, original, loaded):
+    model, _ = original
+    x = tf.constant([[1.0, -2.0]])
+    for args, kwargs in [((x,), {}), ((), {"x": x}), ((x, False), {}), ((x,), {"training": True}), ((x,), {"scale": 3.0})]:
+        np.testing.assert_array_equal(loaded(*args, **kwargs).numpy(), model(*args, **kwargs).numpy())
+    np.testing.assert_array_equal(loaded([[1.0, 2.0]]).numpy(), model(tf.constant([[1.0, 2.0]])).numpy())
+    assert len(loaded.__call__.concrete_functions) == 4
+
+
+def test_PY_03_and_04_nests_of_arguments_and_results(tf, loaded):
+    other = collections.namedtuple("Pair", "first second")
+    result = loaded.nest(other(1.0, 2.0), {"b": 4.0, "a": 3.0})
+    assert result._fields == ("first", "second") and type(result).__name__ == "Pair"
+    assert result.first[0].numpy() == 6.0 and result.first[1] is None
+    assert isinstance(result.second, list) and result.second[0].numpy() == 5.0
+    with pytest.raises(errors.FunctionMatchError, match="namedtuple Pair"):
+        loaded.nest((1.0, 2.0), {"b": 4.0, "a": 3.0})
+
+
+def test_FN_13_an_untraced_shape_is_refused_with_all_options_and_the_first_difference(tf, loaded):
+    with pytest.raises(ValueError, match="Could not find matching concrete function to call") as caught:
+        loaded(tf.zeros([4, 3]))
+    text = str(caught.value)
+    assert "4 option(s)" in text and "argument x has shape (4, 3), not (1, 2)" in text
+    assert "argument scale is 5.0, not 3.0" in str(pytest.raises(ValueError, loaded, tf.zeros([1, 2]), scale=5.0).value)
+
+
+def test_PY_09_arguments_that_cannot_be_bound_are_named(loaded):
+    with pytest.raises(TypeError, match="Binding inputs to tf.function failed.*'trainig'"):
+        loaded([[1.0, 2.0]], trainig=True)
+    with pytest.raises(TypeError, match="missing a required argument: 'x'"):
+        loaded()
+
+
+def test_FN_06_a_function_without_traces(tf, tmp_path):
+    root = tf.Module()
+    root.f = tf.function(lambda x: x)
+    with pytest.raises(ValueError, match="Found zero restored functions for caller function"):
+        reference_impl.load(save(tf, tmp_path, root)).f(1.0)
+
+
+@pytest.mark.parametrize(
+    "given, wanted", [(2, "int"), (2.5, "float"), (True, "bool"), (float("nan"), "nan"), ("2", "str"), (None, "none")]
+)
+def test_PY_06_literals_choose_the_trace_of_their_own_type(tf, tmp_path, given, wanted):
+    root = tf.Module()
+    names = {1: "bool", 2: "int"}
+
+    @tf.function
+    def f(x):
+        kind = "none" if x is None else "nan" if x != x else names.get(x, "str") if isinstance(x, (int, str)) else "float"
+        return tf.constant(kind)
+
+    for value in (True, 2, 2.5, float("nan"), "2", None):
+        f(value)
+    root.f = f
+    assert reference_impl.load(save(tf, tmp_path, root)).f(given).numpy().decode() == wanted
+
+
+def test_get_concrete_function_and_flat_calls(tf, loaded):
+    found = loaded.get_concrete_function if hasattr(loaded, "get_concrete_function") else loaded.__call__.get_concrete_function
+    concrete = found(tf.TensorSpec([1, 2], tf.float32), training=True)
+    assert isinstance(concrete, tf.types.experimental.ConcreteFunction)
+    assert concrete.structured_input_signature[0][1] is True
+    x = tf.constant([[1.0, 2.0]])
+    np.testing.assert_array_equal(concrete(x).numpy(), loaded(x, True).numpy())
+    assert {id(v) for v in concrete.variables} == {id(loaded.steps), id(loaded.dense.w), id(loaded.bias)}
+
+
+def test_a_call_builds_no_graph(tf, loaded, monkeypatch):
+    from reference_impl.loading import rebuild
+
+    def refuse(*_):
+        raise AssertionError("rebuilt")
+
+    monkeypatch.setattr(rebuild, "interpret", refuse)
+    x = tf.constant([[1.0, 2.0]])
+    loaded(x, True)
+    loaded.signatures["serve"](x=x, scale=2.0)
+    with pytest.raises(AssertionError, match="rebuilt"), tf.GradientTape():
+        loaded(x, True)
+
+
+def test_DR_05_an_unknown_op_only_troubles_who_calls_it(tf, tmp_path):
+    root = tf.Module()
+    root.v = tf.Variable(2.0)
+    root.good = tf.function(lambda x: x * root.v, input_signature=[tf.TensorSpec([])])
+    root.bad = tf.function(lambda x: tf.exp(x), input_signature=[tf.TensorSpec([])])
+    directory = save(tf, tmp_path, root, signatures={})
+
+    def rename(meta_graph):
+        for function in meta_graph.graph_def.library.function:
+            for node in function.node_def:
+                if node.op == "Exp":
+                    node.op = "NobodyKnowsThisOp"
+
+    edit(directory, rename)
+    loaded = reference_impl.load(directory)
+    assert loaded.good(3.0).numpy() == 6.0
+    with pytest.raises(tf.errors.NotFoundError, match="NobodyKnowsThisOp"):
+        loaded.bad(1.0)
+
+
+def test_RES_01_a_function_outlives_its_root(tf, original):
+    look = reference_impl.load(original[1]).look
+    call = reference_impl.load(original[1]).__call__
+    serve = reference_impl.load(original[1]).signatures["serve"]
+    gc.collect()
+    assert look(tf.constant(["bee", "cat"])).numpy().tolist() == [1, -1]
+    assert call([[1.0, 2.0]]).shape == (1, 2)
+    assert serve(x=[[1.0, 2.0]], scale=1.0)["plain"].shape == (1, 2)
+
+
+def test_RES_01_deleting_the_root_frees_everything_without_the_garbage_collector(tf, tmp_path):
+    root = tf.Module()
+    root.v = tf.Variable([1.0])
+    root.t = tf.lookup.experimental.MutableHashTable(tf.string, tf.int64, 0)
+    root.f = tf.function(lambda x: x + root.v, input_signature=[tf.TensorSpec([1])])
+    root.g = tf.function(lambda k: root.t.lookup(k), input_signature=[tf.TensorSpec([None], tf.string)])
+    loaded = reference_impl.load(save(tf, tmp_path, root))
+    loaded.f([1.0])
+    loaded.g(["a"])
+    alive = [weakref.ref(o) for o in (loaded, loaded.v, loaded.t, loaded.f, loaded.f.concrete_functions[0].library)]
+    gc.disable()
+    try:
+        del loaded
+        assert [o() for o in alive] == [None] * len(alive)
+    finally:
+        gc.enable()
+
+
+# Gradients and tracing
+
+
+@pytest.mark.parametrize("training", [False, True], ids=["if", "while"])
+def test_GOAL_02_gradients_through_nested_calls_and_control_flow(tf, original, loaded, training):
+    results = []
+    for model in (original[0], loaded):
+        x = tf.constant([[1.0, 2.0]])
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = model(x, training)
+        results.append([g.numpy() for g in tape.gradient(y, [x, model.dense.w, model.bias])])
+    for got, expected in zip(results[1], results[0]):
+        np.testing.assert_array_equal(got, expected)
+    assert {v.ref() for v in tape.watched_variables()} == {loaded.dense.w.ref(), loaded.bias.ref()}
+
+
+def test_GOAL_03_gradients_through_a_signature_and_training(tf, loaded):
+    serve = loaded.signatures["serve"]
+    losses = []
+    for _ in range(3):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(serve(x=tf.constant([[1.0, 2.0]]), scale=tf.constant(1.0))["plain"] ** 2)
+        for variable, gradient in zip(loaded.trainable_variables, tape.gradient(loss, loaded.trainable_variables)):
+            variable.assign_sub(1e-5 * gradient)
+        losses.append(loss.numpy())
+    assert losses[0] > losses[1] > losses[2]
+
+
+def test_second_order_gradients(tf, loaded):
+    x = tf.constant([[1.0, 2.0]])
+    with tf.GradientTape() as outer:
+        outer.watch(x)
+        with tf.GradientTape() as inner:
+            inner.watch(x)
+            y = tf.reduce_sum(loaded(x) ** 2)
+        first = inner.gradient(y, x)
+    # y is a quadratic form of x with the matrix (w w)(w w)^T
+    w = loaded.dense.w.numpy()
+    np.testing.assert_allclose(outer.gradient(first, x).numpy()[0], (2 * w @ w @ (w @ w).T).sum(axis=0), rtol=1e-6)
+
+
+def test_forward_mode(tf, loaded):
+    x = tf.constant([[1.0, 2.0]])
+    with tf.autodiff.ForwardAccumulator(x, tf.ones_like(x)) as accumulator:
+        y = loaded(x)
+    w = loaded.dense.w.numpy()
+    np.testing.assert_allclose(accumulator.jvp(y).numpy(), np.ones([1, 2]) @ w @ w, rtol=1e-6)
+
+
+def test_NG_03_calls_while_another_function_is_traced(tf, loaded):
+    @tf.function
+    def outer(x):
+        with tf.GradientTape() as tape:
+            y = loaded(x, True) + loaded.signatures["serve"](x=x, scale=tf.constant(2.0))["plain"]
+        return y, tape.gradient(y, loaded.dense.w)
+
+    x = tf.constant([[1.0, 2.0]])
+    y, gradient = outer(x)
+    with tf.GradientTape() as tape:
+        expected = loaded(x, True) + loaded.signatures["serve"](x=x, scale=2.0)["plain"]
+    np.testing.assert_array_equal(y.numpy(), expected.numpy())
+    np.testing.assert_array_equal(gradient.numpy(), tape.gradient(expected, loaded.dense.w).numpy())
+    assert loaded.bias.ref() in {v.ref() for v in outer.get_concrete_function(x).variables}
+
+
+def test_FMT_14_custom_gradients_with_captures(tf, tmp_path):
+    root = tf.Module()
+    root.factor = tf.Variable(100.0)
+
+    @tf.custom_gradient
+    def strange(x):
+        y = tf.sin(x)
+
+        def gradient(dy, variables=None):
+            return dy * y * root.factor, [tf.zeros([])] * len(variables or ())
+
+        return y, gradient
+
+    root.f = tf.function(lambda x: strange(x) * 2.0, input_signature=[tf.TensorSpec([])])
+    loaded = reference_impl.load(save(tf, tmp_path, root, options=tf.saved_model.SaveOptions(experimental_custom_gradients=True)))
+    x = tf.constant(0.5)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = loaded.f(x)
+    np.testing.assert_allclose(tape.gradient(y, x).numpy(), 2 * 100 * np.sin(0.5), rtol=1e-6)
+
+
+def test_graph_attributes_of_a_concrete_function(tf, loaded):
+    concrete = loaded.serve.concrete_functions[0]
+    assert [t.name for t in concrete.inputs][:2] == ["x:0", "scale:0"]
+    assert len(concrete.graph.external_captures) == len(concrete.captured_inputs)
+    assert concrete.function_def.signature.name == concrete.name.decode() if isinstance(concrete.name, bytes) else concrete.name
+    assert sorted(concrete.structured_outputs) == ["also", "plain", "scaled"]
+
+
+# Resources, assets, signatures
+
+
+def test_PRIM_08_and_RES_10_tables_work_after_the_move(tf, loaded):
+    assert loaded.look(tf.constant(["bee", "wasp", "ant"])).numpy().tolist() == [1, -1, 0]
+    assert loaded.look(["ant"]).numpy().tolist() == [0]
+
+
+def test_RES_15_and_RP_06_content_of_mutable_tables_and_independence_of_loads(tf, original):
+    first, second = reference_impl.load(original[1]), reference_impl.load(original[1])
+    assert first.count(["bee"]).numpy().tolist() == [2]
+    assert first.count(["bee"]).numpy().tolist() == [3]
+    assert second.count(["bee"]).numpy().tolist() == [2]
+    first.bias.assign([9.0, 9.0])
+    assert second.bias.numpy().tolist() == [0.5, 0.25]
+
+
+def test_RES_09_asset_paths_are_absolute(tf, original, monkeypatch):
+    monkeypatch.chdir(original[1].parent)
+    loaded = reference_impl.load(original[1].name)
+    monkeypatch.chdir("/")
+    path = Path(loaded.words._initializer._filename.asset_path.numpy().decode())
+    assert path.is_absolute() and path.read_text() == "ant\nbee\n"
+
+
+def test_RES_06_a_missing_asset_is_named(tf, original, tmp_path):
+    copy = tmp_path / "copy"
+    shutil.copytree(original[1], copy)
+    (copy / "assets" / "words.txt").unlink()
+    with pytest.raises(format_errors.MissingFileError, match=r"words\.txt.*RES-06"):
+        reference_impl.load(copy)
+
+
+def test_ATTR_01_and_02_signatures(tf, loaded):
+    assert sorted(loaded.signatures) == ["look", "serve"]
+    result = loaded.signatures["serve"](x=tf.constant([[1.0, 2.0]]), scale=tf.constant(2.0))
+    assert list(result) == ["also", "plain", "scaled"]
+    np.testing.assert_array_equal(result["scaled"].numpy(), 2 * result["plain"].numpy())
+    assert loaded.signatures["look"](tf.constant(["bee"]))["output_0"].numpy().tolist() == [1]
+    with pytest.raises(TypeError, match="positional"):
+        loaded.signatures["serve"](tf.zeros([1, 2]), tf.constant(1.0))
+    with pytest.raises(TypeError, match="scale"):
+        loaded.signatures["serve"](x=tf.zeros([1, 2]))
+    with pytest.raises(TypeError):
+        loaded.signatures["new"] = None
+
+
+def test_SIG_11_composite_outputs(tf, tmp_path):
+    root = tf.Module()
+
+    @tf.function(input_signature=[tf.RaggedTensorSpec([None, None], tf.int32)])
+    def f(x):
+        return {"ragged": x * 2, "sparse": x.to_sparse()}
+
+    root.f = f
+    loaded = reference_impl.load(save(tf, tmp_path, root, signatures={}))
+    result = loaded.f(tf.ragged.constant([[1, 2], [3]]))
+    assert result["ragged"].to_list() == [[2, 4], [6]]
+    assert isinstance(result["sparse"], tf.SparseTensor) and result["sparse"].values.numpy().tolist() == [1, 2, 3]
+
+
+def test_load_while_a_function_is_traced(tf, original):
+    loaded = {}
+
+    @tf.function
+    def outer():
+        loaded["root"] = reference_impl.load(original[1])
+        return loaded["root"].bias + 1.0
+
+    assert outer().numpy().tolist() == [1.5, 1.25]
+    assert loaded["root"].bias.numpy().tolist() == [0.5, 0.25]
+
+
+def test_GOAL_06_the_loaded_object_can_be_saved_by_tensorflow(tf, loaded, tmp_path):
+    loaded.bias.assign([2.0, 3.0])
+    directory = save(tf, tmp_path, loaded, signatures=dict(loaded.signatures))
+    again = tf.saved_model.load(str(directory))
+    x = tf.constant([[1.0, 2.0]])
+    np.testing.assert_array_equal(again(x).numpy(), loaded(x).numpy())
+    np.testing.assert_array_equal(again(x, training=True).numpy(), loaded(x, training=True).numpy())
+    assert again.look(tf.constant(["bee"])).numpy().tolist() == [1]
+    assert again.count(tf.constant(["bee"])).numpy().tolist() == [2]
+    assert sorted(again.signatures) == ["look", "serve"]
+
+
+# Refusals
+
+
+def test_V1_04_and_05_tags(original):
+    for tags in ("train", ["serve", "tpu"], []):
+        with pytest.raises(ValueError, match="there are: serve"):
+            reference_impl.load(original[1], tags=tags)
+    assert reference_impl.load(original[1], tags={"serve"}).tensorflow_version
+
+
+def test_a_missing_value_is_named(tf, tmp_path):
+    root = tf.Module()
+    root.part = tf.Module()
+    root.part.bias = tf.Variable(1.0)
+    directory = save(tf, tmp_path, root)
+
+    def rename(meta_graph):
+        for node in meta_graph.object_graph_def.nodes:
+            for child in node.children:
+                child.local_name = child.local_name.replace("bias", "bais")
+
+    edit(directory, rename)
+    with pytest.raises(FileNotFoundError, match=r"Key root\.part\.bais not found"):
+        reference_impl.load(directory)
+
+
+def _child(graph):
+    graph.nodes[0].children[0].node_id = 10**6
+
+
+def _bound_input(graph):
+    next(f for f in graph.concrete_functions.values() if f.bound_inputs).bound_inputs[0] = -5
+
+
+def _function_name(graph):
+    next(n for n in graph.nodes if n.HasField("function") and n.function.concrete_functions).function.concrete_functions[0] = (
+        "no_such"
+    )
+
+
+def _asset(graph):
+    next(n for n in graph.nodes if n.HasField("asset")).asset.asset_file_def_index = 77
+
+
+def _kind(graph):
+    next(n for n in graph.nodes if n.HasField("variable")).ClearField("variable")
+
+
+def _empty(graph):
+    graph.ClearField("nodes")
+    graph.concrete_functions.clear()
+
+
+def _tuple_in_itself(graph):
+    node = next(n for n in graph.nodes if n.user_object.identifier == "trackable_tuple_wrapper")
+    number = list(graph.nodes).index(node)
+    node.children[0].node_id = number
+
+
+def _long_list(graph):
+    node = next(n for n in graph.nodes if n.user_object.identifier == "trackable_list_wrapper")
+    node.children[0].local_name = str(10**15)
+
+
+@pytest.mark.parametrize(
+    "damage, error, text",
+    [
+        (_child, format_errors.MalformedError, r"nodes\[0\].*refers to node 1000000"),
+        (_bound_input, format_errors.MalformedError, "captures node -5"),
+        (_function_name, format_errors.MissingKeyError, "no_such"),
+        (_asset, format_errors.MalformedError, "asset 77 of 1"),
+        (_kind, errors.UnsupportedModelError, "object of kind None"),
+        (_empty, format_errors.MalformedError, "object graph is empty"),
+        (_tuple_in_itself, format_errors.CycleError, "contains itself"),
+        (_long_list, format_errors.LimitError, "1000000000000001 elements"),
+    ],
+)
+def test_a_damaged_object_graph_is_refused(original, tmp_path, damage, error, text):
+    copy = tmp_path / "copy"
+    shutil.copytree(original[1], copy)
+    edit(copy, lambda meta_graph: damage(meta_graph.object_graph_def))
+    with pytest.raises(error, match=text):
+        reference_impl.load(copy)
