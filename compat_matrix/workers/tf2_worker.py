@@ -2,7 +2,9 @@
 
 import collections
 import collections.abc
+import contextlib
 import os
+import re
 
 from . import nests, producing, protocol, signature_wire
 
@@ -73,7 +75,9 @@ def describe_all(tf, signatures):
 def _describe(tf, specs):
     out = {}
     for name, spec in specs.items():
-        for key, dtype, shape in _parts(tf, name, spec):
+        # The key is made a Python identifier; the spec keeps the name of the SignatureDef.
+        given = getattr(spec, "name", None) or name
+        for key, dtype, shape in _parts(tf, given if re.sub(r"\W", "_", given) == name else name, spec):
             dims = tf.TensorShape(shape)
             out[key] = {"dtype": dtype.base_dtype.name, "shape": None if dims.rank is None else dims.as_list()}
     return out
@@ -118,35 +122,42 @@ def variables(tf, root, directory):
     """``(naming, {name: Tensor})``: checkpoint keys for an object graph, names of the graph for a TF 1.x MetaGraph."""
     prefix = os.path.join(directory, "variables", "variables")
     reader = tf.train.load_checkpoint(prefix) if tf.io.gfile.exists(prefix + ".index") else None
-    if reader is None or not reader.has_tensor(OBJECT_GRAPH):
+    found, naming = [], "key"
+    if reader is not None and reader.has_tensor(OBJECT_GRAPH):
+        found = _by_checkpoint_key(tf, root, reader.get_tensor(OBJECT_GRAPH))
+    if not found:
         found = [(variable.name.split(":")[0], variable) for variable in getattr(root, "variables", ())]
         naming = "name"
-    else:
-        found, naming = _by_checkpoint_key(tf, root, reader.get_tensor(OBJECT_GRAPH)), "key"
     return naming, protocol.named((name, nests.from_tf(tf, variable)) for name, variable in found)
 
 
 def _by_checkpoint_key(tf, root, serialized):
-    """Walk the checkpoint's own object graph and the loaded objects side by side."""
+    """``[(key, variable)]``: walk the checkpoint's own object graph and the loaded objects side by side."""
     from tensorflow.core.protobuf import trackable_object_graph_pb2
 
     graph = trackable_object_graph_pb2.TrackableObjectGraph()
     graph.ParseFromString(serialized)
-    seen, queue = {0}, collections.deque([(0, root)])
+    objects, queue = {0: root}, collections.deque([0])
     while queue:
-        index, node = queue.popleft()
-        for attribute in graph.nodes[index].attributes:
-            if attribute.name == VARIABLE_VALUE and isinstance(node, tf.Variable):
-                yield attribute.checkpoint_key, node
+        index = queue.popleft()
         for child in graph.nodes[index].children:
-            if child.node_id in seen:
-                continue
-            try:
-                found = _child(node, child.local_name)
-            except (AttributeError, IndexError, KeyError):
-                continue  # another path may lead there; what no path leads to is reported as missing by the check
-            seen.add(child.node_id)
-            queue.append((child.node_id, found))
+            # Another path may lead to what this one does not; what none leads to is reported as missing by the check.
+            with contextlib.suppress(AttributeError, IndexError, KeyError):
+                if child.node_id not in objects:
+                    objects[child.node_id] = _child(objects[index], child.local_name)
+                    queue.append(child.node_id)
+    for index, node in enumerate(graph.nodes):
+        for slot in node.slot_variables:
+            # No attribute: an optimizer is asked.
+            with contextlib.suppress(AttributeError, KeyError):
+                optimizer, variable = objects[index], objects[slot.original_variable_node_id]
+                objects[slot.slot_variable_node_id] = optimizer.get_slot(variable, slot.slot_name)
+    return [
+        (attribute.checkpoint_key, found)
+        for index, found in sorted(objects.items())
+        for attribute in graph.nodes[index].attributes
+        if attribute.name == VARIABLE_VALUE and isinstance(found, tf.Variable)
+    ]
 
 
 def _child(node, name):
