@@ -148,16 +148,22 @@ def _by_checkpoint_key(tf, root, serialized):
                     queue.append(child.node_id)
     for index, node in enumerate(graph.nodes):
         for slot in node.slot_variables:
-            # No attribute: an optimizer is asked.
             with contextlib.suppress(AttributeError, KeyError):
                 optimizer, variable = objects[index], objects[slot.original_variable_node_id]
-                objects[slot.slot_variable_node_id] = optimizer.get_slot(variable, slot.slot_name)
+                objects[slot.slot_variable_node_id] = _slot(optimizer, variable, slot.slot_name)
     return [
         (attribute.checkpoint_key, found)
         for index, found in sorted(objects.items())
         for attribute in graph.nodes[index].attributes
         if attribute.name == VARIABLE_VALUE and isinstance(found, tf.Variable)
     ]
+
+
+def _slot(optimizer, variable, name):
+    """What an optimizer keeps for a variable; a reference_impl object, which stands for any optimizer, has it in a mapping."""
+    if hasattr(optimizer, "get_slot"):
+        return optimizer.get_slot(variable, name)
+    return optimizer.slot_variables[variable.ref(), name]
 
 
 def _child(node, name):
