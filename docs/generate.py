@@ -26,7 +26,12 @@ def cases_page() -> str:
     """One row per TF 2 case: name, what it is about, clauses, tolerance."""
     cases = all_cases()
     rows = [
-        (f"[`{case.name}`](../compat_matrix/cases/{case.name}.py)", case.title, ", ".join(case.clauses), _tolerance(case.tolerance))
+        (
+            f"[`{case.name}`](../compat_matrix/cases/{case.name}.py)",
+            case.title,
+            ", ".join(case.clauses),
+            _tolerance(case.tolerance),
+        )
         for case in cases
     ]
     return f"# The {len(cases)} TF 2 cases\n\n" + _table(("case", "what it is about", "clauses", "answers"), rows)
@@ -52,7 +57,9 @@ def fixtures_page() -> str:
                 ", ".join(provenance["features"]),
             )
         )
-    return f"# The {len(rows)} TF 1.x fixtures\n\n" + _table(("fixture", "what it holds", "TensorFlow", "clauses", "features"), rows)
+    return f"# The {len(rows)} TF 1.x fixtures\n\n" + _table(
+        ("fixture", "what it holds", "TensorFlow", "clauses", "features"), rows
+    )
 
 
 def known_failures_page() -> str:

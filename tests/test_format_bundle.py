@@ -1,6 +1,5 @@
 """Reading and writing tensor bundles without TensorFlow, on bundles that TensorFlow wrote and on handmade ones."""
 
-import os
 import shutil
 import subprocess
 import sys
@@ -10,6 +9,7 @@ from pathlib import Path
 import bundle_forge as forge
 import numpy as np
 import pytest
+import zoo
 
 from compat_matrix.workers import tensors
 from reference_impl.format import dtypes
@@ -127,16 +127,15 @@ def test_partitioned_variables_are_one_key():
         assert reader.entry("rows").shape == (7, 2)
 
 
-def zoo():
-    root = os.environ.get("SAVEDMODEL_COMPAT_ZOO")
-    return sorted(Path(root).glob("**/*.index")) if root else []
+def real_indexes():
+    return [index for model in zoo.models() for index in sorted(model.glob("**/*.index"))]
 
 
-@pytest.mark.skipif(not zoo(), reason="SAVEDMODEL_COMPAT_ZOO names no directory of SavedModels")
+@pytest.mark.skipif(not zoo.models(), reason=zoo.ABSENT)
 def test_real_models_are_copied_byte_for_byte(tmp_path):
     """Every checkpoint, but for the index of those that have a compressed one: this writer does not compress."""
     compressed = 0
-    for index in zoo():
+    for index in real_indexes():
         prefix = index.with_suffix("")
         with BundleReader(prefix) as reader:
             reader.verify_all()

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import test_format_bundle as plain
+import zoo
 
 from compat_matrix.workers import tensors
 from reference_impl.format import dtypes
@@ -260,9 +261,9 @@ def test_the_committed_bundles_are_what_tensorflow_reads(tf, name):
         )
 
 
-@pytest.mark.skipif(not plain.zoo(), reason="SAVEDMODEL_COMPAT_ZOO names no directory of SavedModels")
+@pytest.mark.skipif(not zoo.models(), reason=zoo.ABSENT)
 def test_real_models(tf):
-    for index in plain.zoo():
+    for index in plain.real_indexes():
         prefix = os.fspath(Path(index).with_suffix(""))
         reader = tf.train.load_checkpoint(prefix)
         with BundleReader(prefix) as mine:

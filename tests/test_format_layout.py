@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import riegeli_forge
+import zoo
 from riegeli_forge import Forge
 
 from reference_impl.format import errors, layout, layout_writer, limits, schema, split
@@ -764,11 +765,10 @@ def test_reads_what_tensorflow_saves_and_tensorflow_reads_what_we_write(tmp_path
 
 
 def test_every_model_of_the_zoo_is_read_or_refused_by_name():
-    zoo = os.environ.get("SAVEDMODEL_COMPAT_ZOO")
-    if not zoo:
-        pytest.skip("SAVEDMODEL_COMPAT_ZOO names no directory of SavedModels")
+    directories = zoo.models()
+    if not directories:
+        pytest.skip(zoo.ABSENT)
     refused = []
-    directories = sorted(path for path in Path(zoo).iterdir() if path.is_dir())
     for directory in directories:
         try:
             read = layout.read(directory)
