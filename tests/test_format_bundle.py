@@ -149,7 +149,7 @@ def test_real_models_are_copied_byte_for_byte(tmp_path):
             del original[index.name]
         assert copied == original, prefix
         shutil.rmtree(tmp_path / "c")
-    assert compressed < len(zoo()) / 10
+    assert compressed < len(real_indexes()) / 10
 
 
 # Views
