@@ -15,7 +15,16 @@ from rich.tree import Tree
 
 from compat_matrix.cli import printable
 from reference_impl.format.inspect_text import shape_text
-from reference_impl.format.inspect_types import Child, Function, MetaGraph, ObjectNode, SavedModelInfo, Signature, Variable
+from reference_impl.format.inspect_types import (
+    Child,
+    Function,
+    LibraryFunction,
+    MetaGraph,
+    ObjectNode,
+    SavedModelInfo,
+    Signature,
+    Variable,
+)
 
 _MANY = 20  # entries of a section before it is abbreviated
 _TREE = 40  # objects shown
@@ -217,12 +226,16 @@ class _Page:
         hidden |= {child.id for node in nodes if node.details.get("identifier") == "signature_map" for child in node.children}
         shown = [item for item in self.graph.functions if self.full or (item.id not in hidden and item.path is not None)]
         count = sum(function.nodes for function in library)
-        held = f"  {len(shown)} in the object tree; library of {len(library)} with {_count(count, 'node')}"
+        held = f"  {len(shown)} in the object tree;" if nodes else " "
+        held += f" library of {len(library)} with {_count(count, 'node')}"
         branch = root.add(_text(("Functions", "bold"), held if library else " none"))
         self._few(shown, _MANY, branch, "functions", lambda item: self._function(branch, item))
-        if self.full:
-            for function in library:
-                branch.add(_text((f"{function.name}  {_count(function.nodes, 'node')}, {_size(function.size)}", "dim")))
+        if self.full or not nodes:
+            self._few(library, _MANY, branch, "functions", lambda item: self._definition(branch, item))
+
+    def _definition(self, branch: Tree, function: LibraryFunction) -> None:
+        facts = f"{_count(function.nodes, 'node')}, {_size(function.size)}"
+        branch.add(_text((function.name, "green"), function.signature[len(function.name) :], (f"  {facts}", "dim")))
 
     def _function(self, branch: Tree, function: Function) -> None:
         path = function.path if function.path is not None else f"(node {function.id})"

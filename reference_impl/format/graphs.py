@@ -73,7 +73,9 @@ class Library:
         if node.op in self.functions:
             yield node.op
         for key, value in node.attr.items():
-            yield from self.attribute_references(key, value)
+            # Most attributes are plain; asking them twice is cheaper than a generator for each.
+            if value.HasField("func") or key == "_gradient_op_type" or (value.HasField("list") and value.list.func):
+                yield from self.attribute_references(key, value)
 
     def attribute_references(self, key: str, value: schema.AttrValue) -> Iterator[str]:
         """Functions of this library that one attribute refers to, attributes of function values included."""

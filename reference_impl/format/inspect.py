@@ -16,7 +16,7 @@ from .inspect_objects import Paths, counterparts, objects
 from .inspect_signatures import init_ops, signature_spec, signatures
 from .inspect_types import Asset, Checkpoint, File, MetaGraph, SavedModelInfo, Saver
 from .inspect_types import Collection as CollectionInfo
-from .inspect_variables import graph_variables, object_variables
+from .inspect_variables import graph_variables, object_variables, stored_size
 from .restore_plan import Restored, restore_plan
 
 __all__ = ["SavedModelInfo", "inspect", "restore_plan", "signature_spec"]
@@ -99,7 +99,8 @@ class _Inspection:
     def _checkpoint(self) -> Optional[Checkpoint]:
         from .bundle import OBJECT_GRAPH_KEY, BundleReader
 
-        if not self._attempt(lambda: self.model.has_checkpoint, False):
+        old_format = self._attempt(lambda: self.model.root.exists(layout.CHECKPOINT), False)  # the reader says so
+        if not self._attempt(lambda: self.model.has_checkpoint, False) and not old_format:
             return None
         try:
             with BundleReader(self.model.checkpoint_prefix) as reader:
@@ -107,7 +108,7 @@ class _Inspection:
                 if OBJECT_GRAPH_KEY in self.entries:
                     self.tracked = self._attempt(reader.object_graph, None)
                 shards = reader.num_shards
-                stored = sum(reader_entry.size for reader_entry in self.entries.values())
+                stored = sum([stored_size(entry) or 0 for entry in self.entries.values()])
         except errors.SavedModelError as error:
             self.problems.append(f"{type(error).__name__}: {error}")
             return None
@@ -127,6 +128,7 @@ class _Inspection:
         else:
             variables = graph_variables(graph, plan or (), self.entries)
         self._check_stored(variables, plan or ())
+        definitions = library_functions(library, calls, reach)
         return MetaGraph(
             tags=tuple(sorted(info.tags)),
             tensorflow_version=info.tensorflow_version,
@@ -138,12 +140,12 @@ class _Inspection:
             stripped_default_attrs=info.stripped_default_attrs,
             has_object_graph=graph.HasField("object_graph_def"),
             nodes=len(graph.graph_def.node),
-            sizes=sizes(graph, library),
+            sizes=sizes(graph, library, definitions),
             signatures=signatures(graph),
             objects=objects(saved, paths, keys),
             functions=functions(saved, library, paths),
             function_aliases=dict(sorted(info.function_aliases.items())),
-            library=library_functions(library, calls, reach),
+            library=definitions,
             variables=variables,
             assets=self._assets(graph),
             init_ops=init_ops(graph),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Optional
 
 from . import schema
@@ -115,6 +115,7 @@ def library_functions(library: Library, calls: dict[str, list[str]], reach: Reac
         [
             LibraryFunction(
                 name,
+                flat_text(name, function, 0),
                 len(function.node_def),
                 function.ByteSize(),
                 tuple(calls[name]),
@@ -153,8 +154,8 @@ def op_counts(meta_graph: schema.MetaGraphDef, library: Library, reach: Reach) -
     return tuple(found)
 
 
-def sizes(meta_graph: schema.MetaGraphDef, library: Library) -> Sizes:
-    """Where the bytes of a MetaGraph are."""
+def sizes(meta_graph: schema.MetaGraphDef, library: Library, functions: Iterable[LibraryFunction]) -> Sizes:
+    """Where the bytes of a MetaGraph are. ``functions`` describes those of the library."""
     constants: list[Constant] = []
     total = 0
     bodies = [(None, meta_graph.graph_def.node), *((name, item.node_def) for name, item in library.functions.items())]
@@ -171,8 +172,8 @@ def sizes(meta_graph: schema.MetaGraphDef, library: Library) -> Sizes:
                 del constants[_LARGEST:]
     return Sizes(
         meta_graph.ByteSize(),
-        sum(node.ByteSize() for node in meta_graph.graph_def.node),
-        meta_graph.graph_def.library.ByteSize(),
+        sum([node.ByteSize() for node in meta_graph.graph_def.node]),
+        sum([function.size for function in functions]),
         meta_graph.object_graph_def.ByteSize(),
         total,
         tuple(constants),

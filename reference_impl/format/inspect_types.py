@@ -8,7 +8,6 @@ need no special case. Sizes are bytes.
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass
 from typing import Any, Optional
 
@@ -91,9 +90,11 @@ class Function:
 
 @dataclass(frozen=True)
 class LibraryFunction:
-    """A FunctionDef. ``reachable_from`` names the signatures whose call may run it; None where that was too much to find out."""
+    """A FunctionDef; ``signature`` shows its flat arguments.
+    ``reachable_from`` names the signatures whose call may run it; None where that was too much to find out."""
 
     name: str
+    signature: str
     nodes: int
     size: int
     calls: tuple[str, ...]
@@ -250,10 +251,10 @@ class SavedModelInfo:
 
 
 def _json(value: Any) -> Any:
-    if dataclasses.is_dataclass(value):
-        return {name: _json(getattr(value, name)) for name in value.__dataclass_fields__}
+    if isinstance(value, (str, int, type(None))):
+        return value
     if isinstance(value, (tuple, list)):
         return [_json(item) for item in value]
     if isinstance(value, dict):
         return {key: _json(item) for key, item in value.items()}
-    return value
+    return {name: _json(getattr(value, name)) for name in value.__dataclass_fields__}

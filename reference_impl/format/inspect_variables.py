@@ -69,10 +69,12 @@ def _expected_key(names: Optional[tuple[str, ...]]) -> Optional[str]:
 
 
 def _size(entries: Mapping[str, Any], key: Optional[str]) -> Optional[int]:
-    """Bytes of a stored value; the parts of a partitioned one have no common size on disk."""
     entry = entries.get(key or "")
-    if entry is None:
-        return None
+    return None if entry is None else stored_size(entry)
+
+
+def stored_size(entry: Any) -> Optional[int]:
+    """Bytes of a stored value. A partitioned one has them in its parts, so of strings they are not known."""
     if not entry.slices:
         return int(entry.size)
     return None if entry.dtype.itemsize is None else int(entry.elements * entry.dtype.itemsize)

@@ -17,7 +17,7 @@ from .graphs import CONTROL, Edge, Library, data_inputs, parse_input
 _RESTORE_OPS = frozenset({"RestoreV2", "Restore", "RestoreSlice"})
 _PASS_THROUGH = frozenset({"Identity", "IdentityN", "Reshape", "Cast", "EnsureShape", "Snapshot", "StopGradient"})
 _REF_VARIABLES = frozenset({"Variable", "VariableV2"})
-_STEPS = 2_000_000  # edges followed and nodes looked at altogether
+_STEPS = 1_000_000  # edges followed and nodes looked at altogether
 _DEPTH = 64  # calls inside calls
 
 
@@ -89,6 +89,8 @@ class _Walk:
         self.start = parse_input(meta_graph.saver_def.restore_op_name).source
         self.steps = 0
         self.reads = self._reads()
+        # What a restore op asks for: keys and slices. The frame is kept since its id is the key.
+        self.asked: dict[tuple[int, str], tuple[_Frame, list[str], list[str]]] = {}
 
     def plan(self) -> list[Restored]:
         found: dict[Restored, None] = {}
@@ -195,9 +197,11 @@ class _Walk:
     def _read(self, value: _Origin) -> Optional[tuple[str, str, str]]:
         """Key, slice and dtype of one output of a restore op."""
         frame, node, index = value
-        inputs = data_inputs(node)
-        keys = self._strings(frame, inputs[1]) if len(inputs) > 1 else []
-        slices = self._strings(frame, inputs[2]) if len(inputs) > 2 else []
+        if (id(frame), node.name) not in self.asked:  # often one op restores everything
+            inputs = data_inputs(node)
+            keys, slices = ([self._strings(frame, text) for text in inputs[1:3]] + [[], []])[:2]
+            self.asked[id(frame), node.name] = frame, keys, slices
+        _, keys, slices = self.asked[id(frame), node.name]
         types = list(node.attr["dtypes"].list.type) if "dtypes" in node.attr else [node.attr["dt"].type]
         if index >= len(keys) or index >= len(types):
             return None

@@ -1,0 +1,59 @@
+"""Ratio benchmarks: ours against what TensorFlow ships, alternating in one run, so that a busy machine slows both.
+
+A benchmark is a module of this package with a function ``run(repeats) -> list[Comparison]``; `benchmarks.run` finds it.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two ways to do one thing, timed in pairs.
+
+    Attributes:
+      name: what is done.
+      ours, theirs: the two ways.
+      ours_seconds, theirs_seconds: wall time of every run; runs of equal index belong together.
+      goal: the median of the ratios ours / theirs should be below this.
+      notes: sizes and versions.
+    """
+
+    name: str
+    ours: str
+    theirs: str
+    ours_seconds: tuple[float, ...]
+    theirs_seconds: tuple[float, ...]
+    goal: float
+    notes: str
+
+    @property
+    def ratio(self) -> float:
+        """Median of the ratios of the pairs."""
+        return statistics.median([mine / yours for mine, yours in zip(self.ours_seconds, self.theirs_seconds)])
+
+    @property
+    def reached(self) -> bool:
+        return self.ratio < self.goal
+
+
+def alternate(
+    ours: Callable[[], object], theirs: Callable[[], object], repeats: int
+) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Time two actions in turns, after one untimed turn of each that fills caches.
+
+    Returns:
+      The seconds of each, ``repeats`` numbers.
+    """
+    times: tuple[list[float], list[float]] = ([], [])
+    for turn in range(repeats + 1):
+        for action, seconds in zip((ours, theirs), times):
+            start = time.perf_counter()
+            action()
+            if turn:
+                seconds.append(time.perf_counter() - start)
+    return tuple(times[0]), tuple(times[1])
