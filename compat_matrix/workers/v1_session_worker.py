@@ -101,7 +101,7 @@ class V1SessionWorker(protocol.Worker):
                 "signature_def_map": signatures,
                 "main_op": main_op,
                 "saver": saver,
-                "strip_default_attrs": meta_graph.meta_info_def.stripped_default_attrs,
+                "strip_default_attrs": getattr(meta_graph.meta_info_def, "stripped_default_attrs", False),  # since 1.6
             }
             accepted = inspect.signature(builder.add_meta_graph_and_variables).parameters
             arguments = {key: value for key, value in wanted.items() if key in accepted}
