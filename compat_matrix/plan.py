@@ -8,7 +8,7 @@ import json
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -160,14 +160,6 @@ class Plan:
         if plan.plan_id != data.get("plan_id"):
             raise PlanError(f"{path}: the cells were changed after planning (plan_id does not fit)")
         return plan
-
-
-def with_productions(plan: Plan, ids: Iterable[str]) -> set[str]:
-    """``ids`` and the productions of the artifacts they ask about."""
-    wanted = set(ids)
-    artifacts = {cell.artifact_id for cell in plan if cell.id in wanted}
-    needed = {cell.id for cell in plan if cell.is_production and cell.artifact_id in artifacts and not cell.decided}
-    return wanted | needed
 
 
 def write_text(path: Path, text: str) -> None:

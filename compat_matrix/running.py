@@ -24,7 +24,7 @@ from rich.console import Console
 
 from compat_matrix.expectations import Ledger
 from compat_matrix.outcomes import Outcome
-from compat_matrix.plan import LEDGER_FILE, PLAN_FILE, RESULTS_FILE, Plan, with_productions, write_text
+from compat_matrix.plan import LEDGER_FILE, PLAN_FILE, RESULTS_FILE, Plan, write_text
 from compat_matrix.report import terminal
 from compat_matrix.report.summary import summarise
 from compat_matrix.results import Result, ResultsError, read_results
@@ -70,7 +70,7 @@ def select(plan: Plan, selectors: Mapping[str, Sequence[str]], cells: Sequence[s
         raise RunError("the selection holds no cell")
     if all(cell.decided and cell.decided.outcome is Outcome.NOT_APPLICABLE for cell in plan if cell.id in chosen):
         raise RunError(f"all {len(chosen)} selected cells are not applicable: {'; '.join(sorted(reasons))}")
-    return with_productions(plan, chosen)
+    return chosen
 
 
 def prepare(out: Path, plan: Plan, ledger_text: str, resume: bool) -> set[str]:
@@ -112,7 +112,7 @@ def execute(out: Path, wanted: set[str], processes: int, pytest_args: Sequence[s
 
     arguments = [str(out / PLAN_FILE), "-p", "compat_matrix.pytest_plugin", "--junitxml", str(out / JUNIT_FILE)]
     # Nothing around the output folder (a conftest.py, a pyproject.toml) and no installed plugin has a say.
-    arguments += ["-c", os.devnull, "--rootdir", str(out), "--confcutdir", str(out), "--noconftest", "-p", "no:cacheprovider"]
+    arguments += ["-c", os.devnull, "--rootdir", str(out), "--confcutdir", str(out), "-p", "no:cacheprovider"]
     arguments += ["--capture=no"]  # what a worker prints goes to its own files
     write_text(out / CELLS_FILE, "".join(f"{cell_id}\n" for cell_id in sorted(wanted)))
     arguments += ["--compat-cells", str(out / CELLS_FILE)]
@@ -191,6 +191,12 @@ def run(out: Path, description: dict[str, Any], wanted: set[str], pytest_args: S
     finally:
         description["seconds"] = round(time.monotonic() - started, 1)
         write_text(out / RUN_FILE, json.dumps(description, indent=1) + "\n")
+
+
+def started_with(out: Path) -> dict[str, Any]:
+    """The selection a run was started with; empty when the folder does not say."""
+    path = out / RUN_FILE
+    return dict(json.loads(path.read_text(encoding="utf-8"))["selection"]) if path.exists() else {}
 
 
 def report(out: Path, console: Console, today: datetime.date) -> dict[str, Any]:

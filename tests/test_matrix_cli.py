@@ -362,6 +362,12 @@ def test_expect_update_makes_a_red_run_green(small):
     assert (refused.returncode, "a partial run" in refused.stderr) == (2, True)
 
 
+def test_a_run_of_other_cases_says_nothing_about_our_ledger(small):
+    small.run()
+    done = small.command("matrix", "expect", "update", small.out)
+    assert (done.returncode, "other cases than ours" in done.stderr) == (2, True)
+
+
 def test_the_replay_command_of_a_result_selects_its_cell(small):
     small.behave(["*/tf2@*/values", FAIL])
     small.run()

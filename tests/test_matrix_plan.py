@@ -13,7 +13,7 @@ from compat_matrix.checks import CHECKS
 from compat_matrix.consumers import CONSUMERS, Consumer
 from compat_matrix.expectations import Ledger
 from compat_matrix.outcomes import ExitCode, Outcome
-from compat_matrix.plan import Cell, Decision, Plan, PlanError, parse_cell_id, with_productions
+from compat_matrix.plan import Cell, Decision, Plan, PlanError, parse_cell_id
 from compat_matrix.planning import Artifact, case_artifacts, expand, fixture_artifacts, make_plan
 from compat_matrix.results import Observation
 from compat_matrix.runtimes import Runtime
@@ -241,11 +241,6 @@ def test_the_plan_id_is_the_questions_not_the_place(world):
     assert planned(artifact(path="/elsewhere")).plan_id == plan.plan_id == planned(artifact()).plan_id
     assert planned(artifact(timeout=3)).plan_id != plan.plan_id
     assert planned(artifact(kinds=frozenset())).plan_id != plan.plan_id
-
-
-def test_a_selection_needs_the_productions():
-    plan = planned(artifact(), artifact(case="b"))
-    assert with_productions(plan, [LOAD.id]) == {LOAD.id, PRODUCTION.id}
 
 
 def test_the_plan_of_this_checkout():

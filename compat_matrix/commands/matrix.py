@@ -17,6 +17,7 @@ from compat_matrix.outcomes import ExitCode, Outcome
 from compat_matrix.plan import PLAN_FILE, RESULTS_FILE, Plan, PlanError, write_text
 from compat_matrix.results import ResultsError, read_results
 
+STALE = ExitCode.STALE_EXPECTATION
 EXISTING_DIR = click.Path(exists=True, file_okay=False, path_type=Path)
 EXISTING_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
@@ -39,7 +40,7 @@ def exit_codes(function: Callable[..., Any]) -> Callable[..., Any]:
         try:
             return function(*args, **kwargs)
         except LedgerError as error:
-            raise Refused(str(error), ExitCode.STALE_EXPECTATION) from error
+            raise Refused(str(error), STALE) from error
         except (PlanError, ResultsError) as error:
             raise Refused(str(error), ExitCode.HARNESS_ERROR) from error
         except RunError as error:
@@ -134,6 +135,7 @@ def run(
     done = running.prepare(out, made, expectations.read_text(encoding="utf-8"), resume)
     wanted = {cell.id for cell in made if cell.id in chosen - done and not cell.decided}
     selection = {name: list(values) for name, values in {**selectors, "cell": cells}.items() if values}
+    selection |= {name: [str(path.resolve())] for name, path in (("cases", cases), ("fixtures", fixtures)) if path}
     if expression:
         selection["k"] = [expression]
         pytest_args += ("-k", expression)
@@ -202,7 +204,7 @@ def expect_check(fixtures: Path | None, cases: Path | None, expectations: Path) 
     for line in lines:
         click.echo(line)
     click.echo(f"{len(ledger.entries)} entries, {len(lines)} problems", err=True)
-    return int(ExitCode.STALE_EXPECTATION if verdict.stale else ExitCode.AS_EXPECTED)
+    return int(STALE if verdict.stale else ExitCode.AS_EXPECTED)
 
 
 @expect.command("update")
@@ -212,14 +214,17 @@ def expect_check(fixtures: Path | None, cases: Path | None, expectations: Path) 
 @exit_codes
 def expect_update(out: Path, expectations: Path, reason: str) -> None:
     """Rewrite the ledger from the results of a complete run in OUT: stale entries go, new failures come, comments stay."""
+    from compat_matrix import running
     from compat_matrix.expectations.update import UpdateRefused, update
 
+    if expectations.samefile(DEFAULT_PATH) and set(running.started_with(out)) & {"cases", "fixtures"}:
+        raise Refused("the run was of other cases than ours, all our entries would seem dead: use --expectations", STALE)
     made = Plan.read(out / PLAN_FILE)
     results = {result.cell: result for result in read_results(out / RESULTS_FILE) if result.plan_id == made.plan_id}
     try:
         done = update(expectations.read_text(encoding="utf-8"), made, results, reason, datetime.date.today())
     except UpdateRefused as error:
-        raise Refused(str(error), ExitCode.STALE_EXPECTATION) from error
+        raise Refused(str(error), STALE) from error
     write_text(expectations, done.text)
     for change in done.changes:
         click.echo(change)
