@@ -106,10 +106,15 @@ def test_a_crash_is_named_and_costs_one_request(worker: Worker, model: Model, wo
     assert worker.generation == 2
 
 
-def test_the_last_words_of_a_crashed_worker_are_kept(worker: Worker, model: Model) -> None:
+@pytest.mark.parametrize(
+    ("word", "last_words"), [("abort", "about to abort"), ("abort", "in misbehave"), ("hang", "in misbehave")]
+)
+def test_the_last_words_of_a_worker_are_kept(worker: Worker, model: Model, word: str, last_words: str) -> None:
+    """Its own, and the stack of a crash or a hang."""
+    worker.hello()
     with pytest.raises(WorkerDied) as caught:
-        load(worker, model("load=abort"))
-    assert "about to abort" in caught.value.tail
+        load(worker, model(f"load={word}"), SHORT)
+    assert last_words in caught.value.tail
 
 
 @pytest.mark.parametrize("word", ["hang", "stop"])

@@ -53,7 +53,7 @@ def compare_signatures(expected: Spec, got: Spec) -> list[str]:
 
 def _compare_side(where: str, expected: dict[str, Any], got: dict[str, Any]) -> list[str]:
     # tf.saved_model.load calls the part `x/values` of a sparse input `x_values`, as its documentation says.
-    alias = {name.replace("/", "_"): name for name in expected if "/" in name and name not in got}
+    alias = {"_".join(name.rsplit("/", 1)): name for name in expected if "/" in name and name not in got}
     named = {alias.get(name, name): info for name, info in got.items()}
     out = [f"{where}: {name!r} is missing" for name in sorted(set(expected) - set(named))]
     out += [f"{where}: {name!r} is not in the file" for name in sorted(set(named) - set(expected))]

@@ -20,6 +20,7 @@ from typing import Any, NoReturn
 CHANNEL = "SAVEDMODEL_COMPAT_FD"
 MAX_REPLY = 64 << 20  # bytes; a line longer than this is no reply
 SLICE = 0.25  # seconds; how often the death of a process is looked for whose children keep the channel open
+DUMP_GRACE = 0.2  # seconds a worker has to write its stack before it is killed
 EXIT_GRACE = 5.0  # seconds between the end of the channel and the end of the process
 TAIL_BYTES, TAIL_LINES = 64 << 10, 200
 LOG_LIMIT = 64 << 20  # bytes; beyond, a log is emptied between two requests
@@ -86,6 +87,9 @@ class Process:
             self._send(memoryview(line), deadline)
             return self._reply(self._receive(deadline))
         except TimeoutError:
+            with suppress(ProcessLookupError):
+                os.kill(self.pid, signal.SIGUSR1)  # a worker then writes to its log where it hangs
+                time.sleep(DUMP_GRACE)
             self.kill()
             raise TimedOut(f"no reply to {message.get('op')!r} within {timeout:g} s") from None
         except (BrokenPipeError, EOFError):

@@ -5,10 +5,14 @@ calls :func:`serve`; a method it does not have is answered with ``unsupported``.
 """
 
 import collections
+import contextlib
+import faulthandler
+import importlib
 import json
 import os
 import platform
 import select
+import signal
 import sys
 import threading
 import traceback
@@ -19,6 +23,7 @@ from . import tensors as tensor_file
 
 PROTOCOL = 1
 CHANNEL = "SAVEDMODEL_COMPAT_FD"
+COMPANIONS = ("keras", "tf_keras")  # TensorFlow behaves differently where they are installed, imported or not
 MAX_TEXT = 20000  # characters of a message or a traceback: a hostile model may make its reader say anything
 HARNESS_GONE = 70  # exit status
 
@@ -45,7 +50,11 @@ class Worker(object):
 
     def versions(self):
         """``{package: version}`` of what this process really uses."""
-        return {"python": platform.python_version(), "numpy": np.__version__}
+        out = {"python": platform.python_version(), "numpy": np.__version__}
+        for name in COMPANIONS:
+            with contextlib.suppress(ImportError):  # absent, or Python 3.7, whose standard library cannot tell
+                out[name] = importlib.import_module("importlib.metadata").version(name)
+        return out
 
     def release(self, model):
         """Free what ``load`` returned."""
@@ -180,6 +189,8 @@ def serve(make_worker):
     ``make_worker`` is called after the channel is taken over, since importing TensorFlow may fork or crash: an error
     in it is the reply to the first request.
     """
+    faulthandler.enable()  # the log of a crash says what Python was doing
+    faulthandler.register(signal.SIGUSR1, chain=False)  # and so does, when asked, that of a hang
     read_fd, write_fd = (int(part) for part in os.environ.pop(CHANNEL).split(","))
     for descriptor in (read_fd, write_fd):
         os.set_inheritable(descriptor, False)  # a child of the model must not keep the channel open

@@ -75,12 +75,17 @@ def describe_all(tf, signatures):
 def _describe(tf, specs):
     out = {}
     for name, spec in specs.items():
-        # The key is made a Python identifier; the spec keeps the name of the SignatureDef.
         given = getattr(spec, "name", None) or name
-        for key, dtype, shape in _parts(tf, given if re.sub(r"\W", "_", given) == name else name, spec):
+        for key, dtype, shape in _parts(tf, given if _identifier(given) == name else name, spec):
             dims = tf.TensorShape(shape)
             out[key] = {"dtype": dtype.base_dtype.name, "shape": None if dims.rank is None else dims.as_list()}
     return out
+
+
+def _identifier(name):
+    """What TensorFlow makes of a SignatureDef's name for Python's sake; the spec keeps the name itself."""
+    cleaned = re.sub(r"\W", "_", name)
+    return "arg_" + cleaned if cleaned[:1].isdigit() else cleaned
 
 
 def _parts(tf, name, spec):
@@ -101,7 +106,8 @@ def call_signature(tf, function, inputs):
     keywords = {}
     for name, tensor in inputs.items():
         # `x/values` of a sparse input is called `x_values` by the function that stands for a TF 1.x signature.
-        keywords[name if name in known else name.replace("/", "_")] = nests.to_tf(tf, tensor)
+        part = "_".join(name.rsplit("/", 1))
+        keywords[part if name not in known and part in known else name] = nests.to_tf(tf, tensor)
     pairs = []
     for name, value in sorted(function(**keywords).items()):
         pairs.extend(nests.flatten_output(tf, name, value))
