@@ -64,9 +64,11 @@ class Run:
     def host(self) -> Any:
         """The host of worker processes, started with the first cell that needs it."""
         if self._host is None:
+            from compat_matrix.running import started_with
             from compat_matrix.runtimes import Host
 
-            self._host = self.resources.enter_context(Host(self.out))
+            cases = started_with(self.out).get("cases")  # a folder in place of ours
+            self._host = self.resources.enter_context(Host(self.out, cases=Path(cases[0]) if cases else None))
         return self._host
 
     def execute(self, cell: Cell) -> Result:
