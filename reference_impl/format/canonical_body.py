@@ -12,13 +12,15 @@ from .canonical_graph import Digraph, digest
 from .canonical_values import Values, shared_name
 from .graphs import CONTROL, Edge, parse_input
 
-_SUFFIX = re.compile(r"_\d+(?=/|$)")
+_SUFFIX = re.compile(r"_\d+(?=[/:]|$)")
 _DIGITS = re.compile(r"\d+")
 _COLOCATION = frozenset({"_class"})
 _SAVERS = frozenset({"SaveV2", "RestoreV2", "SaveSlices", "Save", "Restore", "RestoreSlice"})
 _SAVER_OPS = _SAVERS | {
     *("Assign", "AssignVariableOp", "Const", "DisableCopyOnRead", "Identity", "MergeV2Checkpoints", "NoOp", "Pack"),
     *("Placeholder", "PlaceholderWithDefault", "ReadVariableOp", "Reshape", "Select", "ShardedFilename", "StaticRegexFullMatch"),
+    *("BoostedTreesDeserializeEnsemble", "BoostedTreesSerializeEnsemble"),
+    *("BoostedTreesQuantileStreamResourceDeserialize", "BoostedTreesQuantileStreamResourceGetBucketBoundaries"),
     *("StringJoin", "LookupTableExport", "LookupTableExportV2", "LookupTableImport", "LookupTableImportV2"),
 }
 
@@ -71,7 +73,7 @@ class Body:
             unordered.append(control)
             if dangling:
                 base[self.arguments + offset] = digest(base[self.arguments + offset], *dangling)
-        self.graph = Digraph(base, ordered, unordered, [_tie(name) for name in self.names])
+        self.graph = Digraph(base, ordered, unordered, [natural(name) for name in self.names])
         self.order: list[int] = []
         self.position: list[int] = []
 
@@ -192,6 +194,6 @@ class Body:
         return found
 
 
-def _tie(name: str) -> str:
+def natural(name: str) -> str:
     """Sort key that puts ``add_2`` before ``add_10``."""
     return _DIGITS.sub(lambda match: match.group().zfill(12), name)

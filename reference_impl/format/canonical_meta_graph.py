@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from . import errors, layout, schema
-from .canonical_body import Body, plain_node_name
+from .canonical_body import Body, natural, plain_node_name
 from .canonical_functions import Functions
 from .canonical_graph import digest
 from .canonical_objects import Fields, Objects, entries_hash, hashed
@@ -80,7 +80,7 @@ class CanonicalMetaGraph:
             node = graph.object_graph_def.nodes[number]
             if node.HasField("constant"):
                 self.roots.append(Root(f"object {self.objects.labels[number]}", node.constant.operation))
-        self.roots.sort()
+        self.roots.sort(key=lambda root: (root.label, natural(root.text)))
         self.body = self._body([parse_input(item.tensor_info.name).source for item in definitions])
         self.sections = {name: entries_hash(entries) for name, entries in self.entries.items()}
         self.sections["graph"] = self._graph_hash()
@@ -164,7 +164,7 @@ class CanonicalMetaGraph:
         for field, value in message.ListFields():
             repeated = field.label == field.LABEL_REPEATED if not hasattr(field, "is_repeated") else field.is_repeated
             if field.message_type is not None and field.message_type.GetOptions().map_entry:
-                items = [(plain_node_name(str(key)), value[key]) for key in sorted(value)]
+                items = [(plain_node_name(str(key)), value[key]) for key in sorted(value, key=lambda key: natural(str(key)))]
             else:
                 items = [(str(position), item) for position, item in enumerate(value)] if repeated else [("", value)]
             for position, item in items:
