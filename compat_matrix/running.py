@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import datetime
 import fnmatch
-import importlib.util
 import json
 import os
 import platform
@@ -13,7 +12,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -25,7 +24,7 @@ from rich.console import Console
 from compat_matrix.expectations import Ledger
 from compat_matrix.outcomes import Outcome
 from compat_matrix.plan import LEDGER_FILE, PLAN_FILE, RESULTS_FILE, Plan, write_text
-from compat_matrix.report import terminal
+from compat_matrix.report import html, terminal
 from compat_matrix.report.summary import summarise
 from compat_matrix.results import Result, ResultsError, read_results
 
@@ -33,6 +32,7 @@ RUN_FILE, SUMMARY_FILE, CELLS_FILE, JUNIT_FILE, HTML_FILE = "run.json", "summary
 FOLDERS = ("artifacts", "evidence", "logs", "scratch")
 RUN_SCHEMA = 1
 MEMORY_PER_PROCESS = 3 << 30  # bytes: four workers with a TensorFlow each
+TAIL_CHARACTERS, TAIL_LINES = 4000, 20  # of a log, on the page
 NO_TESTS_COLLECTED = 5  # of pytest
 
 
@@ -210,14 +210,26 @@ def report(out: Path, console: Console, today: datetime.date) -> dict[str, Any]:
     description = json.loads((out / RUN_FILE).read_text(encoding="utf-8")) if (out / RUN_FILE).exists() else {}
     summary = summarise(plan, results, ledger, today, description)
     write_text(out / SUMMARY_FILE, json.dumps(summary, indent=1) + "\n")
-    if importlib.util.find_spec("compat_matrix.report.html"):
-        from compat_matrix.report import html
-
-        records = [json.loads(result.to_line()) for result in results]
-        write_text(out / HTML_FILE, html.render(plan.to_json(), records, summary))
+    records = [json.loads(result.to_line()) for result in results]
+    reasons = {entry.index: {"kind": entry.kind, "reason": entry.reason, "issue": entry.issue} for entry in ledger.entries}
+    write_text(out / HTML_FILE, html.render(plan.to_json(), records, summary, reasons, _log_tails(out, records)))
     files = [str(out / name) for name in (HTML_FILE, SUMMARY_FILE, RESULTS_FILE, JUNIT_FILE) if (out / name).exists()]
     terminal.render(plan, results, summary, console, files)
     return summary
+
+
+def _log_tails(out: Path, records: Iterable[dict[str, Any]]) -> dict[str, dict[str, str]]:
+    """Cell -> name of an evidence text -> its end, for the cells that somebody has to look at."""
+    tails: dict[str, dict[str, str]] = {}
+    for record in records:
+        if record["expected"] is not False:
+            continue
+        for name, relative in record["evidence"].items():
+            path = (out / relative).resolve()
+            if path.suffix == ".txt" and path.is_relative_to(out.resolve()) and path.is_file():
+                lines = path.read_text(encoding="utf-8", errors="replace")[-TAIL_CHARACTERS:].splitlines()
+                tails.setdefault(record["cell"], {})[name] = "\n".join(lines[-TAIL_LINES:])
+    return tails
 
 
 def stdout_console() -> Console:

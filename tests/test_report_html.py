@@ -71,8 +71,9 @@ def test_what_is_unexpected_comes_before_the_matrix(run):
         plan["cells"][1], "FAIL_VALUE", message="element [0] is 2.0, expected 1.0", error_class="x.Y", replay="replay me"
     )
     summary.update(exit_code=1, by_outcome={"PASS": 7, "FAIL_VALUE": 1})
-    page = Page(render(*run))
+    page = Page(render(*run, None, {plan["cells"][1]["id"]: {"stderr": "what the worker said last"}}))
     assert "1 unexpected result" in page.text
+    assert "what the worker said last" in page.text
     assert page.text.index("element [0] is 2.0") < page.text.index("Matrix")
     assert "replay me" in page.text
     assert "1/2 pass" in page.text

@@ -38,7 +38,13 @@ _LONG_TEXT = 4000  # characters of one evidence text; the whole is in the eviden
 Record = Mapping[str, Any]
 
 
-def render(plan: Record, results: Iterable[Record], summary: Record, expectations: Mapping[int, Record] | None = None) -> str:
+def render(
+    plan: Record,
+    results: Iterable[Record],
+    summary: Record,
+    expectations: Mapping[int, Record] | None = None,
+    log_tails: Mapping[str, Mapping[str, str]] | None = None,
+) -> str:
     """The page for a run.
 
     Args:
@@ -46,6 +52,7 @@ def render(plan: Record, results: Iterable[Record], summary: Record, expectation
       results: records of ``results.jsonl``; planned cells without one are shown as NOT_RUN.
       summary: content of ``summary.json``.
       expectations: index of a ledger entry, as results name it -> its ``kind``, ``reason`` and ``issue``.
+      log_tails: cell -> name of an evidence text -> its last lines.
     """
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("compat_matrix.report"),
@@ -59,6 +66,8 @@ def render(plan: Record, results: Iterable[Record], summary: Record, expectation
     by_cell = {result["cell"]: result for result in results}
     not_run = {entry["cell"]: entry["reason"] for entry in summary["not_run"]}
     cells = [_cell(cell, by_cell.get(cell["id"]), not_run, expectations or {}) for cell in plan["cells"]]
+    for cell in cells:
+        cell["tails"] = sorted((log_tails or {}).get(cell["id"], {}).items())
     # Artifacts that a selection left out altogether would only hide those it asked for.
     left_out = {entry["cell"] for entry in summary["not_run"] if entry["reason"] == DESELECTED}
     rows = [
