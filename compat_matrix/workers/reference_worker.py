@@ -26,7 +26,7 @@ class ReferenceWorker(tf2_worker.TF2Worker):
         return tf2_worker.Model(self.reference.load(directory, tags), directory)
 
     def resave(self, model, directory, tags):
-        self.reference.save(model.root, directory, signatures=model.root.signatures)
+        self.reference.save(model.root, directory, signatures=tf2_worker.public(model.root.signatures))
         return ["serve"]
 
 

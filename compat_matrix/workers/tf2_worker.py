@@ -53,11 +53,16 @@ class TF2Worker(protocol.Worker):
         return variables(self.tf, model.root, model.directory)
 
     def resave(self, model, directory, tags):
-        self.tf.saved_model.save(model.root, directory, signatures=model.root.signatures)
+        self.tf.saved_model.save(model.root, directory, signatures=public(model.root.signatures))
         return ["serve"]  # whatever was loaded, TF 2.x saves this tag set
 
 
 # What follows asks only for the shape of a loaded object, so that the reference implementation's is asked the same way.
+
+
+def public(signatures):
+    """Loaded signatures without the internal ones, which tf.saved_model.load shows for a TF 1.x MetaGraph."""
+    return {key: function for key, function in signatures.items() if key not in signature_wire.INTERNAL_KEYS}
 
 
 def describe_all(tf, signatures):
@@ -67,8 +72,7 @@ def describe_all(tf, signatures):
             "inputs": _describe(tf, function.structured_input_signature[1]),
             "outputs": _describe(tf, function.structured_outputs),
         }
-        for key, function in signatures.items()
-        if key not in signature_wire.INTERNAL_KEYS  # tf.saved_model.load shows those of a TF 1.x MetaGraph
+        for key, function in public(signatures).items()
     }
 
 
