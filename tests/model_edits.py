@@ -324,8 +324,9 @@ def rename_tables(graph, rng):
         for node in nodes:
             name = node.attr["shared_name"].s.decode() if "shared_name" in node.attr else ""
             if "Table" in node.op and name:
-                name = re.sub(r"^(table_|)(\d+)$", lambda match: f"{match[1]}{int(match[2]) + 4711}", name)
-                node.attr["shared_name"].s = re.sub(r"_/.*/", "_/somewhere/else/", name).encode()
+                name = re.sub(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-", "0f0f0f0f-0f0f-0f0f-0f0f-", name)
+                name = re.sub(r"^hash_table_(?=\w+\.txt)", "hash_table_/somewhere/else/", name)
+                node.attr["shared_name"].s = f"{name}_load_55".encode()
 
 
 def other_producer(graph, rng):

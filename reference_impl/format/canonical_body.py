@@ -9,7 +9,7 @@ from typing import Optional
 
 from . import errors, schema
 from .canonical_graph import Digraph, digest
-from .canonical_values import Values, shared_name
+from .canonical_values import Values
 from .graphs import CONTROL, Edge, parse_input
 
 _SUFFIX = re.compile(r"_\d+(?=[/:]|$)")
@@ -182,15 +182,12 @@ class Body:
         return sorted(found)
 
     def shared(self) -> dict[str, list[int]]:
-        """Generated names of shared resources, and the places of the nodes that use each."""
+        """Names under which nodes share a resource, and the places of the nodes that use each."""
         found: dict[str, list[int]] = {}
         for position, vertex in enumerate(self.order):
             node = self.nodes[vertex]
-            if node is None or "shared_name" not in node.attr:
-                continue
-            name = node.attr["shared_name"].s.decode("utf-8", "replace")
-            if name and shared_name(node.op, name) != name:
-                found.setdefault(name, []).append(position)
+            if node is not None and "shared_name" in node.attr and node.attr["shared_name"].s:
+                found.setdefault(node.attr["shared_name"].s.decode("utf-8", "replace"), []).append(position)
         return found
 
 

@@ -29,7 +29,7 @@ class Functions:
 
     Attributes:
       hashes: function name -> hash.
-      shared: function name -> its nodes that share resources under a generated name, see `Body.shared`.
+      shared: function name -> its nodes that share resources, see `Body.shared`.
 
     Raises:
       DuplicateKeyError: two nodes of a function share a name.
