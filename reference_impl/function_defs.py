@@ -27,7 +27,7 @@ class Constant(NamedTuple):
 
 
 def around(
-    name: str, callee: Any, inputs: Sequence[Union[Argument, Constant]], results: Sequence[tuple[str, int]], stateful: bool = True
+    name: str, callee: Any, inputs: Sequence[Union[Argument, Constant]], results: Sequence[tuple[str, int]]
 ) -> Any:
     """A FunctionDef that calls another one and gives some of its results.
 
@@ -36,20 +36,17 @@ def around(
       callee: FunctionDef to be called.
       inputs: one per argument of the callee, in its order.
       results: name and number of the callee's result, in the order of the new function's results.
-      stateful: whether the callee has side effects or reads state.
 
     Returns:
       A FunctionDef. Names that an OpDef may not have are changed, see `argument_name`.
     """
     function = schema.FunctionDef()
     function.signature.name = name
-    function.signature.is_stateful = stateful
-    call = schema.NodeDef(name="call", op="StatefulPartitionedCall" if stateful else "PartitionedCall")
-    call.attr["f"].func.name = callee.signature.name
+    function.signature.is_stateful = True
+    call = call_node("call", callee, [])
     taken: set[str] = set()
     for index, given in enumerate(inputs):
         source = callee.signature.input_arg[index]
-        call.attr["Tin"].list.type.append(source.type)
         if isinstance(given, Constant):
             node = function.node_def.add(name=f"constant_{index}", op="Const")
             node.attr["dtype"].type = source.type
@@ -63,19 +60,30 @@ def around(
             function.arg_attr[position].CopyFrom(callee.arg_attr[index])
         function.arg_attr[position].attr["_user_specified_name"].s = given.name.encode()
         call.input.append(argument.name)
-    call.attr["Tin"].list.SetInParent()
-    call.attr["Tout"].list.SetInParent()
-    call.attr["Tout"].list.type.extend(argument.type for argument in callee.signature.output_arg)
     function.node_def.append(call)
     taken = set()
     for label, index in results:
         output = function.signature.output_arg.add(name=argument_name(label, taken), type=callee.signature.output_arg[index].type)
         output.handle_data.extend(callee.signature.output_arg[index].handle_data)
         function.ret[output.name] = f"call:output:{index}"
-    if stateful:
-        function.signature.control_output.append("call")
-        function.control_ret["call"] = "call"
+    function.signature.control_output.append("call")
+    function.control_ret["call"] = "call"
     return function
+
+
+def call_node(name: str, callee: Any, inputs: Sequence[str]) -> Any:
+    """A NodeDef that calls a function.
+
+    Always a stateful call: files of older writers do not say of all functions that they have state, and a stateless call may be
+    folded away or run twice.
+    """
+    call = schema.NodeDef(name=name, op="StatefulPartitionedCall")
+    call.input.extend(inputs)
+    call.attr["f"].func.name = callee.signature.name
+    for key, arguments in (("Tin", callee.signature.input_arg), ("Tout", callee.signature.output_arg)):
+        call.attr[key].list.SetInParent()
+        call.attr[key].list.type.extend(argument.type for argument in arguments)
+    return call
 
 
 def reorder(function: Any, order: Sequence[int]) -> Any:

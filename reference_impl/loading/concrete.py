@@ -59,6 +59,7 @@ class LoadedConcreteFunction(api.ConcreteFunction):  # type: ignore[misc,valid-t
         # The base class wants a traced graph; its attributes appear when one is built, see __getattr__.
         self.library = library
         self.saved_name = name
+        self.saved: Any = None  # the SavedConcreteFunction it was made from, for a re-export
         self.owners: tuple[Any, ...] = ()
         self.binder = binder
         self.defaults: dict[str, tf.Tensor] = {}  # of a signature: inputs that may be left out
@@ -223,6 +224,7 @@ class LoadedConcreteFunction(api.ConcreteFunction):  # type: ignore[misc,valid-t
     # Captures
 
     def _living_owners(self) -> list[Any]:
+        """What the function captures. Raises UnsupportedModelError: a resource it belongs to is gone."""
         found = [owner() if isinstance(owner, weakref.ref) else owner for owner in self.owners]
         if any(owner is None for owner in found):
             raise UnsupportedModelError("a resource that the function belongs to is gone", node=self.saved_name)

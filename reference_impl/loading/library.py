@@ -174,6 +174,13 @@ def find_live(name: str) -> Optional[tuple[FunctionLibrary, str]]:
     return (library, original) if library is not None and original in library else None
 
 
+def find_suffix(live: str) -> Optional[tuple[FunctionLibrary, str]]:
+    """As `find_live`, for any name that a load made its own: of a shared resource, of a gradient."""
+    original, mark, number = live.rpartition("__load")
+    library = _live.get(mark + number) if mark else None
+    return None if library is None else (library, original)
+
+
 def _function_attrs(node: Any) -> tuple[str, ...]:
     """Names of the attributes of a node that may hold functions: all of them when the op is not known."""
     known = _function_attrs_of(node.op)

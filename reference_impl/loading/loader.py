@@ -148,6 +148,7 @@ class _Loader:
             if saved is None:
                 raise MissingKeyError("the object graph does not describe the function", file=self.file, node=name)
             self.functions[name] = LoadedConcreteFunction(self.library, name, _signature(saved, name, self.file), binder)
+            self.functions[name].saved = saved
         function = self.functions[name]
         if function.binder is None:
             function.binder = binder
@@ -306,7 +307,7 @@ def make_binder(name: str, spec: Any, file: str) -> Binder:
         raise MalformedError("a FunctionSpec without FullArgSpec", file=file, node=name)
     fields = dict(fullargspec.fields)
     input_signature = None
-    if spec.HasField("input_signature"):
+    if spec.HasField("input_signature") and not spec.input_signature.HasField("none_value"):
         input_signature = functools.partial(structure.decode, spec.input_signature, file, name)
     return Binder(
         name,

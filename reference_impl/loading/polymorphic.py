@@ -8,6 +8,7 @@ from typing import Any, Optional
 
 import tensorflow as tf
 
+from reference_impl import specs
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import FunctionMatchError
 from reference_impl.format.errors import SavedModelError
@@ -57,6 +58,12 @@ class LoadedFunction(api.Function):  # type: ignore[misc,valid-type]
         if not args and not kwargs and len(self.concrete_functions) == 1 and self.binder.input_signature is not None:
             return self.concrete_functions[0]
         return self._choose(args, kwargs)[0]
+
+    @property
+    def input_signature(self) -> Any:
+        """The specs that the function was declared with, None for a function traced by its calls."""
+        decode = self.binder.input_signature
+        return None if decode is None else specs.to_tf(decode())
 
     def _get_concrete_function_garbage_collected(self, *args: Any, **kwargs: Any) -> LoadedConcreteFunction:
         return self.get_concrete_function(*args, **kwargs)
