@@ -12,7 +12,7 @@ from reference_impl.errors import MetaGraphChoiceError
 from reference_impl.format import layout
 from reference_impl.format.errors import NoMetaGraphError
 
-__all__ = ["load"]
+__all__ = ["load", "save"]
 
 
 def load(
@@ -46,3 +46,29 @@ def load(
         from reference_impl.v1 import load_meta_graph
 
         return load_meta_graph(directory, meta_graph)
+
+
+def save(obj: Any, export_dir: Union[str, os.PathLike[str]], signatures: Optional[Any] = None, *, options: Optional[Any] = None) -> None:
+    """Write a SavedModel (API-01..API-05).
+
+    The functions of the object are exported as they were traced. What is there at `export_dir` is replaced in one step; if anything
+    goes wrong it stays as it was.
+
+    Args:
+      obj: a trackable: a `tf.Module`, a Keras model, a `tf.train.Checkpoint`, a loaded model, …
+      export_dir: the directory; its parents are made.
+      signatures: a function with an input signature, a concrete function, or a map of these; by default those the object was
+        loaded with (ATTR-06), or the only one it has (IMP-01).
+      options: `reference_impl.saving.options.SaveOptions`, or `tf.saved_model.SaveOptions`.
+
+    Raises:
+      NotTrackableError: the object is no trackable.
+      SignatureError: a function cannot be a signature; the message says why.
+      UntrackedCaptureError: functions use state that cannot be reached from the object; all of them are named.
+      UntracedFunctionError: functions without a trace (with ``strict``).
+      MissingFileError: an asset is missing.
+      SaveError: something else cannot be saved.
+    """
+    from reference_impl.saving.save import save as write
+
+    write(obj, export_dir, signatures, options)

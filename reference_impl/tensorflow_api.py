@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import inspect
 from collections.abc import Sequence
 from typing import Any, Optional
 
@@ -174,3 +175,125 @@ def deserialize_type_spec(cls: Any, state: Any) -> tf.TypeSpec:
 
 def serialize_type_spec(spec: tf.TypeSpec) -> Any:
     return spec._serialize()
+
+
+# Saving. The hooks below are methods that TensorFlow itself calls on user objects; overriding classes are found everywhere
+# (Keras, datasets, tables), so there is no way around them.
+
+
+def trackable_children(obj: Any, for_export: bool) -> dict[str, Any]:
+    """The dependencies of a trackable by name; functions and helpers of an export are among them if asked for.
+
+    `tf.train.TrackableView` gives the same, but refuses objects that are no `Trackable`. The hook is in 2.8-2.21.
+    """
+    return dict(obj._trackable_children(save_type="savedmodel" if for_export else "checkpoint", **({"cache": {}} if for_export else {})))
+
+
+def tracks_attributes(obj: Any) -> bool:
+    """Does an object list its dependencies in the way of `tf.Module`, and nobody's override of it?"""
+    return type(obj)._trackable_children is tf.__internal__.tracking.AutoTrackable._trackable_children
+
+
+def traces(function: Any) -> list[Any]:
+    """The concrete functions of a tf.function in the order of their making, without tracing anything. In 2.12-2.21."""
+    listed = getattr(function, "concrete_functions", None)  # of functions that TensorFlow or we have loaded
+    if listed is not None:
+        return list(listed)
+    caches = [getattr(function, name, None) for name in ("_function_cache",)]
+    if caches[0] is not None:
+        return list(caches[0].values())  # since 2.13 or so
+    inner = [getattr(function, name, None) for name in ("_variable_creation_fn", "_no_variable_creation_fn")]
+    return [trace for one in inner if one is not None for trace in one._list_all_concrete_functions()]
+
+
+def jit_compile(function: Any) -> Optional[bool]:
+    """What tf.function was told about XLA. In 2.12-2.21."""
+    return getattr(function, "_jit_compile", None)
+
+
+def is_variable(obj: Any) -> bool:
+    """A resource variable, or a wrapper that stands for one (of Keras 3, of a strategy). The hook is in 2.12-2.21."""
+    if isinstance(obj, tf.Variable):
+        return True
+    return bool(getattr(obj, "_should_act_as_resource_variable", False)) and hasattr(obj, "handle")
+
+
+def variable_components(obj: Any) -> list[Any]:
+    """The plain variables behind a variable: one, or one for each replica of a strategy."""
+    components = getattr(obj, "values", None)
+    if isinstance(obj, tf.Variable) and isinstance(components, (tuple, list)):
+        return list(components)
+    value = getattr(obj, "value", None)
+    return [value] if isinstance(value, tf.Variable) else [obj]
+
+
+def resource_handle(obj: Any) -> Optional[tf.Tensor]:
+    """The handle of a resource, None when nobody has asked for it yet. `_resource_handle` is in 2.12-2.21."""
+    return obj._resource_handle
+
+
+def resource_device(obj: Any) -> str:
+    """The device that a resource must be created on, or "". In 2.12-2.21."""
+    return obj._resource_device or ""
+
+
+def content_hooks(obj: Any) -> Optional[tuple[Any, Any]]:
+    """The methods that give the content of a table and take it back, None for objects without. In 2.11-2.21."""
+    save, restore = getattr(obj, "_serialize_to_tensors", None), getattr(obj, "_restore_from_tensors", None)
+    if save is None or getattr(save, "__func__", None) is Trackable._serialize_to_tensors:
+        return None
+    return save, restore
+
+
+def content_name(obj: Any) -> str:
+    """The attribute of checkpoints under which older classes keep their content ("table"), or "". In 2.11-2.21."""
+    return getattr(obj, "_LEGACY_SAVEABLE_NAME", None) or ""
+
+
+def content_factories(obj: Any) -> dict[str, Any]:
+    """Of objects in the older form: attribute -> maker of a saveable with `specs` and `restore`. In 2.4-2.21."""
+    return dict(obj._gather_saveables_for_checkpoint())
+
+
+def flat_arguments(concrete: Any) -> tuple[list[str], int]:
+    """Names of the flat inputs of a concrete function, and how many may be positional. In 2.4-2.21."""
+    return list(getattr(concrete, "_arg_keywords", None) or ()), getattr(concrete, "_num_positional_args", None) or 0
+
+
+def function_definition(name: str) -> Optional[Any]:
+    """The FunctionDef (ours) that the eager runtime has under a name, or None. In 2.4-2.21."""
+    context = _context()
+    if not context.has_function(name):
+        return None
+    return schema.parse(schema.FunctionDef, context.get_function_def(name).SerializeToString())
+
+
+def is_unknown_argument(leaf: Any) -> bool:
+    """Does a leaf of a trace's arguments stand for a Python object that TensorFlow did not keep (FN-09)?"""
+    return type(leaf).__name__ == "UnknownArgument"
+
+
+def python_signature(function: Any) -> Optional[inspect.Signature]:
+    """The Python signature of a tf.function or concrete function, without `self`; None where there is none to be had.
+
+    `_function_type` and `_default_values` are in 2.14-2.21, `_function_spec` with `fullargspec` in 2.4-2.13. `inspect.signature` of
+    the Python function would not do: that of a function which TensorFlow loaded is `(*args, **kwargs)`.
+    """
+    kinds = inspect.Parameter
+    kind = getattr(function, "_function_type", None) or getattr(function, "function_type", None)
+    if kind is not None:
+        defaults = getattr(function, "_default_values", None) or {}
+        found = [kinds(name, p.kind, default=defaults.get(name, kinds.empty)) for name, p in kind.parameters.items()]
+        return inspect.Signature(found, __validate_parameters__=False)  # type: ignore[call-arg]
+    spec = getattr(getattr(function, "_function_spec", None), "fullargspec", None)
+    if spec is None:
+        return None
+    names = list(spec.args)
+    values = dict(zip(names[len(names) - len(spec.defaults or ()) :], spec.defaults or ()))
+    if function._function_spec.is_method or names[:1] == ["self"]:
+        names = names[1:]
+    found = [kinds(name, kinds.POSITIONAL_OR_KEYWORD, default=values.get(name, kinds.empty)) for name in names]
+    found += [kinds(spec.varargs, kinds.VAR_POSITIONAL)] if spec.varargs else []
+    found += [kinds(name, kinds.KEYWORD_ONLY, default=(spec.kwonlydefaults or {}).get(name, kinds.empty)) for name in spec.kwonlyargs]
+    found += [kinds(spec.varkw, kinds.VAR_KEYWORD)] if spec.varkw else []
+    return inspect.Signature(found, __validate_parameters__=False)  # type: ignore[call-arg]

@@ -1,0 +1,107 @@
+"""What functions capture, as numbers of the object graph (FN-07, RES-04, GOAL-09).
+
+The last arguments of a FunctionDef are variables, tables, assets and constants that it was traced over. Each is looked up by the identity
+of its tensor among what the tree owns. A tensor that nobody owns is stored as a constant; state that nobody owns is an error, and all
+such errors are reported at once.
+"""
+
+from __future__ import annotations
+
+import gc
+from typing import Any, Optional
+
+import tensorflow as tf
+
+from reference_impl import tensorflow_api as api
+from reference_impl.errors import UntrackedCaptureError
+from reference_impl.loading.concrete import CapturedTensor
+from reference_impl.saving.functions import eager_tensor
+from reference_impl.saving.traces import Trace
+from reference_impl.saving.tree import Node, Tree
+
+_STATE = (tf.resource, tf.variant)
+
+
+class Captures:
+    """Resolves captures against a numbered tree; constants are added to it."""
+
+    def __init__(self, tree: Tree):
+        self._tree = tree
+        self._owners: dict[int, int] = {}
+        self._kept: list[Any] = []
+        self._problems: list[str] = []
+        self._first: Optional[str] = None
+        for node in list(tree.nodes):
+            for tensor in _tensors_of(node.object):
+                self._owners.setdefault(id(tensor), node.number)
+                self._kept.append(tensor)
+
+    def resolve(self, trace: Trace, path: str, node: Optional[Node]) -> list[int]:
+        """The bound inputs of a function. Constants and assets become children of its node, as TensorFlow has it.
+
+        What is not owned is noted for :meth:`check`.
+        """
+        bound = []
+        for index, capture in enumerate(trace.captures):
+            number = self._number(capture, path)
+            if number is None:
+                number = 0
+                self._note(trace, capture, path)
+            bound.append(number)
+            target = self._tree.nodes[number].object
+            if node is not None and (tf.is_tensor(target) and not api.is_variable(target) or isinstance(target, api.Asset)):
+                node.children[f"capture_{index}"] = number
+        return bound
+
+    def _number(self, capture: Any, path: str) -> Optional[int]:
+        if isinstance(capture, CapturedTensor):
+            return self._tree.add(capture, path)
+        found = self._owners.get(id(capture))
+        if found is None and not tf.is_tensor(capture) or api.is_variable(capture):
+            found = self._tree.number_of(capture)
+            if found is None and api.is_variable(capture):
+                found = self._owners.get(id(capture.handle))
+            return found
+        if found is None and eager_tensor(capture) and capture.dtype not in _STATE:
+            found = self._owners[id(capture)] = self._tree.add(capture, f"a constant of {path}")
+            self._kept.append(capture)
+        return found
+
+    def _note(self, trace: Trace, capture: Any, path: str) -> None:
+        self._first = self._first or path
+        what = _describe(capture)
+        self._problems.append(f"{path} captures {what}, which cannot be reached from the object that is saved")
+
+    def check(self) -> None:
+        """Raises UntrackedCaptureError for everything that was noted (FN-07)."""
+        if self._problems:
+            problems = list(dict.fromkeys(self._problems))
+            fix = "Make each reachable: assign it, or the object that holds it, to an attribute, e.g. `root.name = variable`."
+            text = "Tried to export functions which reference untracked resources. " + "; ".join(problems) + ". " + fix
+            raise UntrackedCaptureError(text, node=self._first)
+
+
+def _tensors_of(obj: Any) -> list[Any]:
+    """The tensors by which functions refer to an object."""
+    if api.is_variable(obj):
+        return [obj.handle, *(part.handle for part in api.variable_components(obj))]
+    if isinstance(obj, api.CapturableResource):
+        handle = api.resource_handle(obj)
+        return [] if handle is None else [handle]
+    return [obj.asset_path] if isinstance(obj, api.Asset) else []
+
+
+def _describe(capture: Any) -> str:
+    if isinstance(capture, tf.Variable):
+        return f"the variable {capture.name!r}"
+    if not tf.is_tensor(capture):
+        return f"a {type(capture).__name__}"
+    parent = getattr(capture, "_parent_trackable", None)  # of tables and other resources
+    owner = parent() if parent is not None else next((o for o in gc.get_referrers(capture) if isinstance(o, tf.Variable)), None)
+    if owner is None:
+        owner = next(
+            (o for d in gc.get_referrers(capture) if isinstance(d, dict) for o in gc.get_referrers(d) if api.is_variable(o)), None
+        )
+    if owner is None:
+        return f"a {capture.dtype.name} tensor {getattr(capture, 'name', '') if not eager_tensor(capture) else ''}".strip()
+    return f"the variable {owner.name!r}" if api.is_variable(owner) else f"a {type(owner).__name__}"

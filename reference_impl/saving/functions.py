@@ -1,0 +1,213 @@
+"""The function library of an export (FN-05, FN-17, FMT-03, FMT-14, COMPAT-04).
+
+FunctionDefs are copied: those of traced functions out of the eager runtime, those of loaded functions out of the file they were read
+from. Each gets a name of this export, made of its own and a number in the order of the walk, so that names depend on nothing but the
+object; what refers to it is renamed along. Two libraries may have functions of one name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, Optional
+
+import tensorflow as tf
+
+from reference_impl import tensorflow_api as api
+from reference_impl.errors import SaveError
+from reference_impl.format import schema
+from reference_impl.loading.library import FunctionLibrary, find_live, find_suffix
+
+_PREFIX = "__inference_"
+_GRADIENT = "_gradient_op_type"
+_TEXT_REFERENCES = ("forward_function_name", "backward_function_name")  # attributes of a FunctionDef that name others
+# Attributes that TensorFlow before 2.16 does not know, which say nothing about the meaning of a node (COMPAT-04).
+_TOO_NEW = {"VarHandleOp": ("debug_name",)}
+
+Source = Optional[FunctionLibrary]  # None: the eager runtime
+
+
+class Library:
+    """Collects functions and whatever they refer to.
+
+    Attributes:
+      definitions: name in this export -> FunctionDef.
+      gradients: op type in this export -> (library, op type there), for custom gradients (FMT-14).
+    """
+
+    def __init__(self) -> None:
+        self.definitions: dict[str, Any] = {}
+        self.gradients: dict[str, tuple[Source, str]] = {}
+        self._names: dict[tuple[Source, str], str] = {}
+        self._op_types: dict[tuple[Source, str], str] = {}
+        self._sources: dict[str, Source] = {}
+        self._shared: dict[tuple[Source, str], str] = {}
+
+    def add(self, source: Source, name: str) -> str:
+        """A function and its closure; returns the name in this export.
+
+        Raises:
+          SaveError: there is no such function.
+        """
+        pending = [self._claim(source, name)]
+        while pending:
+            source_, old, new = pending.pop()
+            if new in self.definitions:
+                continue
+            definition = self._fetch(source_, old)
+            self.definitions[new] = definition
+            self._sources[new] = source_
+            pending += reversed(list(self._rename(source_, definition, new)))
+        return self._names[self._key(source, name)]
+
+    def write(self, definition: Any, hint: str) -> str:
+        """A function of our own making. Its references are names of this export already."""
+        name = f"{_PREFIX}{hint}_{len(self._names)}"
+        self._names[None, name] = name
+        definition.signature.name = name
+        self.definitions[name] = definition
+        self._sources[name] = None
+        return name
+
+    def _key(self, source: Source, name: str) -> tuple[Source, str]:
+        return (find_live(name) if source is None else None) or (source, name)
+
+    def _claim(self, source: Source, name: str) -> tuple[Source, str, str]:
+        key = self._key(source, name)
+        if key not in self._names:
+            self._names[key] = f"{_PREFIX}{plain_name(key[1])}_{len(self._names)}"
+        return (*key, self._names[key])
+
+    def _fetch(self, source: Source, name: str) -> Any:
+        if source is None:
+            definition = api.function_definition(name)
+            if definition is None:
+                raise SaveError("the runtime has no such function", node=name)
+            return definition
+        copy = schema.FunctionDef()
+        copy.CopyFrom(source.get(name))
+        return copy
+
+    def _rename(self, source: Source, definition: Any, name: str) -> Iterator[tuple[Source, str, str]]:
+        """Give a copied FunctionDef its new name and its references theirs; yields what it refers to."""
+        definition.signature.name = name
+        for node in definition.node_def:
+            node.ClearField("experimental_debug_info")
+            if self._is_function(source, node.op):
+                found = self._claim(source, node.op)
+                node.op = found[2]
+                yield found
+            for value in node.attr.values():
+                yield from self._rename_values(source, value)
+            if _GRADIENT in node.attr:
+                node.attr[_GRADIENT].s = self.op_type(source, node.attr[_GRADIENT].s.decode("utf-8", "replace")).encode()
+            strip_defaults(node)
+        for key in _TEXT_REFERENCES:
+            if key in definition.attr and self._is_function(source, definition.attr[key].s.decode("utf-8", "replace")):
+                found = self._claim(source, definition.attr[key].s.decode())
+                definition.attr[key].s = found[2].encode()
+                yield found
+
+    def _rename_values(self, source: Source, value: Any) -> Iterator[tuple[Source, str, str]]:
+        stack = [value]
+        while stack:
+            value = stack.pop()
+            functions = [value.func] if value.HasField("func") else value.list.func if value.HasField("list") else ()
+            for function in functions:
+                if function.name and (source is None or function.name in source):
+                    found = self._claim(source, function.name)
+                    function.name = found[2]
+                    yield found
+                stack.extend(function.attr.values())
+
+    def _is_function(self, source: Source, name: str) -> bool:
+        if source is not None:
+            return name in source
+        return api.op_def(name) is None and api.function_definition(name) is not None
+
+    def op_type(self, source: Source, op_type: str) -> str:
+        """The name in this export of a custom gradient's op type."""
+        live = find_suffix(op_type) if source is None else None
+        key = live or (source, op_type)
+        if key not in self._op_types:
+            self._op_types[key] = f"CustomGradient-{len(self._op_types)}"
+            self.gradients[self._op_types[key]] = key
+        return self._op_types[key]
+
+    # Shared names of resources (RES-14, RP-06)
+
+    def share(self, creator: str, name: str) -> None:
+        """Say that the resource which the function `creator` makes is called `name`; shared names are derived from that.
+
+        TensorFlow makes them of the author's paths, of random or running numbers. What shared a name goes on sharing one.
+        """
+        for function in self.closure(creator):
+            for node in self.definitions[function].node_def:
+                shared = node.attr["shared_name"].s.decode("utf-8", "replace") if "shared_name" in node.attr else ""
+                if shared:
+                    key = self._shared_key(self._sources[function], shared)
+                    self._shared.setdefault(key, name if name not in self._shared.values() else f"{name}_{len(self._shared)}")
+
+    def apply_shared_names(self) -> None:
+        """Write the names that `share` has chosen into all functions."""
+        for function, definition in self.definitions.items():
+            for node in definition.node_def:
+                if "shared_name" in node.attr and node.attr["shared_name"].s:
+                    key = self._shared_key(self._sources[function], node.attr["shared_name"].s.decode("utf-8", "replace"))
+                    node.attr["shared_name"].s = self._shared.get(key, key[1]).encode()
+
+    def _shared_key(self, source: Source, shared: str) -> tuple[Source, str]:
+        return (find_suffix(shared) if source is None else None) or (source, shared)
+
+    def closure(self, name: str) -> list[str]:
+        found = {name: None}
+        stack = [name]
+        while stack:
+            for node in self.definitions[stack.pop()].node_def:
+                for other in references(node):
+                    if other in self.definitions and other not in found:
+                        found[other] = None
+                        stack.append(other)
+        return list(found)
+
+
+def references(node: Any) -> Iterator[str]:
+    """Names of functions that a node may refer to."""
+    yield node.op
+    stack = list(node.attr.values())
+    while stack:
+        value = stack.pop()
+        for function in [value.func] if value.HasField("func") else value.list.func if value.HasField("list") else ():
+            yield function.name
+            stack.extend(function.attr.values())
+
+
+def plain_name(name: str) -> str:
+    """What a function is called without the marks of writers: ``__inference_f_37`` -> ``f``."""
+    name = re.sub(r"^(__inference_|__forward_|__backward_)+", "", name)
+    return re.sub(r"(_\d+)+$", "", name) or "function"
+
+
+def strip_defaults(node: Any) -> None:
+    """Leave out attributes that say what the op's default says, so that older readers need not know them (COMPAT-04)."""
+    for key in _TOO_NEW.get(node.op, ()):
+        node.attr.pop(key, None)
+    op_def = api.op_def(node.op)
+    for attr in op_def.attr if op_def is not None else ():
+        if attr.HasField("default_value") and attr.name in node.attr and node.attr[attr.name] == attr.default_value:
+            del node.attr[attr.name]
+
+
+def library_proto(library: Library) -> Any:
+    """The FunctionDefLibrary; functions sorted by name, which is the order of nobody's walk and the same for everyone's."""
+    out = schema.FunctionDefLibrary()
+    out.function.extend(library.definitions[name] for name in sorted(library.definitions))
+    return out
+
+
+def is_function(obj: Any) -> bool:
+    return isinstance(obj, (api.Function, api.ConcreteFunction))
+
+
+def eager_tensor(value: Any) -> bool:
+    return tf.is_tensor(value) and hasattr(value, "numpy")

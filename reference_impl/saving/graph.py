@@ -1,0 +1,245 @@
+"""The main graph of a MetaGraph: what session readers run (FMT-06, FMT-08, SIG-15, RES-08, RES-11, GOAL-09, COMPAT-04).
+
+Every variable is one VarHandleOp, every table one call of its creating function, every constant one Const; signatures, initialisers and
+the saver call functions with these very tensors. So what a signature reads is what the saver restores.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, Optional
+
+import tensorflow as tf
+
+from reference_impl import specs
+from reference_impl import tensorflow_api as api
+from reference_impl.errors import SaveError
+from reference_impl.format import schema, structure
+from reference_impl.saving.functions import Library, strip_defaults
+from reference_impl.saving.signatures import SignatureFunction, shape_proto
+from reference_impl.saving.tree import Tree
+
+INIT_OP = "__saved_model_init_op"
+MAIN_OP = "saved_model_main_op"
+SPARSE = ("indices", "values", "dense_shape")
+
+Bound = Callable[[int], tuple[str, Sequence[int]]]  # number of a function's node -> its name and what it captures
+
+
+class MainGraph:
+    """Builds the GraphDef.
+
+    Args:
+      tree: numbered.
+      library: its functions; they are complete.
+      bound: looks up a function's name and captures by the number of its node.
+    """
+
+    def __init__(self, tree: Tree, library: Library, bound: Bound):
+        self.graph_def = schema.GraphDef()
+        self.graph_def.versions.producer = tf.version.GRAPH_DEF_VERSION
+        self.graph_def.versions.min_consumer = 12
+        self._tree, self._library, self._bound = tree, library, bound
+        self._names: set[str] = set()
+        self._tensors: dict[int, str] = {}
+        self._fresh: dict[int, str] = {}  # assets read after they are assigned, for initialisers
+        self._assigns: list[str] = []
+
+    # Nodes
+
+    def add(self, name: str, op: str, inputs: Sequence[str] = ()) -> Any:
+        """A node with a free name like `name`."""
+        wanted = re.sub(r"[^A-Za-z0-9_.\\/-]", "_", name)
+        wanted = wanted if re.match(r"[A-Za-z0-9.]", wanted) else "n" + wanted
+        free, count = wanted, 0
+        while free.lower() in self._names:  # two names that differ in case only share a file in some tools
+            count += 1
+            free = f"{wanted}_{count}"
+        self._names.add(free.lower())
+        return self.graph_def.node.add(name=free, op=op, input=inputs)
+
+    def call(self, function: str, inputs: Sequence[str], name: Optional[str] = None) -> Any:
+        """A call of a function of the library with tensors of this graph."""
+        signature = self._library.definitions[function].signature
+        op = "StatefulPartitionedCall" if signature.is_stateful else "PartitionedCall"
+        node = self.add(name or op, op, inputs)
+        set_call(node, function, signature)
+        return node
+
+    def call_bound(self, number: int, inputs: Sequence[str] = (), name: Optional[str] = None, fresh: bool = False) -> Any:
+        """A call of the function of a node, with its captures."""
+        function, captures = self._bound(number)
+        return self.call(function, [*inputs, *(self.tensor(capture, fresh) for capture in captures)], name)
+
+    # State
+
+    def tensor(self, number: int, fresh: bool = False) -> str:
+        """The tensor that stands for a node of the object graph; `fresh` reads assets after they were assigned."""
+        if fresh and number in self._fresh:
+            return self._fresh[number]
+        if number not in self._tensors:
+            node = self._tree.nodes[number]
+            if not isinstance(node.object, api.CapturableResource):
+                raise SaveError("only exists inside of another function, so it cannot be captured here", node=node.path)
+            creator = node.children.get("_create_resource")
+            if creator is None:
+                raise SaveError("the resource has no function that creates it", node=node.path, clause="RES-03")
+            self._tensors[number] = self.call_bound(self.trace(creator), (), last_step(node.path)).name
+        return self._tensors[number]
+
+    def trace(self, number: int) -> int:
+        """The node of the only concrete function of a function's node."""
+        node = self._tree.nodes[number]
+        return node.children["trace_0"] if isinstance(node.object, api.Function) else number
+
+    def add_variable(self, number: int, variable: Any, name: str) -> None:
+        node = self.add(name, "VarHandleOp")
+        node.attr["dtype"].type = variable.dtype.as_datatype_enum
+        node.attr["shape"].shape.CopyFrom(shape_proto(variable.shape))
+        node.attr["shared_name"].s = node.name.encode()
+        self._tensors[number] = node.name
+        read = self.add(f"{node.name}/Read/ReadVariableOp", "ReadVariableOp", [node.name])
+        read.attr["dtype"].type = node.attr["dtype"].type
+
+    def add_constant(self, number: int, value: tf.Tensor) -> str:
+        node = self.add("Const", "Const")
+        node.attr["dtype"].type = value.dtype.as_datatype_enum
+        node.attr["value"].tensor.CopyFrom(schema.parse(schema.TensorProto, specs.tensor_bytes(value)))
+        self._tensors[number] = node.name
+        return str(node.name)
+
+    def add_asset(self, number: int) -> str:
+        """A string variable that is assigned what the loader feeds; returns the name of the tensor to feed."""
+        feed = self.add("asset_path_initializer", "Placeholder")
+        feed.attr["dtype"].type = schema.DT_STRING
+        feed.attr["shape"].shape.SetInParent()
+        handle = self.add("asset_path", "VarHandleOp")
+        handle.attr["dtype"].type = schema.DT_STRING
+        handle.attr["shape"].shape.SetInParent()
+        handle.attr["shared_name"].s = handle.name.encode()
+        assign = self.add(f"{handle.name}/Assign", "AssignVariableOp", [handle.name, feed.name])
+        self._assigns.append(assign.name)
+        read = self.add(f"{handle.name}/Read/ReadVariableOp", "ReadVariableOp", [handle.name])
+        fresh = self.add(f"{handle.name}/Read/after_assign", "ReadVariableOp", [handle.name, f"^{assign.name}"])
+        for node in (assign, read, fresh):
+            node.attr["dtype"].type = schema.DT_STRING
+        self._tensors[number], self._fresh[number] = read.name, fresh.name
+        return f"{feed.name}:0"
+
+    def add_init(self) -> str:
+        """The op that assigns asset paths and initialises resources; its name."""
+        done = list(self._assigns)
+        for node in self._tree.nodes:
+            if isinstance(node.object, api.CapturableResource) and "_initialize" in node.children:
+                done.append(self.call_bound(self.trace(node.children["_initialize"]), (), None, fresh=True).name)
+        return str(self.add("NoOp", "NoOp", [f"^{name}" for name in done]).name)
+
+    # Signatures
+
+    def add_signature(self, key: str, signature: SignatureFunction, number: int) -> Any:
+        """Placeholders and the call of a signature; its SignatureDef."""
+        out = schema.SignatureDef(method_name=signature.method_name)
+        feeds: dict[str, Any] = {}
+        for name in sorted(signature.inputs):
+            spec = signature.inputs[name]
+            feed = self._feed(f"{key}_{name}", spec, signature.defaults.get(name), out, name)
+            feeds[name] = schema.TensorInfo(
+                name=f"{feed}:0", dtype=spec.dtype.as_datatype_enum, tensor_shape=shape_proto(spec.shape)
+            )
+        call = self.call_bound(number, [feeds[name].name.rpartition(":")[0] for name in sorted(feeds)])
+        for name, info in _encoded_inputs(feeds, signature.definition).items():
+            out.inputs[name].CopyFrom(info)
+        position = 0
+        for name, spec in signature.outputs.items():
+            parts = [leaf for leaf in tf.nest.flatten(spec, expand_composites=True) if isinstance(leaf, tf.TensorSpec)]
+            infos = []
+            for index, part in enumerate(parts, position):
+                shape = shape_proto(part.shape)
+                infos.append(
+                    schema.TensorInfo(name=f"{call.name}:{index}", dtype=part.dtype.as_datatype_enum, tensor_shape=shape)
+                )
+            position += len(parts)
+            out.outputs[name].CopyFrom(_output_info(spec, infos, name))
+        return out
+
+    def _feed(self, name: str, spec: tf.TensorSpec, default: Optional[tf.Tensor], out: Any, key: str) -> str:
+        if default is None:
+            node = self.add(name, "Placeholder")
+        else:
+            value = self.add(f"{name}/default", "Const")
+            value.attr["dtype"].type = spec.dtype.as_datatype_enum
+            value.attr["value"].tensor.CopyFrom(schema.parse(schema.TensorProto, specs.tensor_bytes(default)))
+            out.defaults[key].CopyFrom(value.attr["value"].tensor)
+            node = self.add(name, "PlaceholderWithDefault", [value.name])
+        node.attr["dtype"].type = spec.dtype.as_datatype_enum
+        node.attr["shape"].shape.CopyFrom(shape_proto(spec.shape))
+        return str(node.name)
+
+    def finish(self) -> Any:
+        for node in self.graph_def.node:
+            strip_defaults(node)
+        return self.graph_def
+
+
+def set_call(node: Any, function: str, signature: Any) -> None:
+    """The attributes of a node that calls a function."""
+    node.attr["f"].func.name = function
+    node.attr["Tin"].list.type.extend(argument.type for argument in signature.input_arg)
+    node.attr["Tout"].list.type.extend(argument.type for argument in signature.output_arg)
+
+
+def _encoded_inputs(feeds: dict[str, Any], definition: Any) -> dict[str, Any]:
+    """Inputs as the SignatureDef that was read has them: flat ones are put together to the sparse or composite ones they were (V1-16)."""
+    if definition is None:
+        return feeds
+    out: dict[str, Any] = {}
+    left = dict(feeds)
+    for key, info in definition.inputs.items():
+        encoding = info.WhichOneof("encoding")
+        if encoding == "coo_sparse":
+            names = [f"{key}_{part}" for part in SPARSE]
+        elif encoding == "composite_tensor":
+            names = [f"{key}_component_{i}" for i in range(len(info.composite_tensor.components))]
+        else:
+            names = [key]
+        if any(name not in left for name in names):
+            return feeds
+        parts = [left.pop(name) for name in names]
+        if encoding not in ("coo_sparse", "composite_tensor"):
+            out[key] = parts[0]
+            continue
+        out[key] = schema.TensorInfo()
+        out[key].CopyFrom(info)
+        if encoding == "coo_sparse":
+            set_sparse(out[key], parts)
+        else:
+            for component, part in zip(out[key].composite_tensor.components, parts):
+                component.name = part.name
+    return feeds if left else out
+
+
+def set_sparse(info: Any, parts: Sequence[Any]) -> None:
+    sparse = info.coo_sparse
+    sparse.indices_tensor_name, sparse.values_tensor_name, sparse.dense_shape_tensor_name = (part.name for part in parts)
+
+
+def _output_info(spec: Any, parts: Sequence[Any], name: str) -> Any:
+    if isinstance(spec, tf.TensorSpec):
+        return parts[0]
+    out = schema.TensorInfo()
+    if getattr(spec, "dtype", None) is not None:
+        out.dtype = spec.dtype.as_datatype_enum
+    if getattr(spec, "shape", None) is not None:
+        out.tensor_shape.CopyFrom(shape_proto(spec.shape))
+    if isinstance(spec, tf.SparseTensorSpec):
+        set_sparse(out, parts)
+    else:
+        out.composite_tensor.type_spec.CopyFrom(structure.encode(specs.from_tf(spec), name).type_spec_value)
+        out.composite_tensor.components.extend(parts)
+    return out
+
+
+def last_step(path: str) -> str:
+    """The last attribute of a path, as a name for a node."""
+    return re.sub(r"[^A-Za-z0-9_]", "", path.rpartition(".")[2]) or "resource"

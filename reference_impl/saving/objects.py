@@ -1,0 +1,93 @@
+"""Objects as SavedObject messages (FMT-01, FMT-02, PRIM-01..PRIM-06)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+from reference_impl import tensorflow_api as api
+from reference_impl.format import schema
+from reference_impl.loading.concrete import CapturedTensor
+from reference_impl.saving import traces
+from reference_impl.saving.functions import Library
+from reference_impl.saving.signatures import SignatureFunction, shape_proto
+from reference_impl.saving.traces import Trace
+from reference_impl.saving.tree import Node, identifier
+
+
+def variable_name(variable: Any) -> str:
+    return str(variable.name).split(":")[0]
+
+
+def fill_variable(out: Any, variable: Any) -> None:
+    """A SavedVariable. What a wrapper does not say is taken from the variable in it."""
+    inner = api.variable_components(variable)[0]
+    out.dtype = inner.dtype.as_datatype_enum
+    out.shape.CopyFrom(shape_proto(inner.shape))
+    out.trainable = bool(variable.trainable)
+    out.name = variable_name(variable if isinstance(variable, tf.Variable) else inner)
+    holder = variable if isinstance(variable, tf.Variable) else inner
+    out.synchronization = int(holder.synchronization.value)
+    out.aggregation = int(holder.aggregation.value)
+
+
+def fill_function(out: Any, node: Node, names: list[str]) -> None:
+    """A SavedFunction with its traces."""
+    out.function.concrete_functions.extend(names)
+    out.function.function_spec.CopyFrom(traces.function_spec(node.object, node.path))
+    for name, child in node.children.items():
+        out.dependencies.add(node_id=child, local_name=name)
+
+
+def fill_concrete(out: Any, node: Node, trace: Trace, name: str) -> None:
+    """A SavedBareConcreteFunction."""
+    bare = out.bare_concrete_function
+    bare.concrete_function_name = name
+    bare.argument_keywords.extend(trace.keywords)
+    bare.allowed_positional_arguments = trace.positional
+    if trace.signature is not None:
+        bare.function_spec.CopyFrom(traces.spec_proto(_with_defaults(trace), None, None, node.path))
+    for child_name, child in node.children.items():
+        out.dependencies.add(node_id=child, local_name=child_name)
+
+
+def _with_defaults(trace: Trace) -> Any:
+    """The signature without what stands for a default value that is not known."""
+    assert trace.signature is not None
+    empty = trace.signature.empty
+    parameters = [
+        p.replace(default=empty) if type(p.default).__name__ == "CapturedDefaultValue" else p
+        for p in trace.signature.parameters.values()
+    ]
+    return (
+        trace.signature.replace(parameters=parameters)
+        if parameters != list(trace.signature.parameters.values())
+        else trace.signature
+    )
+
+
+def fill_other(out: Any, node: Node, library: Library, assets: dict[int, int], constants: dict[int, str]) -> None:
+    """All kinds but variables and functions."""
+    obj = node.object
+    if isinstance(obj, api.Asset):
+        out.asset.asset_file_def_index = assets[node.number]
+        out.asset.SetInParent()
+    elif isinstance(obj, CapturedTensor):
+        out.captured_tensor.name, out.captured_tensor.concrete_function = obj.tensor, obj.function
+    elif isinstance(obj, api.CapturableResource):
+        out.resource.device = api.resource_device(obj)
+        out.resource.SetInParent()
+    elif node.number in constants:
+        out.constant.operation = constants[node.number]
+    else:
+        out.user_object.identifier = identifier(obj)
+        out.user_object.version.producer = out.user_object.version.min_consumer = 1
+
+
+def is_concrete(obj: Any) -> bool:
+    return isinstance(obj, (api.ConcreteFunction, SignatureFunction))
+
+
+def new_object() -> Any:
+    return schema.SavedObject()

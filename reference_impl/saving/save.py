@@ -1,0 +1,235 @@
+"""From an object to a SavedModel directory: all steps in their order (API-01..API-05, FMT-01..FMT-14)."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Optional, Union
+
+import tensorflow as tf
+
+from reference_impl import tensorflow_api as api
+from reference_impl.errors import SaveError
+from reference_impl.format import schema
+from reference_impl.format.layout_writer import LayoutWriter
+from reference_impl.loading.concrete import CapturedTensor
+from reference_impl.saving import checkpoint, contents, objects, signatures
+from reference_impl.saving.assets import Assets
+from reference_impl.saving.captures import Captures
+from reference_impl.saving.functions import Library, library_proto, references
+from reference_impl.saving.graph import INIT_OP, MAIN_OP, MainGraph
+from reference_impl.saving.options import SaveOptions, resolve
+from reference_impl.saving.saver import SavedContent, SavedVariable, add_saver
+from reference_impl.saving.signatures import SignatureFunction
+from reference_impl.saving.slots import add_slots
+from reference_impl.saving.traces import Trace, saved_concrete, trace_of
+from reference_impl.saving.tree import Node, Tree
+
+
+def save(obj: Any, export_dir: Union[str, os.PathLike[str]], given: Optional[Any], options: Optional[Any]) -> None:
+    """See `reference_impl.api.save`."""
+    if not tf.executing_eagerly():
+        where = "a tf.function" if tf.inside_function() else "a graph"
+        raise SaveError(
+            f"saving inside of {where} is not possible: take the call out of the tf.function", node="save", clause="COMPAT-01"
+        )
+    chosen = resolve(options)
+    tree = Tree(obj, chosen.strict)
+    tree.trace_signatures()
+    found = signatures.choose(tree, given)
+    tree.number(found)
+    _Export(tree, found, chosen).write(export_dir)
+
+
+class _Export:
+    """The parts of one export, made in the constructor; nothing is written before all is known to be right."""
+
+    def __init__(self, tree: Tree, found: dict[str, SignatureFunction], options: SaveOptions):
+        self.tree, self.options = tree, options
+        self.contents = self._contents()
+        self.slots = add_slots(tree)
+        self.library = Library()
+        self.traces: dict[int, Trace] = {}
+        self.names: dict[int, str] = {}
+        self.bound: dict[int, list[int]] = {}
+        self.saved_functions: dict[str, Any] = {}
+        self._functions()
+        self._gradients()
+        self._shared_names()
+        self.variables = {node.number: objects.variable_name(node.object) for node in tree.nodes if api.is_variable(node.object)}
+        self.keys = checkpoint.Keys(tree, self.slots)
+        self.object_graph = checkpoint.object_graph(tree, self.keys, self.variables, self.contents, self.slots)
+        self.meta_graph = schema.MetaGraphDef()
+        self.assets = Assets()
+        self._meta_graph(found)
+
+    # Functions
+
+    def _contents(self) -> dict[int, list[contents.Content]]:
+        """Number -> content of tables; their functions join the tree."""
+        out: dict[int, list[contents.Content]] = {}
+        for node in list(self.tree.nodes):
+            if isinstance(node.object, api.Trackable) and not isinstance(node.object, (api.Function, api.ConcreteFunction)):
+                found = contents.contents_of(node.object, node.path)
+                if found:
+                    out[node.number] = found
+                for content in found:
+                    self.tree.add(content.save, f"{node.path}.save")
+                    self.tree.add(content.restore, f"{node.path}.restore")
+        return out
+
+    def _functions(self) -> None:
+        """Names, captures and descriptions of all concrete functions of the tree."""
+        captures = self.captures = Captures(self.tree)
+        for node in self.tree.nodes:  # grows by constants
+            if not objects.is_concrete(node.object):
+                continue
+            trace = self._trace(node)
+            self.traces[node.number] = trace
+            self.names[node.number] = self.library.add(trace.source, trace.name)
+            self.bound[node.number] = captures.resolve(trace, node.path, node)
+        captures.check()
+        for number, trace in self.traces.items():
+            self.saved_functions[self.names[number]] = saved_concrete(trace, self.bound[number], self.tree.nodes[number].path)
+
+    def _trace(self, node: Node) -> Trace:
+        if not isinstance(node.object, SignatureFunction):
+            return trace_of(node.object)
+        if node.object.direct:
+            return signatures.direct_trace(node.object)
+        target = trace_of(node.object.target)
+        return signatures.write_wrapper(node.object, self.library.add(target.source, target.name), self.library)
+
+    def _gradients(self) -> None:
+        """Custom gradients: what was loaded brings a function for each (FMT-14)."""
+        done: dict[str, str] = {}
+        while len(done) < len(self.library.gradients):
+            for op_type, (source, original) in list(self.library.gradients.items()):
+                if op_type in done:
+                    continue
+                function = source.custom_gradients.get(original) if source is not None else None
+                if function is None:
+                    done[op_type] = ""
+                    continue
+                trace = trace_of(function)
+                trace.captures = [self._renamed(capture, trace) for capture in trace.captures]
+                done[op_type] = self.library.add(trace.source, trace.name)
+                path = f"the gradient {original}"
+                self.saved_functions[done[op_type]] = saved_concrete(trace, self.captures.resolve(trace, path, None), path)
+        self.captures.check()
+        self.registered = {op_type: name for op_type, name in done.items() if name}
+
+    def _renamed(self, capture: Any, trace: Trace) -> Any:
+        if not isinstance(capture, CapturedTensor):
+            return capture
+        return CapturedTensor(capture.tensor, self.library.add(trace.source, capture.function))
+
+    def _shared_names(self) -> None:
+        for node in self.tree.nodes:
+            if isinstance(node.object, api.CapturableResource) and "_create_resource" in node.children:
+                self.library.share(self.names[self._concrete(node.children["_create_resource"])], node.path)
+        self.library.apply_shared_names()
+
+    def _concrete(self, number: int) -> int:
+        node = self.tree.nodes[number]
+        return node.children["trace_0"] if isinstance(node.object, api.Function) else number
+
+    # The MetaGraph
+
+    def _meta_graph(self, found: dict[str, SignatureFunction]) -> None:
+        out = self.meta_graph
+        graph = MainGraph(self.tree, self.library, lambda number: (self.names[number], self.bound[number]))
+        asset_indices: dict[int, int] = {}
+        constants: dict[int, str] = {}
+        for node in self.tree.nodes:
+            if node.number in self.variables:
+                graph.add_variable(node.number, api.variable_components(node.object)[0], self.variables[node.number])
+            elif isinstance(node.object, api.Asset):
+                asset_indices[node.number] = len(out.asset_file_def)
+                asset = out.asset_file_def.add(filename=self.assets.add(node.object, node.path))
+                asset.tensor_info.name = graph.add_asset(node.number)
+                asset.tensor_info.dtype = schema.DT_STRING
+                asset.tensor_info.tensor_shape.SetInParent()
+            elif tf.is_tensor(node.object):
+                constants[node.number] = graph.add_constant(node.number, node.object)
+        self._saver_and_init(graph, found)
+        out.graph_def.CopyFrom(graph.finish())
+        self._object_graph(asset_indices, constants)
+        out.graph_def.library.CopyFrom(library_proto(self.library))
+        for op_type in sorted(self.registered):
+            out.graph_def.library.registered_gradients.add(gradient_func=self.registered[op_type], registered_op_type=op_type)
+        self._info()
+
+    def _saver_and_init(self, graph: MainGraph, found: dict[str, SignatureFunction]) -> None:
+        out = self.meta_graph
+        for key in sorted(found):
+            number = self.tree.number_of(found[key])
+            assert number is not None  # it is a child of the map of signatures
+            out.signature_def[key].CopyFrom(graph.add_signature(key, found[key], number))
+        init = graph.add_init()
+        out.collection_def[MAIN_OP].node_list.value.append(init)
+        info = out.signature_def[INIT_OP].outputs[INIT_OP]
+        info.name = init
+        info.tensor_shape.unknown_rank = True
+        variables = []
+        for number in self.variables:
+            dtype = api.variable_components(self.tree.nodes[number].object)[0].dtype.as_datatype_enum
+            variables.append(SavedVariable(self.keys.key(number, checkpoint.VALUE), graph.tensor(number), dtype))
+        saved = [self._saved_content(graph, number, content) for number, items in self.contents.items() for content in items]
+        out.saver_def.CopyFrom(add_saver(graph, self.library, variables, saved, self.object_graph))
+
+    def _saved_content(self, graph: MainGraph, number: int, content: contents.Content) -> SavedContent:
+        functions = [self.tree.number_of(function) for function in (content.save, content.restore)]
+        save, restore = (self.names[function] for function in functions if function is not None)
+        inputs = [[graph.tensor(capture) for capture in self.bound[function]] for function in functions if function is not None]
+        types = [self.library.definitions[save].signature.output_arg[place].type for place in content.results]
+        keys = [self.keys.key(number, part) for part in content.parts]
+        key = self.keys.key(number, content.name)
+        return SavedContent(keys, types, save, restore, *inputs, content.results, key if content.takes_key else None)
+
+    def _object_graph(self, assets: dict[int, int], constants: dict[int, str]) -> None:
+        out = self.meta_graph.object_graph_def
+        for node in self.tree.nodes:
+            proto = out.nodes.add()
+            for name, child in node.children.items():
+                proto.children.add(node_id=child, local_name=name)
+            if node.number in self.variables:
+                objects.fill_variable(proto.variable, node.object)
+            elif isinstance(node.object, api.Function):
+                objects.fill_function(proto, node, [self.names[child] for child in node.children.values()])
+            elif node.number in self.traces:
+                objects.fill_concrete(proto, node, self.traces[node.number], self.names[node.number])
+            else:
+                objects.fill_other(proto, node, self.library, assets, constants)
+            for content in self.contents.get(node.number, ()):
+                pair = proto.saveable_objects[content.name]
+                pair.save_function = self.tree.number_of(content.save)
+                pair.restore_function = self.tree.number_of(content.restore)
+        for slot in self.slots:
+            proto = out.nodes[slot.optimizer].slot_variables.add(slot_name=slot.name)
+            proto.original_variable_node_id, proto.slot_variable_node_id = slot.variable, slot.value
+        for name, function in self.saved_functions.items():
+            out.concrete_functions[name].CopyFrom(function)
+
+    def _info(self) -> None:
+        """What the file says of itself: tags, versions, the ops it needs (COMPAT-04)."""
+        info = self.meta_graph.meta_info_def
+        info.tags.extend(self.options.tags)
+        info.tensorflow_version, info.tensorflow_git_version = tf.version.VERSION, tf.version.GIT_VERSION
+        info.stripped_default_attrs = True
+        graph = self.meta_graph.graph_def
+        nodes = [*graph.node, *(node for function in graph.library.function for node in function.node_def)]
+        for op in sorted({name for node in nodes for name in references(node)}):
+            definition = api.op_def(op)
+            if definition is not None:
+                info.stripped_op_list.op.add().CopyFrom(definition)
+
+    # The directory
+
+    def write(self, export_dir: Union[str, os.PathLike[str]]) -> None:
+        message = schema.SavedModel(saved_model_schema_version=1)
+        message.meta_graphs.append(self.meta_graph)
+        with LayoutWriter(export_dir, replace=True) as out:
+            checkpoint.write(out.checkpoint_prefix, self.tree, self.keys, self.variables, self.contents, self.object_graph)
+            for name, source in self.assets.files.items():
+                out.asset(name, source)
+            out.saved_model(message)

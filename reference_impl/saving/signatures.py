@@ -1,0 +1,305 @@
+"""Which functions are the signatures, and how they are called (SIG-01..SIG-13, ATTR-04..ATTR-07, IMP-01..IMP-06, API-03, V1-16).
+
+Sources in order: the argument; the object's own map of signatures; `_default_save_signature` and the only function of the root that can
+be a signature. Each is wrapped: tensors in by name, a dict of tensors out. What a loader made is such a function already.
+"""
+
+from __future__ import annotations
+
+import inspect
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Optional
+
+import tensorflow as tf
+
+from reference_impl import tensorflow_api as api
+from reference_impl.errors import SignatureError
+from reference_impl.format import schema
+from reference_impl.format.errors import SavedModelError
+from reference_impl.saving import traces
+from reference_impl.saving.functions import Library, is_function, plain_name
+from reference_impl.saving.traces import Trace
+from reference_impl.saving.tree import SIGNATURES, Tree, is_signature_map
+
+_log = logging.getLogger(__name__)
+
+DEFAULT = "serving_default"
+RESERVED = ("__saved_model_init_op", "__saved_model_train_op")
+PREDICT = "tensorflow/serving/predict"
+
+
+@dataclass(eq=False)
+class SignatureFunction:
+    """A signature: flat tensors in by name, a dict of tensors out.
+
+    Attributes:
+      target: the concrete function behind it.
+      names: of its inputs, in the order of the target's arguments.
+      inputs, outputs: name -> TensorSpec; outputs may be composite.
+      order: for each flat result, the result of the target it is.
+      defaults: values of inputs that may be left out.
+      definition: the SignatureDef it was read from, if it was.
+      direct: the target is called this way itself and needs no wrapper.
+    """
+
+    target: Any
+    names: list[str]
+    inputs: dict[str, tf.TensorSpec]
+    outputs: dict[str, Any]
+    order: list[int]
+    defaults: dict[str, Any] = field(default_factory=dict)
+    definition: Any = None
+    direct: bool = False
+
+    @property
+    def method_name(self) -> str:
+        return self.definition.method_name if self.definition is not None else PREDICT
+
+
+def choose(tree: Tree, given: Optional[Any]) -> dict[str, SignatureFunction]:
+    """The signatures of an export.
+
+    Raises:
+      SignatureError: what is given, or found on the root, is no signature.
+    """
+    if given is not None:
+        return _from_argument(given, tree.strict)
+    own = _own(tree.root)
+    if own is not None:
+        return _from_argument(own, tree.strict)
+    found = _inferred(tree)
+    return {} if found is None else {DEFAULT: found}
+
+
+def _from_argument(given: Any, strict: bool) -> dict[str, SignatureFunction]:
+    if is_function(given):
+        given = {DEFAULT: given}
+    if not isinstance(given, Mapping):
+        raise SignatureError(
+            f"Expected a TensorFlow function or a map of such, got {type(given).__name__}", node="signatures", clause="API-03"
+        )
+    for key in given:
+        if not isinstance(key, str):
+            raise SignatureError(f"keys must be strings, got {key!r}", node="signatures", clause="API-03")
+        if key in RESERVED:
+            raise SignatureError("the key is reserved for the initialisation of the model", node=key, clause="API-03")
+    return {key: signature_function(key, given[key], strict) for key in sorted(given)}
+
+
+def _own(root: Any) -> Optional[Mapping[str, Any]]:
+    """The map of signatures that loading put on the root (ATTR-06). Raises SignatureError: another kind of value (ATTR-07)."""
+    held = inspect.getattr_static(root, SIGNATURES, None)
+    if isinstance(held, property) or held is None:
+        return None
+    value = getattr(root, SIGNATURES)
+    if not is_signature_map(value):
+        reason = (
+            f"The attribute `signatures` is reserved for the map that loading makes, and holds a {type(value).__name__}. "
+            "Remove it with `del obj.signatures`, and give the functions as the argument `signatures`."
+        )
+        raise SignatureError(reason, node="root.signatures", clause="ATTR-07")
+    return value  # type: ignore[no-any-return]
+
+
+def _inferred(tree: Tree) -> Optional[SignatureFunction]:
+    """The signature that the root offers by itself. A failure is no error (IMP-06)."""
+    offered = getattr(tree.root, "_default_save_signature", None)
+    if offered is not None and is_function(offered):
+        return signature_function(DEFAULT, offered, tree.strict)
+    found = []
+    for name, child in tree.children(tree.root, "root").items():
+        if not is_function(child) or (isinstance(child, api.Function) and child.input_signature is None):
+            continue
+        try:
+            found.append(signature_function(DEFAULT, child, tree.strict))
+        except SavedModelError as error:
+            _log.info("%s cannot be the default signature: %s", name, error)
+    if len(found) > 1:
+        _log.info("no default signature: %d functions could be it", len(found))
+    return found[0] if len(found) == 1 else None
+
+
+def signature_function(key: str, function: Any, strict: bool) -> SignatureFunction:
+    """Look at a function as a signature.
+
+    Raises:
+      SignatureError: it is none: SIG-04 (no concrete arguments), SIG-12 (results), SIG-13 (nested arguments).
+    """
+    concrete, signature = _concrete(key, function)
+    trace = traces.trace_of(concrete)
+    definition = getattr(concrete, "signature_def", None)
+    defaults = dict(getattr(concrete, "defaults", None) or {})
+    if isinstance(concrete, traces.LoadedConcreteFunction) and traces.is_flat(trace):
+        inputs = dict(sorted(trace.inputs[1].items()))
+        outputs = dict(sorted(trace.outputs.items()))
+        order = list(range(len(traces.flat_outputs(outputs))))
+        return SignatureFunction(concrete, list(inputs), inputs, outputs, order, defaults, definition, direct=True)
+    inputs = _inputs(key, trace, strict)
+    if signature is not None:
+        given = {name: p.default for name, p in signature.parameters.items() if tf.is_tensor(p.default)}
+        defaults.update((name, value) for name, value in given.items() if name in inputs)
+    outputs, order = _outputs(key, trace.outputs)
+    return SignatureFunction(concrete, list(inputs), inputs, outputs, order, defaults, definition)
+
+
+def _concrete(key: str, function: Any) -> tuple[Any, Optional[inspect.Signature]]:
+    """The concrete function of a signature, and the Python signature with the defaults."""
+    if isinstance(function, api.ConcreteFunction):
+        return function, None
+    reason = getattr(function, "reason", None)
+    if isinstance(reason, SavedModelError):  # a signature of a TF 1.x model that could not be loaded
+        raise SignatureError(f"the signature could not be loaded, so it cannot be saved: {reason}", node=key, clause="V1-16")
+    if not isinstance(function, api.Function):
+        raise SignatureError(f"Expected a TensorFlow function, got {type(function).__name__}", node=key, clause="API-03")
+    found = api.traces(function)
+    if function.input_signature is None:
+        reason = (
+            "Only tf.functions with an input signature or concrete functions can be signatures. Give the function an "
+            "`input_signature`, or take `f.get_concrete_function(tf.TensorSpec(...))`."
+        )
+        raise SignatureError(reason, node=key, clause="SIG-04")
+    concrete = traces.distinct(found)[0] if found else function.get_concrete_function()
+    if not api.flat_arguments(concrete)[0]:
+        concrete = function.get_concrete_function()  # names its arguments (TensorFlow before 2.13)
+    return concrete, api.python_signature(function)
+
+
+def _inputs(key: str, trace: Trace, strict: bool) -> dict[str, tf.TensorSpec]:
+    args, kwargs = trace.inputs
+    top = [*args, *(kwargs[name] for name in sorted(kwargs))]
+    for value in top:
+        leaves = tf.nest.flatten(value, expand_composites=True)
+        if any(isinstance(leaf, tf.Variable) or getattr(leaf, "dtype", None) == tf.resource for leaf in [value, *leaves]):
+            raise SignatureError("a variable cannot be an input of a signature", node=key, clause="SIG-13")
+        nested = isinstance(value, (list, tuple, dict)) or (
+            isinstance(value, tf.TypeSpec) and not isinstance(value, tf.TensorSpec)
+        )
+        if strict and nested and any(isinstance(leaf, tf.TypeSpec) for leaf in leaves):
+            reason = (
+                "inputs of a signature must be plain tensors: a client could not know the names of what is in a structure. Wrap the "
+                "function in one that takes tensors, or save with strict=False"
+            )
+            raise SignatureError(reason, node=key, clause="SIG-13")
+    flat = [leaf for leaf in tf.nest.flatten((args, kwargs), expand_composites=True) if isinstance(leaf, tf.TensorSpec)]
+    if len(flat) != len(trace.keywords) or len(set(trace.keywords)) != len(flat):
+        names = ", ".join(trace.keywords)
+        raise SignatureError(f"its {len(flat)} input tensors have no names of their own ({names})", node=key, clause="SIG-07")
+    return {name: tf.TensorSpec(spec.shape, spec.dtype, name) for name, spec in zip(trace.keywords, flat)}
+
+
+def _outputs(key: str, outputs: Any) -> tuple[dict[str, Any], list[int]]:
+    """Outputs by name (sorted), and for each flat one its place among the results of the function."""
+    if isinstance(outputs, tf.TypeSpec):
+        named: Sequence[tuple[Any, Any]] = [("output_0", outputs)]
+    elif isinstance(outputs, Mapping):
+        named = list(outputs.items())
+    elif isinstance(outputs, tuple) and hasattr(outputs, "_fields"):
+        named = list(zip(outputs._fields, outputs))
+    elif isinstance(outputs, (list, tuple)):
+        named = [(f"output_{i}", item) for i, item in enumerate(outputs)]
+    else:
+        raise SignatureError(f"Got a non-Tensor value {outputs!r} as the result", node=key, clause="SIG-12")
+    for name, item in named:
+        if not isinstance(name, str) or not isinstance(item, tf.TypeSpec):
+            reason = (
+                f"Got a non-Tensor value {item!r} for the output {name!r}; results must be a tensor, a flat list or a flat dict"
+            )
+            raise SignatureError(reason + " with string keys", node=key, clause="SIG-12")
+    # A nest is flattened by TensorFlow with the keys of a dict sorted, and a sequence in its order.
+    places: dict[str, list[int]] = {}
+    start = 0
+    for name, item in sorted(named) if isinstance(outputs, Mapping) else named:
+        count = len(traces.flat_outputs(item))
+        places[name] = list(range(start, start + count))
+        start += count
+    names = sorted(places)
+    items = dict(named)
+    return {name: items[name] for name in names}, [place for name in names for place in places[name]]
+
+
+def write_wrapper(signature: SignatureFunction, target: str, library: Library) -> Any:
+    """The Trace of a signature: a function that calls `target` (a name of the export) with inputs and outputs sorted by name."""
+    trace = traces.trace_of(signature.target)
+    inner = library.definitions[target]
+    names = sorted(signature.inputs)
+    out = schema.FunctionDef()
+    used: set[str] = set()
+    argument_of: dict[str, str] = {}
+    for index, name in enumerate(names):
+        argument = inner.signature.input_arg[signature.names.index(name)]
+        argument_of[name] = _free(argument.name, used)
+        added = out.signature.input_arg.add()
+        added.CopyFrom(argument)
+        added.name = argument_of[name]
+        out.arg_attr[index].attr["_user_specified_name"].s = name.encode()
+        out.arg_attr[index].attr["_output_shapes"].list.shape.add().CopyFrom(shape_proto(signature.inputs[name].shape))
+    captured = []
+    for argument in list(inner.signature.input_arg)[len(names) :]:
+        added = out.signature.input_arg.add()
+        added.CopyFrom(argument)
+        added.name = _free(argument.name, used)
+        captured.append(added.name)
+    op = "StatefulPartitionedCall" if inner.signature.is_stateful else "PartitionedCall"
+    call = out.node_def.add(name="call", op=op)
+    call.input.extend([*(argument_of[name] for name in signature.names), *captured])
+    call.attr["f"].func.name = target
+    call.attr["Tin"].list.type.extend(argument.type for argument in inner.signature.input_arg)
+    call.attr["Tout"].list.type.extend(argument.type for argument in inner.signature.output_arg)
+    for position, place in enumerate(signature.order):
+        kind = inner.signature.output_arg[place].type
+        node = out.node_def.add(name=f"Identity_{position}", op="Identity", input=[f"call:output:{place}"])
+        node.attr["T"].type = kind
+        result = f"identity_{position}"
+        out.signature.output_arg.add(name=result, type=kind)
+        out.ret[result] = f"{node.name}:output:0"
+    if inner.signature.is_stateful:
+        out.signature.is_stateful = True
+        out.signature.control_output.append("call")
+        out.control_ret["call"] = "call"
+    written = library.write(out, f"signature_wrapper_{plain_name(target)}")
+    specs_in = {name: signature.inputs[name] for name in names}
+    return Trace(None, written, trace.captures, lambda: (((), specs_in), signature.outputs), names, 0, _keyword_only(names))
+
+
+def direct_trace(signature: SignatureFunction) -> Any:
+    """The Trace of a signature that needs no wrapper."""
+    trace = traces.trace_of(signature.target)
+    names = sorted(signature.inputs)
+    trace.keywords, trace.positional, trace.signature = names, 0, _keyword_only(names)
+    return trace
+
+
+def _keyword_only(names: Sequence[str]) -> inspect.Signature:
+    kinds = inspect.Parameter
+    fitting = [name if name.isidentifier() else "_" for name in names]
+    parameters = [_Named(kinds(fit, kinds.KEYWORD_ONLY), name) for fit, name in zip(fitting, names)]
+    return inspect.Signature(parameters, __validate_parameters__=False)  # type: ignore[call-arg,arg-type]
+
+
+class _Named(inspect.Parameter):
+    """A parameter whose name may be any string: names of inputs are those of TensorSpecs."""
+
+    def __init__(self, parameter: inspect.Parameter, name: str):
+        super().__init__(parameter.name, parameter.kind)
+        self._name = name
+
+
+def _free(name: str, used: set[str]) -> str:
+    unique, count = name, 0
+    while unique in used:
+        count += 1
+        unique = f"{name}_{count}"
+    used.add(unique)
+    return unique
+
+
+def shape_proto(shape: tf.TensorShape) -> Any:
+    out = schema.TensorShapeProto()
+    if shape.rank is None:
+        out.unknown_rank = True
+    else:
+        for size in shape.as_list():
+            out.dim.add(size=-1 if size is None else size)
+    return out

@@ -1,0 +1,224 @@
+"""What is to be known of a concrete function to export it: where its FunctionDef is, what it captures, how it is called (FN-05, FMT-03).
+
+Traced functions, functions that we or TensorFlow loaded, and wrappers of signatures all become a `Trace`.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Optional
+
+import tensorflow as tf
+
+from reference_impl import specs
+from reference_impl import tensorflow_api as api
+from reference_impl.errors import SaveError
+from reference_impl.format import schema, structure
+from reference_impl.format.errors import SavedModelError
+from reference_impl.loading.concrete import LoadedConcreteFunction
+from reference_impl.loading.polymorphic import LoadedFunction
+from reference_impl.saving.functions import Source
+
+
+@dataclass
+class Trace:
+    """One concrete function.
+
+    Attributes:
+      source, name: where its FunctionDef is.
+      captures: what its last arguments stand for: tensors, or objects of the tree.
+      structure: gives ``((args), {kwargs})``, of TypeSpecs and literals, and the results, of TypeSpecs.
+      keywords, positional: names of the flat arguments, how many of them may be positional.
+      signature: the Python signature, None where it can be called with flat arguments only.
+      saved: the SavedConcreteFunction it was read from, if it was.
+    """
+
+    source: Source
+    name: str
+    captures: Sequence[Any]
+    structure: Callable[[], tuple[Any, Any]]
+    keywords: list[str] = field(default_factory=list)
+    positional: int = 0
+    signature: Optional[inspect.Signature] = None
+    saved: Any = None
+
+    @functools.cached_property
+    def inputs(self) -> Any:
+        return self.structure()[0]
+
+    @functools.cached_property
+    def outputs(self) -> Any:
+        return self.structure()[1]
+
+
+def trace_of(function: Any) -> Trace:
+    """The Trace of a concrete function."""
+    keywords, positional = api.flat_arguments(function)
+    if isinstance(function, LoadedConcreteFunction):
+        binder = function.binder
+        signature = binder.signature if binder is not None else None
+        if not keywords:
+            keywords = _argument_names(function.library.get(function.saved_name), len(function.owners))
+            if signature is None and function._structured[0][0]:  # made by loading, for itself: called with structures
+                parameters = [
+                    inspect.Parameter(f"arg_{i}", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+                    for i in range(len(function._structured[0][0]))
+                ]
+                signature = inspect.Signature(parameters)
+        owners, saved = function._living_owners(), getattr(function, "saved", None)
+        return Trace(
+            function.library, function.saved_name, owners, lambda: function._structured, keywords, positional, signature, saved
+        )
+    signature = api.python_signature(function)
+    name = function.function_def.signature.name
+    return Trace(
+        None, name, list(function.captured_inputs), functools.partial(_traced, function), keywords, positional, signature
+    )
+
+
+def _traced(function: Any) -> tuple[Any, Any]:
+    return function.structured_input_signature, tf.nest.map_structure(_spec, function.structured_outputs)
+
+
+def _argument_names(definition: Any, captures: int) -> list[str]:
+    """Names of flat arguments for files that do not say them."""
+    names = []
+    for index, argument in enumerate(definition.signature.input_arg[: len(definition.signature.input_arg) - captures]):
+        attrs = definition.arg_attr[index].attr if index in definition.arg_attr else {}
+        given = attrs["_user_specified_name"].s.decode("utf-8", "replace") if "_user_specified_name" in attrs else ""
+        names.append(given if given and given not in names else argument.name)
+    return names
+
+
+def _spec(value: Any) -> Any:
+    if isinstance(value, tf.TypeSpec):
+        return value
+    if isinstance(value, tf.Tensor):
+        return tf.TensorSpec(value.shape, value.dtype)
+    return tf.type_spec_from_value(value) if value is not None else None
+
+
+def flat_outputs(outputs: Any) -> list[tf.TensorSpec]:
+    """One TensorSpec per result of the FunctionDef."""
+    return [leaf for leaf in tf.nest.flatten(outputs, expand_composites=True) if isinstance(leaf, tf.TensorSpec)]
+
+
+def unserialisable(function: Any) -> list[str]:
+    """Names of arguments whose Python value is not to be had (FN-09)."""
+    try:
+        args, kwargs = function.structured_input_signature
+    except SavedModelError:
+        return []
+    signature = api.python_signature(function) if not isinstance(function, LoadedConcreteFunction) else None
+    names = list(signature.parameters) if signature is not None else []
+    found = [names[i] if i < len(names) else str(i) for i, value in enumerate(args) if _has_unknown(value)]
+    return found + [key for key, value in kwargs.items() if _has_unknown(value)]
+
+
+def _has_unknown(value: Any) -> bool:
+    return any(api.is_unknown_argument(leaf) for leaf in tf.nest.flatten(value))
+
+
+def distinct(functions: Sequence[Any]) -> list[Any]:
+    """The traces of a function with different arguments.
+
+    Of two with the same arguments the later one counts: the first one of a function that makes its variables carries the code
+    that makes them (METH-01).
+    """
+    chosen: list[tuple[bytes, Any]] = []
+    for function in functions:
+        key = _signature_key(function)
+        same = [index for index, (other, _) in enumerate(chosen) if other == key]
+        if same and key:
+            chosen[same[0]] = (key, function)
+        else:
+            chosen.append((key, function))
+    return [function for _, function in chosen]
+
+
+def _signature_key(function: Any) -> bytes:
+    if isinstance(function, LoadedConcreteFunction):
+        return b""
+    try:
+        return schema.serialize(structure.encode(specs.from_tf(function.structured_input_signature)))
+    except SavedModelError:
+        return b""
+
+
+def saved_concrete(trace: Trace, bound: Sequence[int], path: str) -> Any:
+    """The SavedConcreteFunction. Raises SaveError: an argument or result cannot be stored; the message names the function (FN-09)."""
+    out = schema.SavedConcreteFunction()
+    if trace.saved is not None:
+        out.CopyFrom(trace.saved)  # types that are not known here included
+        del out.bound_inputs[:]
+    out.bound_inputs.extend(bound)
+    if trace.saved is not None:
+        return out
+    out.canonicalized_input_signature.CopyFrom(_encoded(trace.inputs, path, "arguments"))
+    out.output_signature.CopyFrom(_encoded(trace.outputs, path, "results"))
+    return out
+
+
+def function_spec(function: Any, path: str) -> Any:
+    """The FunctionSpec of a polymorphic function. Raises SaveError: a default value cannot be stored (FN-09)."""
+    if isinstance(function, LoadedFunction):
+        saved = getattr(function.binder, "saved", None)
+        if saved is not None:
+            return saved
+        given = function.binder.input_signature
+        return spec_proto(function.binder.signature, given() if callable(given) else given, function.binder.jit_compile, path)
+    return spec_proto(api.python_signature(function), _specs(function.input_signature), api.jit_compile(function), path)
+
+
+def _specs(input_signature: Any) -> Any:
+    return None if input_signature is None else specs.from_tf(tuple(input_signature))
+
+
+def spec_proto(signature: Optional[inspect.Signature], input_signature: Any, jit_compile: Optional[bool], path: str) -> Any:
+    """A FunctionSpec message; `input_signature` is in the terms of `format.structure`."""
+    out = schema.FunctionSpec()
+    kinds = inspect.Parameter
+    parameters = list(signature.parameters.values()) if signature is not None else []
+    positional = [p for p in parameters if p.kind in (kinds.POSITIONAL_ONLY, kinds.POSITIONAL_OR_KEYWORD)]
+    keyword = [p for p in parameters if p.kind is kinds.KEYWORD_ONLY]
+    starred = {p.kind: p.name for p in parameters if p.kind in (kinds.VAR_POSITIONAL, kinds.VAR_KEYWORD)}
+    first = next((i for i, p in enumerate(positional) if p.default is not kinds.empty), len(positional))
+    defaults = tuple(None if p.default is kinds.empty else p.default for p in positional[first:])
+    fields = {
+        "args": [p.name for p in positional],
+        "varargs": starred.get(kinds.VAR_POSITIONAL),
+        "varkw": starred.get(kinds.VAR_KEYWORD),
+        "defaults": defaults or None,
+        "kwonlyargs": [p.name for p in keyword],
+        "kwonlydefaults": {p.name: p.default for p in keyword if p.default is not kinds.empty} or None,
+        "annotations": {},
+    }
+    encoded = [(key, _from_tf(value, path, key)) for key, value in fields.items()]
+    out.fullargspec.CopyFrom(structure.encode(structure.NamedTuple("FullArgSpec", tuple(encoded)), path))
+    out.input_signature.CopyFrom(structure.encode(input_signature, path))
+    if jit_compile is not None:
+        out.jit_compile = schema.FunctionSpec.ON if jit_compile else schema.FunctionSpec.OFF
+    return out
+
+
+def _from_tf(value: Any, path: str, what: str) -> Any:
+    try:
+        out = specs.from_tf(value)
+        structure.encode(out)
+    except SavedModelError as error:
+        raise SaveError(f"{what} of the function cannot be stored: {error.reason}", node=path, clause="FN-09") from error
+    return out
+
+
+def _encoded(value: Any, path: str, what: str) -> Any:
+    return structure.encode(_from_tf(value, path, what), path)
+
+
+def is_flat(trace: Trace) -> bool:
+    """Is it called as a signature is: tensors by keyword, a dict of tensors or composites back?"""
+    args, kwargs = trace.inputs
+    plain = not args and all(isinstance(spec, tf.TensorSpec) for spec in kwargs.values())
+    return plain and isinstance(trace.outputs, Mapping) and all(isinstance(spec, tf.TypeSpec) for spec in trace.outputs.values())

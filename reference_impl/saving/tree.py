@@ -1,0 +1,253 @@
+"""The objects of an export: what can be reached from the root, each once, numbered breadth first (FN-01..FN-06, RP-01, PRIM-06).
+
+Dependencies are asked for by TensorFlow's own hook where a class overrides it (Keras, tables, datasets). For plain modules, functions
+are found without running properties (FN-03). Functions with an input signature that were never called are traced before anything is
+numbered, since tracing may make variables; nothing else is ever traced or run (FN-10, FN-17).
+"""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from collections import deque
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Optional
+
+import tensorflow as tf
+
+from reference_impl import tensorflow_api as api
+from reference_impl.errors import NotTrackableError, SaveError, UntracedFunctionError
+from reference_impl.loading import objects
+from reference_impl.loading.polymorphic import LoadedFunction
+from reference_impl.loading.resources import CREATE, DESTROY, INITIALIZE, LoadedResource
+from reference_impl.loading.signatures import SignatureMap
+from reference_impl.saving import traces
+from reference_impl.saving.functions import is_function
+
+_wrap = tf.__internal__.tracking.wrap
+_LISTS = (type(_wrap([])),)
+_DICTS = (type(_wrap({})),)
+_TUPLES = (type(_wrap((_wrap([]),))),)
+SIGNATURES = "signatures"
+
+
+@dataclass
+class Node:
+    """An object of the export.
+
+    Attributes:
+      number: in the SavedObjectGraph.
+      object: what it is: a trackable, a concrete function, a captured tensor.
+      path: how Python reaches it, for messages.
+      children: name -> number.
+    """
+
+    number: int
+    object: Any
+    path: str
+    children: dict[str, int] = field(default_factory=dict)
+
+
+class Tree:
+    """The numbered objects.
+
+    Args:
+      root: a trackable.
+      strict: what would be lost is an error.
+
+    Raises:
+      NotTrackableError: the root is none (API-02).
+      SaveError, UntracedFunctionError: see the module.
+    """
+
+    def __init__(self, root: Any, strict: bool):
+        if not isinstance(root, api.Trackable) or isinstance(root, (api.Function, api.ConcreteFunction)):
+            what = "A function cannot be the root; put it on" if is_function(root) else "Give"
+            reason = f"Expected a trackable object to save, got {type(root).__name__}. {what} a tf.Module, a Keras model or a tf.train.Checkpoint."
+            raise NotTrackableError(reason, node="obj")
+        self.root = root
+        self.strict = strict
+        self.nodes: list[Node] = []
+        self.signatures: Optional[SignatureMap] = None
+        self._numbers: dict[int, int] = {}
+        self._resources: dict[int, dict[str, Any]] = {}
+        self._kept: list[Any] = []  # ids are those of living objects
+
+    def trace_signatures(self) -> None:
+        """Trace every function with an input signature that has not been called, until there is none."""
+        done: set[int] = set()
+        while True:
+            found = [
+                (path, f)
+                for path, f in self._functions()
+                if f.input_signature is not None and id(f) not in done and not api.traces(f)
+            ]
+            for _, function in found:
+                done.add(id(function))
+                self._kept.append(function)
+                function.get_concrete_function()
+            if not found:
+                break
+        if self.strict:
+            self._check_traced()
+
+    def _check_traced(self) -> None:
+        untraced = [
+            path for path, f in self._functions() if not isinstance(f, LoadedFunction) and not _loaded(f) and not api.traces(f)
+        ]
+        if untraced:
+            reason = (
+                "functions that were never called would be saved without a trace, and nobody could call them. Call them once, give them"
+                f" an input_signature, or save with strict=False: {', '.join(untraced)}"
+            )
+            raise UntracedFunctionError(reason, node=untraced[0])
+        for path, function in self._functions():
+            for trace in api.traces(function):
+                unknown = traces.unserialisable(trace)
+                if unknown:
+                    reason = f"the value of argument {', '.join(map(repr, unknown))} in a call of the function cannot be stored"
+                    raise SaveError(
+                        f"{reason}; only numbers, strings, None, dtypes and nests of them can", node=path, clause="FN-09"
+                    )
+
+    def _functions(self) -> Iterator[tuple[str, Any]]:
+        """(path, tf.function) of everything reachable now, each once."""
+        seen, queue = {id(self.root)}, deque([("root", self.root)])
+        while queue:
+            path, obj = queue.popleft()
+            if isinstance(obj, api.Function):
+                yield path, obj
+                continue
+            for name, child in self.children(obj, path).items():
+                if id(child) not in seen:
+                    seen.add(id(child))
+                    queue.append((_step(path, obj, name), child))
+
+    def number(self, signatures: Mapping[str, Any]) -> None:
+        """Number all objects; `signatures` become the child of that name of the root."""
+        self.signatures = SignatureMap(signatures)
+        self.add(self.root, "root")
+        for node in self.nodes:  # grows
+            for name, child in self.children(node.object, node.path).items():
+                node.children[name] = self.add(child, _step(node.path, node.object, name))
+            if node.number == 0:
+                node.children[SIGNATURES] = self.add(self.signatures, "root.signatures")
+
+    def add(self, obj: Any, path: str) -> int:
+        """The number of an object, a new one for an object that has none."""
+        found = self._numbers.get(_identity(obj))
+        if found is None:
+            found = self._numbers[_identity(obj)] = len(self.nodes)
+            self.nodes.append(Node(found, obj, path))
+        return found
+
+    def number_of(self, obj: Any) -> Optional[int]:
+        return self._numbers.get(_identity(obj))
+
+    # Children
+
+    def children(self, obj: Any, path: str) -> dict[str, Any]:
+        """The children of an object by name."""
+        if is_signature_map(obj):
+            return {key: function for key, function in sorted(obj.items())}
+        if isinstance(obj, api.Function):
+            return {f"trace_{i}": trace for i, trace in enumerate(exported_traces(obj, self.strict))}
+        if not isinstance(obj, api.Trackable) or isinstance(obj, api.ConcreteFunction):
+            return {}
+        if isinstance(obj, api.CapturableResource) or _makes_children(obj):
+            if id(obj) not in self._resources:  # a resource makes its functions anew each time it is asked
+                self._resources[id(obj)] = self._resource_children(obj)
+                self._kept.append(obj)
+            return self._resources[id(obj)]
+        try:
+            found = _attributes(obj) if api.tracks_attributes(obj) else api.trackable_children(obj, True)
+        except (ValueError, NotImplementedError) as error:
+            raise SaveError(str(error), node=path, clause="PRIM-06") from error
+        signatures = vars(obj).get(SIGNATURES) if isinstance(obj, objects.LoadedObject) else None
+        if obj is self.root:
+            found.pop(SIGNATURES, None)
+        elif isinstance(signatures, SignatureMap):
+            found[SIGNATURES] = signatures  # of a model that became a part of another one (ATTR-08)
+        if isinstance(obj, _LISTS + _DICTS + _TUPLES):
+            self._check_leaves(obj, found, path)
+        return {name: child for name, child in found.items() if child is not None}
+
+    def _resource_children(self, obj: Any) -> dict[str, Any]:
+        if isinstance(obj, LoadedResource):
+            functions = {name: obj.functions[name] for name in (CREATE, INITIALIZE, DESTROY) if name in obj.functions}
+            return {**functions, **api.trackable_children(obj, False)}
+        return api.trackable_children(obj, True)
+
+    def _check_leaves(self, container: Any, children: Mapping[str, Any], path: str) -> None:
+        """Python values beside tracked ones in a container would be dropped, and with them the order of a list (PRIM-06)."""
+        if not children:
+            return
+        items = container.items() if isinstance(container, Mapping) else enumerate(container)
+        kept = {id(child) for child in children.values()}
+        lost = [f"{path}[{key!r}]" for key, item in items if item is not None and id(item) not in kept and not _is_kept(item)]
+        if lost:
+            text = f"not trackable, so they would be missing after loading: {', '.join(lost[:8])}"
+            if self.strict:
+                raise SaveError(text + ". Save with strict=False to leave them out.", node=path, clause="PRIM-06")
+            warnings.warn(text, stacklevel=2)
+
+
+def _identity(obj: Any) -> int:
+    """What makes an object the same one. A variable is its handle, whatever wrappers are around it (GOAL-09)."""
+    return id(obj.handle) if api.is_variable(obj) else id(obj)
+
+
+def exported_traces(function: Any, strict: bool) -> list[Any]:
+    """The concrete functions of a tf.function that are exported."""
+    found = api.traces(function)
+    return traces.distinct(found if strict else [trace for trace in found if not traces.unserialisable(trace)])
+
+
+def is_signature_map(obj: Any) -> bool:
+    """Our map of signatures or that of `tf.saved_model.load`, which has no public name."""
+    return isinstance(obj, SignatureMap) or (type(obj).__name__ == "_SignatureMap" and isinstance(obj, Mapping))
+
+
+def identifier(obj: Any) -> str:
+    """The identifier of a SavedUserObject."""
+    if is_signature_map(obj):
+        return objects.SIGNATURES
+    if isinstance(obj, _TUPLES):
+        return objects.TUPLE
+    if isinstance(obj, (*_LISTS, list)):
+        return objects.LIST
+    return objects.DICT if isinstance(obj, (*_DICTS, dict)) else "_generic_user_object"
+
+
+def _attributes(obj: Any) -> dict[str, Any]:
+    """Dependencies and functions of a plain module. Functions are looked up in the classes, so that no property runs."""
+    found = api.trackable_children(obj, False)
+    names = {name for cls in type(obj).__mro__ for name in vars(cls)} | set(getattr(obj, "__dict__", ()))
+    for name in sorted(names):
+        static = inspect.getattr_static(obj, name, None)
+        if isinstance(static, (staticmethod, classmethod)):
+            static = static.__func__
+        if is_function(static):
+            found[name] = getattr(obj, name)
+    return found
+
+
+def _makes_children(obj: Any) -> bool:
+    return isinstance(obj, tf.data.Dataset)
+
+
+def _loaded(function: Any) -> bool:
+    """Was it loaded by TensorFlow? What has no traces had none in the file."""
+    return hasattr(function, "concrete_functions")
+
+
+def _is_kept(item: Any) -> bool:
+    """Elements that wrappers list under another identity: containers in containers."""
+    return isinstance(item, (list, dict, tuple)) or isinstance(item, api.Trackable) or is_function(item)
+
+
+def _step(path: str, parent: Any, name: str) -> str:
+    if isinstance(parent, Mapping):
+        return f"{path}[{name!r}]"
+    return f"{path}[{name}]" if name.isdecimal() else f"{path}.{name}"
