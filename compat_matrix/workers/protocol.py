@@ -23,7 +23,7 @@ from . import tensors as tensor_file
 
 PROTOCOL = 1
 CHANNEL = "SAVEDMODEL_COMPAT_FD"
-COMPANIONS = ("keras", "tf_keras")  # TensorFlow behaves differently where they are installed, imported or not
+COMPANIONS = ("keras",)  # part of what was asked where a model is Keras's
 MAX_TEXT = 20000  # characters of a message or a traceback: a hostile model may make its reader say anything
 HARNESS_GONE = 70  # exit status
 
@@ -70,7 +70,7 @@ class Worker(object):
             "versions": self.versions(),
             "libraries": mapped_libraries(),
             "capabilities": sorted(self.capabilities),
-            "imported": sorted(set(sys.modules) & {"tensorflow", "keras", "tf_keras"}),
+            "imported": [name for name in ("keras", "tensorflow", "tf_keras") if sys.modules.get(name)],
         }
 
     def op_produce(self, request):

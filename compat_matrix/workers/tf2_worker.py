@@ -5,6 +5,7 @@ import collections.abc
 import contextlib
 import os
 import re
+import sys
 
 from . import nests, producing, protocol, signature_wire
 
@@ -22,6 +23,9 @@ class TF2Worker(protocol.Worker):
 
     def __init__(self):
         super(TF2Worker, self).__init__()
+        # tf.saved_model.load imports it where it is installed, and then revives optimizers that it otherwise cannot load.
+        # What a cell shows must not depend on that; TensorFlow alone is what is asked.
+        sys.modules["tf_keras"] = None
         import tensorflow as tf
 
         self.tf = tf

@@ -31,7 +31,7 @@ from reference_impl.loading.concrete import CapturedTensor, LoadedConcreteFuncti
 from reference_impl.loading.library import FunctionLibrary
 from reference_impl.loading.polymorphic import LoadedFunction
 from reference_impl.loading.resources import CREATE, DESTROY, INITIALIZE, TENSORS, LoadedResource, named_content
-from reference_impl.loading.signatures import SignatureMap
+from reference_impl.loading.signatures import SignatureMap, complete
 
 _log = logging.getLogger(__name__)
 
@@ -229,15 +229,18 @@ class _Loader:
                     parent.functions[name] = child
                 else:
                     objects.attach(parent, name, child)
+        elif isinstance(parent, tf.Variable):  # as the root it has signatures
+            for child in node.children:
+                self.attach(parent, child.local_name, child.node_id)
 
-    def attach(self, parent: objects.LoadedObject, name: str, number: int) -> None:
+    def attach(self, parent: Any, name: str, number: int) -> None:
         node = self.graph.nodes[number]
         if node.WhichOneof("kind") == "user_object" and node.user_object.identifier == objects.SIGNATURES:
             # Not a dependency: whoever saves the object again decides about its signatures from the map itself (ATTR-06).
             functions = {child.local_name: self.objects[child.node_id] for child in node.children}
             for key, function in functions.items():
-                defaults = self.meta_graph.signature_def[key].defaults if key in self.meta_graph.signature_def else {}
-                function.defaults = {name: specs.tensor_to_tf(value) for name, value in sorted(defaults.items())}
+                if key in self.meta_graph.signature_def:
+                    complete(function, self.meta_graph.signature_def[key])
             vars(parent)[name] = SignatureMap(functions)
         else:
             objects.attach(parent, name, self.objects[number])
@@ -284,10 +287,15 @@ class _Loader:
         return to_tensor(value, tf.dtypes.as_dtype(value.dtype) if value.dtype != object else tf.string)
 
     def describe(self, root: Any) -> None:
-        if isinstance(root, objects.LoadedObject):
-            vars(root).setdefault("signatures", SignatureMap({}))
-            vars(root)["tensorflow_version"] = self.meta_graph.meta_info_def.tensorflow_version
-            vars(root)["tensorflow_git_version"] = self.meta_graph.meta_info_def.tensorflow_git_version
+        """What every root has, whatever it is; for a variable or a container it is just an attribute."""
+        info = self.meta_graph.meta_info_def
+        for name, value in (
+            ("signatures", SignatureMap({})),
+            ("tensorflow_version", info.tensorflow_version),
+            ("tensorflow_git_version", info.tensorflow_git_version),
+        ):
+            if not hasattr(root, name):
+                object.__setattr__(root, name, value)
 
 
 def _signature(saved: Any, name: str, file: str) -> Callable[[], tuple[Any, Any]]:
