@@ -45,6 +45,10 @@ class FunctionMatchError(SavedModelError, ValueError):
 
     clause = "FN-13"
 
+    def __str__(self) -> str:
+        # The list of what would have matched has lines; its values are shown by repr, so nothing in it reaches a terminal.
+        return self.reason if "\n" in self.reason else super().__str__()
+
 
 class SaveError(SavedModelError, ValueError):
     """What is to be saved cannot be saved, or not without losing something (strict mode)."""

@@ -605,3 +605,11 @@ def test_a_damaged_object_graph_is_refused(original, tmp_path, damage, error, te
     edit(copy, lambda meta_graph: damage(meta_graph.object_graph_def))
     with pytest.raises(error, match=text):
         reference_impl.load(copy)
+
+
+def test_FMT_11_a_list_or_a_variable_may_be_the_root(tf, tmp_path):
+    for number, root in enumerate([tf.Variable(3.0), tf.__internal__.tracking.wrap([tf.Variable(3.0)])]):
+        tf.saved_model.save(root, str(tmp_path / str(number)))
+        loaded = reference_impl.load(tmp_path / str(number))
+        assert not loaded.signatures and loaded.tensorflow_version == tf.version.VERSION
+        assert (loaded if number == 0 else loaded[0]).numpy() == 3.0

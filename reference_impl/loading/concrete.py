@@ -64,7 +64,7 @@ class LoadedConcreteFunction(api.ConcreteFunction):  # type: ignore[misc,valid-t
         self.binder = binder
         self.defaults: dict[str, tf.Tensor] = {}  # of a signature: inputs that may be left out
         self._built = False
-        self._signature = signature
+        self.signature = signature
         self._pattern: Optional[patterns.Pattern] = None
         self._results: Any = None
         self._handles: Optional[list[tf.Tensor]] = None
@@ -92,7 +92,7 @@ class LoadedConcreteFunction(api.ConcreteFunction):  # type: ignore[misc,valid-t
 
     @functools.cached_property
     def _structured(self) -> tuple[Any, Any]:
-        return self._signature()
+        return self.signature()
 
     @property
     def structured_input_signature(self) -> Any:
@@ -343,14 +343,7 @@ def no_match(
         f"Could not find matching concrete function to call loaded from the SavedModel. Got:\n  {got}\n\n"
         f"Expected these arguments to match one of the following {len(functions)} option(s):\n\n" + "\n\n".join(options)
     )
-    return _MatchError(text, node=name)
-
-
-class _MatchError(FunctionMatchError):
-    """Its text has lines; the names in it come from the caller or were made printable."""
-
-    def __str__(self) -> str:
-        return self.reason
+    return FunctionMatchError(text, node=name)
 
 
 def _lines(values: Sequence[Any]) -> str:

@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import tensorflow as tf
+
+from reference_impl import specs
 from reference_impl import tensorflow_api as api
+from reference_impl.format import structure
+from reference_impl.loading.concrete import LoadedConcreteFunction
 
 
 class SignatureMap(Mapping, api.Trackable):  # type: ignore[misc,type-arg]
@@ -28,3 +33,24 @@ class SignatureMap(Mapping, api.Trackable):  # type: ignore[misc,type-arg]
 
     def __repr__(self) -> str:
         return f"SignatureMap({self._functions})"
+
+
+def complete(function: LoadedConcreteFunction, definition: Any) -> None:
+    """Add to a signature what only its SignatureDef says: values of inputs that may be left out, shapes of outputs.
+
+    The object graph has the shapes that the function's own code gives; a session's graph knows those of the callee.
+    """
+    function.defaults = {name: specs.tensor_to_tf(value) for name, value in sorted(definition.defaults.items())}
+    described = function.signature
+
+    def signature() -> tuple[Any, Any]:
+        inputs, outputs = described()
+        return inputs, {name: _refine(spec, definition.outputs.get(name)) for name, spec in outputs.items()}
+
+    function.signature = signature
+
+
+def _refine(spec: tf.TypeSpec, info: Any) -> tf.TypeSpec:
+    if info is None or not isinstance(spec, tf.TensorSpec) or spec.shape.rank is not None:
+        return spec
+    return tf.TensorSpec(specs.shape_to_tf(structure.decode_shape(info.tensor_shape)), spec.dtype, spec.name)
