@@ -26,9 +26,7 @@ class Constant(NamedTuple):
     value: Any
 
 
-def around(
-    name: str, callee: Any, inputs: Sequence[Union[Argument, Constant]], results: Sequence[tuple[str, int]]
-) -> Any:
+def around(name: str, callee: Any, inputs: Sequence[Union[Argument, Constant]], results: Sequence[tuple[str, int]]) -> Any:
     """A FunctionDef that calls another one and gives some of its results.
 
     Args:
@@ -97,7 +95,10 @@ def reorder(function: Any, order: Sequence[int]) -> Any:
 
 
 def argument_name(text: str, taken: Collection[str]) -> str:
-    """``text`` as an OpDef argument name (``[a-z][a-z0-9_]*``), different from all in ``taken``, to which it is added if that is a set."""
+    """``text`` as an OpDef argument name (``[a-z][a-z0-9_]*``), different from all in ``taken``.
+
+    It is added to ``taken`` if that is a set.
+    """
     name = re.sub(r"[^a-z0-9_]", "_", text.lower())
     if not name[:1].isalpha():
         name = "arg_" + name.lstrip("_")

@@ -128,13 +128,13 @@ def tensor_bytes(tensor: tf.Tensor) -> bytes:
     return bytes(tf.io.serialize_tensor(tensor).numpy())
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def named_tuple(name: str, fields: tuple[str, ...]) -> Any:
     """The namedtuple class of that name and fields, the same one each time (PY-04)."""
     usable = all(field.isidentifier() and not keyword.iskeyword(field) and not field.startswith("_") for field in fields)
     if not usable or not name.isidentifier() or keyword.iskeyword(name):
         raise StructureError(f"namedtuple {name!r} with the fields {fields} cannot be made in Python")
-    return collections.namedtuple(name, fields)  # type: ignore[misc]  # noqa: PYI024  the name is data
+    return collections.namedtuple(name, fields)  # type: ignore[misc]
 
 
 def _type_spec(value: structure.TypeSpec) -> tf.TypeSpec:

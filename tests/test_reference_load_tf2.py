@@ -234,11 +234,12 @@ def test_FN_13_an_untraced_shape_is_refused_with_all_options_and_the_first_diffe
         loaded(tf.zeros([4, 3]))
     text = str(caught.value)
     assert "4 option(s)" in text and "argument x has shape (4, 3), not (1, 2)" in text
-    assert "argument scale is 5.0, not 3.0" in str(pytest.raises(ValueError, loaded, tf.zeros([1, 2]), scale=5.0).value)
+    with pytest.raises(errors.FunctionMatchError, match=r"argument scale is 5\.0, not 3\.0"):
+        loaded(tf.zeros([1, 2]), scale=5.0)
 
 
 def test_PY_09_arguments_that_cannot_be_bound_are_named(loaded):
-    with pytest.raises(TypeError, match="Binding inputs to tf.function failed.*'trainig'"):
+    with pytest.raises(TypeError, match=r"Binding inputs to tf\.function failed.*'trainig'"):
         loaded([[1.0, 2.0]], trainig=True)
     with pytest.raises(TypeError, match="missing a required argument: 'x'"):
         loaded()
@@ -466,7 +467,7 @@ def test_RES_06_a_missing_asset_is_named(tf, original, tmp_path):
     copy = tmp_path / "copy"
     shutil.copytree(original[1], copy)
     (copy / "assets" / "words.txt").unlink()
-    with pytest.raises(format_errors.MissingFileError, match=r"words\.txt.*RES-06"):
+    with pytest.raises(format_errors.MissingFileError, match=r"words\.txt.*missing"):
         reference_impl.load(copy)
 
 

@@ -1,7 +1,8 @@
 """From a call's arguments to the canonical form that traces are compared with (PY-01, PY-09, FMT-03).
 
 A FunctionSpec stores the Python signature of a function. The canonical form of a call has every argument that may be
-positional in a tuple, everything else in a dict, and the defaults filled in; so ``f(x)``, ``f(x=x)`` and ``f(x, training=False)`` are one.
+positional in a tuple, everything else in a dict, and the defaults filled in; so ``f(x)``, ``f(x=x)`` and
+``f(x, training=False)`` are one.
 """
 
 from __future__ import annotations
@@ -52,8 +53,8 @@ class Binder:
         self._simple = len(parameters) if not (varargs or varkw or kwonlyargs) else -1
         if varargs:
             parameters.append(kinds(_identifier(varargs), kinds.VAR_POSITIONAL))
-        for key in kwonlyargs:
-            parameters.append(kinds(_identifier(key), kinds.KEYWORD_ONLY, default=(kwonlydefaults or {}).get(key, empty)))
+        values = dict(kwonlydefaults or {})
+        parameters += [kinds(_identifier(n), kinds.KEYWORD_ONLY, default=values.get(n, empty)) for n in kwonlyargs]
         if varkw:
             parameters.append(kinds(_identifier(varkw), kinds.VAR_KEYWORD))
         # Not validated: TensorFlow lets an argument without a default follow one that has one (functools.partial).

@@ -5,8 +5,8 @@ Two ways lead through a call:
 * Executing eagerly with nobody watching, the function is called by name in TensorFlow's runtime. There is no Python graph,
   no tracing and no import of the body; a model answers as soon as its functions are registered.
 * When a tape or an accumulator could be watching, when an outer function is being traced, or when somebody asks for what
-  only a graph can tell (``.graph``, ``.inputs``), the function is rebuilt once (`reference_impl.loading.rebuild`). From then on the
-  object *is* an ordinary concrete function, with the state of the one that was traced; gradients, nesting and re-export are
+  only a graph can tell (``.graph``, ``.inputs``), the function is rebuilt once (`reference_impl.loading.rebuild`). From then on
+  the object *is* an ordinary concrete function, with the state of the one that was traced; gradients, nesting and re-export are
   TensorFlow's own.
 
 A function holds what it captures: variables, tables, assets live as long as it does, though its root may be gone.

@@ -1,4 +1,4 @@
-"""Constants that functions capture: the value of a Const node of the main graph (RES-04, A constant captured twice is one tensor)."""
+"""Constants that functions capture: the value of a Const node of the main graph (RES-04)."""
 
 from __future__ import annotations
 

@@ -187,13 +187,13 @@ def _function_attrs(node: Any) -> tuple[str, ...]:
     return tuple(node.attr) if known is None else known
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _function_attrs_of(op: str) -> Optional[tuple[str, ...]]:
     op_def = api.op_def(op)
     return None if op_def is None else tuple(attr.name for attr in op_def.attr if attr.type in ("func", "list(func)"))
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _has_shared_name(op: str) -> bool:
     op_def = api.op_def(op)
     return op_def is not None and any(attr.name == "shared_name" for attr in op_def.attr)

@@ -19,12 +19,12 @@ from typing import Any, Optional
 import tensorflow as tf
 
 from reference_impl import specs
-from reference_impl import tensorflow_api as api
 from reference_impl.errors import UnsupportedModelError
 from reference_impl.format import schema, structure
-from reference_impl.format.errors import CycleError, MalformedError, MissingFileError, MissingKeyError
+from reference_impl.format.errors import CycleError, MalformedError, MissingKeyError
 from reference_impl.format.layout import Layout
 from reference_impl.loading import constants, objects, variables
+from reference_impl.loading.assets import Assets
 from reference_impl.loading.binding import Binder
 from reference_impl.loading.checkpoint import Checkpoint, to_tensor
 from reference_impl.loading.concrete import CapturedTensor, LoadedConcreteFunction
@@ -57,6 +57,7 @@ class _Loader:
         self.file = str(directory.file)
         self.library = FunctionLibrary(meta_graph.graph_def.library, self.file)
         self.checkpoint = Checkpoint(directory, self.graph)
+        self.assets = Assets(directory, meta_graph)
         self.functions: dict[str, LoadedConcreteFunction] = {}
         self.objects: list[Any] = [None] * len(self.graph.nodes)
         _check(self.graph, self.file)
@@ -71,7 +72,8 @@ class _Loader:
             self.each_resource(self.fill)
         finally:
             self.checkpoint.close()
-        self.each_resource(lambda number, resource: resource._initialize())
+        with self.assets.needed():
+            self.each_resource(lambda number, resource: resource._initialize())
         root = self.objects[0]
         self.describe(root)
         return root
@@ -124,19 +126,11 @@ class _Loader:
         return objects.user_object(any(child.local_name == "__call__" for child in node.children))
 
     def asset(self, number: int, asset: Any) -> Any:
-        definitions = self.assets
+        definitions = self.assets.definitions
         index = asset.asset_file_def_index
         if not 0 <= index < len(definitions):
             raise MalformedError(f"asset {index} of {len(definitions)}", file=self.file, node=self.checkpoint.path(number))
-        if not definitions[index].exists:
-            raise MissingFileError(
-                "the asset is missing", file=definitions[index].path, node=self.checkpoint.path(number), clause="RES-06"
-            )
-        return api.Asset(str(definitions[index].path))
-
-    @functools.cached_property
-    def assets(self) -> Any:
-        return self.directory.assets(self.meta_graph)
+        return self.assets.make(definitions[index])
 
     # Functions
 
@@ -144,9 +138,9 @@ class _Loader:
         """The function of that name, one object however often it is referred to."""
         if name not in self.functions:
             self.library.get(name)
-            saved = self.graph.concrete_functions[name] if name in self.graph.concrete_functions else None
-            if saved is None:
+            if name not in self.graph.concrete_functions:  # asking for it would make it
                 raise MissingKeyError("the object graph does not describe the function", file=self.file, node=name)
+            saved = self.graph.concrete_functions[name]
             self.functions[name] = LoadedConcreteFunction(self.library, name, _signature(saved, name, self.file), binder)
             self.functions[name].saved = saved
         function = self.functions[name]

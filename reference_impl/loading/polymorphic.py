@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Sequence
-from typing import Any, Optional
+from typing import Any
 
 import tensorflow as tf
 

@@ -99,10 +99,7 @@ class _Interpreter:
             self.operations[node.name] = operation
             self.values[node.name] = self.outputs(node, operation)
             self.tensors.update((f"{node.name}:{i}", tensor) for i, tensor in enumerate(operation.outputs))
-        results = []
-        for argument in self.function_def.signature.output_arg:
-            results.append(self.value(self.function_def.ret[argument.name]))
-        return results
+        return [self.value(self.function_def.ret[argument.name]) for argument in self.function_def.signature.output_arg]
 
     def value(self, text: str) -> tf.Tensor:
         source, port = graphs.parse_input(text, in_function=True)

@@ -1,4 +1,4 @@
-"""Tables and other resources: created, filled and destroyed by functions of the model (PRIM-04, PRIM-08, RES-01..04, RP-04, RP-09)."""
+"""Tables and other resources: created, filled and destroyed by functions of the model (PRIM-04, PRIM-08, RES-03, RP-04)."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class LoadedResource(api.TrackableResource):  # type: ignore[misc,valid-type]
         return None if function is None else function()
 
     def set_content(self, save: LoadedConcreteFunction, restore: LoadedConcreteFunction) -> None:
-        """Name the functions that give and take the content, as a dict of tensors; checkpoints of this object will hold it (RES-15).
+        """Name the functions that give and take the content, as a dict of tensors; checkpoints then hold it (RES-15).
 
         They become what TensorFlow calls on objects that have content. On the instance, since not every resource has any.
         """

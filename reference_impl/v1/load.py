@@ -21,6 +21,7 @@ from reference_impl.format import dtypes, schema, structure
 from reference_impl.format.errors import MissingFileError, SavedModelError
 from reference_impl.format.layout import VARIABLES, Layout
 from reference_impl.loading import objects
+from reference_impl.loading.assets import Assets
 from reference_impl.loading.concrete import LoadedConcreteFunction
 from reference_impl.loading.library import FunctionLibrary
 from reference_impl.loading.resources import LoadedResource
@@ -95,6 +96,7 @@ class _Loader:
         self.file = str(directory.file)
         self.program: Program = compile_program(meta_graph, self.file, api.op_def)
         self.library = FunctionLibrary(self.program.graph.graph_def.library, self.file)
+        self.assets = Assets(directory, meta_graph)
         self.state: dict[str, Any] = {}  # hoisted node -> variable, resource or asset
 
     def load(self) -> V1Root:
@@ -104,7 +106,8 @@ class _Loader:
         resources = {name: self.make_resource(name) for name in self.program.resources}
         self.state.update(resources)
         self.run_restore()
-        self.run_init()
+        with self.assets.needed():
+            self.run_init()
         for name, resource in resources.items():
             tables.attach(resource, name, self.program, self.function)
         root.variables = [variable for variable in made if variable.is_initialized()]
@@ -119,13 +122,9 @@ class _Loader:
     # State
 
     def make_assets(self, root: V1Root) -> None:
-        found = {}
-        for asset in self.directory.assets(self.meta_graph):
-            if not asset.exists:
-                raise MissingFileError("the asset is missing", file=asset.path, node=asset.tensor, clause="RES-06")
-            found.setdefault(asset.path, api.Asset(str(asset.path)))
-            self.state[parse_ref(asset.tensor).node] = found[asset.path]
-        root.asset_paths = list(found.values())
+        found = [self.assets.make(asset) for asset in self.assets.definitions]
+        self.state.update((parse_ref(asset.tensor).node, made) for asset, made in zip(self.assets.definitions, found))
+        root.asset_paths = list(dict.fromkeys(found))
 
     def make_variable(self, variable: Variable) -> tf.Variable:
         shape = specs.shape_to_tf(structure.decode_shape(variable.shape))
