@@ -52,16 +52,6 @@ def signatures(model: Path, tags: Sequence[str]) -> dict[str, Any]:
     return signature_spec(_meta_graph(model, tags))
 
 
-def has_objects(model: Path, tags: Sequence[str]) -> bool:
-    """Whether the MetaGraph holds an object graph, which those of TF 1.x seldom do."""
-    return bool(_meta_graph(model, tags).object_graph_def.nodes)
-
-
-def is_of_tf1(model: Path, tags: Sequence[str]) -> bool:
-    """Whether TF 1.x wrote the MetaGraph."""
-    return _meta_graph(model, tags).meta_info_def.tensorflow_version.startswith("1.")
-
-
 def method_names(model: Path, tags: Sequence[str]) -> dict[str, str]:
     """What each signature is for: predict, classify, regress."""
     return {item.key: item.method_name.rpartition("/")[2] for item in _signatures(_meta_graph(model, tags))}
