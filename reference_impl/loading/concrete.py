@@ -63,6 +63,7 @@ class LoadedConcreteFunction(api.ConcreteFunction):  # type: ignore[misc,valid-t
         self.owners: tuple[Any, ...] = ()
         self.binder = binder
         self.defaults: dict[str, tf.Tensor] = {}  # of a signature: inputs that may be left out
+        self.signature_def: Any = None  # of a signature: what the file says of it
         self._built = False
         self.signature = signature
         self._pattern: Optional[patterns.Pattern] = None

@@ -36,10 +36,11 @@ class SignatureMap(Mapping, api.Trackable):  # type: ignore[misc,type-arg]
 
 
 def complete(function: LoadedConcreteFunction, definition: Any) -> None:
-    """Add to a signature what only its SignatureDef says: values of inputs that may be left out, shapes of outputs.
+    """Add to a signature what only its SignatureDef says: its method, values of inputs that may be left out, shapes of outputs.
 
     The object graph has the shapes that the function's own code gives; a session's graph knows those of the callee.
     """
+    function.signature_def = definition
     function.defaults = {name: specs.tensor_to_tf(value) for name, value in sorted(definition.defaults.items())}
     described = function.signature
 

@@ -138,6 +138,8 @@ def in_order(parts: Sequence[str], arrays: list[Any]) -> list[Any]:
     keys, values = (np.asarray(array) for array in arrays)
     if keys.ndim == 0 or len(keys) < 2 or len(keys) != len(values):
         return arrays
-    rows = keys.reshape(len(keys), -1)
-    order = sorted(range(len(keys)), key=lambda row: tuple(rows[row]))
+    rows = [tuple(row) for row in keys.reshape(len(keys), -1)]
+    if len(set(rows)) < len(rows):
+        return arrays  # a dense table puts out its buckets, the empty ones too: there the place of an entry has a meaning
+    order = sorted(range(len(keys)), key=rows.__getitem__)
     return [keys[order], values[order]]

@@ -191,7 +191,9 @@ class _Loader:
             # The graph knows the dtypes; what the SignatureDef says of them is a copy that may be missing.
             dtypes_of = dict(zip(extracted.results, (argument.type for argument in extracted.function.signature.output_arg)))
             outputs = {output.key: self.output_spec(output, dtypes_of[f"{output.key}/0"]) for output in signature.outputs}
-            return self.function(extracted, inputs, outputs)
+            made = self.function(extracted, inputs, outputs)
+            made.signature_def = self.meta_graph.signature_def[signature.key]
+            return made
         except SavedModelError as error:
             outputs = {output.key: _spec(output.info.dtype, output.info.tensor_shape, output.key) for output in signature.outputs}
             return UnusableSignature(error, inputs, outputs)

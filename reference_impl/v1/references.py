@@ -196,6 +196,7 @@ def _rewrite_node(graph: Graph, node: Any, inputs: list[Alias | None], kept: set
         _use_handles(graph, node, inputs, len(inputs))
         node.op = _FLOW[node.op]
         node.attr["T"].type = RESOURCE
+        _forget_shape(node)
     elif node.op == "Identity":
         alias = inputs[0]
         assert alias is not None  # any(inputs) and Identity has one data input
@@ -272,10 +273,17 @@ def _to_handle(node: Any) -> None:
     if node.op == "Variable" and not shape.dim:
         shape.unknown_rank = True  # the oldest op: an empty shape meant "not known"
     node.op = "VarHandleOp"
+    _forget_shape(node)
+
+
+def _forget_shape(node: Any) -> None:
+    """The shape that the exporter noted was that of the value, or of a string handle; a handle is a scalar."""
+    node.attr.pop("_output_shapes", None)
 
 
 def _set_update_op(node: Any, twin: str, dtype: int) -> None:
     node.op = twin
+    _forget_shape(node)
     if twin in ("AssignVariableOp", "AssignAddVariableOp", "AssignSubVariableOp"):
         _clear_attrs(node)
         node.attr["dtype"].type = dtype
@@ -302,6 +310,7 @@ def _rewrite_handles(graph: Graph) -> None:
             users.setdefault(parse_ref(text).node, []).append(node)
     for node in [node for node in graph if node.op in STRING_HANDLES]:
         node.op += "V2"
+        _forget_shape(node)
     work = list(handles)
     while work:
         ref = work.pop()
@@ -313,6 +322,7 @@ def _rewrite_handles(graph: Graph) -> None:
             elif user.op in _FLOW or user.op in _PASSING:
                 user.op = _FLOW.get(user.op, user.op)
                 user.attr["T"].type = RESOURCE
+                _forget_shape(user)
                 passed = [Ref(user.name, 0), Ref(user.name, 1)] if user.op == "Switch" else [Ref(user.name, 0)]
                 work.extend(ref for ref in passed if ref not in handles)
                 handles.update(passed)
