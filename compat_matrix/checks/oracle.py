@@ -82,13 +82,14 @@ def _range(text: str) -> slice:
 
 def inventory(model: Path, tags: Sequence[str]) -> Counter[str]:
     """The variables of a MetaGraph without their names: ``"float32[2, 3] sha256"``. A value stored once counts once."""
-    found = {}
-    for item in stored_variables(model, tags):
-        tensor = item.value
-        parts = tensor.array.ravel().tolist() if tensor.dtype == "string" else [np.ascontiguousarray(tensor.array).tobytes()]
-        digest = hashlib.sha256(b"".join(b"%d:%s" % (len(part), part) for part in parts)).hexdigest()
-        found[item.key, item.node] = f"{tensor.dtype}{list(tensor.array.shape)} {digest[:16]}"
-    return Counter(found.values())
+    return Counter({(item.key, item.node): described(item.value) for item in stored_variables(model, tags)}.values())
+
+
+def described(tensor: Tensor) -> str:
+    """A value without its name: ``"float32[2, 3] sha256"``."""
+    parts = tensor.array.ravel().tolist() if tensor.dtype == "string" else [np.ascontiguousarray(tensor.array).tobytes()]
+    digest = hashlib.sha256(b"".join(b"%d:%s" % (len(part), part) for part in parts)).hexdigest()
+    return f"{tensor.dtype}{list(tensor.array.shape)} {digest[:16]}"
 
 
 def assets(model: Path, tags: Sequence[str]) -> Counter[str]:

@@ -18,6 +18,7 @@ from compat_matrix.checks.context import Context, Finding, finding_of
 from compat_matrix.checks.signatures import compare_signatures, signature_finding
 from compat_matrix.outcomes import Outcome
 from compat_matrix.runtimes.worker import ReplyError
+from compat_matrix.workers import tensors
 from reference_impl.format.errors import SavedModelError
 
 _SHOWN = 8
@@ -36,6 +37,7 @@ def _generations(context: Context, tags: Sequence[str], folder: Path) -> list[Fi
     source, first, second, third = (folder / name / "model" for name in ("source", "first", "second", "third"))
     shutil.copytree(context.artifact.model, source)
     with context.model(tags, source) as model:
+        held = _held(context, model, folder / "held.npz")
         new_tags = context.ask(model, "resave", dir=str(first), tags=list(tags))["tags"]
     shutil.rmtree(source)  # the copy must stand on its own
     findings = []
@@ -47,7 +49,7 @@ def _generations(context: Context, tags: Sequence[str], folder: Path) -> list[Fi
     except ReplyError as error:
         return [finding_of(error, "the re-export")]
     try:
-        findings += _lost(context.artifact.model, tags, first, new_tags)
+        findings += _lost(context.artifact.model, tags, first, new_tags, held)
         sections, differences = oracle.canonical_difference(first, second)
         if sections and context.cell.producer != context.cell.consumer:
             with context.model(new_tags, second) as model:
@@ -70,8 +72,16 @@ def _of_export(finding: Finding) -> Finding:
     return finding
 
 
-def _lost(before: Path, tags: Sequence[str], after: Path, new_tags: Sequence[str]) -> list[Finding]:
-    """What the file that was written lacks of the one that was read, or has beyond it."""
+def _held(context: Context, model: Any, output: Path) -> Counter[str]:
+    """The variables of the loaded model: local ones of TF 1.x are initialised, not restored, and only a re-export stores them."""
+    if "variables" not in context.consumer.capabilities:
+        return Counter()
+    context.ask(model, "variables", outputs=str(output))
+    return Counter(oracle.described(tensor) for tensor in tensors.load(str(output)).values())
+
+
+def _lost(before: Path, tags: Sequence[str], after: Path, new_tags: Sequence[str], held: Counter[str]) -> list[Finding]:
+    """What the file that was written lacks of the one that was read, or has beyond it and beyond what was ``held``."""
     findings = []
     expected, got = oracle.signatures(before, tags), oracle.signatures(after, new_tags)
     differences = compare_signatures(expected, got)
@@ -83,13 +93,15 @@ def _lost(before: Path, tags: Sequence[str], after: Path, new_tags: Sequence[str
         key = changed[0]
         message = f"after the re-export the method of signature {key!r} is {methods[1][key]!r}, it was {methods[0][key]!r}"
         findings.append(Finding(Outcome.FAIL_SIGNATURE, message, details={"methods": {k: methods[1][k] for k in changed}}))
-    findings += _counted("variable", oracle.inventory(before, tags), oracle.inventory(after, new_tags))
-    findings += _counted("asset", oracle.assets(before, tags), oracle.assets(after, new_tags))
+    stored = oracle.inventory(before, tags)
+    findings += _counted("variable", stored, oracle.inventory(after, new_tags), stored | held)
+    assets = oracle.assets(before, tags)
+    findings += _counted("asset", assets, oracle.assets(after, new_tags), assets)
     return findings
 
 
-def _counted(what: str, before: Counter[Any], after: Counter[Any]) -> list[Finding]:
-    lost, new = before - after, after - before
+def _counted(what: str, before: Counter[str], after: Counter[str], known: Counter[str]) -> list[Finding]:
+    lost, new = before - after, after - known
     if not lost and not new:
         return []
     parts = [
