@@ -229,6 +229,8 @@ def variable_components(obj: Any) -> list[Any]:
 
 def resource_handle(obj: Any) -> Optional[tf.Tensor]:
     """The handle of a resource, None when nobody has asked for it yet. `_resource_handle` is in 2.12-2.21."""
+    if type(obj).resource_handle is not CapturableResource.resource_handle:
+        return obj.resource_handle  # a table around another one has that one's
     return obj._resource_handle
 
 

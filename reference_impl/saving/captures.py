@@ -62,9 +62,13 @@ class Captures:
             if found is None and api.is_variable(capture):
                 found = self._owners.get(id(capture.handle))
             return found
-        if found is None and eager_tensor(capture) and capture.dtype not in _STATE:
-            found = self._owners[id(capture)] = self._tree.add(capture, f"a constant of {path}")
-            self._kept.append(capture)
+        if found is None and capture.dtype not in _STATE:
+            # What was computed while another function was traced is usable if it is a constant of that function.
+            value = capture if eager_tensor(capture) else tf.get_static_value(capture)
+            if value is not None:
+                value = tf.convert_to_tensor(value, capture.dtype)
+                found = self._owners[id(capture)] = self._tree.add(value, f"a constant of {path}")
+                self._kept += [capture, value]
         return found
 
     def _note(self, trace: Trace, capture: Any, path: str) -> None:

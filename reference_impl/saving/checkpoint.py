@@ -12,7 +12,8 @@ from reference_impl import tensorflow_api as api
 from reference_impl.errors import SaveError
 from reference_impl.format import dtypes, schema
 from reference_impl.format.bundle_writer import BundleWriter
-from reference_impl.saving.contents import Content, escape, in_order
+from reference_impl.saving.contents import Content, escape
+from reference_impl.saving.contents import read as read_content
 from reference_impl.saving.saver import OBJECT_GRAPH_KEY
 from reference_impl.saving.slots import Slot
 from reference_impl.saving.tree import Tree
@@ -82,10 +83,8 @@ def write(
                 value = read(node.object, node.path)
                 out.add(keys.key(node.number, VALUE), value.numpy(), dtypes.by_number(value.dtype.as_datatype_enum))
             for content in contents.get(node.number, ()):
-                tensors = content.values()
-                arrays = in_order(content.parts, [tensor.numpy() for tensor in tensors])
-                for part, array, tensor in zip(content.parts, arrays, tensors):
-                    out.add(keys.key(node.number, part), array, dtypes.by_number(tensor.dtype.as_datatype_enum))
+                for part, array, dtype in read_content(content):
+                    out.add(keys.key(node.number, part), array, dtypes.by_number(dtype.as_datatype_enum))
         out.add(OBJECT_GRAPH_KEY, graph)
 
 

@@ -10,15 +10,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import SaveError
 from reference_impl.format.errors import SavedModelError
-from reference_impl.loading.resources import TENSORS, LoadedResource
+from reference_impl.loading.resources import CREATE, TENSORS, LoadedResource
 
-KEYS, VALUES = "-keys", "-values"
+_HASH_TABLES = {"MutableHashTable", "MutableHashTableV2", "MutableHashTableOfTensors", "MutableHashTableOfTensorsV2"}
 
 
 @dataclass
@@ -30,6 +29,7 @@ class Content:
       save, restore: concrete functions.
       parts: names of the tensors, as they follow ``<path>/.ATTRIBUTES/`` in checkpoint keys.
       values: the tensors now.
+      unordered: they are keys and values of a table whose entries come in an order that differs from one process to the next.
     """
 
     name: str
@@ -37,6 +37,7 @@ class Content:
     restore: Any
     parts: list[str]
     values: Callable[[], list[tf.Tensor]]
+    unordered: bool = False
 
     @property
     def takes_key(self) -> bool:
@@ -61,11 +62,14 @@ def contents_of(obj: Any, path: str) -> list[Content]:
     if api.is_variable(obj):
         return []
     if isinstance(obj, LoadedResource):
-        return [] if obj.content is None else [_loaded(*obj.content)]
+        return [] if obj.content is None else [_loaded(*obj.content, _is_hash_table(obj))]
     hooks = api.content_hooks(obj)
     try:
         if hooks is not None:
-            return [_traced(*hooks, api.content_name(obj))]
+            content = _traced(*hooks, api.content_name(obj))
+            # Not a dense table: that one puts out its buckets, empty ones too, and their places have a meaning.
+            content.unordered = isinstance(obj, tf.lookup.experimental.MutableHashTable)
+            return [content]
         return [_of_factory(name, factory) for name, factory in sorted(api.content_factories(obj).items())]
     except SavedModelError:
         raise
@@ -73,9 +77,18 @@ def contents_of(obj: Any, path: str) -> list[Content]:
         raise SaveError(f"its state cannot be saved by a function: {error}", node=path, clause="RES-15") from error
 
 
-def _loaded(save: Any, restore: Any) -> Content:
+def _loaded(save: Any, restore: Any, unordered: bool) -> Content:
     names = sorted(save.structured_outputs)
-    return Content(TENSORS, save, restore, [escape(name) for name in names], lambda: [save()[name] for name in names])
+    values = lambda: [save()[name] for name in names]  # noqa: E731
+    return Content(TENSORS, save, restore, [escape(name) for name in names], values, unordered)
+
+
+def _is_hash_table(resource: LoadedResource) -> bool:
+    created = resource.functions.get(CREATE)
+    for trace in api.traces(created) if isinstance(created, api.Function) else [created] if created is not None else []:
+        ops = {node.op for name in trace.library.closure(trace.saved_name) for node in trace.library.get(name).node_def}
+        return bool(ops & _HASH_TABLES)
+    return False
 
 
 def _traced(save: Callable[[], Any], restore: Callable[[Any], Any], legacy: str) -> Content:
@@ -99,13 +112,13 @@ def _of_factory(name: str, factory: Any) -> Content:
     """The oldest form: an object with `specs` (name and tensor of each part) and `restore(tensors, shapes)`."""
     if api.is_variable(factory) or not callable(factory):
         raise SaveError(f"{name!r} is of a kind that cannot be saved", clause="RES-15")
-    now = factory(name)
+    now = factory(name=name)
     specs = [tf.TensorSpec(None, spec.dtype, f"restored_tensors_{i}") for i, spec in enumerate(now.specs)]
     parts = [spec.name if isinstance(spec.name, str) else spec.name.numpy().decode() for spec in now.specs]
-    tensors = lambda key: [spec.tensor for spec in factory(key).specs]  # noqa: E731
+    tensors = lambda key: [spec.tensor for spec in factory(name=key).specs]  # noqa: E731
     suffixes = [part[len(name) :] for part in parts]
     return Content(name, _named_save(lambda key: list(zip([key + s for s in suffixes], tensors(key)))),
-                   _named_restore(lambda restored: factory(name).restore(restored, None), specs), parts, lambda: tensors(name))  # fmt: skip
+                   _named_restore(lambda restored: now.restore(restored, None), specs), parts, lambda: tensors(name))  # fmt: skip
 
 
 def _named_save(entries: Callable[[tf.Tensor], Sequence[tuple[Any, tf.Tensor]]]) -> Any:
@@ -131,15 +144,12 @@ def _one(_: Any) -> tf.Tensor:
     return tf.constant(1)  # a function must give something
 
 
-def in_order(parts: Sequence[str], arrays: list[Any]) -> list[Any]:
-    """Entries of a table sorted by key: a table puts them out in an order that differs from one process to the next."""
-    if len(parts) != 2 or not (parts[0].endswith(KEYS) and parts[1].endswith(VALUES)):
-        return arrays
-    keys, values = (np.asarray(array) for array in arrays)
-    if keys.ndim == 0 or len(keys) < 2 or len(keys) != len(values):
-        return arrays
-    rows = [tuple(row) for row in keys.reshape(len(keys), -1)]
-    if len(set(rows)) < len(rows):
-        return arrays  # a dense table puts out its buckets, the empty ones too: there the place of an entry has a meaning
-    order = sorted(range(len(keys)), key=rows.__getitem__)
-    return [keys[order], values[order]]
+def read(content: Content) -> list[tuple[str, Any, tf.DType]]:
+    """Name, array and dtype of each part now; entries of a hash table sorted by key."""
+    tensors = content.values()
+    arrays = [tensor.numpy() for tensor in tensors]
+    if content.unordered and len(arrays) == 2 and len(arrays[0]) == len(arrays[1]) > 1:
+        keys = arrays[0].reshape(len(arrays[0]), -1).tolist()
+        order = sorted(range(len(keys)), key=keys.__getitem__)
+        arrays = [array[order] for array in arrays]
+    return [(part, array, tensor.dtype) for part, array, tensor in zip(content.parts, arrays, tensors)]

@@ -65,6 +65,7 @@ class Library:
         name = f"{_PREFIX}{hint}_{len(self._names)}"
         self._names[None, name] = name
         definition.signature.name = name
+        add_input_shapes(definition)
         self.definitions[name] = definition
         self._sources[name] = None
         return name
@@ -91,6 +92,7 @@ class Library:
     def _rename(self, source: Source, definition: Any, name: str) -> Iterator[tuple[Source, str, str]]:
         """Give a copied FunctionDef its new name and its references theirs; yields what it refers to."""
         definition.signature.name = name
+        add_input_shapes(definition)
         for node in definition.node_def:
             node.ClearField("experimental_debug_info")
             if self._is_function(source, node.op):
@@ -196,6 +198,20 @@ def strip_defaults(node: Any) -> None:
     for attr in op_def.attr if op_def is not None else ():
         if attr.HasField("default_value") and attr.name in node.attr and node.attr[attr.name] == attr.default_value:
             del node.attr[attr.name]
+
+
+def add_input_shapes(definition: Any) -> None:
+    """Say the shapes of all arguments in one place; TensorFlow takes a handle without one for a tensor of unknown rank."""
+    if "_input_shapes" in definition.attr:
+        return
+    shapes = definition.attr["_input_shapes"].list
+    shapes.SetInParent()
+    for index, argument in enumerate(definition.signature.input_arg):
+        known = definition.arg_attr[index].attr if index in definition.arg_attr else {}
+        if "_output_shapes" in known and known["_output_shapes"].list.shape:
+            shapes.shape.add().CopyFrom(known["_output_shapes"].list.shape[0])
+        else:
+            shapes.shape.add(unknown_rank=argument.type not in (schema.DT_RESOURCE, schema.DT_VARIANT))
 
 
 def library_proto(library: Library) -> Any:
