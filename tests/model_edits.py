@@ -280,6 +280,13 @@ def rename_info(info, new):
         rename_info(component, new)
 
 
+def without(kind, data, field):
+    """A serialised message without one field."""
+    message = schema.parse(kind, data)
+    message.ClearField(field)
+    return schema.serialize(message)
+
+
 def renamed(kind, data, new):
     """A serialised message with every string that names a node replaced."""
     message = schema.parse(kind, data)

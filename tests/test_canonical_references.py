@@ -338,6 +338,16 @@ def test_colocation(hashes):
     assert len(hashes(build("b", "c"), build("c", "b"), build("b", "c", names="xyz"))) == 1
 
 
+def test_full_types(hashes):
+    def build(kind):
+        def made(graph):
+            graph.graph_def.node.add(name="n", op="A").experimental_type.type_id = kind
+
+        return made
+
+    assert len(hashes(build(schema.TFT_UNSET), build(schema.TFT_TENSOR))) == 2
+
+
 def leftover(extra=(), user=False, constant=0):
     """A TF 1.x graph with one saver that it names and one that it does not."""
 
@@ -382,7 +392,7 @@ def relabelled(nodes, new):
     return made
 
 
-def form(nodes, names, order, root):
+def form(nodes, names, order, roots=(0,)):
     """The canonical form of a random graph whose nodes have these names and stand in the file in this order."""
     defs = []
     for number in order:
@@ -390,7 +400,7 @@ def form(nodes, names, order, root):
         texts = [f"{names[item]}:0" for item in inputs] + [f"^{names[item]}" for item in control]
         defs.append(schema.NodeDef(name=names[number], op=op, input=texts))
     body = Body(defs, Values(Library(schema.FunctionDefLibrary()), lambda name: b""))
-    body.arrange([body.index[names[root]]])
+    body.arrange([body.index[names[root]] for root in roots])
     return digest(*body.lines())
 
 
@@ -403,21 +413,34 @@ def test_random_graphs_are_equal_exactly_when_they_are_isomorphic():
         nodes = random_graph(rng, count)
         smallest = min(repr(relabelled(nodes, [0, *new])) for new in itertools.permutations(range(1, count)))
         names = rng.sample("abcdefgh", count)
-        known.setdefault(smallest, set()).add(form(nodes, names, rng.sample(range(count), count), 0))
+        known.setdefault(smallest, set()).add(form(nodes, names, rng.sample(range(count), count)))
     assert len(known) > 300
     assert all(len(found) == 1 for found in known.values())
     assert len({next(iter(found)) for found in known.values()}) == len(known)
 
 
-def test_larger_graphs_do_not_depend_on_names_and_order():
-    """Here most nodes are needed by no root, so that only what surrounds them tells them apart."""
+@pytest.mark.parametrize("loops", [False, True])
+def test_larger_graphs_do_not_depend_on_names_and_order(loops):
+    """Here no root needs most nodes, so that only what surrounds them tells them apart."""
     rng = random.Random(6)
     for _ in range(300):
-        count = 12
+        count = 14
         nodes = random_graph(rng, count)
+        if not loops:
+            nodes = [
+                (op, [n for n in inputs if n < k], [n for n in control if n < k]) for k, (op, inputs, control) in enumerate(nodes)
+            ]
         names = [f"n{number}" for number in range(count)]
-        found = {form(nodes, rng.sample(names, count), rng.sample(range(count), count), 0) for _ in range(3)}
+        found = {form(nodes, rng.sample(names, count), rng.sample(range(count), count), (3, 1, 5)) for _ in range(3)}
         assert len(found) == 1
+
+
+def test_equal_nodes_beside_equal_results():
+    """Two results are computed alike; which side node belongs to which is seen from the order of the results."""
+    nodes = [("A", [], []), ("A", [], []), ("B", [0], []), ("B", [1], []), ("B", [2], [])]
+    names = "abcde"
+    orders = itertools.permutations(range(5))
+    assert len({form(nodes, [names[number] for number in order], order, (0, 1)) for order in orders}) == 1
 
 
 # Weights

@@ -157,7 +157,7 @@ class _Page:
         entry = branch.add(_text((signature.key, "bold green"), (f"  {signature.method_name}", "dim")))
         for arrow, arguments in (("in  ", signature.inputs), ("out ", signature.outputs)):
             for item in arguments:
-                kind = item.type_spec or (item.dtype + shape_text(item.shape))
+                kind = item.type_spec or f"{item.dtype}{shape_text(item.shape)}"
                 kind = f"Sparse({kind})" if item.kind == "sparse" else kind
                 default = f" = {item.default}" if item.default else ""
                 tensors = " ".join(slot.tensor for slot in item.tensors)

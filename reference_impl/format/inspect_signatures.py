@@ -36,7 +36,10 @@ def _arguments(infos: Any, defaults: Any) -> Iterator[SignatureArgument]:
         kind, slots = slots_of(info)
         spec = type_spec_text(info.composite_tensor.type_spec) if kind == "composite" else None
         default = tensor_text(defaults[name]) if name in defaults else None
-        yield SignatureArgument(name, kind, dtype_name(info.dtype), shape_of(info.tensor_shape), tuple(slots), spec, default)
+        # The writer of a composite type leaves dtype and shape to the type and its components.
+        described = info.dtype != 0 or kind != "composite"
+        dtype, shape = (dtype_name(info.dtype), shape_of(info.tensor_shape)) if described else (None, None)
+        yield SignatureArgument(name, kind, dtype, shape, tuple(slots), spec, default)
 
 
 def slots_of(info: schema.TensorInfo) -> tuple[str, list[TensorSlot]]:

@@ -34,7 +34,7 @@ class SignatureArgument:
 
     name: str
     kind: str
-    dtype: str
+    dtype: Optional[str]
     shape: Shape
     tensors: tuple[TensorSlot, ...]
     type_spec: Optional[str]

@@ -1,0 +1,111 @@
+"""Which checkpoint key ends in which variable, of genuine models and of ones that are hard to follow."""
+
+import model_edits as edits
+import pytest
+
+from reference_impl.format import errors, layout, schema
+from reference_impl.format.bundle import BundleReader
+from reference_impl.format.inspect import restore_plan
+
+CASES = sorted({path.parent.name for path in edits.FIXTURES.glob("*/model")} - {"v1_checkpoint"})
+_VARIABLES = ("VarHandleOp", "VariableV2", "Variable")
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_what_is_restored(case):
+    """The restore plan asks for exactly what the checkpoint holds, with its dtype; each target is a node that holds state."""
+    model = layout.read(edits.fixture(case))
+    wanted, stored = set(), {}
+    if model.has_checkpoint:
+        with BundleReader(model.checkpoint_prefix) as reader:
+            stored = dict(reader.entries())
+    for graph in model.saved_model.meta_graphs:
+        nodes = {node.name: node for node in graph.graph_def.node}
+        for item in restore_plan(graph):
+            wanted.add(item.key)
+            assert nodes[item.node].op == item.op
+            assert item.op in _VARIABLES or "Table" in item.op or "Boosted" in item.op
+            assert item.dtype == stored[item.key].dtype.name
+            if item.fetch is not None:
+                assert item.fetch.rpartition(":")[0] in nodes
+            assert bool(item.fetch) == (item.op in _VARIABLES)
+    stored.pop("_CHECKPOINTABLE_OBJECT_GRAPH", None)
+    assert wanted == set(stored)
+
+
+def restoring(graph, *, nested=False, keys=("k",)):
+    """A MetaGraph that restores like TF 2.x: a function assigns its arguments, a table in a function called by it."""
+    nodes = graph.graph_def.node
+    nodes.add(name="prefix", op="Placeholder")
+    nodes.add(name="v", op="VarHandleOp")
+    nodes.add(name="table", op="MutableHashTableV2")
+    nodes.add(name="read", op="ReadVariableOp", input=["v"])
+    start = nodes.add(name="restore", op="StatefulPartitionedCall", input=["prefix", "v", "table", "^v"])
+    start.attr["f"].func.name = "restore_all"
+    graph.saver_def.restore_op_name = "restore"
+    body = graph.graph_def.library.function.add()
+    body.signature.name = "restore_all"
+    for name in ("prefix", "variable", "table"):
+        body.signature.input_arg.add(name=name)
+    names = body.node_def.add(name="names", op="Const").attr["value"].tensor
+    names.string_val.extend([key.encode() for key in (*keys, "t-keys", "t-values")])
+    body.node_def.add(name="slices", op="Const").attr["value"].tensor.string_val.append(b"")
+    read = body.node_def.add(name="read", op="RestoreV2", input=["prefix", "names:output:0", "slices:output:0"])
+    read.attr["dtypes"].list.type.extend([schema.DT_FLOAT, schema.DT_STRING, schema.DT_INT64])
+    body.node_def.add(name="copy", op="Identity", input=["read:tensors:0"])
+    body.node_def.add(name="assign", op="AssignVariableOp", input=["variable", "copy:output:0"])
+    inner = body.node_def.add(name="inner", op="PartitionedCall", input=["table", "read:tensors:1", "read:tensors:2"])
+    inner.attr["f"].func.name = "restore_all" if nested else "restore_table"
+    table = graph.graph_def.library.function.add()
+    table.signature.name = "restore_table"
+    for name in ("handle", "a", "b"):
+        table.signature.input_arg.add(name=name)
+    table.node_def.add(name="import", op="LookupTableImportV2", input=["handle", "a", "b"])
+    return graph
+
+
+def test_restore_functions():
+    found = restore_plan(restoring(edits.new_model()[1]))
+    assert [(item.key, item.dtype, item.node, item.by, item.fetch) for item in found] == [
+        ("k", "float32", "v", "AssignVariableOp", "read:0"),
+        ("t-keys", "string", "table", "LookupTableImportV2", None),
+        ("t-values", "int64", "table", "LookupTableImportV2", None),
+    ]
+
+
+def test_a_restore_function_that_calls_itself():
+    with pytest.raises(errors.LimitError, match="too deeply"):
+        restore_plan(restoring(edits.new_model()[1], nested=True), "file")
+
+
+def test_restore_functions_that_double():
+    """2^60 calls: given up, not followed."""
+    graph = edits.new_model()[1]
+    for number in range(60):
+        body = graph.graph_def.library.function.add()
+        body.signature.name = f"f{number}"
+        for name in "ab":
+            body.node_def.add(name=name, op="PartitionedCall").attr["f"].func.name = f"f{number + 1}"
+    graph.graph_def.node.add(name="start", op="PartitionedCall").attr["f"].func.name = "f0"
+    graph.saver_def.restore_op_name = "start"
+    with pytest.raises(errors.LimitError, match="too many"):
+        restore_plan(graph)
+
+
+def test_what_is_restored_is_not_known(tmp_path):
+    """Names that are computed, inputs that are not there: left out."""
+    graph = restoring(edits.new_model()[1], keys=())  # one name too few for three tensors
+    assert [item.key for item in restore_plan(graph)] == ["t-keys", "t-values"]
+    graph.graph_def.library.function[0].node_def[0].op = "ComputeNames"
+    assert restore_plan(graph) == []
+    assert restore_plan(edits.new_model()[1]) == []
+    dangling = edits.new_model()[1]
+    dangling.graph_def.node.add(name="a", op="Assign", input=["nowhere", "neither:3"])
+    dangling.saver_def.restore_op_name = "a"
+    assert restore_plan(dangling) == []
+    endless = edits.new_model()[1]
+    endless.graph_def.node.add(name="i", op="Identity", input=["i"])
+    endless.graph_def.node.add(name="a", op="Assign", input=["i", "i"])
+    endless.saver_def.restore_op_name = "a"
+    with pytest.raises(errors.LimitError):
+        restore_plan(endless)
