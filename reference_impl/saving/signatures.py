@@ -132,10 +132,13 @@ def signature_function(key: str, function: Any, strict: bool) -> SignatureFuncti
     definition = getattr(concrete, "signature_def", None)
     defaults = dict(getattr(concrete, "defaults", None) or {})
     if isinstance(concrete, traces.LoadedConcreteFunction) and traces.is_flat(trace):
-        inputs = dict(sorted(trace.inputs[1].items()))
-        outputs = dict(sorted(trace.outputs.items()))
-        order = list(range(len(traces.flat_outputs(outputs))))
-        return SignatureFunction(concrete, list(inputs), inputs, outputs, order, defaults, definition, direct=True)
+        given = [trace.inputs[1][name] for name in sorted(trace.inputs[1])]
+        # Clients know the names of the flat arguments; those of the Python signature may be adapted to what Python allows.
+        names = trace.keywords if len(trace.keywords) == len(given) else sorted(trace.inputs[1])
+        if names == sorted(names):
+            inputs, outputs = dict(zip(names, given)), dict(sorted(trace.outputs.items()))
+            order = list(range(len(traces.flat_outputs(outputs))))
+            return SignatureFunction(concrete, names, inputs, outputs, order, defaults, definition, direct=True)
     inputs = _inputs(key, trace, strict)
     if signature is not None:
         given = {name: p.default for name, p in signature.parameters.items() if tf.is_tensor(p.default)}
@@ -266,8 +269,8 @@ def write_wrapper(signature: SignatureFunction, target: str, library: Library) -
 def direct_trace(signature: SignatureFunction) -> Any:
     """The Trace of a signature that needs no wrapper."""
     trace = traces.trace_of(signature.target)
-    names = sorted(signature.inputs)
-    trace.keywords, trace.positional, trace.signature = names, 0, _keyword_only(names)
+    trace.keywords = signature.names
+    trace.signature = trace.signature or _keyword_only(signature.names)
     return trace
 
 
