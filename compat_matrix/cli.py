@@ -55,12 +55,25 @@ class LazyGroup(click.Group):
         with formatter.section("Commands"):
             formatter.write_dl([(name, COMMANDS[name][1]) for name in self.list_commands(ctx)])
 
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the subcommand. A reader that went away (``... | head``) ends it like any program that SIGPIPE ends.
+
+        Handled here, since what click makes of it differs between its releases.
+        """
+        try:
+            code = super().invoke(ctx)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            # Nothing more can be written, also not by the interpreter's last flush.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return 141
+        return code
+
     def main(self, args: Sequence[str] | None = None, *rest: Any, **extra: Any) -> NoReturn:
         """Run the program and exit. Every way out goes through here, also under ``click.testing.CliRunner``."""
         extra["standalone_mode"] = False
         try:
             code = super().main(args, *rest, **extra)
-            sys.stdout.flush()
         except click.UsageError as error:
             error.show()
             code = USAGE
@@ -70,10 +83,6 @@ class LazyGroup(click.Group):
         except (click.Abort, KeyboardInterrupt):
             click.echo("interrupted", err=True)
             code = 130
-        except BrokenPipeError:
-            # The reader went away (``... | head``). Nothing more can be written, also not by the interpreter's last flush.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            code = 141
         except Exception as error:
             code = _report(error)
         sys.exit(code if isinstance(code, int) else OK)

@@ -427,8 +427,10 @@ def test_larger_graphs_do_not_depend_on_names_and_order(loops):
         count = 14
         nodes = random_graph(rng, count)
         if not loops:
+            before = [{n for n in (*inputs, *control) if n < number} for number, (_, inputs, control) in enumerate(nodes)]
             nodes = [
-                (op, [n for n in inputs if n < k], [n for n in control if n < k]) for k, (op, inputs, control) in enumerate(nodes)
+                (op, [n for n in inputs if n in known], [n for n in control if n in known])
+                for known, (op, inputs, control) in zip(before, nodes)
             ]
         names = [f"n{number}" for number in range(count)]
         found = {form(nodes, rng.sample(names, count), rng.sample(range(count), count), (3, 1, 5)) for _ in range(3)}

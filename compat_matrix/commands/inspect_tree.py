@@ -59,7 +59,7 @@ def show(info: SavedModelInfo, sections: Collection[str], full: bool) -> None:
       full: without abbreviations.
     """
     width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else _PLAIN_WIDTH
-    console = Console(highlight=False, emoji=False, markup=False, width=width)
+    console = _Console(highlight=False, emoji=False, markup=False, width=width)
     for line in _head(info):
         console.print(line)
     for graph in info.meta_graphs:
@@ -69,6 +69,13 @@ def show(info: SavedModelInfo, sections: Collection[str], full: bool) -> None:
         console.print()
         for problem in info.problems:
             console.print(_text(("problem: ", "bold red"), problem))
+
+
+class _Console(Console):
+    """A console that leaves it to the program what happens when nobody reads any more."""
+
+    def on_broken_pipe(self) -> None:
+        raise
 
 
 def _text(*parts: Part) -> Text:
