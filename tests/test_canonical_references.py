@@ -338,6 +338,13 @@ def test_colocation(hashes):
     assert len(hashes(build("b", "c"), build("c", "b"), build("b", "c", names="xyz"))) == 1
 
 
+def test_equal_nodes_with_different_neighbours():
+    """Both nodes a result waits for are constants; only what else their users need tells them apart."""
+    nodes = [("R", [], [1, 2]), ("C", [], []), ("C", [], []), ("Y", [1, 5], []), ("Y", [2, 6], []), ("Z", [], []), ("W", [], [])]
+    rng = random.Random(1)
+    assert len({form(nodes, rng.sample("abcdefg", 7), rng.sample(range(7), 7)) for _ in range(40)}) == 1
+
+
 def test_full_types(hashes):
     def build(kind):
         def made(graph):
@@ -457,3 +464,57 @@ def test_strings_with_their_lengths(tmp_path):
             writer.add("key", np.array(value, object))
         found.add(canonical(folder).hash)
     assert len(found) == 4
+
+
+# What else MetaGraphs say
+
+
+def test_defaults_of_a_signature(hashes):
+    def build(*values):
+        def made(graph):
+            signature = graph.signature_def["s"]
+            signature.inputs["x"].dtype = schema.DT_FLOAT
+            for value in values:
+                signature.defaults["x"].CopyFrom(schema.TensorProto(dtype=schema.DT_FLOAT, float_val=[value]))
+
+        return made
+
+    assert len(hashes(build(), build(1), build(2))) == 3
+
+
+def test_names_of_contexts(hashes):
+    """They name no node; only their numbers do not count."""
+
+    def build(name):
+        def made(graph):
+            data = schema.CondContextDef(context_name=name, branch=1).SerializeToString()
+            graph.collection_def["cond_context"].bytes_list.value.append(data)
+
+        return made
+
+    assert len(hashes(build("cond/cond_text"), build("cond_3/cond_text"))) == 1
+    assert len(hashes(build("cond/cond_text"), build("other/cond_text"))) == 2
+
+
+def test_a_copy_of_a_function_with_a_table(hashes):
+    def build(*names):
+        def made(graph):
+            for name in names:
+                body = function(graph, name)
+                body.node_def.add(name="table", op="HashTableV2").attr["shared_name"].s = b"table_3"
+
+        return made
+
+    assert len(hashes(build("f"), build("f", "g"))) == 1
+
+
+def test_consumers(hashes):
+    def build(lowest, *bad):
+        def made(graph):
+            graph.graph_def.versions.min_consumer = lowest
+            graph.graph_def.versions.bad_consumers.extend(bad)
+
+        return made
+
+    assert len(hashes(build(0), build(1), build(0, 5), build(0, 6))) == 4
+    assert len(hashes(build(0, 5, 6), build(0, 6, 5))) == 1
