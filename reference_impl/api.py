@@ -15,15 +15,16 @@ from reference_impl.format.errors import NoMetaGraphError
 __all__ = ["load", "save"]
 
 
+@tf.autograph.experimental.do_not_convert
 def load(
-    export_dir: Union[str, os.PathLike[str]], tags: Union[None, str, Collection[str]] = None, options: Optional[Any] = None
+    export_dir: Union[str, os.PathLike[str]], tags: Union[str, Collection[str], None] = None, options: Optional[Any] = None
 ) -> Any:
     """Load a SavedModel (API-01, DR-02).
 
     Args:
       export_dir: the directory.
       tags: the tags of the MetaGraph to load, as a set; not needed when there is only one (V1-04, V1-05, V1-07).
-      options: None.
+      options: `reference_impl.loading.options.LoadOptions` or `tf.saved_model.LoadOptions`; a TF 1.x model knows none of them.
 
     Returns:
       One object. For a TF 2 model it has the attributes of the object that was saved, whatever of them can be saved; for a
@@ -41,14 +42,17 @@ def load(
     with tf.init_scope():
         if len(directory.saved_model.meta_graphs) == 1 and meta_graph.HasField("object_graph_def"):
             from reference_impl.loading.loader import load_object_graph
+            from reference_impl.loading.options import LoadOptions
 
-            return load_object_graph(directory, meta_graph)
+            return load_object_graph(directory, meta_graph, LoadOptions.of(options))
         from reference_impl.v1 import load_meta_graph
 
         return load_meta_graph(directory, meta_graph)
 
 
-def save(obj: Any, export_dir: Union[str, os.PathLike[str]], signatures: Optional[Any] = None, *, options: Optional[Any] = None) -> None:
+def save(
+    obj: Any, export_dir: Union[str, os.PathLike[str]], signatures: Optional[Any] = None, *, options: Optional[Any] = None
+) -> None:
     """Write a SavedModel (API-01..API-05).
 
     The functions of the object are exported as they were traced. What is there at `export_dir` is replaced in one step; if anything

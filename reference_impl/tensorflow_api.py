@@ -186,7 +186,8 @@ def trackable_children(obj: Any, for_export: bool) -> dict[str, Any]:
 
     `tf.train.TrackableView` gives the same, but refuses objects that are no `Trackable`. The hook is in 2.8-2.21.
     """
-    return dict(obj._trackable_children(save_type="savedmodel" if for_export else "checkpoint", **({"cache": {}} if for_export else {})))
+    options: dict[str, Any] = {"save_type": "savedmodel", "cache": {}} if for_export else {"save_type": "checkpoint"}
+    return dict(obj._trackable_children(**options))
 
 
 def tracks_attributes(obj: Any) -> bool:
@@ -278,8 +279,8 @@ def is_unknown_argument(leaf: Any) -> bool:
 def python_signature(function: Any) -> Optional[inspect.Signature]:
     """The Python signature of a tf.function or concrete function, without `self`; None where there is none to be had.
 
-    `_function_type` and `_default_values` are in 2.14-2.21, `_function_spec` with `fullargspec` in 2.4-2.13. `inspect.signature` of
-    the Python function would not do: that of a function which TensorFlow loaded is `(*args, **kwargs)`.
+    `_function_type` and `_default_values` are in 2.14-2.21, `_function_spec` with `fullargspec` in 2.4-2.13. `inspect.signature`
+    of the Python function would not do: that of a function which TensorFlow loaded is `(*args, **kwargs)`.
     """
     kinds = inspect.Parameter
     kind = getattr(function, "_function_type", None) or getattr(function, "function_type", None)
@@ -296,6 +297,24 @@ def python_signature(function: Any) -> Optional[inspect.Signature]:
         names = names[1:]
     found = [kinds(name, kinds.POSITIONAL_OR_KEYWORD, default=values.get(name, kinds.empty)) for name in names]
     found += [kinds(spec.varargs, kinds.VAR_POSITIONAL)] if spec.varargs else []
-    found += [kinds(name, kinds.KEYWORD_ONLY, default=(spec.kwonlydefaults or {}).get(name, kinds.empty)) for name in spec.kwonlyargs]
+    values = spec.kwonlydefaults or {}
+    found += [kinds(name, kinds.KEYWORD_ONLY, default=values.get(name, kinds.empty)) for name in spec.kwonlyargs]
     found += [kinds(spec.varkw, kinds.VAR_KEYWORD)] if spec.varkw else []
     return inspect.Signature(found, __validate_parameters__=False)  # type: ignore[call-arg]
+
+def nested_graphs(graph: Any) -> list[tuple[str, Any]]:
+    """Name and graph of the functions that a graph knows. `Graph._functions` is in 2.4-2.21."""
+    functions = [(name, getattr(function, "graph", None)) for name, function in graph._functions.items()]
+    return [(_text(name), inner) for name, inner in functions if inner is not None]
+
+
+def gradient_op_type(operation: Any) -> str:
+    """The op type under which the gradient of an operation is registered, "" for the usual one.
+
+    Public `get_attr` raises for a missing attribute, at the cost of an error for every operation.
+    """
+    return operation.node_def.attr["_gradient_op_type"].s.decode() if operation.type.startswith("Identity") else ""
+
+
+def _text(name: Any) -> str:
+    return name.decode() if isinstance(name, bytes) else str(name)

@@ -6,7 +6,7 @@
         out.saved_model(message)
 
 A process killed at any moment leaves the old export or the new one, never a mixture, and perhaps a hidden directory
-beside it. (Files are not synced to the disk: a power failure is another matter.)
+beside it. Files are synced to the disk before the rename, so a power failure does not leave an export of empty files either.
 """
 
 from __future__ import annotations
@@ -156,6 +156,7 @@ class LayoutWriter:
             raise errors.NotASavedModelError("no SavedModel was written", file=self.directory)
         self._check_target()  # again: it may have changed meanwhile
         try:
+            _sync(self.stage)
             if not self.directory.exists():
                 self.stage.rename(self.directory)
                 return
@@ -195,6 +196,20 @@ def write(
         for filename, source in (assets or {}).items():
             out.asset(filename, source)
         out.saved_model(message, text=text)
+
+
+def _sync(directory: Path) -> None:
+    """Have the system write everything below a directory to the disk."""
+    for folder, _, names in os.walk(directory):
+        for name in names:
+            with open(os.path.join(folder, name), "rb") as stream:  # noqa: PTH118, PTH123
+                os.fsync(stream.fileno())
+        if os.name == "posix":
+            handle = os.open(folder, os.O_RDONLY)
+            try:
+                os.fsync(handle)
+            finally:
+                os.close(handle)
 
 
 def _exchange(first: Path, second: Path) -> bool:

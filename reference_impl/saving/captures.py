@@ -1,8 +1,8 @@
 """What functions capture, as numbers of the object graph (FN-07, RES-04, GOAL-09).
 
-The last arguments of a FunctionDef are variables, tables, assets and constants that it was traced over. Each is looked up by the identity
-of its tensor among what the tree owns. A tensor that nobody owns is stored as a constant; state that nobody owns is an error, and all
-such errors are reported at once.
+The last arguments of a FunctionDef are variables, tables, assets and constants that it was traced over. Each is looked up by
+the identity of its tensor among what the tree owns. A tensor that nobody owns is stored as a constant; state that nobody owns
+is an error, and all such errors are reported at once.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Captures:
                 self._note(trace, capture, path)
             bound.append(number)
             target = self._tree.nodes[number].object
-            if node is not None and (tf.is_tensor(target) and not api.is_variable(target) or isinstance(target, api.Asset)):
+            if node is not None and (isinstance(target, api.Asset) or (tf.is_tensor(target) and not api.is_variable(target))):
                 node.children[f"capture_{index}"] = number
         return bound
 
@@ -57,7 +57,7 @@ class Captures:
         if isinstance(capture, CapturedTensor):
             return self._tree.add(capture, path)
         found = self._owners.get(id(capture))
-        if found is None and not tf.is_tensor(capture) or api.is_variable(capture):
+        if (found is None and not tf.is_tensor(capture)) or api.is_variable(capture):
             found = self._tree.number_of(capture)
             if found is None and api.is_variable(capture):
                 found = self._owners.get(id(capture.handle))

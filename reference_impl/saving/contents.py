@@ -1,7 +1,7 @@
 """The content of tables and the like: the functions that put it out and take it in, and what it is now (RES-15, FMT-09, FMT-10).
 
-The file knows two forms. In the older one, which the tables of TensorFlow still have, the save function takes the checkpoint key and
-gives a list of names and tensors; in the newer one it gives a dict. What was loaded is written in the newer one.
+The file knows two forms. In the older one, which the tables of TensorFlow still have, the save function takes the checkpoint
+key and gives a list of names and tensors; in the newer one it gives a dict. What was loaded is written in the newer one.
 """
 
 from __future__ import annotations
@@ -104,8 +104,9 @@ def _traced(save: Callable[[], Any], restore: Callable[[Any], Any], legacy: str)
             dict(zip(names, specs))
         )
         return Content(TENSORS, put_out, take_in, [escape(name) for name in names], values)
-    return Content(legacy, _named_save(lambda key: [(key + n, t) for n, t in sorted(save().items())]),
-                   _named_restore(lambda tensors: restore(dict(zip(names, tensors))), specs), [legacy + n for n in names], values)  # fmt: skip
+    put_out = _named_save(lambda key: [(key + name, tensor) for name, tensor in sorted(save().items())])
+    take_in = _named_restore(lambda tensors: restore(dict(zip(names, tensors))), specs)
+    return Content(legacy, put_out, take_in, [legacy + name for name in names], values)
 
 
 def _of_factory(name: str, factory: Any) -> Content:

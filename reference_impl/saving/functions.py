@@ -1,8 +1,8 @@
 """The function library of an export (FN-05, FN-17, FMT-03, FMT-14, COMPAT-04).
 
-FunctionDefs are copied: those of traced functions out of the eager runtime, those of loaded functions out of the file they were read
-from. Each gets a name of this export, made of its own and a number in the order of the walk, so that names depend on nothing but the
-object; what refers to it is renamed along. Two libraries may have functions of one name.
+FunctionDefs are copied: those of traced functions out of the eager runtime, those of loaded functions out of the file they were
+read from. Each gets a name of this export, made of its own and a number in the order of the walk, so that names depend on
+nothing but the object; what refers to it is renamed along. Two libraries may have functions of one name.
 """
 
 from __future__ import annotations
@@ -59,6 +59,10 @@ class Library:
             self._sources[new] = source_
             pending += reversed(list(self._rename(source_, definition, new)))
         return self._names[self._key(source, name)]
+
+    def has(self, name: str) -> bool:
+        """Is a function of the eager runtime among them?"""
+        return self._key(None, name) in self._names
 
     def write(self, definition: Any, hint: str) -> str:
         """A function of our own making. Its references are names of this export already."""

@@ -1,7 +1,7 @@
 """The main graph of a MetaGraph: what session readers run (FMT-06, FMT-08, SIG-15, RES-08, RES-11, GOAL-09, COMPAT-04).
 
-Every variable is one VarHandleOp, every table one call of its creating function, every constant one Const; signatures, initialisers and
-the saver call functions with these very tensors. So what a signature reads is what the saver restores.
+Every variable is one VarHandleOp, every table one call of its creating function, every constant one Const; signatures,
+initialisers and the saver call functions with these very tensors. So what a signature reads is what the saver restores.
 """
 
 from __future__ import annotations
@@ -130,9 +130,9 @@ class MainGraph:
     def add_init(self) -> str:
         """The op that assigns asset paths and initialises resources; its name."""
         done = list(self._assigns)
-        for node in self._tree.nodes:
-            if isinstance(node.object, api.CapturableResource) and "_initialize" in node.children:
-                done.append(self.call_bound(self.trace(node.children["_initialize"]), (), None, fresh=True).name)
+        resources = [node for node in self._tree.nodes if isinstance(node.object, api.CapturableResource)]
+        initializers = [self.trace(node.children["_initialize"]) for node in resources if "_initialize" in node.children]
+        done += [self.call_bound(number, fresh=True).name for number in initializers]
         return str(self.add("NoOp", "NoOp", [f"^{name}" for name in done]).name)
 
     # Signatures
@@ -190,7 +190,7 @@ def set_call(node: Any, function: str, signature: Any) -> None:
 
 
 def _encoded_inputs(feeds: dict[str, Any], definition: Any) -> dict[str, Any]:
-    """Inputs as the SignatureDef that was read has them: flat ones are put together to the sparse or composite ones they were (V1-16)."""
+    """Inputs as the SignatureDef that was read has them: sparse and composite ones are put together again (V1-16)."""
     if definition is None:
         return feeds
     out: dict[str, Any] = {}

@@ -19,10 +19,12 @@ class SaveOptions:
       strict: what would be lost is an error (the default); otherwise a warning.
       extra_tags: tags of the MetaGraph beside "serve".
       function_aliases: alias -> function, list of functions; their traces are listed under the alias.
+      custom_gradients: store the custom gradients that functions name (the default).
     """
 
     strict: bool = True
     extra_tags: tuple[str, ...] = ()
+    custom_gradients: bool = True
     function_aliases: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -30,8 +32,9 @@ class SaveOptions:
         return sorted({SERVE, *self.extra_tags})
 
 
-# Options of tf.saved_model.SaveOptions that change nothing about the meaning of the file, or are always on here.
-_IGNORED = {"experimental_io_device", "experimental_sharding_callback", "experimental_custom_gradients"}
+# Options of tf.saved_model.SaveOptions that are read below, or change nothing about what the model does (no debug info is
+# written).
+_IGNORED = {"experimental_io_device", "experimental_sharding_callback", "experimental_custom_gradients", "save_debug_info"}
 _DEFAULTS = (None, False, "", (), [], {}, set())
 
 
@@ -55,4 +58,7 @@ def resolve(options: Optional[Any]) -> SaveOptions:
     if unknown:
         raise SaveError(f"options that saving does not know: {', '.join(sorted(unknown))}", node="options")
     tags = tuple(getattr(options, "extra_tags", None) or ())
-    return SaveOptions(extra_tags=tags, function_aliases=dict(getattr(options, "function_aliases", None) or {}))
+    gradients = bool(getattr(options, "experimental_custom_gradients", True))
+    return SaveOptions(
+        extra_tags=tags, custom_gradients=gradients, function_aliases=dict(getattr(options, "function_aliases", None) or {})
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from typing import Any, Optional, Union
 
 import tensorflow as tf
@@ -11,11 +12,12 @@ from reference_impl import tensorflow_api as api
 from reference_impl.errors import SaveError
 from reference_impl.format import schema
 from reference_impl.format.layout_writer import LayoutWriter
-from reference_impl.loading.concrete import CapturedTensor
+from reference_impl.loading.concrete import LoadedConcreteFunction
 from reference_impl.saving import checkpoint, contents, objects, signatures
 from reference_impl.saving.assets import Assets
 from reference_impl.saving.captures import Captures
 from reference_impl.saving.functions import Library, library_proto, references
+from reference_impl.saving.gradients import Gradients
 from reference_impl.saving.graph import INIT_OP, MAIN_OP, MainGraph
 from reference_impl.saving.options import SaveOptions, resolve
 from reference_impl.saving.saver import SavedContent, SavedVariable, add_saver
@@ -86,10 +88,16 @@ class _Export:
             trace = self._trace(node)
             self.traces[node.number] = trace
             self.names[node.number] = self.library.add(trace.source, trace.name)
-            self.bound[node.number] = captures.resolve(trace, node.path, node)
+            self.bound[node.number] = captures.resolve(trace, self._path(node), node)
         captures.check()
         for number, trace in self.traces.items():
             self.saved_functions[self.names[number]] = saved_concrete(trace, self.bound[number], self.tree.nodes[number].path)
+
+    def _path(self, node: Node) -> str:
+        """How Python reaches a function. A signature is the function behind it, if the tree has that one."""
+        target = getattr(node.object, "target", None)
+        number = None if target is None else self.tree.number_of(target)
+        return node.path if number is None else self.tree.nodes[number].path
 
     def _trace(self, node: Node) -> Trace:
         if not isinstance(node.object, SignatureFunction):
@@ -100,28 +108,33 @@ class _Export:
         return signatures.write_wrapper(node.object, self.library.add(target.source, target.name), self.library)
 
     def _gradients(self) -> None:
-        """Custom gradients: what was loaded brings a function for each (FMT-14)."""
+        """Functions for the custom gradients that nodes name (FMT-14)."""
+        live = [node.object for node in self.tree.nodes if isinstance(node.object, api.ConcreteFunction)]
+        live += [item.object.target for item in self.tree.nodes if isinstance(item.object, SignatureFunction)]
+        finder = Gradients(self.library, [function for function in live if not isinstance(function, LoadedConcreteFunction)])
         done: dict[str, str] = {}
         while len(done) < len(self.library.gradients):
             for op_type, (source, original) in list(self.library.gradients.items()):
-                if op_type in done:
-                    continue
-                function = source.custom_gradients.get(original) if source is not None else None
-                if function is None:
-                    done[op_type] = ""
-                    continue
-                trace = trace_of(function)
-                trace.captures = [self._renamed(capture, trace) for capture in trace.captures]
-                done[op_type] = self.library.add(trace.source, trace.name)
-                path = f"the gradient {original}"
-                self.saved_functions[done[op_type]] = saved_concrete(trace, self.captures.resolve(trace, path, None), path)
+                if op_type not in done:
+                    done[op_type] = self._gradient(finder, source, original) if self.options.custom_gradients else ""
         self.captures.check()
         self.registered = {op_type: name for op_type, name in done.items() if name}
 
-    def _renamed(self, capture: Any, trace: Trace) -> Any:
-        if not isinstance(capture, CapturedTensor):
-            return capture
-        return CapturedTensor(capture.tensor, self.library.add(trace.source, capture.function))
+    def _gradient(self, finder: Gradients, source: Any, original: str) -> str:
+        """The name of a gradient function, "" where there is none."""
+        try:
+            trace = finder.trace(source, original)
+        except SaveError as error:
+            if self.options.strict:
+                raise
+            warnings.warn(f"a custom gradient is left out: {error}", stacklevel=2)
+            return ""
+        if trace is None:
+            return ""
+        name = self.library.add(trace.source, trace.name)
+        path = f"the gradient {original}"
+        self.saved_functions[name] = saved_concrete(trace, self.captures.resolve(trace, path, None), path)
+        return name
 
     def _shared_names(self) -> None:
         for node in self.tree.nodes:
@@ -154,6 +167,7 @@ class _Export:
         self._saver_and_init(graph, found)
         out.graph_def.CopyFrom(graph.finish())
         self._object_graph(asset_indices, constants)
+        self._aliases()
         out.graph_def.library.CopyFrom(library_proto(self.library))
         for op_type in sorted(self.registered):
             out.graph_def.library.registered_gradients.add(gradient_func=self.registered[op_type], registered_op_type=op_type)
@@ -209,6 +223,19 @@ class _Export:
             proto.original_variable_node_id, proto.slot_variable_node_id = slot.variable, slot.value
         for name, function in self.saved_functions.items():
             out.concrete_functions[name].CopyFrom(function)
+
+    def _aliases(self) -> None:
+        """Other names for the traces of functions (A9). Raises SaveError: what is aliased is no function of the tree."""
+        for alias, given in sorted(self.options.function_aliases.items()):
+            for function in given if isinstance(given, (list, tuple)) else [given]:
+                traces = api.traces(function) if isinstance(function, api.Function) else [function]
+                numbers = [number for number in map(self.tree.number_of, traces) if number in self.names]
+                if not numbers:
+                    raise SaveError(
+                        "Unsupported type or not among the functions that are saved", node=f"function_aliases[{alias!r}]"
+                    )
+                for number in numbers:
+                    self.meta_graph.meta_info_def.function_aliases[self.names[number]] = alias
 
     def _info(self) -> None:
         """What the file says of itself: tags, versions, the ops it needs (COMPAT-04)."""

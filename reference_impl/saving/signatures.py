@@ -1,7 +1,8 @@
 """Which functions are the signatures, and how they are called (SIG-01..SIG-13, ATTR-04..ATTR-07, IMP-01..IMP-06, API-03, V1-16).
 
-Sources in order: the argument; the object's own map of signatures; `_default_save_signature` and the only function of the root that can
-be a signature. Each is wrapped: tensors in by name, a dict of tensors out. What a loader made is such a function already.
+Sources in order: the argument; the object's own map of signatures; `_default_save_signature` and the only function of the root
+that can be a signature. Each is wrapped: tensors in by name, a dict of tensors out. What a loader made is such a function
+already.
 """
 
 from __future__ import annotations
@@ -181,8 +182,8 @@ def _inputs(key: str, trace: Trace, strict: bool) -> dict[str, tf.TensorSpec]:
         )
         if strict and nested and any(isinstance(leaf, tf.TypeSpec) for leaf in leaves):
             reason = (
-                "inputs of a signature must be plain tensors: a client could not know the names of what is in a structure. Wrap the "
-                "function in one that takes tensors, or save with strict=False"
+                "inputs of a signature must be plain tensors: a client could not know the names of what is in a structure. Wrap "
+                "the function in one that takes tensors, or save with strict=False"
             )
             raise SignatureError(reason, node=key, clause="SIG-13")
     flat = [leaf for leaf in tf.nest.flatten((args, kwargs), expand_composites=True) if isinstance(leaf, tf.TensorSpec)]

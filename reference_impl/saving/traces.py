@@ -1,4 +1,5 @@
-"""What is to be known of a concrete function to export it: where its FunctionDef is, what it captures, how it is called (FN-05, FMT-03).
+"""What is to be known of a concrete function to export it: where its FunctionDef is, what it captures, how it is called
+(FN-05, FMT-03).
 
 Traced functions, functions that we or TensorFlow loaded, and wrappers of signatures all become a `Trace`.
 """
@@ -149,7 +150,7 @@ def _signature_key(function: Any) -> bytes:
 
 
 def saved_concrete(trace: Trace, bound: Sequence[int], path: str) -> Any:
-    """The SavedConcreteFunction. Raises SaveError: an argument or result cannot be stored; the message names the function (FN-09)."""
+    """The SavedConcreteFunction. Raises SaveError: an argument or result cannot be stored (FN-09)."""
     out = schema.SavedConcreteFunction()
     if trace.saved is not None:
         out.CopyFrom(trace.saved)  # types that are not known here included

@@ -1,8 +1,8 @@
 """The objects of an export: what can be reached from the root, each once, numbered breadth first (FN-01..FN-06, RP-01, PRIM-06).
 
-Dependencies are asked for by TensorFlow's own hook where a class overrides it (Keras, tables, datasets). For plain modules, functions
-are found without running properties (FN-03). Functions with an input signature that were never called are traced before anything is
-numbered, since tracing may make variables; nothing else is ever traced or run (FN-10, FN-17).
+Dependencies are asked for by TensorFlow's own hook where a class overrides it (Keras, tables, datasets). For plain modules,
+functions are found without running properties (FN-03). Functions with an input signature that were never called are traced
+before anything is numbered, since tracing may make variables; nothing else is ever traced or run (FN-10, FN-17).
 """
 
 from __future__ import annotations
@@ -64,7 +64,9 @@ class Tree:
     def __init__(self, root: Any, strict: bool):
         if not isinstance(root, api.Trackable) or isinstance(root, (api.Function, api.ConcreteFunction)):
             what = "A function cannot be the root; put it on" if is_function(root) else "Give"
-            reason = f"Expected a trackable object to save, got {type(root).__name__}. {what} a tf.Module, a Keras model or a tf.train.Checkpoint."
+            reason = (
+                f"Expected a trackable object to save, got {type(root).__name__}. {what} a tf.Module or a tf.train.Checkpoint"
+            )
             raise NotTrackableError(reason, node="obj")
         self.root = root
         self.strict = strict
@@ -98,8 +100,8 @@ class Tree:
         ]
         if untraced:
             reason = (
-                "functions that were never called would be saved without a trace, and nobody could call them. Call them once, give them"
-                f" an input_signature, or save with strict=False: {', '.join(untraced)}"
+                "functions that were never called would be saved without a trace, and nobody could call them. Call them once, give "
+                f"them an input_signature, or save with strict=False: {', '.join(untraced)}"
             )
             raise UntracedFunctionError(reason, node=untraced[0])
         for path, function in self._functions():
@@ -150,7 +152,7 @@ class Tree:
     def children(self, obj: Any, path: str) -> dict[str, Any]:
         """The children of an object by name."""
         if is_signature_map(obj):
-            return {key: function for key, function in sorted(obj.items())}
+            return dict(sorted(obj.items()))
         if isinstance(obj, api.Function):
             return {f"trace_{i}": trace for i, trace in enumerate(exported_traces(obj, self.strict))}
         if not isinstance(obj, api.Trackable) or isinstance(obj, api.ConcreteFunction):
@@ -244,10 +246,12 @@ def _loaded(function: Any) -> bool:
 
 def _is_kept(item: Any) -> bool:
     """Elements that wrappers list under another identity: containers in containers."""
-    return isinstance(item, (list, dict, tuple)) or isinstance(item, api.Trackable) or is_function(item)
+    return isinstance(item, (list, dict, tuple, api.Trackable)) or is_function(item)
 
 
 def _step(path: str, parent: Any, name: str) -> str:
+    if isinstance(parent, api.Function):
+        return path  # nobody knows its traces by name
     if isinstance(parent, Mapping):
         return f"{path}[{name!r}]"
     return f"{path}[{name}]" if name.isdecimal() else f"{path}.{name}"

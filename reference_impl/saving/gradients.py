@@ -1,0 +1,119 @@
+"""Custom gradients: a node may name the Python function that differentiates it; the file needs a function for each (FMT-14).
+
+What was loaded brings one. For what was traced here, the registered Python gradient is traced around the very operation it
+belongs to. Tensors of the operation's graph that it uses become captures, named by function and tensor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple, Optional
+
+import tensorflow as tf
+
+from reference_impl import tensorflow_api as api
+from reference_impl.errors import SaveError
+from reference_impl.loading.concrete import CapturedTensor
+from reference_impl.saving.functions import Library, Source
+from reference_impl.saving.traces import Trace, trace_of
+
+
+class _Site(NamedTuple):
+    """An operation with a custom gradient, and the function whose graph it is in."""
+
+    operation: Any
+    function: str
+
+
+class Gradients:
+    """Finds or makes the gradient functions of an export.
+
+    Args:
+      library: its `gradients` say what is wanted; functions are added.
+      functions: concrete functions that were traced here.
+    """
+
+    def __init__(self, library: Library, functions: list[Any]):
+        self._library = library
+        self._sites: dict[str, _Site] = {}
+        self._kept: list[Any] = []
+        for function in functions:
+            self._search(function)
+
+    def trace(self, source: Source, op_type: str) -> Optional[Trace]:
+        """The gradient function of an op type, None where the model or the program has none.
+
+        Raises:
+          SaveError: there is a gradient, and it cannot be traced.
+        """
+        if source is not None:
+            function = source.custom_gradients.get(op_type)
+            return None if function is None else self._renamed(trace_of(function))
+        gradient = api.gradient_function(op_type)
+        if gradient is None:
+            return None
+        if op_type not in self._sites:
+            raise SaveError("the operation of this custom gradient cannot be found", node=op_type, clause="FMT-14")
+        site = self._sites[op_type]
+        specs = [tf.TensorSpec(output.shape, output.dtype) for output in site.operation.outputs]
+
+        def custom_gradient(*result_gradients: tf.Tensor) -> Any:
+            return gradient(site.operation, *result_gradients)
+
+        try:
+            with site.operation.graph.as_default():
+                function = tf.function(custom_gradient, autograph=False).get_concrete_function(*specs)
+        except Exception as error:  # anybody's code
+            reason = f"the custom gradient of {site.operation.name!r} cannot be traced: {error}"
+            raise SaveError(reason, node=site.function, clause="FMT-14") from error
+        self._kept.append(function)
+        trace = trace_of(function)
+        self._library.add(None, trace.name)
+        self._search(function)
+        trace.captures = [self._located(capture, site) for capture in trace.captures]
+        return trace
+
+    def _search(self, function: Any) -> None:
+        for name, graph in _graphs(function):
+            if not self._library.has(name):
+                continue  # a function that was differentiated knows rewritten forms of those it calls
+            for operation in graph.get_operations():
+                if operation.type in ("Placeholder", "Const"):
+                    continue
+                op_type = api.gradient_op_type(operation)
+                if op_type:
+                    self._sites.setdefault(op_type, _Site(operation, name))
+
+    def _located(self, capture: Any, site: _Site) -> Any:
+        """A capture as what the object graph knows: tensors of the operation's function are named as in its FunctionDef."""
+        graph = site.operation.graph
+        if not tf.is_tensor(capture) or hasattr(capture, "numpy") or capture.graph is not graph:
+            return capture
+        value = tf.get_static_value(capture)
+        if value is not None:  # a node that nothing in the function itself uses is not in its FunctionDef
+            return tf.convert_to_tensor(value, capture.dtype)
+        function = self._library.add(None, site.function)
+        inputs = [tensor is capture for tensor in graph.inputs]
+        if any(inputs):
+            argument = self._library.definitions[function].signature.input_arg[inputs.index(True)]
+            return CapturedTensor(f"{argument.name}:0", function)
+        return CapturedTensor(capture.name, function)
+
+    def _renamed(self, trace: Trace) -> Trace:
+        trace.captures = [
+            CapturedTensor(c.tensor, self._library.add(trace.source, c.function)) if isinstance(c, CapturedTensor) else c
+            for c in trace.captures
+        ]
+        return trace
+
+
+def _graphs(function: Any) -> Iterator[tuple[str, Any]]:
+    """(name, FuncGraph) of a concrete function and of those it calls."""
+    seen: set[str] = set()
+    stack = [(function.function_def.signature.name, function.graph)]
+    while stack:
+        name, graph = stack.pop()
+        if name not in seen:
+            seen.add(name)
+            yield name, graph
+            stack.extend(api.nested_graphs(graph))
