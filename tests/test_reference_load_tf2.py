@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import gc
+import inspect
 import shutil
 import weakref
 from pathlib import Path
@@ -328,12 +329,13 @@ def test_RES_01_deleting_the_root_frees_everything_without_the_garbage_collector
     root = tf.Module()
     root.v = tf.Variable([1.0])
     root.t = tf.lookup.experimental.MutableHashTable(tf.string, tf.int64, 0)
+    root.s = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(["a"], [1]), -1)
     root.f = tf.function(lambda x: x + root.v, input_signature=[tf.TensorSpec([1])])
     root.g = tf.function(lambda k: root.t.lookup(k), input_signature=[tf.TensorSpec([None], tf.string)])
     loaded = reference_impl.load(save(tf, tmp_path, root))
     loaded.f([1.0])
     loaded.g(["a"])
-    alive = [weakref.ref(o) for o in (loaded, loaded.v, loaded.t, loaded.f, loaded.f.concrete_functions[0].library)]
+    alive = [weakref.ref(o) for o in (loaded, loaded.v, loaded.t, loaded.s, loaded.f, loaded.f.concrete_functions[0].library)]
     gc.disable()
     try:
         del loaded
@@ -371,17 +373,20 @@ def test_GOAL_03_gradients_through_a_signature_and_training(tf, loaded):
     assert losses[0] > losses[1] > losses[2]
 
 
-def test_second_order_gradients(tf, loaded):
-    x = tf.constant([[1.0, 2.0]])
-    with tf.GradientTape() as outer:
-        outer.watch(x)
-        with tf.GradientTape() as inner:
-            inner.watch(x)
-            y = tf.reduce_sum(loaded(x) ** 2)
-        first = inner.gradient(y, x)
-    # y is a quadratic form of x with the matrix (w w)(w w)^T
-    w = loaded.dense.w.numpy()
-    np.testing.assert_allclose(outer.gradient(first, x).numpy()[0], (2 * w @ w @ (w @ w).T).sum(axis=0), rtol=1e-6)
+@pytest.mark.parametrize("training", [False, True], ids=["if", "while"])
+def test_second_order_gradients(tf, original, loaded, training):
+    results = []
+    for model in (original[0], loaded):
+        x = tf.constant([[1.0, 2.0]])
+        with tf.GradientTape() as outer:
+            outer.watch(x)
+            with tf.GradientTape() as inner:
+                inner.watch(x)
+                y = tf.reduce_sum(model(x, training) ** 2)
+            first = inner.gradient(y, x)
+        results.append([gradient.numpy() for gradient in outer.gradient(first, [x, model.dense.w])])
+    for got, expected in zip(results[1], results[0]):
+        np.testing.assert_allclose(got, expected, rtol=1e-6)  # sums of products in an order that optimisers choose
 
 
 def test_forward_mode(tf, loaded):
@@ -408,6 +413,27 @@ def test_NG_03_calls_while_another_function_is_traced(tf, loaded):
     assert loaded.bias.ref() in {v.ref() for v in outer.get_concrete_function(x).variables}
 
 
+def test_AutoGraph_does_not_convert_loaded_functions(tf, original, monkeypatch):
+    from reference_impl.loading import rebuild
+
+    converted, build = [], rebuild.as_tf_function
+
+    def record(*args):
+        converted.extend(frame.function for frame in inspect.stack() if "__autograph_generated" in frame.filename)
+        return build(*args)
+
+    monkeypatch.setattr(rebuild, "as_tf_function", record)
+    loaded = reference_impl.load(original[1])
+
+    @tf.function
+    def outer(x):
+        y = loaded.signatures["serve"](x=x, scale=tf.constant(1.0))["plain"]
+        return loaded(x) + loaded.dense.multiply(x) + y
+
+    outer(tf.ones([1, 2]))
+    assert set(converted) <= {"tf__outer", "tf__wrapper"}  # the latter is what says not to go on
+
+
 def test_FMT_14_custom_gradients_with_captures(tf, tmp_path):
     root = tf.Module()
     root.factor = tf.Variable(100.0)
@@ -417,17 +443,23 @@ def test_FMT_14_custom_gradients_with_captures(tf, tmp_path):
         y = tf.sin(x)
 
         def gradient(dy, variables=None):
-            return dy * y * root.factor, [tf.zeros([])] * len(variables or ())
+            return dy * x * y * root.factor, [tf.zeros([])] * len(variables or ())
 
         return y, gradient
 
-    root.f = tf.function(lambda x: strange(x) * 2.0, input_signature=[tf.TensorSpec([])])
-    loaded = reference_impl.load(save(tf, tmp_path, root, options=tf.saved_model.SaveOptions(experimental_custom_gradients=True)))
-    x = tf.constant(0.5)
-    with tf.GradientTape() as tape:
-        tape.watch(x)
-        y = loaded.f(x)
-    np.testing.assert_allclose(tape.gradient(y, x).numpy(), 2 * 100 * np.sin(0.5), rtol=1e-6)
+    root.inner = tf.function(lambda x: strange(x) * 3.0, input_signature=[tf.TensorSpec([])])
+    root.f = tf.function(lambda x: strange(x) * 2.0 + root.inner(x), input_signature=[tf.TensorSpec([], name="Big/Name")])
+    results = []
+    for model in (root, reference_impl.load(save(tf, tmp_path, root))):
+        x = tf.constant(0.5)
+        with tf.GradientTape() as outer:
+            outer.watch(x)
+            with tf.GradientTape() as inner:
+                inner.watch(x)
+                y = model.f(x)
+            first = inner.gradient(y, x)
+        results.append([y.numpy(), first.numpy(), *(g.numpy() for g in outer.gradient(first, [x, model.factor]))])
+    np.testing.assert_allclose(results[0], results[1], rtol=1e-6)  # the order of the products differs
 
 
 def test_graph_attributes_of_a_concrete_function(tf, loaded):
@@ -614,3 +646,107 @@ def test_FMT_11_a_list_or_a_variable_may_be_the_root(tf, tmp_path):
         loaded = reference_impl.load(tmp_path / str(number))
         assert not loaded.signatures and loaded.tensorflow_version == tf.version.VERSION
         assert (loaded if number == 0 else loaded[0]).numpy() == 3.0
+
+
+# Options
+
+
+def test_options_without_a_checkpoint(tf, original, tmp_path):
+    copy = tmp_path / "copy"
+    shutil.copytree(original[1], copy)
+    shutil.rmtree(copy / "variables")
+    with pytest.raises(FileNotFoundError, match="Key root"):
+        reference_impl.load(copy)
+    loaded = reference_impl.load(copy, options=tf.saved_model.LoadOptions(experimental_skip_checkpoint=True))
+    assert not loaded.bias.is_initialized() and loaded.bias.shape == [2]
+    assert loaded.look(["bee"]).numpy().tolist() == [1]  # tables that are filled by their initialiser need no checkpoint
+    loaded.bias.assign([1.0, 2.0])
+    assert loaded.bias.numpy().tolist() == [1.0, 2.0]
+
+
+def test_options_partial_checkpoint(tf, tmp_path):
+    root = tf.Module()
+    root.kept, root.lost = tf.Variable(1.0), tf.Variable(2.0)
+    directory = save(tf, tmp_path, root)
+
+    def rename(meta_graph):
+        for child in meta_graph.object_graph_def.nodes[0].children:
+            child.local_name = child.local_name.replace("lost", "gone")
+
+    edit(directory, rename)
+    loaded = reference_impl.load(directory, options=tf.saved_model.LoadOptions(allow_partial_checkpoint=True))
+    assert loaded.kept.numpy() == 1.0 and not loaded.gone.is_initialized()
+
+
+def test_options_function_aliases(tf, tmp_path):
+    root = tf.Module()
+    root.f, root.g = tf.function(lambda x: x + 1), tf.function(lambda x: x * 2)
+    for value in (1.0, [1.0]):
+        root.f(tf.constant(value)), root.g(tf.constant(value))
+    directory = save(tf, tmp_path, root, options=tf.saved_model.SaveOptions(function_aliases={"whole": root.f}))
+
+    def add(meta_graph):  # TensorFlow itself writes the alias of a single trace under a name that it then does not use
+        g = next(node for node in meta_graph.object_graph_def.nodes if node.HasField("function") and
+                 node.function.concrete_functions[0] not in meta_graph.meta_info_def.function_aliases)  # fmt: skip
+        meta_graph.meta_info_def.function_aliases[g.function.concrete_functions[0]] = "part"
+
+    edit(directory, add)
+    asked = tf.saved_model.LoadOptions(experimental_load_function_aliases=True)
+    loaded = reference_impl.load(directory, options=asked)
+    assert loaded.function_aliases["whole"] is loaded.f
+    assert loaded.function_aliases["part"] == [loaded.g.concrete_functions[0]]
+    assert not hasattr(reference_impl.load(directory), "function_aliases")
+
+
+# Functions that are not rebuilt node by node
+
+
+def test_control_flow_of_TF1_inside_a_function(tf, tmp_path):
+    fixture = Path(__file__).parent.parent / "fixtures_v1" / "nested_loops" / "model"
+    first = tf.saved_model.load(str(fixture))
+    directory = save(tf, tmp_path, first, signatures=dict(first.signatures))
+    serve = reference_impl.load(directory).signatures["serving_default"]
+    ops = {node.op for function in serve.library.index.functions.values() for node in function.node_def}
+    assert {"Enter", "Merge", "NextIteration"} <= ops
+    given = {name: tf.ones([2 if d is None else d for d in spec.shape], spec.dtype) for name, spec in _inputs(serve)}
+    expected = first.signatures["serving_default"](**given)
+    traced = tf.function(lambda: serve(**given))()
+    for name, value in serve(**given).items():
+        np.testing.assert_array_equal(value.numpy(), expected[name].numpy())
+        np.testing.assert_array_equal(traced[name].numpy(), expected[name].numpy())
+
+
+def _inputs(function):
+    return function.structured_input_signature[1].items()
+
+
+def test_a_function_that_calls_itself_is_refused(tf, tmp_path):
+    root = tf.Module()
+    root.v = tf.Variable(2.0)
+    root.f = tf.function(lambda x: x * root.v, input_signature=[tf.TensorSpec([])])
+    root.g = tf.function(lambda x: root.f(x) + 1.0, input_signature=[tf.TensorSpec([])])
+    directory = save(tf, tmp_path, root, signatures={})
+
+    def recurse(meta_graph):  # g calls g in place of f
+        g = next(n for n in meta_graph.graph_def.library.function if n.signature.name.startswith("__inference_<lambda>") and
+                 any(node.op.endswith("PartitionedCall") for node in n.node_def))  # fmt: skip
+        for node in g.node_def:
+            if "f" in node.attr:
+                node.attr["f"].func.name = g.signature.name
+
+    edit(directory, recurse)
+    loaded = reference_impl.load(directory)
+    assert loaded.f(3.0).numpy() == 6.0
+    for use in (lambda: loaded.g(3.0), lambda: loaded.g.concrete_functions[0].graph):
+        with pytest.raises(format_errors.CycleError, match="calls itself"):
+            use()
+
+
+def test_xla_functions_are_compiled(tf, tmp_path):
+    root = tf.Module()
+    root.f = tf.function(lambda x: tf.reduce_sum(tf.sin(x)) * 2.0, input_signature=[tf.TensorSpec([3])], jit_compile=True)
+    loaded = reference_impl.load(save(tf, tmp_path, root))
+    assert loaded.f._jit_compile is True
+    np.testing.assert_allclose(loaded.f([1.0, 2.0, 3.0]).numpy(), root.f(tf.constant([1.0, 2.0, 3.0])).numpy(), rtol=0)
+    concrete = loaded.f.concrete_functions[0]
+    assert concrete.function_def.attr["_XlaMustCompile"].b

@@ -238,7 +238,10 @@ class LoadedConcreteFunction(api.ConcreteFunction):  # type: ignore[misc,valid-t
     def call_with_tensors_of(self, given: Sequence[tf.Tensor], operation: Any, tensors: dict[str, tf.Tensor]) -> Any:
         """As the custom gradient of `operation`: captured tensors are those of the graph the operation is in (FMT-14)."""
         inputs = list(given)
+        watch = getattr(tf.compat.v1.get_default_graph(), "watch_variable", None)
         for owner in self._living_owners():
+            if watch is not None and isinstance(owner, tf.Variable):
+                watch(owner)  # a tape around the differentiated call may want a second derivative
             if isinstance(owner, CapturedTensor):
                 found = tensors.get(owner.tensor)
                 inputs.append(operation.graph.get_tensor_by_name(owner.tensor) if found is None else found)

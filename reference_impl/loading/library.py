@@ -19,7 +19,7 @@ from typing import Any, Optional
 
 from reference_impl import tensorflow_api as api
 from reference_impl.format import graphs, schema
-from reference_impl.format.errors import MissingKeyError
+from reference_impl.format.errors import CycleError, MissingKeyError
 
 _loads = itertools.count(1)
 _live: weakref.WeakValueDictionary[str, FunctionLibrary] = weakref.WeakValueDictionary()
@@ -46,6 +46,7 @@ class FunctionLibrary:
         self.lock = threading.RLock()
         self._suffix = f"__load{next(_loads)}"
         self._registered: dict[str, None] = {}
+        self._checked: set[str] = set()
         self._references: dict[str, tuple[str, ...]] = {}
         _live[self._suffix] = self
         weakref.finalize(self, _unregister, self._registered, self._suffix).atexit = False
@@ -79,29 +80,45 @@ class FunctionLibrary:
         return name + self._suffix
 
     def closure(self, name: str) -> list[str]:
-        """A function and all it refers to, each once."""
-        found = {name: None}
-        stack = [name]
-        while stack:
-            for other in self._refers(stack.pop()):
-                if other not in found:
-                    found[other] = None
-                    stack.append(other)
-        return list(found)
+        """A function and all it refers to, each once and before what it refers to.
 
-    def is_recursive(self, name: str) -> bool:
-        """Does a function, through whatever it calls, call itself?"""
-        return any(name in self.closure(other) for other in self._refers(name))
+        Raises:
+          CycleError: a function calls itself. Nothing that traces makes such a one, and TensorFlow's runtime does not survive it.
+        """
+        found: dict[str, bool] = {}  # whether all it refers to has been found too
+        order: list[str] = []
+        stack = [(name, iter(self._refers(name)))]
+        found[name] = False
+        while stack:
+            current, others = stack[-1]
+            for other in others:
+                if other not in found:
+                    found[other] = False
+                    stack.append((other, iter(self._refers(other))))
+                    break
+                if not found[other]:
+                    raise CycleError(f"the function {other} calls itself", file=self.file, node=name)
+            else:
+                found[current] = True
+                order.append(current)
+                stack.pop()
+        order.reverse()
+        return order
+
+    def check(self, name: str) -> None:
+        """Raises what `closure` raises, once for each function."""
+        if name not in self._checked:
+            self._checked.update(self.closure(name))
 
     def register(self, name: str) -> str:
         """Make a function and all it refers to callable; returns its live name.
 
         Raises:
           MissingKeyError: there is no such function.
+          CycleError: it calls itself.
         """
         if name not in self._registered:
             with self.lock:
-                self.get(name)
                 for other in self.closure(name):
                     if other not in self._registered:
                         api.register_function(self.renamed(other))

@@ -29,6 +29,7 @@ from reference_impl.loading.binding import Binder
 from reference_impl.loading.checkpoint import Checkpoint, to_tensor
 from reference_impl.loading.concrete import CapturedTensor, LoadedConcreteFunction
 from reference_impl.loading.library import FunctionLibrary
+from reference_impl.loading.options import LoadOptions, add_function_aliases
 from reference_impl.loading.polymorphic import LoadedFunction
 from reference_impl.loading.resources import CREATE, DESTROY, INITIALIZE, TENSORS, LoadedResource, named_content
 from reference_impl.loading.signatures import SignatureMap, complete
@@ -36,7 +37,7 @@ from reference_impl.loading.signatures import SignatureMap, complete
 _log = logging.getLogger(__name__)
 
 
-def load_object_graph(directory: Layout, meta_graph: Any) -> Any:
+def load_object_graph(directory: Layout, meta_graph: Any, options: LoadOptions) -> Any:
     """The root object of a MetaGraph that has an object graph.
 
     Args:
@@ -46,12 +47,13 @@ def load_object_graph(directory: Layout, meta_graph: Any) -> Any:
     Raises:
       SavedModelError: of the classes named in the modules that make the objects.
     """
-    return _Loader(directory, meta_graph).load()
+    return _Loader(directory, meta_graph, options).load()
 
 
 class _Loader:
-    def __init__(self, directory: Layout, meta_graph: Any):
+    def __init__(self, directory: Layout, meta_graph: Any, options: LoadOptions):
         self.directory = directory
+        self.options = options
         self.meta_graph = meta_graph
         self.graph = meta_graph.object_graph_def
         self.file = str(directory.file)
@@ -96,7 +98,7 @@ class _Loader:
         if kind == "user_object":
             return self.user_object(node)
         if kind == "variable":
-            return variables.make(node.variable, number, self.checkpoint)
+            return variables.make(node.variable, number, self.checkpoint, self.options)
         if kind == "function":
             return self.polymorphic(number, node.function)
         if kind == "bare_concrete_function":
@@ -274,7 +276,8 @@ class _Loader:
             if name != TENSORS:
                 functions = named_content(name, *functions, [weakref.ref(resource)])
             resource.set_content(*functions)
-        resource.restore(self.read, self.checkpoint.keys(number))
+        if not self.options.skip_checkpoint:
+            resource.restore(self.read, self.checkpoint.keys(number))
 
     def read(self, key: str) -> tf.Tensor:
         value = self.checkpoint.read(key)
@@ -283,6 +286,9 @@ class _Loader:
     def describe(self, root: Any) -> None:
         """What every root has, whatever it is; for a variable or a container it is just an attribute."""
         info = self.meta_graph.meta_info_def
+        if self.options.load_function_aliases:
+            polymorphic = [function for function in self.objects if isinstance(function, LoadedFunction)]
+            add_function_aliases(root, info.function_aliases, self.functions, polymorphic)
         for name, value in (
             ("signatures", SignatureMap({})),
             ("tensorflow_version", info.tensorflow_version),

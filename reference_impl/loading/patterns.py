@@ -13,8 +13,8 @@ from typing import Any, Optional
 
 import tensorflow as tf
 
-# How far the comparison goes: each pass over the traces is more lenient than the one before.
-EXACT, EQUAL, CONVERT = range(3)  # literals of the same type; literals that are equal; arrays and numbers where tensors belong
+# How far the comparison goes: the second pass over the traces takes arrays and numbers for tensors.
+EQUAL, CONVERT = range(2)
 
 
 class Mismatch(Exception):
@@ -100,7 +100,7 @@ class LiteralPattern(Pattern):
     def match(self, value: Any, level: int, tensors: list[Any]) -> None:
         if type(value).__module__ == "numpy" and getattr(value, "shape", None) == () and hasattr(value, "item"):
             value = value.item()  # PY-01: a NumPy scalar is the number it holds
-        if not _equal(self.literal, value, level):
+        if not _equal(self.literal, value):
             raise Mismatch(f"is {_shown(value)}, not {_shown(self.literal)}")
 
 
@@ -197,7 +197,7 @@ def _convert(value: Any, dtype: tf.DType) -> Any:
         raise Mismatch(f"cannot become a {dtype.name} tensor: {error}") from None
 
 
-def _equal(literal: Any, value: Any, level: int) -> bool:
+def _equal(literal: Any, value: Any) -> bool:
     if literal is value:
         return True
     if isinstance(value, (tf.Tensor, tf.Variable, tf.TypeSpec)) or isinstance(literal, tf.DType) != isinstance(value, tf.DType):
@@ -205,8 +205,6 @@ def _equal(literal: Any, value: Any, level: int) -> bool:
     if isinstance(literal, tf.TensorShape) or isinstance(value, tf.TensorShape):
         both = isinstance(literal, tf.TensorShape) and isinstance(value, tf.TensorShape)
         return both and literal.rank == value.rank and (literal.rank is None or literal.as_list() == value.as_list())
-    if level == EXACT and type(literal) is not type(value):
-        return False
     if isinstance(literal, float) and isinstance(value, float) and math.isnan(literal):
         return math.isnan(value)
     try:

@@ -82,7 +82,7 @@ class LoadedFunction(api.Function):  # type: ignore[misc,valid-type]
             raise FunctionMatchError("Found zero restored functions for caller function.", node=self.saved_name, clause="FN-06")
         canonical = self.binder.canonical(args, kwargs)
         reasons: list[str] = []
-        for level in (patterns.EXACT, patterns.EQUAL, patterns.CONVERT):
+        for level in (patterns.EQUAL, patterns.CONVERT):
             reasons = []
             for function in self.concrete_functions:
                 try:

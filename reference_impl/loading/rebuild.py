@@ -8,7 +8,7 @@ are called with. Three things come out right that way and wrong or not at all wh
 * shape and dtype behind a variable's handle travel inwards with the handle, which gradients of If and While need;
 * nothing but public API is involved, so TensorFlow 2.12 and 2.21 run the same code.
 
-What cannot be traced node by node (control flow of TF 1.x, recursion) is put in as one opaque call: values, no gradients.
+What cannot be traced node by node (control flow of TF 1.x) is put in as one opaque call: values, no gradients.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ _KEPT_ATTRIBUTES = (
     "experimental_ints_on_device", "function_runs_at_most_once", "go_backwards", "runtime_constant_optimization", "time_major",
 )  # fmt: skip
 
-# Graph under construction -> {tensor name in the FunctionDef ("node:0"): tensor}, for gradients that capture them.
-_tensors_of: weakref.WeakKeyDictionary[tf.Graph, dict[str, tf.Tensor]] = weakref.WeakKeyDictionary()
+# Graph under construction -> {tensor name of an argument ("x:0"): tensor}, for gradients that capture it. Nodes keep their names.
+_arguments_of: weakref.WeakKeyDictionary[tf.Graph, dict[str, tf.Tensor]] = weakref.WeakKeyDictionary()
 
 
 def as_tf_function(library: FunctionLibrary, name: str, body: Callable[..., Any]) -> Any:
@@ -65,9 +65,11 @@ def interpret(library: FunctionLibrary, name: str, inputs: Sequence[tf.Tensor]) 
     Raises:
       tf.errors.NotFoundError, ValueError: this TensorFlow has no such op, or not with such attributes.
       MalformedError: inputs name nodes that do not exist.
+      CycleError: the function calls itself.
     """
+    library.check(name)
     function_def = library.get(name)
-    order = None if library.is_recursive(name) else _in_order(function_def)
+    order = _in_order(function_def)
     if order is None:
         return _opaque_call(library, name, inputs)
     return _Interpreter(library, function_def, inputs).run(order)
@@ -84,8 +86,8 @@ class _Interpreter:
         self.graph = tf.compat.v1.get_default_graph()
         self.operations: dict[str, tf.Operation] = {}
         self.values: dict[str, dict[str, list[tf.Tensor]]] = {name: {"0": [t]} for name, t in zip(arguments, inputs)}
-        self.tensors = _tensors_of.setdefault(self.graph, {})
-        self.tensors.update((f"{name}:0", tensor) for name, tensor in zip(arguments, inputs))
+        named = _arguments_of.setdefault(self.graph, {})
+        named.update((f"{name}:0", tensor) for name, tensor in zip(arguments, inputs))
 
     def error(self, function_def: Any, reason: str) -> MalformedError:
         return MalformedError(reason, file=self.library.file, node=function_def.signature.name)
@@ -98,7 +100,6 @@ class _Interpreter:
                 operation = self.create(node, inputs)
             self.operations[node.name] = operation
             self.values[node.name] = self.outputs(node, operation)
-            self.tensors.update((f"{node.name}:{i}", tensor) for i, tensor in enumerate(operation.outputs))
         return [self.value(self.function_def.ret[argument.name]) for argument in self.function_def.signature.output_arg]
 
     def value(self, text: str) -> tf.Tensor:
@@ -222,6 +223,7 @@ def specialised(library: FunctionLibrary, name: str, inputs: Sequence[tf.Tensor]
 
 def _opaque_call(library: FunctionLibrary, name: str, inputs: Sequence[tf.Tensor]) -> list[tf.Tensor]:
     """The function as it is, called by one node; the function and what it refers to go along in the graph's library."""
+    library.register(name)
     graph_def = schema.GraphDef()
     graph_def.versions.producer = tf.version.GRAPH_DEF_VERSION
     for other in library.closure(name):
@@ -296,5 +298,5 @@ def _call_gradient(function: Any, operation: Optional[tf.Operation], results: Se
     given = []
     for index, result in enumerate(results):
         given.append(tf.zeros_like(operation.outputs[index]) if result is None and operation is not None else result)
-    tensors = _tensors_of.get(operation.graph, {}) if operation is not None else {}
+    tensors = _arguments_of.get(operation.graph, {}) if operation is not None else {}
     return function.call_with_tensors_of(given, operation, tensors)

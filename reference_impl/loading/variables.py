@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Optional
 
 import tensorflow as tf
 
 from reference_impl import specs
+from reference_impl import tensorflow_api as api
+from reference_impl.errors import MissingValueError
 from reference_impl.format import dtypes, structure
 from reference_impl.format.errors import SavedModelError
 from reference_impl.loading.checkpoint import Checkpoint, to_tensor
+from reference_impl.loading.options import LoadOptions
 
 
-def make(proto: Any, number: int, checkpoint: Checkpoint) -> tf.Variable:
+def make(proto: Any, number: int, checkpoint: Checkpoint, options: LoadOptions) -> tf.Variable:
     """The variable that a SavedVariable describes, with its value from the checkpoint.
 
     It is made through `tf.Variable`, so that strategies and variable creators in force have their say.
@@ -27,18 +30,31 @@ def make(proto: Any, number: int, checkpoint: Checkpoint) -> tf.Variable:
     """
     dtype = specs.dtype_to_tf(dtypes.by_number(proto.dtype))
     shape = specs.shape_to_tf(structure.decode_shape(proto.shape))
+    keywords = {
+        "trainable": proto.trainable,
+        "name": proto.name or None,
+        "dtype": dtype,
+        "shape": shape,
+        "synchronization": tf.VariableSynchronization(proto.synchronization),
+        "aggregation": tf.VariableAggregation(proto.aggregation),
+    }
+    value = _value(number, checkpoint, dtype, shape, options)
+    with tf.device(proto.device if options.keep_variable_devices and proto.device else None):
+        if value is None:
+            return api.UninitializedVariable(**keywords)
+        # A load inside a tf.function is no part of the function, so its variables are not lifted out of it.
+        return tf.Variable(value, experimental_enable_variable_lifting=False, **keywords)
+
+
+def _value(
+    number: int, checkpoint: Checkpoint, dtype: tf.DType, shape: tf.TensorShape, options: LoadOptions
+) -> Optional[tf.Tensor]:
+    if options.skip_checkpoint:
+        return None
     try:
-        value = to_tensor(checkpoint.variable(number), dtype, shape)
+        return to_tensor(checkpoint.variable(number), dtype, shape)
     except SavedModelError as error:
+        if options.allow_partial_checkpoint and isinstance(error, MissingValueError):
+            return None
         error.node = error.node or checkpoint.path(number)
         raise
-    return tf.Variable(
-        value,
-        trainable=proto.trainable,
-        name=proto.name or None,
-        dtype=dtype,
-        shape=shape,
-        synchronization=tf.VariableSynchronization(proto.synchronization),
-        aggregation=tf.VariableAggregation(proto.aggregation),
-        experimental_enable_variable_lifting=False,  # a load inside a tf.function is no part of the function
-    )

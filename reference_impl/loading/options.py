@@ -1,0 +1,67 @@
+"""What a caller of `load` can choose (A9)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from reference_impl.errors import UnsupportedModelError
+
+
+@dataclass(frozen=True)
+class LoadOptions:
+    """Options of `reference_impl.load`.
+
+    Attributes:
+      allow_partial_checkpoint: a variable that the checkpoint has no value of is left without one.
+      skip_checkpoint: all variables are left without a value, and no checkpoint is needed.
+      load_function_aliases: the root gets ``function_aliases``, a mapping from the aliases given when saving to functions.
+      keep_variable_devices: variables are placed where the file says they were.
+    """
+
+    allow_partial_checkpoint: bool = False
+    skip_checkpoint: bool = False
+    load_function_aliases: bool = False
+    keep_variable_devices: bool = False
+
+    @staticmethod
+    def of(options: Any) -> LoadOptions:
+        """From our options, `tf.saved_model.LoadOptions` or None; the device for reading is of no use here."""
+        if options is None:
+            return LoadOptions()
+        if isinstance(options, LoadOptions):
+            return options
+        policy = getattr(options, "experimental_variable_policy", None)
+        return LoadOptions(
+            allow_partial_checkpoint=bool(getattr(options, "allow_partial_checkpoint", False)),
+            skip_checkpoint=bool(getattr(options, "experimental_skip_checkpoint", False)),
+            load_function_aliases=bool(getattr(options, "experimental_load_function_aliases", False)),
+            keep_variable_devices=getattr(policy, "value", policy) is not None,
+        )
+
+
+def add_function_aliases(root: Any, aliases: Mapping[str, str], functions: Mapping[str, Any], polymorphic: list[Any]) -> None:
+    """Give the root its ``function_aliases``: the function all of whose traces have the alias, else a list of traces.
+
+    Args:
+      aliases: name of a FunctionDef -> alias.
+      functions: name of a FunctionDef -> concrete function.
+      polymorphic: the functions of the object graph.
+
+    Raises:
+      UnsupportedModelError: the root has an attribute of that name already.
+    """
+    if hasattr(root, "function_aliases"):
+        raise UnsupportedModelError(
+            "Could not load with experimental_load_function_aliases: the root has an attribute function_aliases", node="root"
+        )
+    traces: dict[str, list[Any]] = {}
+    for name, alias in aliases.items():
+        if name in functions:
+            traces.setdefault(alias, []).append(functions[name])
+    found: dict[str, Any] = {}
+    for alias, concrete in sorted(traces.items()):
+        whole = next((f for f in polymorphic if set(map(id, f.concrete_functions)) == set(map(id, concrete))), None)
+        found[alias] = concrete if whole is None else whole
+    object.__setattr__(root, "function_aliases", found)

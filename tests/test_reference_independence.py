@@ -1,0 +1,137 @@
+"""The reference implementation uses nothing of TensorFlow's code for SavedModels: it could not be an oracle for it otherwise.
+
+Importing TensorFlow imports that code, so its absence from `sys.modules` is no proof. The sources are read, and the code is
+replaced by stubs that raise while ours runs.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import reference_impl
+
+PACKAGE = Path(reference_impl.__file__).parent
+MODULES = sorted(path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py"))
+FORBIDDEN = ("tensorflow.python.saved_model", "tensorflow.saved_model", "tensorflow.compat.v1.saved_model", "compat_matrix")
+
+
+def uses(tree: ast.AST) -> set[str]:
+    """Every module that a source imports, names in a string, or reaches as an attribute of `tf`."""
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            found.update(f"{node.module}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.Attribute):
+            found.add(ast.unparse(node).replace("tf.", "tensorflow.", 1))
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.startswith("tensorflow."):
+            found.add(node.value.replace(":", "."))
+    return found
+
+
+def test_the_check_of_sources_finds_what_it_looks_for():
+    source = "import tensorflow as tf\ntf.compat.v1.saved_model.load\nx = 'tensorflow.python.saved_model.load:load'\n"
+    assert sum(use.startswith(FORBIDDEN) for use in uses(ast.parse(source))) == 3
+    assert MODULES
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_no_source_uses_the_code_under_test(module):
+    found = uses(ast.parse((PACKAGE / module).read_text(encoding="utf-8")))
+    assert not [use for use in found if use.startswith(FORBIDDEN)]
+    private = [use for use in found if use.startswith("tensorflow.python")]
+    assert not private or module == "tensorflow_api.py"
+
+
+def test_importing_the_package_imports_no_tensorflow():
+    code = "import sys, reference_impl as r; r.inspect; print([m for m in sys.modules if m.startswith(('tensorflow', 'keras'))])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=PACKAGE.parent, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+TRIPPED = (
+    "load", "load_v1_in_v2", "loader_impl", "save", "builder_impl", "function_deserialization",
+    "function_serialization", "signature_serialization", "nested_structure_coder", "revived_types", "path_helpers",
+    "signature_def_utils_impl", "utils_impl", "fingerprinting_utils",
+)  # fmt: skip
+
+
+class Tripped(Exception):
+    """The code under test was used."""
+
+
+@pytest.fixture
+def tripwire(monkeypatch):
+    """Every function and class of TensorFlow's SavedModel modules raises when it is called."""
+
+    def stub(name):
+        def raising(*_, **__):
+            raise Tripped(name)
+
+        return raising
+
+    count = 0
+    for name in TRIPPED:
+        module = importlib.import_module(f"tensorflow.python.saved_model.{name}")
+        for key, value in list(vars(module).items()):
+            if (inspect.isfunction(value) or inspect.isclass(value)) and value.__module__ == module.__name__:
+                monkeypatch.setattr(module, key, stub(f"{name}.{key}"))
+                count += 1
+    assert count > 100
+
+
+def model(tf):
+    class Model(tf.Module):
+        def __init__(self):
+            super().__init__()
+            self.v = tf.Variable([2.0, 3.0])
+            self.table = tf.lookup.experimental.MutableHashTable(tf.string, tf.int64, -1)
+            self.static = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(["a"], [1]), -1)
+
+        @tf.function(input_signature=[tf.TensorSpec([2], tf.float32, name="x")])
+        def f(self, x):
+            return tf.while_loop(lambda i, _: i < 2, lambda i, y: (i + 1, y * self.v), (0, x))[1]
+
+        @tf.function(input_signature=[tf.TensorSpec([None], tf.string)])
+        def g(self, words):
+            return self.table.lookup(words), tf.cast(self.static.lookup(words), tf.int64)
+
+    made = Model()
+    made.table.insert(["b"], [7])
+    return made
+
+
+def use(tf, loaded):
+    assert [part.numpy().tolist() for part in loaded.g(["a", "b"])] == [[-1, 7], [1, -1]]
+    assert loaded.signatures["serving_default"](x=[1.0, 1.0])["output_0"].numpy().tolist() == [4.0, 9.0]
+    with tf.GradientTape() as tape:
+        y = loaded.f([1.0, 2.0])
+    np.testing.assert_array_equal(tape.gradient(y, loaded.v).numpy(), [4.0, 12.0])
+
+
+@pytest.mark.tensorflow
+def test_load_call_and_gradient_without_the_code_under_test(tmp_path, request):
+    import tensorflow as tf
+
+    original = model(tf)
+    tf.saved_model.save(original, str(tmp_path / "model"), signatures=original.f)
+    request.getfixturevalue("tripwire")
+    with pytest.raises(Tripped):
+        importlib.import_module("tensorflow.python.saved_model.load").load(str(tmp_path / "model"))
+    use(tf, reference_impl.load(tmp_path / "model"))
+
+
+@pytest.mark.tensorflow
+def test_a_tf1_model_without_the_code_under_test(tripwire):
+    fixtures = PACKAGE.parent / "fixtures_v1"
+    loaded = reference_impl.load(fixtures / "half_plus_two" / "model")
+    assert loaded.signatures and loaded.variables
