@@ -45,14 +45,17 @@ class Artifact:
 def make_plan(ledger: Ledger, fixtures: Path | None = None, cases: Path | None = None) -> Plan:
     """The plan of this machine: committed fixtures and cases, all producers and consumers, one local runtime.
 
-    ``fixtures`` and ``cases`` are folders in place of ours. Raises PlanError for a fixture or a case that cannot be read.
+    ``fixtures`` and ``cases`` are folders in place of all that is ours.
+    Raises PlanError for a fixture or a case that cannot be read.
     """
     runtime = local_runtime()
+    ours = fixtures is None and cases is None
+    artifacts = fixture_artifacts(fixtures or fixtures_root()) if ours or fixtures else []
     try:
-        infos = all_cases(cases)
+        infos = all_cases(cases) if ours or cases else []
     except (CaseError, FileNotFoundError) as error:
         raise PlanError(str(error)) from error
-    artifacts = fixture_artifacts(fixtures or fixtures_root()) + case_artifacts(infos, runtime)
+    artifacts += case_artifacts(infos, runtime)
     return expand(artifacts, CONSUMERS, CHECKS, runtime, ledger)
 
 

@@ -36,12 +36,11 @@ def run(tmp_path, fixtures):
     """Run the matrix on the copied fixture; returns (exit code, summary)."""
 
     def run_(expectations="schema = 1\n", code=ROOT):
-        ledger, no_cases, out = tmp_path / "expectations.toml", tmp_path / "cases", tmp_path / "out"
+        ledger, out = tmp_path / "expectations.toml", tmp_path / "out"
         ledger.write_text(expectations)
-        no_cases.mkdir(exist_ok=True)
         shutil.rmtree(out, ignore_errors=True)
         command = [sys.executable, "-m", "compat_matrix", "matrix", "run", "--out", out, "-n", "1", "--consumer", "c_api"]
-        command += ["--fixtures", fixtures, "--cases", no_cases, "--expectations", ledger]
+        command += ["--fixtures", fixtures, "--expectations", ledger]
         done = subprocess.run(
             [str(part) for part in command], cwd=code, env={**os.environ, "PYTHONPATH": str(code)}, capture_output=True, text=True
         )

@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from compat_matrix.expectations import DEFAULT_PATH, Ledger, LedgerError
+from compat_matrix.expectations import DEFAULT_PATH, NO_ENTRIES, Ledger, LedgerError
 from compat_matrix.outcomes import ExitCode, Outcome
 from compat_matrix.plan import PLAN_FILE, RESULTS_FILE, Plan, PlanError, write_text
 from compat_matrix.results import ResultsError, read_results
@@ -52,14 +52,19 @@ def exit_codes(function: Callable[..., Any]) -> Callable[..., Any]:
 def plan_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """The options that say what the plan is made of."""
     for option in (
-        click.option("--fixtures", type=EXISTING_DIR, help="Folder of artifacts in place of the committed fixtures."),
-        click.option("--cases", type=EXISTING_DIR, help="Folder of case files in place of ours."),
+        click.option("--fixtures", type=EXISTING_DIR, help="Your folder of artifacts, in place of all that is ours."),
+        click.option("--cases", type=EXISTING_DIR, help="Your folder of case files, in place of all that is ours."),
         click.option(
-            "--expectations", type=EXISTING_FILE, default=DEFAULT_PATH, help="The ledger of known failures (default: ours)."
+            "--expectations", type=EXISTING_FILE, help="The ledger of known failures (default: ours; none for what is yours)."
         ),
     ):
         function = option(function)
     return function
+
+
+def _ledger_path(expectations: Path | None, fixtures: Path | None, cases: Path | None) -> Path:
+    """Our ledger speaks of our artifacts only: about others it has nothing but dead entries to say."""
+    return expectations or (NO_ENTRIES if fixtures or cases else DEFAULT_PATH)
 
 
 def _make_plan(ledger: Ledger, fixtures: Path | None, cases: Path | None) -> Plan:
@@ -83,9 +88,9 @@ def matrix() -> None:
 @plan_options
 @click.option("--json", "as_json", is_flag=True, help="The plan as JSON, as `run` writes it.")
 @exit_codes
-def plan(fixtures: Path | None, cases: Path | None, expectations: Path, as_json: bool) -> None:
+def plan(fixtures: Path | None, cases: Path | None, expectations: Path | None, as_json: bool) -> None:
     """List the cells this machine would run, and what is not applicable and why."""
-    made = _make_plan(Ledger.read(expectations), fixtures, cases)
+    made = _make_plan(Ledger.read(_ledger_path(expectations, fixtures, cases)), fixtures, cases)
     if as_json:
         click.echo(json.dumps(made.to_json()))
         return
@@ -118,7 +123,7 @@ def run(
     require: bool,
     fixtures: Path | None,
     cases: Path | None,
-    expectations: Path,
+    expectations: Path | None,
     pytest_args: tuple[str, ...],
     **selectors: tuple[str, ...],
 ) -> int:
@@ -129,10 +134,11 @@ def run(
     """
     from compat_matrix import running
 
-    made = _make_plan(Ledger.read(expectations), fixtures, cases)
+    ledger = _ledger_path(expectations, fixtures, cases)
+    made = _make_plan(Ledger.read(ledger), fixtures, cases)
     chosen = running.select(made, selectors, cells)
     out = out.resolve()
-    done = running.prepare(out, made, expectations.read_text(encoding="utf-8"), resume)
+    done = running.prepare(out, made, ledger.read_text(encoding="utf-8"), resume)
     wanted = {cell.id for cell in made if cell.id in chosen - done and not cell.decided}
     selection = {name: list(values) for name, values in {**selectors, "cell": cells}.items() if values}
     selection |= {name: [str(path.resolve())] for name, path in (("cases", cases), ("fixtures", fixtures)) if path}
@@ -192,13 +198,13 @@ def expect() -> None:
 @expect.command("check")
 @plan_options
 @exit_codes
-def expect_check(fixtures: Path | None, cases: Path | None, expectations: Path) -> int:
+def expect_check(fixtures: Path | None, cases: Path | None, expectations: Path | None) -> int:
     """Check the ledger against the plan, without running: syntax, dead, too wide, overlapping, expired entries."""
     from compat_matrix.expectations.ledger import judge_entries
     from compat_matrix.report.terminal import LEDGER_WORDS, ledger_lines
     from compat_matrix.running import tool_version
 
-    ledger = Ledger.read(expectations)
+    ledger = Ledger.read(_ledger_path(expectations, fixtures, cases))
     verdict = judge_entries(ledger, _make_plan(ledger, fixtures, cases), datetime.date.today(), tool_version())
     lines = [line for kind in LEDGER_WORDS for line in ledger_lines(kind, getattr(verdict, kind))]
     for line in lines:
@@ -235,9 +241,9 @@ def expect_update(out: Path, expectations: Path, reason: str) -> None:
 @click.argument("cell_id", metavar="CELL")
 @plan_options
 @exit_codes
-def expect_explain(cell_id: str, fixtures: Path | None, cases: Path | None, expectations: Path) -> None:
+def expect_explain(cell_id: str, fixtures: Path | None, cases: Path | None, expectations: Path | None) -> None:
     """Say what is expected of a cell, and by which entry."""
-    ledger = Ledger.read(expectations)
+    ledger = Ledger.read(_ledger_path(expectations, fixtures, cases))
     cell = _make_plan(ledger, fixtures, cases).by_id.get(cell_id)
     if cell is None:
         raise Refused(f"no such cell: {cell_id} (savedmodel-compat matrix plan lists them)", ExitCode.USAGE)

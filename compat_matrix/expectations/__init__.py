@@ -28,5 +28,6 @@ from pathlib import Path
 from compat_matrix.expectations.ledger import Ledger, LedgerError, Verdict
 
 DEFAULT_PATH = Path(__file__).parent / "expectations.toml"
+NO_ENTRIES = Path(__file__).parent / "none.toml"
 
-__all__ = ["DEFAULT_PATH", "Ledger", "LedgerError", "Verdict"]
+__all__ = ["DEFAULT_PATH", "NO_ENTRIES", "Ledger", "LedgerError", "Verdict"]
