@@ -18,8 +18,8 @@ def build(tf, work):
     class Child(tf.Module):
         def __init__(self, units):
             super().__init__()
-            self.w = tf.Variable(tf.ones([3, units]), name="w")
-            self.frozen = tf.Variable([1.0, 2.0], trainable=False, name="frozen")
+            self.w = tf.Variable(tf.fill([3, units], float(units)), name="w")
+            self.frozen = tf.Variable([1.0, float(units)], trainable=False, name="frozen")
 
         @tf.function
         def __call__(self, x, training=False):
