@@ -5,6 +5,7 @@ operation: ``load=abort call=wrong``. See the methods for the words.
 """
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -16,6 +17,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import numpy as np
 
 from compat_matrix.workers import protocol, tensors
+from reference_impl.format import schema
 
 WRITE_FD = int(os.environ[protocol.CHANNEL].split(",")[1])
 
@@ -49,7 +51,7 @@ class FakeWorker(protocol.Worker):
         path = Path(directory, "misbehave")
         words = dict(word.split("=", 1) for word in path.read_text().split()) if path.exists() else {}
         misbehave(words.get("load"))
-        return words
+        return dict(words, directory=directory)
 
     def signatures(self, model):
         misbehave(model.get("signatures"))
@@ -72,6 +74,25 @@ class FakeWorker(protocol.Worker):
         if path == "close_count":
             return len(self.models), {}
         return {"$tuple": [{"$tensor": "o0"}]}, {"o0": inputs["a0"]}
+
+    def variables(self, model):
+        return "key", {}
+
+    def resave(self, model, directory, tags):
+        misbehave(model.get("resave"))
+        shutil.copytree(model["directory"], directory)
+        path = Path(directory, "saved_model.pb")
+        saved = schema.parse(schema.SavedModel, path.read_bytes())
+        graph = saved.meta_graphs[0]
+        nodes, limit = len(graph.graph_def.node), {"settle": 3, "grow": 100}.get(model.get("resave"), 0)
+        if nodes < limit:
+            graph.graph_def.node.add(name=f"more_{nodes}", op="NoOp")
+        if model.get("resave") == "lose" and "serving_default" in graph.signature_def:
+            del graph.signature_def["serving_default"]
+        if model.get("resave") == "classify":
+            graph.signature_def["serving_default"].method_name = "tensorflow/serving/classify"
+        path.write_bytes(schema.serialize(saved))
+        return tags
 
     def produce(self, case, directory, scratch):
         misbehave(os.environ.get("FAKE_PRODUCE"))

@@ -139,6 +139,26 @@ def test_every_failure_has_its_outcome(
     assert run(host, check).outcome is Outcome.PASS  # and costs this cell only
 
 
+@pytest.mark.parametrize(
+    ("producer", "misbehave", "message"),
+    [
+        ("tf2", "", ""),
+        ("tf2", "resave=error", "no such op"),
+        ("tf2", "resave=lose", "after the re-export: signature 'serving_default' is missing"),
+        ("tf2", "resave=classify", "the method of signature 'serving_default' is 'classify', it was 'predict'"),
+        ("tf2", "resave=settle", "saving the re-export again gives another model: graph differ"),
+        ("fixture", "resave=settle", ""),
+        ("fixture", "resave=grow", "saving the re-export again gives another model: graph differ"),
+    ],
+)
+def test_a_re_export_keeps_everything_and_comes_to_rest(host: Host, producer: str, misbehave: str, message: str) -> None:
+    """What another writer made may take one save more until nothing changes (the first adds a node, the second another)."""
+    write_artifact(host.out.parent / "artifact", misbehave)
+    seen = run_cell(cell("reexport", host.out.parent / "artifact", producer=producer), host, host.out)
+    assert message in seen.message
+    assert (seen.outcome is Outcome.PASS) == (not message)
+
+
 def test_a_step_that_takes_too_long_is_a_timeout(host: Host) -> None:
     artifact = write_artifact(host.out.parent / "slow", "call=hang")
     host.worker("fake", "tf2_worker").hello()
