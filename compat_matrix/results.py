@@ -144,7 +144,7 @@ _NORMALISE = (
     (re.compile(r"/job:[\w/:.-]+"), "<device>"),
     (re.compile(r"(?<![\w:/<>.-])(?:file://|~)?/[^\s'\"`,;:()\[\]{}<>]+"), "<path>"),
     (re.compile(r"\bline \d+"), "line #"),
-    (re.compile(r"(?<=[A-Za-z0-9])(?:_\d+)+(?!\w)"), ""),  # op suffixes: add_12, __inference_f_345
+    (re.compile(r"(?<=[A-Za-z0-9>])(?:_\d+)+(?!\w)|(?<=__load)\d+"), ""),  # op suffixes: add_12, <lambda>_345, f__load6
     (re.compile(r"\s+"), " "),
 )
 

@@ -156,6 +156,7 @@ def test_a_production_expected_to_fail_is_counted_as_known():
         ("model/variables and/or a / b", "model/variables and/or a / b"),
         ("<Tensor at 0x7f01Ab>", "<Tensor at <address>>"),
         ("add_12 and __inference_f_345_6", "add and __inference_f"),
+        ("__inference_<lambda>_345}} [Op:v1_restore__load67]", "__inference_<lambda>}} [Op:v1_restore__load]"),
         ("{{node while/x_1}} = f[T=3](y_2:0)", "{{node while/x}} = f[T=3](y:0)"),
         ("v1_15x float32 half_plus_two", "v1_15x float32 half_plus_two"),
         ("at 2025-01-02 03:04:05.678901, 2025-01-02T03:04:05Z", "at <time>, <time>"),
