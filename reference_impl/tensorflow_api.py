@@ -54,6 +54,8 @@ UninitializedVariable = _private("tensorflow.python.ops.resource_variable_ops:Un
 # is here in 2.4-2.21.
 _tape_set_is_empty = _private("tensorflow.python.pywrap_tfe:TFE_Py_TapeSetIsEmpty")
 _context = _private("tensorflow.python.eager.context:context")
+# Eager execution inside of a graph that is being built; tf.init_scope only leads out of functions. In 2.4-2.21.
+eager_mode = _private("tensorflow.python.eager.context:eager_mode")
 _execute = _private("tensorflow.python.eager.execute:execute")
 _op_def = _private("tensorflow.python.framework.op_def_registry:get")
 _copy_handle_data = _private("tensorflow.python.ops.handle_data_util:copy_handle_data")

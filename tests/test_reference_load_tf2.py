@@ -194,7 +194,10 @@ def test_RP_03_dtypes_that_numpy_lacks(tf, tmp_path, name):
     dtype = tf.dtypes.as_dtype(name)
     value = tf.quantization.quantize([0.0, 1.0], 0.0, 1.0, dtype).output if name == "qint8" else tf.cast([1.0, 2.0, -3.0], dtype)
     root = tf.Module()
-    root.v = tf.Variable(value)
+    try:
+        root.v = tf.Variable(value)
+    except tf.errors.InvalidArgumentError:
+        pytest.skip(f"TensorFlow {tf.__version__} has no variables of {name}")
     loaded = reference_impl.load(save(tf, tmp_path, root)).v
     assert loaded.dtype == dtype and loaded.numpy().tobytes() == value.numpy().tobytes()
 
@@ -680,6 +683,8 @@ def test_options_partial_checkpoint(tf, tmp_path):
 
 def test_options_function_aliases(tf, tmp_path):
     root = tf.Module()
+    from reference_impl.loading.options import LoadOptions
+
     root.f, root.g = tf.function(lambda x: x + 1), tf.function(lambda x: x * 2)
     for value in (1.0, [1.0]):
         root.f(tf.constant(value)), root.g(tf.constant(value))
@@ -691,7 +696,7 @@ def test_options_function_aliases(tf, tmp_path):
         meta_graph.meta_info_def.function_aliases[g.function.concrete_functions[0]] = "part"
 
     edit(directory, add)
-    asked = tf.saved_model.LoadOptions(experimental_load_function_aliases=True)
+    asked = LoadOptions(load_function_aliases=True)
     loaded = reference_impl.load(directory, options=asked)
     assert loaded.function_aliases["whole"] is loaded.f
     assert loaded.function_aliases["part"] == [loaded.g.concrete_functions[0]]

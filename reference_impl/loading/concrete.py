@@ -14,6 +14,7 @@ A function holds what it captures: variables, tables, assets live as long as it 
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import weakref
 from collections.abc import Callable, Sequence
@@ -264,7 +265,7 @@ class LoadedConcreteFunction(api.ConcreteFunction):  # type: ignore[misc,valid-t
     def _build(self) -> None:
         if self._built:
             return
-        with self.library.lock, tf.init_scope():
+        with self.library.lock, tf.init_scope(), api.eager_mode() if self.library.eager else contextlib.nullcontext():
             args, kwargs = self._structured[0]
             traced = rebuild.as_tf_function(self.library, self.saved_name, self._body()).get_concrete_function(*args, **kwargs)
             traced.graph.variables = self.variables

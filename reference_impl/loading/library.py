@@ -17,6 +17,8 @@ import weakref
 from collections.abc import Iterator
 from typing import Any, Optional
 
+import tensorflow as tf
+
 from reference_impl import tensorflow_api as api
 from reference_impl.format import graphs, schema
 from reference_impl.format.errors import CycleError, MissingKeyError
@@ -44,6 +46,7 @@ class FunctionLibrary:
         self.custom_gradients: dict[str, Any] = {}
         self.rebuilt: dict[str, Any] = {}  # of reference_impl.loading.rebuild: functions as Python functions, by name
         self.lock = threading.RLock()
+        self.eager = tf.executing_eagerly()  # otherwise variables and functions belong to a graph
         self._suffix = f"__load{next(_loads)}"
         self._registered: dict[str, None] = {}
         self._checked: set[str] = set()

@@ -13,6 +13,7 @@ What cannot be traced node by node (control flow of TF 1.x) is put in as one opa
 
 from __future__ import annotations
 
+import functools
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Optional
@@ -45,10 +46,20 @@ def as_tf_function(library: FunctionLibrary, name: str, body: Callable[..., Any]
     settings: dict[str, Any] = {"autograph": False}
     if "_XlaMustCompile" in attrs:
         settings["jit_compile"] = attrs["_XlaMustCompile"].b
-    kept = {key: api.to_tf(attrs[key], tf.compat.v1.AttrValue) for key in _KEPT_ATTRIBUTES if key in attrs}
+    kept = {key: api.to_tf(attrs[key], tf.compat.v1.AttrValue) for key in _KEPT_ATTRIBUTES if key in attrs and _settable(key)}
     if kept:
         settings["experimental_attributes"] = kept
     return tf.function(body, **settings)
+
+
+@functools.cache
+def _settable(attribute: str) -> bool:
+    """Whether tf.function of this TensorFlow takes an attribute."""
+    try:
+        tf.function(lambda: None, experimental_attributes={attribute: True})
+    except ValueError:
+        return False
+    return True
 
 
 def interpret(library: FunctionLibrary, name: str, inputs: Sequence[tf.Tensor]) -> list[tf.Tensor]:
