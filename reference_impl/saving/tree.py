@@ -100,8 +100,8 @@ class Tree:
         ]
         if untraced:
             reason = (
-                "functions that were never called would be saved without a trace, and nobody could call them. Call them once, give "
-                f"them an input_signature, or save with strict=False: {', '.join(untraced)}"
+                "functions that were never called would be saved without a trace, and nobody could call them. Call them once, "
+                f"give them an input_signature, or save with strict=False: {', '.join(untraced)}"
             )
             raise UntracedFunctionError(reason, node=untraced[0])
         for path, function in self._functions():

@@ -1,0 +1,469 @@
+"""`reference_impl.save`, read back by `tf.saved_model.load`, the v1 loader, `tf.train.Checkpoint` and by ourselves."""
+
+from __future__ import annotations
+
+import filecmp
+import gc
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import weakref
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import reference_impl
+from reference_impl import errors
+from reference_impl.format import errors as format_errors
+from reference_impl.format import layout
+
+pytestmark = pytest.mark.tensorflow
+
+ROOT = Path(__file__).parent.parent
+
+
+@pytest.fixture(scope="module")
+def tf():
+    return pytest.importorskip("tensorflow")
+
+
+@pytest.fixture(scope="module")
+def options(tf):
+    from reference_impl.saving.options import SaveOptions
+
+    return SaveOptions
+
+
+def make_model(tf, folder: Path):
+    """Variables, containers, two traces, nested calls, a table with its file, a mutable table, a constant, a custom gradient."""
+    folder.mkdir(parents=True, exist_ok=True)
+    vocabulary = folder / "words.txt"
+    vocabulary.write_text("ant\nbee\n")
+    index = tf.lookup.TextFileIndex
+    spec = tf.TensorSpec([None], tf.float32)
+
+    @tf.custom_gradient
+    def scaled(x):
+        sine = tf.sin(x)
+        return x * 2.0, lambda dy: dy * 100.0 * sine
+
+    root = tf.Module()
+    root.w = tf.Variable([1.0, 2.0], name="weights")
+    root.frozen = tf.Variable(3.0, trainable=False, shape=tf.TensorShape(None))
+    root.parts = [tf.Variable(4), {"deep": tf.Variable(b"text")}, (tf.Module(), None)]
+    root.alias = root.parts[2][0]
+    root.alias.parent = root
+    initializer = tf.lookup.TextFileInitializer(str(vocabulary), tf.string, index.WHOLE_LINE, tf.int64, index.LINE_NUMBER)
+    root.words = tf.lookup.StaticHashTable(initializer, -1)
+    root.counts = tf.lookup.experimental.MutableHashTable(tf.int64, tf.int64, -5)
+    root.counts.insert(tf.constant([1, 0], tf.int64), tf.constant([11, 10], tf.int64))
+    constant = tf.constant([5.0])
+
+    @tf.function(input_signature=[spec])
+    def inner(x):
+        return scaled(x) * root.frozen
+
+    @tf.function
+    def outer(x, training=False):
+        return inner(x) + constant + (1.0 if training else 0.0)
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string)])
+    def lookup(word):
+        ids = root.words.lookup(word)
+        return {"id": ids, "count": root.counts.lookup(ids)}
+
+    outer(tf.constant([1.0]))
+    outer(tf.constant([1.0]), training=True)
+    root.inner, root.outer, root.lookup = inner, outer, lookup
+    return root
+
+
+@pytest.fixture(scope="module")
+def model(tf, tmp_path_factory):
+    return make_model(tf, tmp_path_factory.mktemp("source"))
+
+
+@pytest.fixture(scope="module")
+def saved(model, tmp_path_factory):
+    path = tmp_path_factory.mktemp("saved") / "model"
+    reference_impl.save(model, path, {"lookup": model.lookup, "serving_default": model.inner})
+    return path
+
+
+@pytest.fixture(scope="module")
+def moved(saved, tmp_path_factory):
+    """The export somewhere else: nothing may point at where it was made."""
+    return Path(shutil.copytree(saved, tmp_path_factory.mktemp("moved") / "model"))
+
+
+def same_files(first: Path, second: Path) -> None:
+    names = [sorted(path.relative_to(top) for path in top.rglob("*") if path.is_file()) for top in (first, second)]
+    assert names[0] == names[1]
+    _, different, odd = filecmp.cmpfiles(first, second, [str(name) for name in names[0]], shallow=False)
+    assert different + odd == []
+
+
+def answers(tf, model) -> list:
+    x = tf.constant([2.0])
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = model.outer(x)
+    words = model.lookup(tf.constant(["bee", "ant", "cat"]))
+    results = [y, model.outer(x, training=True), tape.gradient(y, x), words["id"], words["count"], model.w, model.frozen]
+    return [np.asarray(result).tolist() for result in results]
+
+
+# FN-05, FN-12, PRIM-01..05, RES-05, RES-15, FMT-14: every reader sees the model that was saved
+@pytest.mark.parametrize("reader", ["reference", "tensorflow"])
+def test_a_loaded_export_is_the_model(tf, model, moved, reader):
+    loaded = reference_impl.load(moved) if reader == "reference" else tf.saved_model.load(str(moved))
+    assert answers(tf, loaded) == answers(tf, model)
+    assert loaded.alias.parent is loaded
+    assert loaded.w.name == "weights:0" and loaded.w.trainable and not loaded.frozen.trainable
+    assert loaded.frozen.shape.rank is None
+    assert int(loaded.parts[0]) == 4 and loaded.parts[1]["deep"].numpy() == b"text"
+    assert sorted(loaded.signatures) == ["lookup", "serving_default"]
+    assert loaded.signatures["lookup"](word=tf.constant(["bee"]))["count"].numpy() == [11]
+    assert len(loaded.outer.concrete_functions) == 2
+
+
+# RP-01: what TensorFlow has loaded can be saved by both
+def test_the_export_survives_tensorflow_loading_and_saving(tf, model, moved, tmp_path):
+    tf.saved_model.save(tf.saved_model.load(str(moved)), str(tmp_path / "theirs"))
+    assert answers(tf, reference_impl.load(tmp_path / "theirs")) == answers(tf, model)
+    reference_impl.save(tf.saved_model.load(str(moved)), tmp_path / "ours")
+    loaded = tf.saved_model.load(str(tmp_path / "ours"))
+    assert answers(tf, loaded) == answers(tf, model)
+    assert sorted(loaded.signatures) == ["lookup", "serving_default"]  # ATTR-06
+
+
+# GOAL-10, FMT-06, FMT-08, COMPAT-06, RP-08
+def test_a_session_runs_signatures_and_the_saver(tf, moved, tmp_path):
+    v1 = tf.compat.v1
+    with tf.Graph().as_default(), v1.Session() as session:
+        meta_graph = v1.saved_model.loader.load(session, ["serve"], str(moved))
+        assert sorted(meta_graph.signature_def) == ["__saved_model_init_op", "lookup", "serving_default"]
+        signature = meta_graph.signature_def["lookup"]
+        fetches = {key: info.name for key, info in signature.outputs.items()}
+        got = session.run(fetches, {signature.inputs["word"].name: [b"bee", b"cat"]})
+        assert got["id"].tolist() == [1, -1] and got["count"].tolist() == [11, -5]
+        saver = meta_graph.saver_def
+        session.run(saver.save_tensor_name, {saver.filename_tensor_name: str(tmp_path / "again")})
+    stored, again = (
+        tf.train.load_checkpoint(str(moved / "variables/variables")),
+        tf.train.load_checkpoint(str(tmp_path / "again")),
+    )
+    shapes = again.get_variable_to_shape_map()
+    assert shapes == stored.get_variable_to_shape_map()
+    assert again.get_tensor("w/.ATTRIBUTES/VARIABLE_VALUE").tolist() == [1.0, 2.0]
+
+
+# FN-01, FN-15, FN-16
+def test_it_is_a_checkpoint(tf, moved):
+    table = tf.lookup.experimental.MutableHashTable(tf.int64, tf.int64, 0)
+    checkpoint = tf.train.Checkpoint(w=tf.Variable([0.0, 0.0]), counts=table)
+    checkpoint.restore(str(moved)).expect_partial()
+    assert checkpoint.w.numpy().tolist() == [1.0, 2.0]
+    assert table.lookup(tf.constant([0, 1], tf.int64)).numpy().tolist() == [10, 11]
+    assert not hasattr(checkpoint, "inner")
+
+
+# GOAL-13, ATTR-06: the second generation is a fixed point, signatures included; the same object saved twice gives the same bytes
+def test_bytes_are_a_function_of_the_model(model, saved, tmp_path):
+    signatures = {"lookup": model.lookup, "serving_default": model.inner}
+    reference_impl.save(model, tmp_path / "twice", signatures)
+    same_files(saved, tmp_path / "twice")
+    for before, after in ((saved, "second"), (tmp_path / "second", "third")):
+        reference_impl.save(reference_impl.load(before), tmp_path / after)
+    same_files(tmp_path / "second", tmp_path / "third")
+
+
+def test_another_process_writes_the_same_bytes(tf, tmp_path):
+    code = (
+        "import sys, pathlib, tensorflow as tf, reference_impl; sys.path.insert(0, 'tests');"
+        "from test_reference_save import make_model; p = pathlib.Path(sys.argv[1]);"
+        "m = make_model(tf, p / sys.argv[2] / 'source'); [make_model(tf, p / 'other') for _ in range(int(sys.argv[3]))];"
+        "reference_impl.save(m, p / sys.argv[2] / 'model', m.lookup)"
+    )
+    for name, others in (("a", "0"), ("b", "2")):
+        subprocess.run([sys.executable, "-c", code, tmp_path, name, others], cwd=ROOT, check=True)
+    same_files(tmp_path / "a/model", tmp_path / "b/model")
+
+
+# FN-17
+def test_no_python_body_runs_again(tf, tmp_path):
+    runs = []
+    root = tf.Module()
+    settings = {"factor": 2.0}
+
+    @tf.function(input_signature=[tf.TensorSpec([], tf.float32)])
+    def f(x):
+        runs.append(1)
+        return x * settings["factor"]
+
+    root.f = f
+    f(tf.constant(1.0))
+    settings["factor"] = 5.0
+    before = len(runs)
+    reference_impl.save(root, tmp_path / "m", f)
+    assert len(runs) == before
+    assert float(reference_impl.load(tmp_path / "m").f(tf.constant(1.0))) == 2.0
+
+
+# FN-03
+def test_properties_do_not_run(tf, tmp_path):
+    class Model(tf.Module):
+        @property
+        def trap(self):
+            raise AssertionError("the property was run")
+
+        @tf.function(input_signature=[tf.TensorSpec([], tf.float32)])
+        def f(self, x):
+            return x + 1.0
+
+    reference_impl.save(Model(), tmp_path / "m")
+    assert float(reference_impl.load(tmp_path / "m").f(tf.constant(1.0))) == 2.0
+
+
+# FN-07
+def test_all_untracked_captures_are_named_at_once(tf, tmp_path):
+    hidden = tf.Variable(3.0, name="hidden")
+    table = tf.lookup.experimental.MutableHashTable(tf.int64, tf.int64, 0)
+    root = tf.Module()
+    root.child = tf.Module()
+    spec = [tf.TensorSpec([], tf.float32)]
+    root.child.f = tf.function(lambda x: x * hidden, input_signature=spec)
+    root.g = tf.function(lambda: table.size(), input_signature=[])
+    with pytest.raises(errors.UntrackedCaptureError) as caught:
+        reference_impl.save(root, tmp_path / "m", root.child.f)
+    text = str(caught.value)
+    assert "root.child.f captures the variable 'hidden:0'" in text and "root.g captures a MutableHashTable" in text
+    assert text.count("hidden") == 1
+    assert not (tmp_path / "m").exists()
+
+
+# FN-06, FN-09
+def test_what_could_not_be_called_is_refused_or_warned_of(tf, options, tmp_path):
+    root = tf.Module()
+    root.never = tf.function(lambda x: x)
+    with pytest.raises(errors.UntracedFunctionError, match=r"root\.never"):
+        reference_impl.save(root, tmp_path / "m")
+    reference_impl.save(root, tmp_path / "m", options=options(strict=False))
+    assert reference_impl.load(tmp_path / "m").never.concrete_functions == []
+    root = tf.Module()
+    root.f = tf.function(lambda x, odd: x)
+    root.f(tf.constant(1.0), object())
+    with pytest.raises(errors.SaveError, match=r"'odd'.*FN-09"):
+        reference_impl.save(root, tmp_path / "n")
+
+
+# PRIM-06
+def test_python_values_among_tracked_ones_are_refused(tf, options, tmp_path):
+    root = tf.Module()
+    root.mixed = [tf.Variable(1.0), "lost"]
+    with pytest.raises(errors.SaveError, match=r"root.mixed\[1\]"):
+        reference_impl.save(root, tmp_path / "m")
+    with pytest.warns(UserWarning, match="not trackable"):
+        reference_impl.save(root, tmp_path / "m", options=options(strict=False))
+    assert not (tmp_path / "m" / "assets").exists()
+
+
+# API-02, API-03, SIG-04, SIG-12, SIG-13, ATTR-07
+def test_what_is_no_signature_is_refused(tf, tmp_path):
+    spec = [tf.TensorSpec([], tf.float32)]
+    root = tf.Module()
+    root.f = tf.function(lambda x: x, input_signature=spec)
+    bare = tf.function(lambda x: x)
+    bare(tf.constant(1.0))
+    nested_out = tf.function(lambda x: {"a": [x]}, input_signature=spec)
+    nested_in = tf.function(lambda x: x["a"], input_signature=[{"a": spec[0]}])
+    refused = {
+        "API-03": ([root.f], {1: root.f}, {"__saved_model_init_op": root.f}, {"key": 3}),
+        "SIG-04": (bare,),
+        "SIG-12": (nested_out, tf.function(lambda x: None, input_signature=spec)),
+        "SIG-13": (nested_in,),
+    }
+    for clause, cases in refused.items():
+        for signatures in cases:
+            with pytest.raises(errors.SignatureError, match=clause):
+                reference_impl.save(root, tmp_path / "m", signatures)
+    for wrong in ({}, 3, "text", tf.Variable(1.0)):
+        other = tf.Module()
+        other.signatures = wrong
+        with pytest.raises(errors.SignatureError, match=r"del obj.signatures.*ATTR-07"):
+            reference_impl.save(other, tmp_path / "m")
+    for wrong in ({}, 3, bare, tf.Module):
+        with pytest.raises(errors.NotTrackableError, match="API-02"):
+            reference_impl.save(wrong, tmp_path / "m")
+    assert list(tmp_path.iterdir()) == []
+
+
+# IMP-01, IMP-02, ATTR-04
+def test_the_default_signature(tf, tmp_path):
+    spec = [tf.TensorSpec([], tf.float32)]
+    root = tf.Module()
+    root.f = tf.function(lambda x: x, input_signature=spec)
+    reference_impl.save(root, tmp_path / "one")
+    assert list(reference_impl.load(tmp_path / "one").signatures) == ["serving_default"]
+    reference_impl.save(root, tmp_path / "none", {})
+    loaded = reference_impl.load(tmp_path / "none")
+    assert list(loaded.signatures) == []
+    reference_impl.save(loaded, tmp_path / "again")  # it was suppressed, and stays so
+    assert list(reference_impl.load(tmp_path / "again").signatures) == []
+    root.g = tf.function(lambda x: x, input_signature=spec)
+    reference_impl.save(root, tmp_path / "two")
+    assert list(reference_impl.load(tmp_path / "two").signatures) == []
+
+
+# RES-05, RES-06
+def test_a_missing_asset_writes_nothing(tf, tmp_path):
+    file = tmp_path / "data.txt"
+    file.write_text("x")
+    root = tf.Module()
+    root.asset = tf.saved_model.Asset(str(file))
+    file.unlink()
+    with pytest.raises(format_errors.MissingFileError, match=r"root.asset.*RES-06"):
+        reference_impl.save(root, tmp_path / "m")
+    assert list(tmp_path.iterdir()) == []
+
+
+# RES-14, COMPAT-04
+def test_nothing_of_the_authors_machine_and_nothing_new(model, saved):
+    content = (saved / "saved_model.pb").read_bytes()
+    assert b"words.txt" in content and b"/words.txt" not in content
+    meta_graph = layout.read(saved).meta_graph(None)
+    functions = meta_graph.graph_def.library.function
+    nodes = [*meta_graph.graph_def.node, *(node for function in functions for node in function.node_def)]
+    assert nodes and not [node.name for node in nodes if "debug_name" in node.attr or node.op == "DisableCopyOnRead"]
+
+
+# GOAL-09: what signatures read is what the restore function assigns
+def test_one_variable_has_one_handle(tf, tmp_path):
+    keras = pytest.importorskip("keras")
+    root = tf.Module()
+    root.layer = keras.layers.Dense(2)
+    root.layer.build((None, 2))
+    root.inner = root.layer.kernel.value
+    root.f = tf.function(lambda x: root.layer(x), input_signature=[tf.TensorSpec([None, 2], tf.float32)])
+    reference_impl.save(root, tmp_path / "m")
+    meta_graph = layout.read(tmp_path / "m").meta_graph(None)
+    handles = [node.name for node in meta_graph.graph_def.node if node.op == "VarHandleOp"]
+    assert len(handles) == 2
+    loaded = tf.saved_model.load(str(tmp_path / "m"))
+    assert loaded.inner is loaded.layer._kernel
+
+
+# OPT-02, V1-18
+def test_slots_are_saved_and_saved_again(tf, tmp_path):
+    root = tf.Module()
+    root.v = tf.Variable([1.0])
+    root.optimizer = tf.compat.v1.train.AdamOptimizer(0.5)
+    root.optimizer.apply_gradients([(tf.constant([2.0]), root.v)])
+    reference_impl.save(root, tmp_path / "one")
+    loaded = reference_impl.load(tmp_path / "one")
+    key = (loaded.v.ref(), "m")
+    expected = root.optimizer.get_slot(root.v, "m").numpy()
+    np.testing.assert_array_equal(loaded.optimizer.slot_variables[key].numpy(), expected)
+    reference_impl.save(loaded, tmp_path / "two")
+    loaded = reference_impl.load(tmp_path / "two")
+    np.testing.assert_array_equal(loaded.optimizer.slot_variables[loaded.v.ref(), "m"].numpy(), expected)
+
+
+# V1-16, V1-17, RES-15: a plain re-save of a TF 1.x model keeps signatures, values and tables
+@pytest.mark.parametrize("fixture", ["estimator_custom", "mutable_hash_table", "sparse_io", "same_basename_assets"])
+def test_tf1_models_lose_nothing(fixture, tmp_path):
+    source = ROOT / "fixtures_v1" / fixture / "model"
+    first = reference_impl.load(source)
+    reference_impl.save(first, tmp_path / "again")
+    second = reference_impl.load(tmp_path / "again")
+    assert sorted(second.signatures) == sorted(first.signatures)
+    values = [[variable.numpy().tolist() for variable in root.variables] for root in (first, second)]
+    assert values[0] == values[1]
+    before, after = (layout.read(path).meta_graph(["serve"]) for path in (source, tmp_path / "again"))
+    for key in first.signatures:
+        one, other = before.signature_def[key], after.signature_def[key]
+        assert one.method_name == other.method_name
+        for side in ("inputs", "outputs"):
+            kinds = [{name: info.WhichOneof("encoding") for name, info in getattr(d, side).items()} for d in (one, other)]
+            assert kinds[0] == kinds[1]
+    sizes = []
+    for path in (source, tmp_path / "again"):
+        directory = layout.read(path)
+        sizes.append(sorted(asset.path.stat().st_size for asset in directory.assets(directory.meta_graph(["serve"]))))
+    assert sizes[0] == sizes[1]
+
+
+# API-04
+def test_an_error_leaves_the_old_export(tf, saved, monkeypatch, tmp_path):
+    target = Path(shutil.copytree(saved, tmp_path / "m"))
+    from reference_impl.saving import checkpoint
+
+    monkeypatch.setattr(checkpoint, "read", lambda *_: (_ for _ in ()).throw(OSError("disk")))
+    root = tf.Module()
+    root.v = tf.Variable(1.0)
+    with pytest.raises(OSError, match="disk"):
+        reference_impl.save(root, target)
+    same_files(saved, target)
+    assert [path.name for path in tmp_path.iterdir()] == ["m"]
+
+
+def test_a_killed_save_leaves_the_old_export(saved, tmp_path):
+    target = Path(shutil.copytree(saved, tmp_path / "m"))
+    code = (
+        "import os, sys, tensorflow as tf, reference_impl; from reference_impl.format import layout_writer as w;"
+        "w._exchange = lambda *_: os.kill(os.getpid(), 9); r = tf.Module(); r.v = tf.Variable(1.0);"
+        "reference_impl.save(r, sys.argv[1])"
+    )
+    done = subprocess.run([sys.executable, "-c", code, target], cwd=ROOT, check=False)
+    assert done.returncode == -signal.SIGKILL
+    same_files(saved, target)
+
+
+def test_the_new_export_replaces_all_of_the_old_one(tf, saved, tmp_path):
+    target = Path(shutil.copytree(saved, tmp_path / "m"))
+    root = tf.Module()
+    root.v = tf.Variable(1.0)
+    reference_impl.save(root, os.fspath(target))
+    assert sorted(path.name for path in target.iterdir()) == ["saved_model.pb", "variables"]
+
+
+def test_saving_inside_of_a_function_is_refused(tf, tmp_path):
+    root = tf.Module()
+    with pytest.raises(errors.SaveError, match=r"tf\.function"):
+        tf.function(lambda: reference_impl.save(root, tmp_path / "m"), autograph=False)()
+
+
+def times(part):
+    return lambda x: x * part.v
+
+
+# GOAL-02: parts of several loads in one export; equal function names do not meet
+def test_two_loaded_models_in_one(tf, tmp_path):
+    for name, factor in (("a", 2.0), ("b", 3.0)):
+        part = tf.Module()
+        part.v = tf.Variable(factor)
+        part.f = tf.function(times(part), input_signature=[tf.TensorSpec([], tf.float32)])
+        reference_impl.save(part, tmp_path / name, {})
+    root = tf.Module()
+    root.a, root.b = reference_impl.load(tmp_path / "a"), reference_impl.load(tmp_path / "b")
+    root.f = tf.function(lambda x: root.a.f(x) + root.b.f(x), input_signature=[tf.TensorSpec([], tf.float32)])
+    reference_impl.save(root, tmp_path / "both", root.f)
+    for load in (reference_impl.load, tf.saved_model.load):
+        loaded = load(str(tmp_path / "both"))
+        assert [float(f(tf.constant(1.0))) for f in (loaded.a.f, loaded.b.f, loaded.f)] == [2.0, 3.0, 5.0]
+        loaded.a.v.assign(10.0)
+        assert float(loaded.f(tf.constant(1.0))) == 13.0
+
+
+def test_saving_keeps_nothing_alive(tf, tmp_path):
+    root = tf.Module()
+    root.v = tf.Variable(1.0)
+    root.f = tf.function(times(root), input_signature=[tf.TensorSpec([], tf.float32)])
+    reference_impl.save(root, tmp_path / "m")
+    alive = weakref.ref(root.v)
+    del root
+    gc.collect()
+    assert alive() is None
