@@ -101,6 +101,28 @@ def test_functions_that_call_each_other(tmp_path):
     )
 
 
+def test_in_which_order_functions_of_a_circle_are_called(tmp_path):
+    """First g, then h with its result, is not first h; the order of the nodes in the file is none."""
+
+    def build(first, second, turned=False):
+        def made(graph):
+            for name, op in (("f", "A"), ("g", "B"), ("h", "C")):
+                function = graph.graph_def.library.function.add()
+                function.signature.name = name
+                function.node_def.add(name="own", op=op)
+                calls = (
+                    [("one", first, "own:y:0"), ("two", second, "one:output:0")] if name == "f" else [("back", "f", "own:y:0")]
+                )
+                for number, callee, source in reversed(calls) if turned else calls:
+                    call(function.node_def, number, callee, source)
+
+        return made
+
+    plain = edits.built(tmp_path / "plain", build("g", "h"))
+    assert edits.built(tmp_path / "turned", build("g", "h", turned=True)).hash == plain.hash
+    assert edits.built(tmp_path / "other", build("h", "g")).hash != plain.hash
+
+
 def test_large_circles_end(tmp_path):
     """Circles of functions, of nodes and of objects: linear work, no recursion."""
 

@@ -64,7 +64,7 @@ class Body:
             twice = next(name for name in self.names if name in seen or seen.add(name))  # type: ignore[func-returns-value]
             raise errors.DuplicateKeyError("two nodes of this name", node=twice)
         base = [digest(b"argument", b"%d" % number, item) for number, item in enumerate((arguments or {}).values())]
-        base += [self._base(node, ignored.get(node.name, frozenset())) for node in nodes]
+        base += [self.describe(node, ignored.get(node.name, frozenset())) for node in nodes]
         ordered: list[list[tuple[bytes, int]]] = [[] for _ in range(self.arguments)]
         unordered: list[list[int]] = [[] for _ in range(self.arguments)]
         for offset, node in enumerate(nodes):
@@ -77,7 +77,8 @@ class Body:
         self.order: list[int] = []
         self.position: list[int] = []
 
-    def _base(self, node: schema.NodeDef, ignored: frozenset[str]) -> bytes:
+    def describe(self, node: schema.NodeDef, ignored: frozenset[str] = frozenset()) -> bytes:
+        """What a node is, apart from its edges."""
         op = node.op.encode()
         if node.op in self.values.library.functions:
             op = self.values.name(node.op)

@@ -9,6 +9,7 @@ A wrapper around a function that already has one just like it is therefore the s
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Optional
 
 from . import schema
@@ -42,7 +43,7 @@ class Functions:
         self.values = Values(library, self._reference, op_defs)
         names = list(library.functions)
         index = {name: number for number, name in enumerate(names)}
-        self._in_progress: dict[str, list[str]] = {}
+        self._asked: list[str] = []  # functions that were asked for before they had a hash
         self._wrapped: Optional[str] = None
         # wrapper -> innermost function, distinct wrappers that return constants (outermost first), and those that do not
         self._layers: dict[str, tuple[bytes, tuple[bytes, ...], frozenset[bytes]]] = {}
@@ -78,26 +79,37 @@ class Functions:
         self.hashes[name] = value
 
     def _reference(self, name: str) -> bytes:
-        """The hash of a function; one whose hash is being computed right now is noted."""
+        """The hash of a function; one that has none yet is noted."""
         if name == self._wrapped:
             return b"wrapped"
         if name in self.hashes:
             return self.hashes[name]
-        for asked in self._in_progress.values():
-            asked.append(name)
+        self._asked.append(name)
         return _RECURSIVE
 
     def _name_together(self, members: list[str]) -> None:
         """Each member's body without names for the others, then what each learns from the others' bodies, step by step."""
         index = {name: number for number, name in enumerate(members)}
-        base, calls = [], []
+        base: list[bytes] = []
+        calls: list[list[tuple[bytes, int]]] = []
         for name in members:
-            self._in_progress = {name: []}
             base.append(self.digest(name))
-            calls.append([(b"", index[callee]) for callee in self._in_progress[name] if callee in index])
-        self._in_progress = {}
+            calls.append([(label, index[callee]) for label, callee in self._unnamed(name) if callee in index])
         graph = Digraph(base, calls, [[] for _ in members], members)
         self.hashes.update(zip(members, graph.needs(base)))
+
+    def _unnamed(self, name: str) -> Iterator[tuple[bytes, str]]:
+        """Functions without a hash that a function mentions, in canonical order, with the place where."""
+        body = self.body(name)
+        places = [(b"%d" % place, body.nodes[vertex]) for place, vertex in enumerate(body.order)]
+        for label, node in [*places, (b"function", None)]:
+            self._asked.clear()
+            if node is None:
+                self._declaration(self.library.functions[name])
+                self.values.name(self.library.gradient_of.get(name, ""))
+            else:
+                body.describe(node)
+            yield from [(label, callee) for callee in self._asked]
 
     def body(self, name: str) -> Body:
         """The canonical form of a function's body."""

@@ -103,7 +103,7 @@ class Library:
         for name, function in self.functions.items():
             found: dict[str, None] = {}
             for node in function.node_def:
-                found.update(dict.fromkeys(self.references(node)))
+                found.update(dict.fromkeys(sorted(self.references(node))))  # attributes come in any order
             if self.gradient_of.get(name) in self.functions:
                 found[self.gradient_of[name]] = None
             result[name] = list(found)
