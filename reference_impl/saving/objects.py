@@ -53,18 +53,14 @@ def fill_concrete(out: Any, node: Node, trace: Trace, name: str) -> None:
 
 
 def _with_defaults(trace: Trace) -> Any:
-    """The signature without what stands for a default value that is not known."""
+    """The signature without what stands for a default value that is not known: an `object()` before TensorFlow 2.14."""
     assert trace.signature is not None
-    empty = trace.signature.empty
-    parameters = [
-        p.replace(default=empty) if type(p.default).__name__ == "CapturedDefaultValue" else p
-        for p in trace.signature.parameters.values()
-    ]
-    return (
-        trace.signature.replace(parameters=parameters)
-        if parameters != list(trace.signature.parameters.values())
-        else trace.signature
-    )
+    parameters = list(trace.signature.parameters.values())
+    unknown = [p for p in parameters if type(p.default) is object or type(p.default).__name__ == "CapturedDefaultValue"]
+    if not unknown:
+        return trace.signature
+    known = [p.replace(default=p.empty) if p in unknown else p for p in parameters]
+    return trace.signature.replace(parameters=known)
 
 
 def fill_other(out: Any, node: Node, library: Library, assets: dict[int, int], constants: dict[int, str]) -> None:
