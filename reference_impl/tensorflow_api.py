@@ -216,8 +216,8 @@ def jit_compile(function: Any) -> Optional[bool]:
 
 def is_variable(obj: Any) -> bool:
     """A resource variable, or a wrapper that stands for one (of Keras 3, of a strategy). The hook is in 2.12-2.21."""
-    if isinstance(obj, tf.Variable):
-        return True
+    if isinstance(obj, (tf.Variable, ConcreteFunction)):  # asking a loaded function for more than it has makes its graph
+        return isinstance(obj, tf.Variable)
     return bool(getattr(obj, "_should_act_as_resource_variable", False)) and hasattr(obj, "handle")
 
 
