@@ -15,6 +15,7 @@ from compat_matrix.plan import Cell, Plan
 from compat_matrix.results import Result, one_line
 
 MAX_LISTED = 40  # of one kind of trouble; the rest is counted and stands in summary.json
+MAX_ROWS = 40  # of more artifacts than this, only those that do not pass everything have a row
 WIDTH = 120  # where no terminal says how wide it is
 
 EXIT_WORDS = {
@@ -39,7 +40,14 @@ def render(
     by_cell = {result.cell: result for result in results}
     _unexpected(summary, console)
     _ledger(summary["ledger"], console)
-    console.print(matrix_table(plan, by_cell))
+    seen, told = rows_of(plan, by_cell)
+    if len(told) < len(seen):
+        passed = len(seen) - len(told)
+        console.print(
+            f"{passed} of {len(seen)} artifacts pass everything that was asked; the other {len(told)}:", highlight=False
+        )
+    if told:
+        console.print(matrix_table(plan, by_cell, told))
     _counts(summary, console)
     for path in files:
         console.print(Text(f"  {path}"))
@@ -85,8 +93,18 @@ def _rest(facts: list[Any], console: Console) -> None:
         console.print(Text(f"  ... and {len(facts) - MAX_LISTED} more, see summary.json"))
 
 
-def matrix_table(plan: Plan, by_cell: Mapping[str, Result]) -> Table:
-    """Rows: artifacts with something observed. Columns: how it was made, the consumers; in each field what the checks came to."""
+def rows_of(plan: Plan, by_cell: Mapping[str, Result]) -> tuple[set[str], set[str]]:
+    """Artifacts with something observed, and those of them that get a row of the table."""
+    observed = [
+        (plan.by_id[cell], result) for cell, result in by_cell.items() if cell in plan.by_id and result.outcome.observable
+    ]
+    seen = {cell.artifact_id for cell, _ in observed}
+    failed = {cell.artifact_id for cell, result in observed if result.outcome is not Outcome.PASS or result.expected is False}
+    return seen, seen if len(seen) <= MAX_ROWS else failed
+
+
+def matrix_table(plan: Plan, by_cell: Mapping[str, Result], told: set[str]) -> Table:
+    """Rows: the artifacts ``told``. Columns: how it was made, the consumers; in each field what the checks came to."""
     consumers = list(dict.fromkeys((c.consumer, c.consumer_version) for c in plan if not c.is_production))
     fields: dict[str, dict[tuple[str, str], list[Cell]]] = {}
     for cell in plan:
@@ -94,9 +112,8 @@ def matrix_table(plan: Plan, by_cell: Mapping[str, Result]) -> Table:
     table = Table(Column("artifact", no_wrap=True, overflow="fold"), "made", header_style="bold")
     for name, version in consumers:
         table.add_column(f"{name}\n{version}")
-    seen = {plan.by_id[cell].artifact_id for cell, result in by_cell.items() if cell in plan.by_id and result.outcome.observable}
     for artifact, columns in fields.items():
-        if artifact not in seen:
+        if artifact not in told:
             continue
         made = [cell for key, cells in columns.items() if key not in consumers for cell in cells]
         field = field_text(made, by_cell) if made else Text("committed", style="dim")
