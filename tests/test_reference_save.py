@@ -342,7 +342,7 @@ def test_nothing_of_the_authors_machine_and_nothing_new(model, saved):
 
 # GOAL-09: what signatures read is what the restore function assigns
 def test_one_variable_has_one_handle(tf, tmp_path):
-    keras = pytest.importorskip("keras")
+    keras = pytest.importorskip("keras", minversion="3")
     root = tf.Module()
     root.layer = keras.layers.Dense(2)
     root.layer.build((None, 2))

@@ -6,6 +6,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from reference_impl import specs
 from reference_impl import tensorflow_api as api
 from reference_impl.format import schema
 from reference_impl.loading.concrete import CapturedTensor
@@ -47,9 +48,16 @@ def fill_concrete(out: Any, node: Node, trace: Trace, name: str) -> None:
     bare.argument_keywords.extend(trace.keywords)
     bare.allowed_positional_arguments = trace.positional
     if trace.signature is not None:
-        bare.function_spec.CopyFrom(traces.spec_proto(_with_defaults(trace), None, None, node.path))
+        bare.function_spec.CopyFrom(traces.spec_proto(_with_defaults(trace), _declared(trace), None, node.path))
     for child_name, child in node.children.items():
         out.dependencies.add(node_id=child, local_name=child_name)
+
+
+def _declared(trace: Trace) -> Any:
+    """The input signature of a traced function of plain tensors: TensorFlow before 2.14 converts arguments only if there is one."""
+    if trace.source is not None or trace.inputs[1] or not all(isinstance(spec, tf.TensorSpec) for spec in trace.inputs[0]):
+        return None
+    return specs.from_tf(tuple(tf.TensorSpec(spec.shape, spec.dtype) for spec in trace.inputs[0]))
 
 
 def _with_defaults(trace: Trace) -> Any:
