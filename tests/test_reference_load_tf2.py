@@ -6,6 +6,8 @@ import collections
 import gc
 import inspect
 import shutil
+import subprocess
+import sys
 import weakref
 from pathlib import Path
 
@@ -755,3 +757,73 @@ def test_xla_functions_are_compiled(tf, tmp_path):
     np.testing.assert_allclose(loaded.f([1.0, 2.0, 3.0]).numpy(), root.f(tf.constant([1.0, 2.0, 3.0])).numpy(), rtol=0)
     concrete = loaded.f.concrete_functions[0]
     assert concrete.function_def.attr["_XlaMustCompile"].b
+
+
+# Graph mode and strategies
+
+
+def test_COMPAT_01_loading_in_graph_mode(tf, original):
+    with tf.Graph().as_default() as graph, tf.compat.v1.Session() as session:
+        loaded = reference_impl.load(original[1])
+        x = tf.compat.v1.placeholder(tf.float32, [1, 2])
+        y = loaded(x)
+        (gradient,) = tf.gradients(y, [x])
+        found, counted = loaded.look(tf.constant(["bee", "wasp"])), loaded.count(tf.constant(["bee"]))
+        assert len(graph.get_collection("asset_filepaths")) == 1
+        assert {v.name for v in tf.compat.v1.trainable_variables()} == {"w:0", "bias:0"}
+        session.run([tf.compat.v1.global_variables_initializer(), tf.compat.v1.tables_initializer()])
+        given = {x: [[1.0, 2.0]]}
+        results = session.run([y, gradient, found, counted], given)
+    model = original[0]
+    with tf.GradientTape() as tape:
+        tape.watch(tf_x := tf.constant([[1.0, 2.0]]))
+        expected = model(tf_x)
+    np.testing.assert_array_equal(results[0], expected.numpy())
+    np.testing.assert_array_equal(results[1], tape.gradient(expected, tf_x).numpy())
+    assert results[2].tolist() == [1, -1] and results[3].tolist() == [2]
+
+
+_STRATEGY = """
+import sys
+import tensorflow as tf
+import reference_impl
+
+(cpu,) = tf.config.list_physical_devices("CPU")
+tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
+strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+with strategy.scope():
+    loaded = reference_impl.load(sys.argv[1])
+
+def step():
+    replica = tf.distribute.get_replica_context().replica_id_in_sync_group
+    with tf.GradientTape() as tape:
+        y = loaded.f(tf.ones([2]) * (tf.cast(replica, tf.float32) + 1.0))
+    return y, tape.gradient(y, loaded.v)
+
+values, gradients = tf.function(lambda: strategy.run(step))()
+print([v.numpy().tolist() for v in strategy.experimental_local_results(values)])
+print([g.numpy().tolist() for g in strategy.experimental_local_results(gradients)])
+print([float(c.numpy()) for c in strategy.experimental_local_results(loaded.steps)])
+print([v.numpy().tolist() for v in strategy.experimental_local_results(strategy.run(lambda: loaded.g(tf.ones([2]))))])
+"""
+
+
+def test_DIST_01_loading_under_a_strategy(tf, tmp_path):
+    root = tf.Module()
+    root.v = tf.Variable([2.0, 3.0])
+    root.steps = tf.Variable(
+        0.0, synchronization=tf.VariableSynchronization.ON_READ, aggregation=tf.VariableAggregation.MEAN, trainable=False
+    )
+    spec = [tf.TensorSpec([2])]
+    root.f = tf.function(lambda x: x * root.v + root.steps.assign_add(x[0]), input_signature=spec)
+    root.g = tf.function(lambda x: x * root.v, input_signature=spec)
+    directory = save(tf, tmp_path, root, signatures={})
+    command = [sys.executable, "-c", _STRATEGY, str(directory)]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=Path(__file__).parent.parent, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert done.stdout.splitlines() == [
+        "[[3.0, 4.0], [6.0, 8.0]]",  # each replica has its own counter
+        "[[1.0, 1.0], [2.0, 2.0]]",
+        "[1.0, 2.0]",
+        "[[2.0, 3.0], [2.0, 3.0]]",
+    ]

@@ -42,6 +42,8 @@ class Assets:
         path = str(asset.path)
         if path not in self._made:
             self._made[path] = api.Asset(path)
+            if not tf.executing_eagerly():
+                tf.compat.v1.add_to_collection(tf.compat.v1.GraphKeys.ASSET_FILEPATHS, self._made[path].asset_path)
         return self._made[path]
 
     @contextmanager

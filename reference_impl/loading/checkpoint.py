@@ -86,22 +86,37 @@ class Checkpoint:
                     queue.append(child.node_id)
         return paths
 
-    def variable(self, number: int) -> np.ndarray[Any, Any]:
-        """The stored value of a variable: a view of the mapped file.
+    def variable(self, number: int, dtype: tf.DType, shape: tf.TensorShape) -> tf.Tensor:
+        """The stored value of a variable.
 
         Raises:
           MissingValueError: the checkpoint has none.
-          SavedModelError: the checkpoint is missing or damaged.
+          ShapeError, SavedModelError: it does not fit, or the checkpoint is missing or damaged.
         """
         key = self.keys(number).get(VALUE) if self._present() else None
         if key is None:
             path = self.path(number)
             reason = f"Key {path} not found: the checkpoint has no value for this variable"
             raise MissingValueError(reason, file=self.prefix, node=path)
-        return self.read(key)
+        if not tf.executing_eagerly():
+            return tf.ensure_shape(self.read(key), shape)
+        return to_tensor(self._array(key), dtype, shape)
 
-    def read(self, key: str) -> np.ndarray[Any, Any]:
-        """The value under a key. Raises MissingValueError, and what `BundleReader.read` raises."""
+    def read(self, key: str) -> tf.Tensor:
+        """The value under a key; in graph mode an op that reads it when it is run, so that the graph stays small.
+
+        Raises:
+          MissingValueError: there is no such key.
+          SavedModelError: the checkpoint is damaged.
+        """
+        if tf.executing_eagerly():
+            value = self._array(key)
+            return to_tensor(value, tf.dtypes.as_dtype(value.dtype) if value.dtype != object else tf.string)
+        dtype = tf.dtypes.as_dtype(self._reader.entry(key).dtype.number)
+        return tf.raw_ops.RestoreV2(prefix=self.prefix, tensor_names=[key], shape_and_slices=[""], dtypes=[dtype])[0]
+
+    def _array(self, key: str) -> np.ndarray[Any, Any]:
+        """A view of the mapped file."""
         try:
             return self._reader.read(key)
         except MissingKeyError:

@@ -29,6 +29,8 @@ from reference_impl.loading import patterns, rebuild
 from reference_impl.loading.binding import Binder
 from reference_impl.loading.library import FunctionLibrary
 
+_DISTRIBUTED = tf.distribute.DistributedValues
+
 
 class CapturedTensor(NamedTuple):
     """A tensor inside another function that a custom gradient uses; it exists only while that function is differentiated."""
@@ -122,7 +124,7 @@ class LoadedConcreteFunction(api.ConcreteFunction):  # type: ignore[misc,valid-t
 
     @property
     def captured_inputs(self) -> list[tf.Tensor]:
-        return api.ConcreteFunction.captured_inputs.fget(self) if self._built else self._captured()
+        return self._graph_captures() if self._built else self._captured()
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.saved_name}>"
@@ -175,7 +177,7 @@ class LoadedConcreteFunction(api.ConcreteFunction):  # type: ignore[misc,valid-t
         """
         if not tf.executing_eagerly() or self._built or api.may_record() or self._must_build():
             self._build()
-            return api.call_flat(self, tensors, api.ConcreteFunction.captured_inputs.fget(self))
+            return api.call_flat(self, tensors, self._graph_captures())
         if self._results is None:
             self._prepare(len(tensors))
         pack, count = self._results
@@ -194,7 +196,7 @@ class LoadedConcreteFunction(api.ConcreteFunction):  # type: ignore[misc,valid-t
             raise MalformedError(reason, file=self.library.file, node=self.saved_name)
         self._live = self.library.register(self.saved_name)
         handles = self._captured()
-        if not any(isinstance(owner, weakref.ref) for owner in self.owners):
+        if not any(isinstance(owner, (weakref.ref, _DISTRIBUTED)) for owner in self.owners):
             self._handles = handles
         self._results = pack, count
 
@@ -235,6 +237,12 @@ class LoadedConcreteFunction(api.ConcreteFunction):  # type: ignore[misc,valid-t
     def _captured(self) -> list[tf.Tensor]:
         with tf.init_scope():  # a resource is created by the first who asks, but never inside a trace
             return [_handle(owner, self.saved_name) for owner in self._living_owners()]
+
+    def _graph_captures(self) -> list[tf.Tensor]:
+        """What the rebuilt graph captures, each handle once; of a distributed variable that of the calling replica (DIST-01)."""
+        if not any(isinstance(owner, _DISTRIBUTED) for owner in self.owners):
+            return api.ConcreteFunction.captured_inputs.fget(self)  # type: ignore[no-any-return]
+        return list({id(handle): handle for handle in self._captured()}.values())
 
     def call_with_tensors_of(self, given: Sequence[tf.Tensor], operation: Any, tensors: dict[str, tf.Tensor]) -> Any:
         """As the custom gradient of `operation`: captured tensors are those of the graph the operation is in (FMT-14)."""

@@ -14,6 +14,7 @@ import functools
 import logging
 import weakref
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Optional
 
 import tensorflow as tf
@@ -26,7 +27,7 @@ from reference_impl.format.layout import Layout
 from reference_impl.loading import constants, objects, variables
 from reference_impl.loading.assets import Assets
 from reference_impl.loading.binding import Binder
-from reference_impl.loading.checkpoint import Checkpoint, to_tensor
+from reference_impl.loading.checkpoint import Checkpoint
 from reference_impl.loading.concrete import CapturedTensor, LoadedConcreteFunction
 from reference_impl.loading.library import FunctionLibrary
 from reference_impl.loading.options import LoadOptions, add_function_aliases
@@ -75,7 +76,7 @@ class _Loader:
         finally:
             self.checkpoint.close()
         with self.assets.needed():
-            self.each_resource(lambda number, resource: resource._initialize())
+            self.each_resource(self.start)
         root = self.objects[0]
         self.describe(root)
         return root
@@ -264,6 +265,21 @@ class _Loader:
                         "%s: %s cannot be used: %s", self.file, self.checkpoint.path(number), error.message.partition(".")[0]
                     )
 
+    def start(self, number: int, resource: LoadedResource) -> None:
+        with self.noted_as_initializers():
+            resource._initialize()
+
+    @contextmanager
+    def noted_as_initializers(self) -> Iterator[None]:
+        """In graph mode nothing has run yet: whoever has a session runs what is in the collection (COMPAT-01)."""
+        graph = tf.compat.v1.get_default_graph()
+        before = 0 if self.library.eager else len(graph.get_operations())
+        yield
+        if not self.library.eager:
+            for operation in graph.get_operations()[before:]:
+                if operation.type == "StatefulPartitionedCall":
+                    graph.add_to_collection(tf.compat.v1.GraphKeys.TABLE_INITIALIZERS, operation)
+
     def fill(self, number: int, resource: LoadedResource) -> None:
         pairs = self.graph.nodes[number].saveable_objects
         if len(pairs) > 1:
@@ -277,11 +293,9 @@ class _Loader:
                 functions = named_content(name, *functions, [weakref.ref(resource)])
             resource.set_content(*functions)
         if not self.options.skip_checkpoint:
-            resource.restore(self.read, self.checkpoint.keys(number))
-
-    def read(self, key: str) -> tf.Tensor:
-        value = self.checkpoint.read(key)
-        return to_tensor(value, tf.dtypes.as_dtype(value.dtype) if value.dtype != object else tf.string)
+            resource.resource_handle  # noqa: B018  made here, so that only what fills it is noted
+            with self.noted_as_initializers():
+                resource.restore(self.checkpoint.read, self.checkpoint.keys(number))
 
     def describe(self, root: Any) -> None:
         """What every root has, whatever it is; for a variable or a container it is just an attribute."""

@@ -127,6 +127,10 @@ class _Interpreter:
             return self.call(called, inputs)
         copy = schema.NodeDef()
         copy.CopyFrom(node)
+        op_def = api.op_def(node.op)
+        for attr in op_def.attr if op_def is not None else ():
+            if attr.name not in copy.attr and attr.HasField("default_value"):  # create_op finds the length of an empty list there
+                copy.attr[attr.name].CopyFrom(attr.default_value)
         self.library.localise(copy, self.name)
         attrs = {key: api.to_tf(value, tf.compat.v1.AttrValue) for key, value in copy.attr.items() if key not in _DROPPED}
         built = dict(self.function_attributes(node, inputs))

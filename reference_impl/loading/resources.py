@@ -76,6 +76,16 @@ def _key(name: str, keys: Mapping[str, str]) -> str:
     return keys[beginnings[0]] + name[len(beginnings[0]) :] if beginnings else name
 
 
+def _run_once(save: LoadedConcreteFunction, key: str, owners: Sequence[Any]) -> Any:
+    """The result of a save function, also while a graph is being built: then with a resource that is made for the purpose."""
+    if tf.executing_eagerly():
+        return save(tf.constant(key))
+    with api.eager_mode():
+        twin = LoadedConcreteFunction(save.library, save.saved_name, save.signature)
+        twin.capture([owner()._create_resource() for owner in owners])
+        return twin(tf.constant(key))
+
+
 def named_content(
     key: str, save: LoadedConcreteFunction, restore: LoadedConcreteFunction, owners: Sequence[Any]
 ) -> tuple[LoadedConcreteFunction, LoadedConcreteFunction]:
@@ -90,7 +100,7 @@ def named_content(
       owners: what both capture.
     """
     library = save.library
-    parts = save(tf.constant(key))
+    parts = _run_once(save, key, owners)
     names = [part["name"].numpy().decode() for part in parts]
     order = sorted(range(len(names)), key=names.__getitem__)
     specs = {names[i]: tf.TensorSpec(None, parts[i]["tensor"].dtype) for i in order}

@@ -11,7 +11,7 @@ from reference_impl import tensorflow_api as api
 from reference_impl.errors import MissingValueError
 from reference_impl.format import dtypes, structure
 from reference_impl.format.errors import SavedModelError
-from reference_impl.loading.checkpoint import Checkpoint, to_tensor
+from reference_impl.loading.checkpoint import Checkpoint
 from reference_impl.loading.options import LoadOptions
 
 
@@ -52,7 +52,7 @@ def _value(
     if options.skip_checkpoint:
         return None
     try:
-        return to_tensor(checkpoint.variable(number), dtype, shape)
+        return checkpoint.variable(number, dtype, shape)
     except SavedModelError as error:
         if options.allow_partial_checkpoint and isinstance(error, MissingValueError):
             return None
