@@ -131,6 +131,17 @@ def test_load_call_and_gradient_without_the_code_under_test(tmp_path, request):
 
 
 @pytest.mark.tensorflow
+def test_save_and_save_again_without_the_code_under_test(tmp_path, tripwire):
+    import tensorflow as tf
+
+    original = model(tf)
+    reference_impl.save(original, tmp_path / "first", signatures=original.f)
+    reference_impl.save(reference_impl.load(tmp_path / "first"), tmp_path / "second")
+    for name in ("first", "second"):
+        use(tf, reference_impl.load(tmp_path / name))
+
+
+@pytest.mark.tensorflow
 def test_a_tf1_model_without_the_code_under_test(tripwire):
     fixtures = PACKAGE.parent / "fixtures_v1"
     loaded = reference_impl.load(fixtures / "half_plus_two" / "model")
