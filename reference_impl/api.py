@@ -55,8 +55,8 @@ def save(
 ) -> None:
     """Write a SavedModel (API-01..API-05).
 
-    The functions of the object are exported as they were traced. What is there at `export_dir` is replaced in one step; if anything
-    goes wrong it stays as it was.
+    The functions of the object are exported as they were traced. What is there at `export_dir` is replaced in one step; if
+    anything goes wrong it stays as it was.
 
     Args:
       obj: a trackable: a `tf.Module`, a Keras model, a `tf.train.Checkpoint`, a loaded model, …

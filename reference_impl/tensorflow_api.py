@@ -304,6 +304,7 @@ def python_signature(function: Any) -> Optional[inspect.Signature]:
     found += [kinds(spec.varkw, kinds.VAR_KEYWORD)] if spec.varkw else []
     return inspect.Signature(found, __validate_parameters__=False)  # type: ignore[call-arg]
 
+
 def nested_graphs(graph: Any) -> list[tuple[str, Any]]:
     """Name and graph of the functions that a graph knows. `Graph._functions` is in 2.4-2.21."""
     functions = [(name, getattr(function, "graph", None)) for name, function in graph._functions.items()]

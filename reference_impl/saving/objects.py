@@ -54,7 +54,7 @@ def fill_concrete(out: Any, node: Node, trace: Trace, name: str) -> None:
 
 
 def _declared(trace: Trace) -> Any:
-    """The input signature of a traced function of plain tensors: TensorFlow before 2.14 converts arguments only if there is one."""
+    """The input signature of a traced function of plain tensors: without one TensorFlow before 2.14 converts no arguments."""
     if trace.source is not None or trace.inputs[1] or not all(isinstance(spec, tf.TensorSpec) for spec in trace.inputs[0]):
         return None
     return specs.from_tf(tuple(tf.TensorSpec(spec.shape, spec.dtype) for spec in trace.inputs[0]))
