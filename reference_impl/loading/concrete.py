@@ -275,7 +275,12 @@ class LoadedConcreteFunction(api.ConcreteFunction):  # type: ignore[misc,valid-t
             return
         with self.library.lock, tf.init_scope(), api.eager_mode() if self.library.eager else contextlib.nullcontext():
             args, kwargs = self._structured[0]
-            traced = rebuild.as_tf_function(self.library, self.saved_name, self._body()).get_concrete_function(*args, **kwargs)
+            body = self._body()
+            if not all(name.isidentifier() for name in kwargs):  # TensorFlow gives such a name another form than we do
+                kwargs = {f"input_{index:06}": kwargs[name] for index, name in enumerate(sorted(kwargs))}
+            elif self.binder is not None:
+                body.__signature__ = self.binder.signature
+            traced = rebuild.as_tf_function(self.library, self.saved_name, body).get_concrete_function(*args, **kwargs)
             traced.graph.variables = self.variables
             self._built = True
             for key, value in vars(traced).items():
@@ -297,8 +302,6 @@ class LoadedConcreteFunction(api.ConcreteFunction):  # type: ignore[misc,valid-t
             return patterns.packer(outputs)[1](iter(results))
 
         body.__name__ = name
-        if self.binder is not None:
-            body.__signature__ = self.binder.signature  # type: ignore[attr-defined]
         return body
 
 
