@@ -253,6 +253,17 @@ def test_what_the_machine_does(error, code, monkeypatch, capsys):
     assert "Traceback" not in capsys.readouterr().err
 
 
+def test_deep_object_trees_stay_readable(tmp_path):
+    message, graph = edits.new_model()
+    for number in range(3000):
+        graph.object_graph_def.nodes.add().children.add(local_name="next", node_id=number + 1)
+    folder = edits.write(message, tmp_path / "model")
+    short, full = (run("inspect", folder, "--only", "objects", *more) for more in ((), ("--full",)))
+    assert (short.stdout.count("next: "), full.stdout.count("next: ")) == (6, 60)
+    assert "… 1 more (--full)" in short.stdout
+    assert "… 1 more (--json)" in full.stdout
+
+
 def test_a_hostile_model_ends_with_a_named_error(tmp_path):
     """Functions that call themselves while restoring."""
     message, graph = edits.new_model()

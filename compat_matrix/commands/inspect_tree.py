@@ -30,6 +30,7 @@ _MANY = 20  # entries of a section before it is abbreviated
 _TREE = 40  # objects shown
 _BREADTH = 12  # children of one object shown
 _DEPTH = 6
+_DEEPEST = 60  # also without abbreviations: each level takes columns
 _BOUND = 2  # captures of one trace shown by name
 _TRACES = 2
 _LARGE = 100_000  # bytes from which a constant is worth a line
@@ -181,11 +182,13 @@ class _Page:
         while pending:
             parent, number, depth = pending.popleft()
             children = [child for child in nodes[number].children if self._shows(nodes, number, child)]
-            shown = children
-            if not self.full:
-                limit = min(budget, _BREADTH if depth < _DEPTH else 0)
-                shown = children if len(children) <= limit + 1 else children[:limit]
-                budget -= len(shown)
+            limit = max(min(budget, _BREADTH), 0)
+            if depth >= (_DEEPEST if self.full else _DEPTH):
+                limit = 0
+            elif self.full or len(children) == limit + 1 > 1:
+                limit = len(children)
+            shown = children[:limit]
+            budget -= len(shown)
             for child in shown:
                 node = nodes[child.id]
                 if first.get(child.id) == (number, child.name):
@@ -194,7 +197,8 @@ class _Page:
                 else:
                     parent.add(_text((child.name, "cyan"), " → ", (node.path or "(root)", "dim")))
             if len(shown) < len(children):
-                parent.add(_text((f"… {len(children) - len(shown)} more (--full)", "dim")))
+                more = "--json" if self.full else "--full"
+                parent.add(_text((f"… {len(children) - len(shown)} more ({more})", "dim")))
 
     def _shows(self, nodes: Sequence[ObjectNode], parent: int, child: Child) -> bool:
         """Traces, the functions of a resource and the signatures have sections of their own."""
