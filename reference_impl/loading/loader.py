@@ -158,7 +158,10 @@ class _Loader:
 
     def bare(self, bare: Any) -> LoadedConcreteFunction:
         name = bare.concrete_function_name
-        binder = make_binder(name, bare.function_spec, self.file) if bare.HasField("function_spec") else None
+        known = self.functions.get(name)
+        binder = known.binder if known is not None else None  # a trace of a function that is known has its signature
+        if binder is None and bare.HasField("function_spec"):
+            binder = make_binder(name, bare.function_spec, self.file)
         function = self.concrete(name, binder)
         function.set_flat_arguments(list(bare.argument_keywords), bare.allowed_positional_arguments)
         return function
