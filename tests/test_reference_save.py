@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import filecmp
 import gc
+import inspect
 import os
 import shutil
 import signal
@@ -338,6 +339,38 @@ def test_nothing_of_the_authors_machine_and_nothing_new(model, saved):
     functions = meta_graph.graph_def.library.function
     nodes = [*meta_graph.graph_def.node, *(node for function in functions for node in function.node_def)]
     assert nodes and not [node.name for node in nodes if "debug_name" in node.attr or node.op == "DisableCopyOnRead"]
+
+
+def test_attributes_that_older_readers_lack_are_left_out(tf, tmp_path):
+    class Holder(tf.saved_model.experimental.TrackableResource):
+        def _create_resource(self):
+            return tf.raw_ops.VarHandleOp(dtype=tf.float32, shape=[], shared_name="holder", **named)
+
+    named = {"debug_name": "mine"} if "debug_name" in inspect.signature(tf.raw_ops.VarHandleOp).parameters else {}
+    root = tf.Module()
+    root.holder = Holder()
+    reference_impl.save(root, tmp_path / "m")
+    functions = layout.read(tmp_path / "m").meta_graph(None).graph_def.library.function
+    nodes = [node for function in functions for node in function.node_def if node.op == "VarHandleOp"]
+    assert nodes and not [node for node in nodes if "debug_name" in node.attr]
+
+
+# FMT-14: a function that was differentiated knows rewritten forms of what it calls; those are no part of the model
+def test_custom_gradients_of_a_model_that_was_differentiated(tf, tmp_path):
+    def gradient(model):
+        x = tf.constant([2.0])
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = model.outer(x)
+        return tape.gradient(y, x).numpy().tolist()
+
+    model = make_model(tf, tmp_path / "source")
+    expected = gradient(model)
+    reference_impl.save(model, tmp_path / "m")
+    for load in (reference_impl.load, tf.saved_model.load):
+        assert gradient(load(str(tmp_path / "m"))) == expected
+    functions = layout.read(tmp_path / "m").meta_graph(None).graph_def.library.function
+    assert not [function.signature.name for function in functions if "forward" in function.signature.name]
 
 
 # GOAL-09: what signatures read is what the restore function assigns
