@@ -84,7 +84,7 @@ def test_signatures(look):
     assert [item.name for item in found["classify_x_to_y"].outputs] == ["classes", "scores"]
 
 
-def test_signature_spec_of_sparse_arguments():
+def test_signature_spec_of_sparse_arguments(look):
     found = signature_spec(meta_graph("sparse_io"))["serving_default"]
     assert found["inputs"] == {
         f"{name}/{part}": {"dtype": dtype, "shape": shape}
@@ -96,6 +96,10 @@ def test_signature_spec_of_sparse_arguments():
         )
     }
     assert set(found["outputs"]) == {"dense", "product", "sum/values", "sum/indices", "sum/dense_shape"}
+    tensors = {
+        item.name: [slot.tensor for slot in item.tensors] for item in look("sparse_io").meta_graphs[0].signatures[1].inputs
+    }
+    assert tensors == {name: [f"{name}/values:0", f"{name}/indices:0", f"{name}/shape:0"] for name in "ab"}
 
 
 def test_signature_spec_of_composite_arguments(look):

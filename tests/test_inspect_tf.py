@@ -127,3 +127,19 @@ def test_ops(exported, found):
     assert by_op["LookupTableFindV2"].reachable_from == ("serving_default",)
     gradient = [item for item in found.library if "internal_grad_fn" in item.name]
     assert gradient[0].reachable_from == ("control",)
+
+
+def test_expected_keys_are_those_of_tensorflow(tmp_path):
+    """Without a checkpoint the key is worked out from the path, in which dots and slashes are escaped."""
+    import shutil
+
+    import tensorflow as tf
+
+    root = tf.Module()
+    root.named = {"a/b.c": tf.Variable(1.0), "..": tf.Variable(2.0), "plain": [tf.Variable(3.0)]}
+    tf.saved_model.save(root, str(tmp_path / "model"))
+    with BundleReader(tmp_path / "model" / "variables" / "variables") as reader:
+        keys = set(reader.keys()) - {"_CHECKPOINTABLE_OBJECT_GRAPH"}
+    assert len(keys) == 3
+    shutil.rmtree(tmp_path / "model" / "variables")
+    assert {variable.key for variable in inspect(tmp_path / "model").meta_graphs[0].variables} == keys

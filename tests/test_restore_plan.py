@@ -109,3 +109,73 @@ def test_what_is_restored_is_not_known(tmp_path):
     endless.saver_def.restore_op_name = "a"
     with pytest.raises(errors.LimitError):
         restore_plan(endless)
+
+
+def test_a_variable_is_read_without_waiting(tmp_path):
+    """A read that waits for an assignment would run it when a session fetches the value."""
+    graph = restoring(edits.new_model()[1])
+    (read,) = [node for node in graph.graph_def.node if node.name == "read"]
+    read.input.append("^restore")
+    assert [item.fetch for item in restore_plan(graph)] == [None, None, None]
+
+
+def test_a_table_that_a_function_makes():
+    """A loaded table, saved again: its handle is the result of a call."""
+    graph = restoring(edits.new_model()[1])
+    (table,) = [node for node in graph.graph_def.node if node.name == "table"]
+    table.op = "StatefulPartitionedCall"
+    table.attr["f"].func.name = "make"
+    make = graph.graph_def.library.function.add()
+    make.signature.name = "make"
+    make.signature.output_arg.add(name="handle")
+    make.node_def.add(name="inside", op="MutableHashTableV2")
+    make.ret["handle"] = "inside:table_handle:0"
+    assert [(item.node, item.op) for item in restore_plan(graph)][1:] == [("table", "StatefulPartitionedCall")] * 2
+
+
+def test_a_call_with_too_few_inputs():
+    graph = restoring(edits.new_model()[1])
+    (start,) = [node for node in graph.graph_def.node if node.name == "restore"]
+    del start.input[1:]
+    assert restore_plan(graph) == []
+
+
+def test_only_what_the_restore_op_needs():
+    """Another saver's assignments in the same graph are not part of it."""
+    graph = edits.new_model()[1]
+    nodes = graph.graph_def.node
+    for scope in ("one", "two"):
+        nodes.add(name=f"{scope}/v", op="VariableV2")
+        names = nodes.add(name=f"{scope}/names", op="Const")
+        names.attr["value"].tensor.string_val.append(scope.encode())
+        read = nodes.add(name=f"{scope}/read", op="RestoreV2", input=["", f"{scope}/names"])
+        read.attr["dtypes"].list.type.append(schema.DT_FLOAT)
+        nodes.add(name=f"{scope}/assign", op="Assign", input=[f"{scope}/v", f"{scope}/read"])
+        nodes.add(name=f"{scope}/all", op="NoOp", input=[f"^{scope}/assign"])
+    graph.saver_def.restore_op_name = "two/all"
+    assert [(item.key, item.node, item.fetch) for item in restore_plan(graph)] == [("two", "two/v", "two/v:0")]
+
+
+def test_outputs_by_number_and_by_name():
+    """IdentityN passes each input on; a call by op type names its outputs as the function does."""
+    graph = edits.new_model()[1]
+    nodes = graph.graph_def.node
+    nodes.add(name="v", op="VarHandleOp")
+    nodes.add(name="start", op="All", input=["v"])
+    graph.saver_def.restore_op_name = "start"
+    library = graph.graph_def.library
+    pair = library.function.add()
+    pair.signature.name = "Pair"
+    for name in ("first", "second"):
+        pair.signature.output_arg.add(name=name)
+        pair.node_def.add(name=f"name_{name}", op="Const").attr["value"].tensor.string_val.append(name.encode())
+        read = pair.node_def.add(name=name, op="RestoreV2", input=["", f"name_{name}:output:0"])
+        read.attr["dtypes"].list.type.append(schema.DT_FLOAT)
+        pair.ret[name] = f"{name}:tensors:0"
+    body = library.function.add()
+    body.signature.name = "All"
+    body.signature.input_arg.add(name="handle")
+    body.node_def.add(name="pair", op="Pair")
+    body.node_def.add(name="both", op="IdentityN", input=["pair:first:0", "pair:second:0"])
+    body.node_def.add(name="assign", op="AssignVariableOp", input=["handle", "both:output:1"])
+    assert [(item.key, item.node) for item in restore_plan(graph)] == [("second", "v")]
