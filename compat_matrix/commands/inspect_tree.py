@@ -60,7 +60,7 @@ def show(info: SavedModelInfo, sections: Collection[str], full: bool) -> None:
       full: without abbreviations.
     """
     width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else _PLAIN_WIDTH
-    console = _Console(highlight=False, emoji=False, markup=False, width=width)
+    console = _Console(highlight=False, width=width)
     for line in _head(info):
         console.print(line)
     for graph in info.meta_graphs:
