@@ -42,7 +42,8 @@ def runtime_of(case: str) -> str:
 def generate(case: str, python: Path, out: Path) -> list[str]:
     """Run one generator into the new folder ``out``. Returns what went wrong, one line each."""
     # Without the caller's settings, PYTHONDONTWRITEBYTECODE among them: a compiled TensorFlow imports in a quarter of the time.
-    clean = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "TF_"))}
+    # TF2_BEHAVIOR is what a TensorFlow 2 that the caller has imported leaves behind; it would turn TF 1.x into something else.
+    clean = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "TF_", "TF2_"))}
     environment = {
         **clean,
         "PYTHONPATH": str(Path(ROOT).parent),

@@ -138,7 +138,8 @@ def command(runtime: Runtime, program: str) -> list[str]:
 
 def environment(program: str) -> dict[str, str]:
     """The environment of a worker: the user's, less what would change answers or the interpreter, plus what pins them."""
-    kept = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "TF_", "SAVEDMODEL_COMPAT_"))}
+    changing = ("PYTHON", "TF_", "TF2_", "SAVEDMODEL_COMPAT_")
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(changing)}
     out = {
         **kept,
         "PYTHONHASHSEED": "0",
