@@ -229,7 +229,7 @@ def test_a_defect_of_ours_shows_where(monkeypatch, capsys):
     """An error that is no verdict comes with its traceback, and not with the status of a verdict."""
 
     def broken(*_arguments, **_options):
-        raise KeyError("\x1b[31moops")
+        raise RuntimeError("\x1b[31moops")
 
     monkeypatch.setattr("reference_impl.format.inspect.inspect", broken)
     with pytest.raises(SystemExit) as done:
@@ -237,7 +237,7 @@ def test_a_defect_of_ours_shows_where(monkeypatch, capsys):
     assert done.value.code == 4
     shown = capsys.readouterr().err
     assert "Traceback" in shown
-    assert "KeyError" in shown
+    assert "RuntimeError: \\x1b[31moops" in shown
     assert "\x1b" not in shown
 
 
@@ -262,6 +262,24 @@ def test_deep_object_trees_stay_readable(tmp_path):
     assert (short.stdout.count("next: "), full.stdout.count("next: ")) == (6, 60)
     assert "… 1 more (--full)" in short.stdout
     assert "… 1 more (--json)" in full.stdout
+
+
+def test_wide_object_trees_stay_readable(tmp_path):
+    """So many lines and no more; one more entry is shown rather than announced; links into nothing are left out."""
+    message, graph = edits.new_model()
+    nodes = graph.object_graph_def.nodes
+    nodes.add()
+    for parent, count in ((0, 13), (1, 13), (2, 13), (3, 2), (4, 3)):
+        for number in range(count):
+            nodes[parent].children.add(local_name=f"c{parent}_{number:02}", node_id=len(nodes))
+            nodes.add()
+        nodes[parent].children.add(local_name="nowhere", node_id=9999)
+    folder = edits.write(message, tmp_path / "model")
+    text = run("inspect", folder, "--only", "objects").stdout
+    shown = {parent: len(re.findall(rf" c{parent}_", text)) for parent in range(5)}
+    assert shown == {0: 13, 1: 13, 2: 13, 3: 2, 4: 0}
+    assert "… 3 more (--full)" in text
+    assert "nowhere" not in text
 
 
 def test_a_hostile_model_ends_with_a_named_error(tmp_path):
