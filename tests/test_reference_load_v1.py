@@ -27,8 +27,8 @@ def model(case):
     return str(FIXTURES / case / "model")
 
 
+@pytest.mark.clause("V1-03", "V1-10", "V1-14")
 def test_reference_variables_become_variables_with_values_and_gradients(tf):
-    """V1-03, V1-10, V1-14"""
     root = reference_impl.load(model("half_plus_two"))
     assert {variable.name: float(variable.numpy()) for variable in root.variables} == {"a:0": 0.5, "b:0": 2.0}
     assert all(isinstance(variable, tf.Variable) and variable.trainable for variable in root.variables)
@@ -40,8 +40,8 @@ def test_reference_variables_become_variables_with_values_and_gradients(tf):
     assert root.signatures["serving_default"](x=tf.constant([[3.0]]))["y"].numpy() == 8.0
 
 
+@pytest.mark.clause("RP-06")
 def test_two_loads_share_nothing(tf):
-    """RP-06"""
     one, two = reference_impl.load(model("stateful_counter")), reference_impl.load(model("stateful_counter"))
     key = next(key for key in one.signatures if "incr" in key or "add" in key or key == "serving_default")
     arguments = {
@@ -61,8 +61,8 @@ def test_signatures_take_positions_and_refuse_what_they_do_not_know(tf):
         signature(nonsense=tf.constant(1.0))
 
 
+@pytest.mark.clause("V1-04", "V1-05")
 def test_tags_choose_the_meta_graph():
-    """V1-04, V1-05"""
     with pytest.raises(ValueError, match=r"serve.*train"):
         reference_impl.load(model("serve_and_train"))
     with pytest.raises(NoMetaGraphError):
@@ -70,8 +70,8 @@ def test_tags_choose_the_meta_graph():
     assert reference_impl.load(model("serve_and_train"), tags={"train"}).signatures
 
 
+@pytest.mark.clause("V1-12")
 def test_assets_follow_a_moved_directory(tmp_path, tf):
-    """V1-12"""
     moved = tmp_path / "elsewhere"
     shutil.copytree(model("index_table_oov"), moved)
     root = reference_impl.load(moved)
@@ -81,8 +81,9 @@ def test_assets_follow_a_moved_directory(tmp_path, tf):
         reference_impl.load(moved)
 
 
+@pytest.mark.clause("V1-08")
 def test_without_its_checkpoint_a_model_with_variables_does_not_load(tmp_path):
-    """V1-08; the shipped session loader takes such a model and fails at the first request"""
+    """The shipped session loader takes such a model and fails at the first request"""
     copy = tmp_path / "model"
     shutil.copytree(model("half_plus_two"), copy)
     shutil.rmtree(copy / "variables")
@@ -90,8 +91,8 @@ def test_without_its_checkpoint_a_model_with_variables_does_not_load(tmp_path):
         reference_impl.load(copy)
 
 
+@pytest.mark.clause("V1-08")
 def test_a_table_without_an_init_op_is_initialised():
-    """V1-08"""
     root = reference_impl.load(model("table_no_init"))
     assert len(root.resources) == 1
 
@@ -108,8 +109,9 @@ def test_prune_cuts_a_function_between_any_tensors(tf):
         root.prune("x:0", "nowhere:0")
 
 
+@pytest.mark.clause("V1-11")
 def test_a_loop_of_tf1_runs_and_can_be_traced(tf):
-    """V1-11: the frames of v1 control flow execute inside the function"""
+    """The frames of v1 control flow execute inside the function"""
     signature = reference_impl.load(model("while_loop")).signatures["serving_default"]
     arguments = {name: tf.ones([1 if d is None else d for d in spec.shape], spec.dtype)
                  for name, spec in signature.structured_input_signature[1].items()}  # fmt: skip
@@ -124,8 +126,8 @@ def test_partitioned_variables_keep_their_parts(tf):
     assert any("part_1" in variable.name for variable in root.variables)
 
 
+@pytest.mark.clause("DR-05", "RP-07")
 def test_only_the_signature_with_an_unknown_op_fails(tf):
-    """DR-05, RP-07"""
     root = reference_impl.load(model("contrib_op"))
     signature = root.signatures["serving_default"]
     arguments = {name: tf.ones([1 if d is None else d for d in spec.shape], spec.dtype)

@@ -117,7 +117,8 @@ def answers(tf, model) -> list:
     return [np.asarray(result).tolist() for result in results]
 
 
-# FN-05, FN-12, PRIM-01..05, RES-05, RES-15, FMT-14: every reader sees the model that was saved
+# Every reader sees the model that was saved
+@pytest.mark.clause("FN-05", "FN-12", "PRIM-01", "PRIM-02", "PRIM-03", "PRIM-04", "PRIM-05", "RES-05", "RES-15", "FMT-14")
 @pytest.mark.parametrize("reader", ["reference", "tensorflow"])
 def test_a_loaded_export_is_the_model(tf, model, moved, reader):
     loaded = reference_impl.load(moved) if reader == "reference" else tf.saved_model.load(str(moved))
@@ -131,7 +132,8 @@ def test_a_loaded_export_is_the_model(tf, model, moved, reader):
     assert len(loaded.outer.concrete_functions) == 2
 
 
-# RP-01: what TensorFlow has loaded can be saved by both
+# What TensorFlow has loaded can be saved by both
+@pytest.mark.clause("RP-01")
 def test_the_export_survives_tensorflow_loading_and_saving(tf, model, moved, tmp_path):
     tf.saved_model.save(tf.saved_model.load(str(moved)), str(tmp_path / "theirs"))
     assert answers(tf, reference_impl.load(tmp_path / "theirs")) == answers(tf, model)
@@ -141,7 +143,7 @@ def test_the_export_survives_tensorflow_loading_and_saving(tf, model, moved, tmp
     assert sorted(loaded.signatures) == ["lookup", "serving_default"]  # ATTR-06
 
 
-# GOAL-10, FMT-06, FMT-08, COMPAT-06, RP-08
+@pytest.mark.clause("GOAL-10", "FMT-06", "FMT-08", "COMPAT-06", "RP-08")
 def test_a_session_runs_signatures_and_the_saver(tf, moved, tmp_path):
     v1 = tf.compat.v1
     with tf.Graph().as_default(), v1.Session() as session:
@@ -162,7 +164,7 @@ def test_a_session_runs_signatures_and_the_saver(tf, moved, tmp_path):
     assert again.get_tensor("w/.ATTRIBUTES/VARIABLE_VALUE").tolist() == [1.0, 2.0]
 
 
-# FN-01, FN-15, FN-16
+@pytest.mark.clause("FN-01", "FN-15", "FN-16")
 def test_it_is_a_checkpoint(tf, moved):
     table = tf.lookup.experimental.MutableHashTable(tf.int64, tf.int64, 0)
     checkpoint = tf.train.Checkpoint(w=tf.Variable([0.0, 0.0]), counts=table)
@@ -172,7 +174,8 @@ def test_it_is_a_checkpoint(tf, moved):
     assert not hasattr(checkpoint, "inner")
 
 
-# GOAL-13, ATTR-06: the second generation is a fixed point, signatures included; the same object saved twice gives the same bytes
+# The second generation is a fixed point, signatures included; the same object saved twice gives the same bytes
+@pytest.mark.clause("GOAL-13", "ATTR-06")
 def test_bytes_are_a_function_of_the_model(model, saved, tmp_path):
     signatures = {"lookup": model.lookup, "serving_default": model.inner}
     reference_impl.save(model, tmp_path / "twice", signatures)
@@ -194,7 +197,7 @@ def test_another_process_writes_the_same_bytes(tf, tmp_path):
     same_files(tmp_path / "a/model", tmp_path / "b/model")
 
 
-# FN-17
+@pytest.mark.clause("FN-17")
 def test_no_python_body_runs_again(tf, tmp_path):
     runs = []
     root = tf.Module()
@@ -214,7 +217,7 @@ def test_no_python_body_runs_again(tf, tmp_path):
     assert float(reference_impl.load(tmp_path / "m").f(tf.constant(1.0))) == 2.0
 
 
-# FN-03
+@pytest.mark.clause("FN-03")
 def test_properties_do_not_run(tf, tmp_path):
     class Model(tf.Module):
         @property
@@ -229,7 +232,7 @@ def test_properties_do_not_run(tf, tmp_path):
     assert float(reference_impl.load(tmp_path / "m").f(tf.constant(1.0))) == 2.0
 
 
-# FN-07
+@pytest.mark.clause("FN-07")
 def test_all_untracked_captures_are_named_at_once(tf, tmp_path):
     hidden = tf.Variable(3.0, name="hidden")
     table = tf.lookup.experimental.MutableHashTable(tf.int64, tf.int64, 0)
@@ -246,7 +249,7 @@ def test_all_untracked_captures_are_named_at_once(tf, tmp_path):
     assert not (tmp_path / "m").exists()
 
 
-# FN-06, FN-09
+@pytest.mark.clause("FN-06", "FN-09")
 def test_what_could_not_be_called_is_refused_or_warned_of(tf, options, tmp_path):
     root = tf.Module()
     root.never = tf.function(lambda x: x)
@@ -261,7 +264,7 @@ def test_what_could_not_be_called_is_refused_or_warned_of(tf, options, tmp_path)
         reference_impl.save(root, tmp_path / "n")
 
 
-# PRIM-06
+@pytest.mark.clause("PRIM-06")
 def test_python_values_among_tracked_ones_are_refused(tf, options, tmp_path):
     root = tf.Module()
     root.mixed = [tf.Variable(1.0), "lost"]
@@ -272,7 +275,7 @@ def test_python_values_among_tracked_ones_are_refused(tf, options, tmp_path):
     assert not (tmp_path / "m" / "assets").exists()
 
 
-# API-02, API-03, SIG-04, SIG-12, SIG-13, ATTR-07
+@pytest.mark.clause("API-02", "API-03", "SIG-04", "SIG-12", "SIG-13", "ATTR-07")
 def test_what_is_no_signature_is_refused(tf, tmp_path):
     spec = [tf.TensorSpec([], tf.float32)]
     root = tf.Module()
@@ -302,7 +305,7 @@ def test_what_is_no_signature_is_refused(tf, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-# IMP-01, IMP-02, ATTR-04
+@pytest.mark.clause("IMP-01", "IMP-02", "ATTR-04")
 def test_the_default_signature(tf, tmp_path):
     spec = [tf.TensorSpec([], tf.float32)]
     root = tf.Module()
@@ -319,7 +322,7 @@ def test_the_default_signature(tf, tmp_path):
     assert list(reference_impl.load(tmp_path / "two").signatures) == []
 
 
-# RES-05, RES-06
+@pytest.mark.clause("RES-05", "RES-06")
 def test_a_missing_asset_writes_nothing(tf, tmp_path):
     file = tmp_path / "data.txt"
     file.write_text("x")
@@ -331,7 +334,7 @@ def test_a_missing_asset_writes_nothing(tf, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-# RES-14, COMPAT-04
+@pytest.mark.clause("RES-14", "COMPAT-04")
 def test_nothing_of_the_authors_machine_and_nothing_new(model, saved):
     content = (saved / "saved_model.pb").read_bytes()
     assert b"words.txt" in content and b"/words.txt" not in content
@@ -355,7 +358,8 @@ def test_attributes_that_older_readers_lack_are_left_out(tf, tmp_path):
     assert nodes and not [node for node in nodes if "debug_name" in node.attr]
 
 
-# FMT-14: a function that was differentiated knows rewritten forms of what it calls; those are no part of the model
+# A function that was differentiated knows rewritten forms of what it calls; those are no part of the model
+@pytest.mark.clause("FMT-14")
 def test_custom_gradients_of_a_model_that_was_differentiated(tf, tmp_path):
     def gradient(model):
         x = tf.constant([2.0])
@@ -374,7 +378,8 @@ def test_custom_gradients_of_a_model_that_was_differentiated(tf, tmp_path):
     assert not [function.signature.name for function in functions if "forward" in function.signature.name]
 
 
-# GOAL-09: what signatures read is what the restore function assigns
+# What signatures read is what the restore function assigns
+@pytest.mark.clause("GOAL-09")
 def test_one_variable_has_one_handle(tf, tmp_path):
     keras = pytest.importorskip("keras", minversion="3")
     root = tf.Module()
@@ -390,7 +395,7 @@ def test_one_variable_has_one_handle(tf, tmp_path):
     assert loaded.inner is loaded.layer._kernel
 
 
-# OPT-02, V1-18
+@pytest.mark.clause("OPT-02", "V1-18")
 def test_slots_are_saved_and_saved_again(tf, tmp_path):
     root = tf.Module()
     root.v = tf.Variable([1.0])
@@ -406,7 +411,8 @@ def test_slots_are_saved_and_saved_again(tf, tmp_path):
     np.testing.assert_array_equal(loaded.optimizer.slot_variables[loaded.v.ref(), "m"].numpy(), expected)
 
 
-# V1-16, V1-17, RES-15: a plain re-save of a TF 1.x model keeps signatures, values and tables
+# A plain re-save of a TF 1.x model keeps signatures, values and tables
+@pytest.mark.clause("V1-16", "V1-17", "RES-15")
 @pytest.mark.parametrize("fixture", ["estimator_custom", "mutable_hash_table", "sparse_io", "same_basename_assets"])
 def test_tf1_models_lose_nothing(fixture, tmp_path):
     source = ROOT / "fixtures_v1" / fixture / "model"
@@ -431,7 +437,7 @@ def test_tf1_models_lose_nothing(fixture, tmp_path):
     assert sizes[0] == sizes[1]
 
 
-# API-04
+@pytest.mark.clause("API-04")
 def test_an_error_leaves_the_old_export(tf, saved, monkeypatch, tmp_path):
     target = Path(shutil.copytree(saved, tmp_path / "m"))
     from reference_impl.saving import checkpoint
@@ -475,7 +481,8 @@ def times(part):
     return lambda x: x * part.v
 
 
-# GOAL-02: parts of several loads in one export; equal function names do not meet
+# Parts of several loads in one export; equal function names do not meet
+@pytest.mark.clause("GOAL-02")
 def test_two_loaded_models_in_one(tf, tmp_path):
     for name, factor in (("a", 2.0), ("b", 3.0)):
         part = tf.Module()
