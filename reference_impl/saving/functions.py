@@ -23,6 +23,8 @@ _GRADIENT = "_gradient_op_type"
 _TEXT_REFERENCES = ("forward_function_name", "backward_function_name")  # attributes of a FunctionDef that name others
 # Attributes that TensorFlow before 2.16 does not know, which say nothing about the meaning of a node (COMPAT-04).
 _TOO_NEW = {"VarHandleOp": ("debug_name",)}
+# Ops without a result that change no value, which TensorFlow before 2.6 does not know: reading without a copy (COMPAT-04).
+_HINTS = ("DisableCopyOnRead",)
 
 Source = Optional[FunctionLibrary]  # None: the eager runtime
 
@@ -97,6 +99,7 @@ class Library:
         """Give a copied FunctionDef its new name and its references theirs; yields what it refers to."""
         definition.signature.name = name
         add_input_shapes(definition)
+        remove_hints(definition)
         for node in definition.node_def:
             node.ClearField("experimental_debug_info")
             if self._is_function(source, node.op):
@@ -202,6 +205,23 @@ def strip_defaults(node: Any) -> None:
     for attr in op_def.attr if op_def is not None else ():
         if attr.HasField("default_value") and attr.name in node.attr and node.attr[attr.name] == attr.default_value:
             del node.attr[attr.name]
+
+
+def remove_hints(definition: Any) -> None:
+    """Take `_HINTS` out of a FunctionDef, with the control edges and control results that name them (COMPAT-04)."""
+    hints = {node.name for node in definition.node_def if node.op in _HINTS}
+    if not hints:
+        return
+    for index in reversed(range(len(definition.node_def))):
+        node = definition.node_def[index]
+        if node.name in hints:
+            del definition.node_def[index]
+        else:
+            node.input[:] = [name for name in node.input if name[1:] not in hints or name[0] != "^"]
+    gone = [key for key, name in definition.control_ret.items() if name in hints]
+    for key in gone:
+        del definition.control_ret[key]
+    definition.signature.control_output[:] = [key for key in definition.signature.control_output if key not in gone]
 
 
 def add_input_shapes(definition: Any) -> None:

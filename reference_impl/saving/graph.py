@@ -85,8 +85,33 @@ class MainGraph:
             creator = node.children.get("_create_resource")
             if creator is None:
                 raise SaveError("the resource has no function that creates it", node=node.path, clause="RES-03")
-            self._tensors[number] = self.call_bound(self.trace(creator), (), last_step(node.path)).name
+            trace, name = self.trace(creator), last_step(node.path)
+            table = self._table(self._bound(trace)[0])
+            if table is None:
+                self._tensors[number] = self.call_bound(trace, (), name).name
+            else:
+                made = self.add(name, table.op)
+                for key in table.attr:
+                    made.attr[key].CopyFrom(table.attr[key])
+                self._tensors[number] = made.name
         return self._tensors[number]
+
+    def _table(self, function: str) -> Optional[Any]:
+        """The node that makes the table which a function returns; None for what is no table, or made of inputs.
+
+        TensorFlow writes tables as nodes. TF 1.15 dies of shape inference where a mutable one comes out of a call (COMPAT-04).
+        """
+        definition = self._library.definitions[function]
+        nodes = {node.name: node for node in definition.node_def}
+        reference = next(iter(definition.ret.values()), "") if len(definition.ret) == 1 else ""
+        node = nodes.get(reference.partition(":")[0])
+        while node is not None and node.op == "Identity":
+            node = nodes.get(node.input[0].partition(":")[0])
+        if node is None or node.input:
+            return None
+        if node.op in ("StatefulPartitionedCall", "PartitionedCall"):  # of a model that TensorFlow loaded
+            return self._table(node.attr["f"].func.name)
+        return node if node.op.endswith("HashTableV2") or node.op == "MutableHashTableOfTensorsV2" else None
 
     def trace(self, number: int) -> int:
         """The node of the only concrete function of a function's node."""
