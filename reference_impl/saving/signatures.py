@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Optional
 
@@ -29,6 +29,7 @@ _log = logging.getLogger(__name__)
 DEFAULT = "serving_default"
 RESERVED = ("__saved_model_init_op", "__saved_model_train_op")
 PREDICT = "tensorflow/serving/predict"
+_ABSENT = object()
 
 
 @dataclass(eq=False)
@@ -91,8 +92,8 @@ def _from_argument(given: Any, strict: bool) -> dict[str, SignatureFunction]:
 
 def _own(root: Any) -> Optional[Mapping[str, Any]]:
     """The map of signatures that loading put on the root (ATTR-06). Raises SignatureError: another kind of value (ATTR-07)."""
-    held = inspect.getattr_static(root, SIGNATURES, None)
-    if isinstance(held, property) or held is None:
+    held = inspect.getattr_static(root, SIGNATURES, _ABSENT)
+    if held is _ABSENT or isinstance(held, property):  # no property is run (FN-03)
         return None
     value = getattr(root, SIGNATURES)
     if not is_signature_map(value):
@@ -107,19 +108,22 @@ def _own(root: Any) -> Optional[Mapping[str, Any]]:
 def _inferred(tree: Tree) -> Optional[SignatureFunction]:
     """The signature that the root offers by itself. A failure is no error (IMP-06)."""
     offered = getattr(tree.root, "_default_save_signature", None)
-    if offered is not None and is_function(offered):
-        return signature_function(DEFAULT, offered, tree.strict)
-    found = []
-    for name, child in tree.children(tree.root, "root").items():
+    children = tree.children(tree.root, "root") if not is_function(offered) else {"_default_save_signature": offered}
+    found, refused = {}, []
+    for name, child in children.items():
         if not is_function(child) or (isinstance(child, api.Function) and child.input_signature is None):
             continue
         try:
-            found.append(signature_function(DEFAULT, child, tree.strict))
+            found[name] = signature_function(DEFAULT, child, tree.strict)
         except SavedModelError as error:
-            _log.info("%s cannot be the default signature: %s", name, error)
-    if len(found) > 1:
-        _log.info("no default signature: %d functions could be it", len(found))
-    return found[0] if len(found) == 1 else None
+            refused.append(f"root.{name} cannot be it: {error}")
+    if len(found) == 1:
+        return next(iter(found.values()))
+    if found:
+        refused.insert(0, " and ".join(f"root.{name}" for name in sorted(found)) + " could all be it")
+    if refused:
+        _log.warning("saved without a default signature, name one by the argument signatures: %s", "; ".join(refused))
+    return None
 
 
 def signature_function(key: str, function: Any, strict: bool) -> SignatureFunction:
@@ -141,6 +145,8 @@ def signature_function(key: str, function: Any, strict: bool) -> SignatureFuncti
             order = list(range(len(traces.flat_outputs(outputs))))
             return SignatureFunction(concrete, names, inputs, outputs, order, defaults, definition, direct=True)
     inputs = _inputs(key, trace, strict)
+    if not isinstance(concrete, traces.LoadedConcreteFunction):  # of those the names are what they are
+        _check_names(key, inputs)
     if signature is not None:
         given = {name: p.default for name, p in signature.parameters.items() if tf.is_tensor(p.default)}
         defaults.update((name, value) for name, value in given.items() if name in inputs)
@@ -191,6 +197,17 @@ def _inputs(key: str, trace: Trace, strict: bool) -> dict[str, tf.TensorSpec]:
         names = ", ".join(trace.keywords)
         raise SignatureError(f"its {len(flat)} input tensors have no names of their own ({names})", node=key, clause="SIG-07")
     return {name: tf.TensorSpec(spec.shape, spec.dtype, name) for name, spec in zip(trace.keywords, flat)}
+
+
+def _check_names(key: str, names: Iterable[str]) -> None:
+    """Raises SignatureError: two names become one in `tf.saved_model.load`, to which inputs are Python parameters (SIG-07)."""
+    adapted: dict[str, str] = {}
+    for name in names:
+        swapped = "".join(c if c.isalnum() else "_" for c in name)
+        other = adapted.setdefault(swapped if swapped[:1].isalpha() else f"arg_{swapped}", name)
+        if other != name:
+            reason = f"TensorFlow cannot tell the names of its inputs {other!r} and {name!r} apart, rename one"
+            raise SignatureError(reason, node=key, clause="SIG-07")
 
 
 def _outputs(key: str, outputs: Any) -> tuple[dict[str, Any], list[int]]:
