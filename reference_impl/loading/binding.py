@@ -90,10 +90,15 @@ class Binder:
 
 
 def _identifier(name: str) -> str:
-    """A parameter name that `inspect` accepts; names in a file may be anything."""
+    """A parameter name that `inspect` accepts; names in a file may be anything.
+
+    Adapted as TensorFlow does it: in a re-export this name must fit the one that its reader makes of the input's name (SIG-07).
+    """
     if name.isidentifier():
         return name
-    return "_" + "".join(c if c.isidentifier() or c.isdigit() else "_" for c in name)
+    swapped = "".join(c if c.isalnum() else "_" for c in name)
+    swapped = swapped if swapped[:1].isalpha() else f"arg_{swapped}"
+    return swapped if swapped.isidentifier() else "_" + "".join(c if c.isidentifier() or c.isdigit() else "_" for c in name)
 
 
 def _short(value: Any) -> str:

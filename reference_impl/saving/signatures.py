@@ -281,15 +281,21 @@ def write_wrapper(signature: SignatureFunction, target: str, library: Library) -
         out.control_ret["call"] = "call"
     written = library.write(out, f"signature_wrapper_{plain_name(target)}")
     specs_in = {name: signature.inputs[name] for name in names}
-    return Trace(None, written, trace.captures, lambda: (((), specs_in), signature.outputs), names, 0, _keyword_only(names))
+    structure = ((), specs_in), signature.outputs
+    return Trace(None, written, trace.captures, lambda: structure, names, _positional(names), _keyword_only(names))
 
 
 def direct_trace(signature: SignatureFunction) -> Any:
     """The Trace of a signature that needs no wrapper."""
     trace = traces.trace_of(signature.target)
-    trace.keywords = signature.names
+    trace.keywords, trace.positional = signature.names, _positional(signature.names)
     trace.signature = trace.signature or _keyword_only(signature.names)
     return trace
+
+
+def _positional(names: Sequence[str]) -> int:
+    """How many inputs need no name: of one input it is clear (ATTR-02)."""
+    return 1 if len(names) == 1 else 0
 
 
 def _keyword_only(names: Sequence[str]) -> inspect.Signature:

@@ -192,6 +192,7 @@ class _Loader:
             dtypes_of = dict(zip(extracted.results, (argument.type for argument in extracted.function.signature.output_arg)))
             outputs = {output.key: self.output_spec(output, dtypes_of[f"{output.key}/0"]) for output in signature.outputs}
             made = self.function(extracted, inputs, outputs)
+            made.set_flat_arguments(list(inputs), 1 if len(inputs) == 1 else 0)
             made.signature_def = self.meta_graph.signature_def[signature.key]
             return made
         except SavedModelError as error:

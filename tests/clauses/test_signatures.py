@@ -1,0 +1,426 @@
+"""Clauses about signatures: how they are specified (SIG), inferred (IMP), and what an imported object offers (ATTR).
+
+`reference_impl.save` writes; ourselves, `tf.saved_model.load`, the v1 loader in a Session and the C API read.
+"""
+
+from __future__ import annotations
+
+import collections
+import logging
+
+import numpy as np
+import pytest
+
+import reference_impl
+from compat_matrix.runtimes import Host
+from compat_matrix.workers import tensors
+from reference_impl import errors
+from reference_impl.format import layout
+from reference_impl.saving.options import SaveOptions
+
+pytestmark = pytest.mark.tensorflow
+
+Pair = collections.namedtuple("Pair", ["left", "right"])
+READERS = ("reference", "tensorflow")
+
+
+@pytest.fixture(scope="module")
+def tf():
+    return pytest.importorskip("tensorflow")
+
+
+def load(tf, directory, reader="reference"):
+    return reference_impl.load(directory) if reader == "reference" else tf.saved_model.load(str(directory))
+
+
+def meta_graph(directory):
+    return layout.read(directory).meta_graph(None)
+
+
+def inputs(directory, key):
+    return sorted(meta_graph(directory).signature_def[key].inputs)
+
+
+class Session:
+    """A model behind the v1 loader; ``run(key, inputs)`` feeds and fetches by the names in the SignatureDef."""
+
+    def __init__(self, tf, directory):
+        self.graph = tf.Graph()
+        with self.graph.as_default():
+            self.session = tf.compat.v1.Session()
+            self.meta_graph = tf.compat.v1.saved_model.loader.load(self.session, ["serve"], str(directory))
+
+    def run(self, key, feeds):
+        signature = self.meta_graph.signature_def[key]
+        fetches = {name: info.name for name, info in signature.outputs.items()}
+        return self.session.run(fetches, {signature.inputs[name].name: value for name, value in feeds.items()})
+
+
+@pytest.fixture(scope="module")
+def net(tf):
+    """Net2 of the RFC, with a trace per value of `training`, and functions with every kind of result."""
+
+    class Net(tf.Module):
+        def __init__(self):
+            super().__init__()
+            self.bias = tf.Variable([1.0, 2.0], name="bias")
+
+        @tf.function
+        def infer(self, labels, training, x1, x2):
+            if training:
+                return labels, x1, x2
+            return labels, x1 + 1.0, x2 + 1.0
+
+    net = Net()
+    vector = [tf.TensorSpec([2], tf.float32)]
+    results = {
+        "single": lambda x: x * net.bias,
+        "sequence": lambda x: [x, x + net.bias],
+        "mapping": lambda x: {"z": x + 1.0, "a": x * net.bias, "m": x},
+        "pair": lambda x: Pair(left=x, right=x * net.bias),
+        "constants": lambda x: {"three": tf.constant(3), "x": x},
+        "nothing": lambda x: {},
+    }
+    net.functions = {name: tf.function(f, input_signature=vector, autograph=False) for name, f in results.items()}
+    net.named = tf.function(
+        lambda z, a, _b: z - 2.0 * a + _b,
+        input_signature=[tf.TensorSpec([]), tf.TensorSpec([]), tf.TensorSpec([], name="my/in put")],
+        autograph=False,
+    )
+    net.infer(tf.constant(1, tf.int64), True, tf.zeros([1]), tf.zeros([1]))
+    net.structured = tf.function(lambda x: {"list": [x, (x + 1.0, {"deep": x + net.bias})]}, input_signature=vector)
+    return net
+
+
+@pytest.fixture(scope="module")
+def export(tf, net, tmp_path_factory):
+    directory = tmp_path_factory.mktemp("export") / "net"
+    specs = {"x1": tf.TensorSpec([None, None, 3], tf.float32), "x2": tf.TensorSpec(None, tf.float64)}
+    infer = net.infer.get_concrete_function(tf.TensorSpec(None, tf.int64), training=False, **specs)
+    reference_impl.save(net, directory, {"serving_default": infer, "named": net.named, **net.functions})
+    return directory
+
+
+@pytest.fixture(scope="module")
+def session(tf, export):
+    session = Session(tf, export)
+    yield session
+    session.session.close()
+
+
+# Specifying signatures
+
+
+def test_SIG_01_one_function_is_the_default_signature(tf, net, tmp_path):
+    reference_impl.save(net, tmp_path / "m", net.functions["single"])
+    signatures = {k: v for k, v in meta_graph(tmp_path / "m").signature_def.items() if not k.startswith("__")}
+    assert list(signatures) == ["serving_default"]
+    assert signatures["serving_default"].method_name == "tensorflow/serving/predict"
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_SIG_02_a_map_exports_each_of_its_functions(tf, net, export, reader):
+    wanted = {"serving_default", "named", *net.functions}
+    assert set(load(tf, export, reader).signatures) == wanted
+
+
+def test_SIG_04_a_function_without_a_signature_is_none_even_when_traced(tf, tmp_path):
+    root = tf.Module()
+    root.f = tf.function(lambda x: x)
+    root.f(tf.constant(1.0))
+    for given in (root.f, {"key": root.f}):
+        with pytest.raises(errors.SignatureError, match=r"input signature or concrete functions.*SIG-04"):
+            reference_impl.save(root, tmp_path / "m", given)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_SIG_05_a_signature_may_be_fixed_at_export(tf, net, tmp_path):
+    specs = [tf.TensorSpec([], tf.int64), True, tf.TensorSpec([5]), tf.TensorSpec([5])]
+    before = len(net.infer._list_all_concrete_functions())
+    concrete = net.infer.get_concrete_function(*specs)  # no trace yet: one is made
+    assert net.infer.get_concrete_function(*specs) is concrete
+    reference_impl.save(net, tmp_path / "m", concrete)
+    assert len(net.infer._list_all_concrete_functions()) == before + 1
+    answer = reference_impl.load(tmp_path / "m").signatures["serving_default"]
+    given = {"labels": tf.constant(1, tf.int64), "x1": tf.zeros([5]), "x2": tf.ones([5])}
+    assert answer(**given)["output_1"].numpy().tolist() == [0.0] * 5
+
+
+@pytest.mark.clause("SIG-08")
+def test_SIG_06_and_09_python_arguments_pick_the_trace_and_leave_none(tf, export, session):
+    """Net2: three results with the values of the trace for training=False; numbered from zero, as shipped (SIG-08)."""
+    assert inputs(export, "serving_default") == ["labels", "x1", "x2"]
+    given = {"labels": np.int64([7, 8]), "x1": np.float32([[[1, 2, 3]]]), "x2": np.float64(0)}
+    wanted = {"output_0": [7, 8], "output_1": [[[2, 3, 4]]], "output_2": 1}
+    for reader in READERS:
+        answer = load(tf, export, reader).signatures["serving_default"](**{k: tf.constant(v) for k, v in given.items()})
+        assert {name: value.numpy().tolist() for name, value in answer.items()} == wanted
+    assert {name: value.tolist() for name, value in session.run("serving_default", given).items()} == wanted
+
+
+def test_SIG_07_inputs_are_named_by_argument_or_spec(tf, export, session, tmp_path):
+    assert inputs(export, "named") == ["a", "my/in put", "z"]
+    given = {"z": 10.0, "a": 3.0, "my/in put": 0.5}
+    assert session.run("named", given) == {"output_0": 4.5}
+    for reader in READERS:
+        answer = load(tf, export, reader).signatures["named"](**{name: tf.constant(value) for name, value in given.items()})
+        assert float(answer["output_0"]) == 4.5
+    root = tf.Module()
+    root.f = tf.function(lambda x, y: x + y, input_signature=[tf.TensorSpec([], name="a/b"), tf.TensorSpec([], name="a b")])
+    with pytest.raises(errors.SignatureError, match=r"'a/b'.*'a b'.*SIG-07"):  # TensorFlow could not load that
+        reference_impl.save(root, tmp_path / "m", root.f)
+
+
+def test_SIG_10_a_dict_names_the_outputs_in_sorted_order(tf, export, session):
+    answer = reference_impl.load(export).signatures["mapping"](x=tf.constant([1.0, 2.0]))
+    assert [(name, value.numpy().tolist()) for name, value in answer.items()] == [
+        ("a", [1.0, 4.0]),
+        ("m", [1.0, 2.0]),
+        ("z", [2.0, 3.0]),
+    ]
+    assert {name: value.tolist() for name, value in session.run("mapping", {"x": [1.0, 2.0]}).items()} == {
+        name: value.numpy().tolist() for name, value in answer.items()
+    }
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_SIG_11_flat_results(tf, export, reader):
+    x = tf.constant([1.0, 2.0])
+    signatures = load(tf, export, reader).signatures
+    got = {key: {name: value.numpy().tolist() for name, value in signatures[key](x=x).items()} for key in signatures if
+           key not in ("serving_default", "named", "mapping")}  # fmt: skip
+    assert got == {
+        "single": {"output_0": [1.0, 4.0]},
+        "sequence": {"output_0": [1.0, 2.0], "output_1": [2.0, 4.0]},
+        "pair": {"left": [1.0, 2.0], "right": [1.0, 4.0]},
+        "constants": {"three": 3, "x": [1.0, 2.0]},
+        "nothing": {},
+    }
+
+
+@pytest.mark.parametrize("result", [{"a": ["x"]}, [["x"]], {1: "x"}, None, {"a": {"b": "x"}}], ids=str)
+def test_SIG_12_other_results_are_refused_by_name(tf, tmp_path, result):
+    root = tf.Module()
+    root.f = tf.function(
+        lambda x: tf.nest.map_structure(lambda leaf: None if leaf is None else x, result),
+        input_signature=[tf.TensorSpec([])],
+        autograph=False,
+    )
+    with pytest.raises(errors.SignatureError, match=r"my_key.*non-Tensor value.*SIG-12"):
+        reference_impl.save(root, tmp_path / "m", {"my_key": root.f})
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_SIG_13_nested_inputs_are_refused_unless_asked_for(tf, tmp_path):
+    root = tf.Module()
+    spec = tf.TensorSpec([], tf.float32)
+    root.nested = tf.function(lambda x: x["b"] - x["a"], input_signature=[{"a": spec, "b": spec}])
+    root.ragged = tf.function(lambda x: x.flat_values, input_signature=[tf.RaggedTensorSpec([None, None])])
+    for function in (root.nested, root.ragged):
+        with pytest.raises(errors.SignatureError, match=r"plain tensors.*strict=False.*SIG-13"):
+            reference_impl.save(root, tmp_path / "m", function)
+    reference_impl.save(root, tmp_path / "m", root.nested, options=SaveOptions(strict=False))
+    names = inputs(tmp_path / "m", "serving_default")
+    assert len(names) == 2
+    for reader in READERS:  # what shipped TensorFlow writes without a word can be read
+        serve = load(tf, tmp_path / "m", reader).signatures["serving_default"]
+        assert float(serve(**dict(zip(names, (tf.constant(1.0), tf.constant(5.0)))))["output_0"]) == 4.0
+
+
+@pytest.mark.clause("PY-10")
+@pytest.mark.parametrize("reader", READERS)
+def test_SIG_14_functions_that_are_no_signatures_return_what_they_like(tf, net, export, reader):
+    x = tf.constant([1.0, 2.0])
+    loaded = load(tf, export, reader)
+    got, wanted = loaded.structured(x), net.structured(x)
+    tf.nest.assert_same_structure(got, wanted)
+    assert [t.numpy().tolist() for t in tf.nest.flatten(got)] == [t.numpy().tolist() for t in tf.nest.flatten(wanted)]
+
+
+def test_SIG_15_the_graph_has_a_call_per_signature(net, export):
+    graph = meta_graph(export)
+    nodes = {node.name: node for node in graph.graph_def.node}
+    for key in ("serving_default", "named", *(name for name in net.functions if name != "nothing")):
+        signature = graph.signature_def[key]
+        (call,) = {nodes[info.name.partition(":")[0]].name for info in signature.outputs.values()}
+        assert nodes[call].op in ("PartitionedCall", "StatefulPartitionedCall")
+        assert {nodes[info.name.partition(":")[0]].op for info in signature.inputs.values()} == {"Placeholder"}
+        feeds = {info.name.partition(":")[0] for info in signature.inputs.values()}
+        assert feeds <= set(nodes[call].input)
+
+
+def test_SIG_16_the_default_key_is_the_public_one(tf, net, tmp_path):
+    reference_impl.save(net, tmp_path / "m", net.functions["single"])
+    assert list(reference_impl.load(tmp_path / "m").signatures) == [tf.saved_model.DEFAULT_SERVING_SIGNATURE_DEF_KEY]
+
+
+@pytest.mark.clause("COMPAT-05")
+def test_SIG_17_the_c_api_runs_the_signatures(export, tmp_path):
+    with Host(tmp_path / "host") as host:
+        worker = host.worker("local", "c_api_worker")
+        with host.model(worker, export, ["serve"], 300.0, shared=False) as model:
+            given = {"x": np.float32([1, 2])}
+            tensors.save(tmp_path / "in.npz", {name: tensors.from_numpy(value) for name, value in given.items()})
+            request = {"kind": "signature", "inputs": "in.npz", "outputs": None, "tags": ["serve"], "id": "r"}
+            asked = {**request, "signature": "mapping"}
+            model.ask("call", 300.0, request=asked, io_dir=str(tmp_path), outputs=str(tmp_path / "out.npz"))
+        assert worker.request("hello", 300.0, protocol=1)["imported"] == []  # no Python of TensorFlow had a part in it
+    answer = {name: tensor.array.tolist() for name, tensor in tensors.load(tmp_path / "out.npz").items()}
+    assert answer == {"a": [1.0, 4.0], "m": [1.0, 2.0], "z": [2.0, 3.0]}
+
+
+# The implicit default signature
+
+
+def module(tf, **functions):
+    root = tf.Module()
+    for name, function in functions.items():
+        setattr(root, name, function)
+    return root
+
+
+@pytest.fixture
+def said(caplog):
+    """What saving says about the default signature."""
+    caplog.set_level(logging.WARNING)
+    return lambda: [record.getMessage() for record in caplog.records if record.name.startswith("reference_impl")]
+
+
+def keys_of(root, directory):
+    reference_impl.save(root, directory)
+    return sorted(reference_impl.load(directory).signatures)
+
+
+@pytest.mark.clause("ATTR-05")
+def test_IMP_01_the_only_function_is_the_default(tf, tmp_path, said):
+    f = tf.function(lambda x: x, input_signature=[tf.TensorSpec([])])
+
+    class Callable(tf.Module):
+        @tf.function(input_signature=[tf.TensorSpec([])])
+        def __call__(self, x):
+            return x
+
+    untyped = tf.function(lambda x: x)
+    for number, root in enumerate([module(tf, f=f), Callable(), module(tf, f=untyped.get_concrete_function(tf.TensorSpec([])))]):
+        assert keys_of(root, tmp_path / str(number)) == ["serving_default"]
+    untyped(tf.constant(1))
+    assert keys_of(module(tf, f=f, untyped=untyped), tmp_path / "beside") == ["serving_default"]
+    assert said() == []
+
+
+def test_IMP_02_of_several_functions_none_is_the_default_and_that_is_said(tf, tmp_path, said):
+    f = tf.function(lambda x: x, input_signature=[tf.TensorSpec([])])
+    g = tf.function(lambda x: x + 1.0, input_signature=[tf.TensorSpec([])])
+    assert keys_of(module(tf, f=f, g=g), tmp_path / "two") == []
+    assert keys_of(module(tf, one=f, other=f), tmp_path / "names") == []
+    assert ["root.f and root.g could" in said()[0], "root.one and root.other could" in said()[1], len(said())] == [True, True, 2]
+
+
+def test_IMP_03_functions_of_children_do_not_count(tf, tmp_path, said):
+    f = tf.function(lambda x: x, input_signature=[tf.TensorSpec([])])
+    assert keys_of(module(tf, child=module(tf, f=f), many=[f], by_name={"f": f}), tmp_path / "m") == []
+    assert said() == []
+
+
+def test_IMP_06_a_function_that_cannot_be_the_default_is_no_error_and_that_is_said(tf, tmp_path, said):
+    f = tf.function(lambda x: {"a": [x]}, input_signature=[tf.TensorSpec([])])
+    assert keys_of(module(tf, f=f), tmp_path / "m") == []
+    assert len(said()) == 1 and "root.f cannot be it" in said()[0] and "SIG-12" in said()[0]
+    loaded = reference_impl.load(tmp_path / "m")
+    assert float(loaded.f(tf.constant(2.0))["a"][0]) == 2.0
+
+
+# Imported signatures
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_ATTR_01_and_02_signatures_are_an_immutable_map_of_functions(tf, export, reader):
+    signatures = load(tf, export, reader).signatures
+    assert isinstance(signatures, collections.abc.Mapping)
+    for change in (
+        lambda: signatures.__setitem__("x", None),
+        lambda: signatures.__delitem__("single"),
+        lambda: signatures.clear(),
+    ):
+        with pytest.raises((TypeError, AttributeError)):
+            change()
+    x = tf.constant([1.0, 2.0])
+    assert signatures["single"](x)["output_0"].numpy().tolist() == signatures["single"](x=x)["output_0"].numpy().tolist()
+    with pytest.raises(TypeError):
+        signatures["named"](tf.constant(1.0), tf.constant(1.0), tf.constant(1.0))
+    with pytest.raises(TypeError, match="wrong"):
+        signatures["single"](wrong=x)
+
+
+@pytest.mark.clause("IMP-01")
+def test_ATTR_04_the_argument_wins(tf, tmp_path):
+    f = tf.function(lambda x: x, input_signature=[tf.TensorSpec([])])
+    root = module(tf, f=f)
+    reference_impl.save(root, tmp_path / "named", {"other": f})
+    loaded = reference_impl.load(tmp_path / "named")
+    assert list(loaded.signatures) == ["other"]
+    reference_impl.save(loaded, tmp_path / "again", {"third": loaded.f})  # over the map it was loaded with too
+    assert list(reference_impl.load(tmp_path / "again").signatures) == ["third"]
+    reference_impl.save(loaded, tmp_path / "none", {})
+    suppressed = reference_impl.load(tmp_path / "none")
+    assert list(suppressed.signatures) == []
+    reference_impl.save(suppressed, tmp_path / "still")
+    assert list(reference_impl.load(tmp_path / "still").signatures) == []
+
+
+@pytest.mark.clause("V1-16", "GOAL-13")
+@pytest.mark.parametrize("reader", READERS)
+def test_ATTR_06_the_map_of_a_loaded_object_is_exported_again(tf, export, session, tmp_path, reader):
+    reference_impl.save(load(tf, export, reader), tmp_path / "m")
+    before, after = meta_graph(export), meta_graph(tmp_path / "m")
+    assert set(after.signature_def) == set(before.signature_def)
+    for key, wanted in before.signature_def.items():
+        for side in ("inputs", "outputs"):
+            described = [
+                {name: (info.dtype, info.tensor_shape.SerializeToString()) for name, info in getattr(d, side).items()}
+                for d in (wanted, after.signature_def[key])
+            ]
+            assert described[0] == described[1] or key.startswith("__")
+    given = {"z": 10.0, "a": 3.0, "my/in put": 0.5}
+    assert Session(tf, tmp_path / "m").run("named", given) == session.run("named", given)
+    again = tf.saved_model.load(str(tmp_path / "m"))
+    assert float(again.signatures["named"](**{name: tf.constant(value) for name, value in given.items()})["output_0"]) == 4.5
+
+
+WRONG = {
+    "an empty dict": lambda tf: {},
+    "a list": lambda tf: [],
+    "a module": lambda tf: tf.Module(),
+    "a variable": lambda tf: tf.Variable(1.0),
+    "a function": lambda tf: tf.function(lambda: 1),
+    "a number": lambda tf: 3,
+    "a text": lambda tf: "serving_default",
+    "None": lambda tf: None,
+}
+
+
+@pytest.mark.parametrize("kind", WRONG)
+def test_ATTR_07_any_other_value_of_the_attribute_is_refused(tf, tmp_path, kind):
+    with pytest.raises(errors.SignatureError, match=r"del obj\.signatures.*ATTR-07"):
+        reference_impl.save(module(tf, signatures=WRONG[kind](tf)), tmp_path / "m")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_ATTR_08_elsewhere_the_name_has_no_meaning(tf, export, tmp_path):
+    outer = module(tf, part=reference_impl.load(export), plain=module(tf, signatures=tf.Variable(4.0)))
+    reference_impl.save(outer, tmp_path / "m")
+    for reader in READERS:
+        loaded = load(tf, tmp_path / "m", reader)
+        assert list(loaded.signatures) == []
+        assert float(loaded.plain.signatures) == 4.0
+        assert loaded.part.signatures["single"](x=tf.constant([1.0, 2.0]))["output_0"].numpy().tolist() == [1.0, 4.0]
+
+
+def test_ATTR_09_a_changed_map_is_caught(tf, export, tmp_path):
+    loaded = reference_impl.load(export)
+    loaded.signatures = {"mine": loaded.named}
+    with pytest.raises(errors.SignatureError, match=r"del obj\.signatures.*ATTR-07"):
+        reference_impl.save(loaded, tmp_path / "m")
+    del loaded.signatures
+    reference_impl.save(loaded, tmp_path / "m", {"mine": loaded.named})
+    assert list(reference_impl.load(tmp_path / "m").signatures) == ["mine"]
