@@ -11,6 +11,7 @@ import tensorflow as tf
 from reference_impl.errors import MetaGraphChoiceError
 from reference_impl.format import layout
 from reference_impl.format.errors import NoMetaGraphError
+from reference_impl.loading.options import LoadOptions
 
 __all__ = ["load", "save"]
 
@@ -24,7 +25,8 @@ def load(
     Args:
       export_dir: the directory.
       tags: the tags of the MetaGraph to load, as a set; not needed when there is only one (V1-04, V1-05, V1-07).
-      options: `reference_impl.loading.options.LoadOptions` or `tf.saved_model.LoadOptions`; a TF 1.x model knows none of them.
+      options: `reference_impl.loading.options.LoadOptions` or `tf.saved_model.LoadOptions`; a TF 1.x model knows
+        ``only``, with paths of signatures.
 
     Returns:
       One object. For a TF 2 model it has the attributes of the object that was saved, whatever of them can be saved; for a
@@ -42,12 +44,11 @@ def load(
     with tf.init_scope():
         if len(directory.saved_model.meta_graphs) == 1 and meta_graph.HasField("object_graph_def"):
             from reference_impl.loading.loader import load_object_graph
-            from reference_impl.loading.options import LoadOptions
 
             return load_object_graph(directory, meta_graph, LoadOptions.of(options))
         from reference_impl.v1 import load_meta_graph
 
-        return load_meta_graph(directory, meta_graph)
+        return load_meta_graph(directory, meta_graph, LoadOptions.of(options))
 
 
 def save(

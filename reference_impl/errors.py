@@ -16,6 +16,7 @@ __all__ = [
     "SaveError",
     "SavedModelError",
     "SignatureError",
+    "UnknownPathError",
     "UnsupportedModelError",
     "UntracedFunctionError",
     "UntrackedCaptureError",
@@ -32,6 +33,12 @@ class MissingValueError(MissingKeyError, FileNotFoundError):
 
 class UnsupportedModelError(SavedModelError, ValueError):
     """The model uses something that loading does not know."""
+
+
+class UnknownPathError(MissingKeyError):
+    """`LoadOptions(only=...)` names something that the model does not have (DR-03)."""
+
+    clause = "DR-03"
 
 
 class BindingError(SavedModelError, TypeError):

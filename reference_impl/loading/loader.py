@@ -33,6 +33,7 @@ from reference_impl.loading.library import FunctionLibrary
 from reference_impl.loading.options import LoadOptions, add_function_aliases
 from reference_impl.loading.polymorphic import LoadedFunction
 from reference_impl.loading.resources import CREATE, DESTROY, INITIALIZE, TENSORS, LoadedResource, named_content
+from reference_impl.loading.selection import Selection
 from reference_impl.loading.signatures import SignatureMap, complete
 
 _log = logging.getLogger(__name__)
@@ -58,12 +59,16 @@ class _Loader:
         self.meta_graph = meta_graph
         self.graph = meta_graph.object_graph_def
         self.file = str(directory.file)
+        _check(self.graph, self.file)
         self.library = FunctionLibrary(meta_graph.graph_def.library, self.file)
         self.checkpoint = Checkpoint(directory, self.graph)
+        self.selection: Optional[Selection] = None
+        if options.only is not None:
+            self.selection = Selection(self.graph, options.only, self.library.index, self.file)
+            self.graph = self.selection.pruned()
         self.assets = Assets(directory, meta_graph)
         self.functions: dict[str, LoadedConcreteFunction] = {}
         self.objects: list[Any] = [None] * len(self.graph.nodes)
-        _check(self.graph, self.file)
 
     def load(self) -> Any:
         try:
@@ -88,7 +93,7 @@ class _Loader:
         for number, node in enumerate(self.graph.nodes):
             if node.WhichOneof("kind") == "user_object" and node.user_object.identifier == objects.TUPLE:
                 tuples.append(number)
-            else:
+            elif self.selection is None or number in self.selection.nodes:
                 self.objects[number] = self.make(number, node)
         for number in _inner_first(tuples, self.graph, self.file):
             children = [(child.local_name, child.node_id) for child in self.graph.nodes[number].children]
@@ -97,7 +102,7 @@ class _Loader:
     def make(self, number: int, node: Any) -> Any:
         kind = node.WhichOneof("kind")
         if kind == "user_object":
-            return self.user_object(node)
+            return self.user_object(number, node)
         if kind == "variable":
             return variables.make(node.variable, number, self.checkpoint, self.options)
         if kind == "function":
@@ -118,7 +123,7 @@ class _Loader:
     def graph_nodes(self) -> dict[str, Any]:
         return {node.name: node for node in self.meta_graph.graph_def.node}
 
-    def user_object(self, node: Any) -> Any:
+    def user_object(self, number: int, node: Any) -> Any:
         identifier = node.user_object.identifier
         if identifier == objects.LIST:
             return objects.new_list()
@@ -126,7 +131,8 @@ class _Loader:
             return objects.new_dict()
         if identifier == objects.SIGNATURES:
             return None  # made of its children, which come later
-        return objects.user_object(any(child.local_name == "__call__" for child in node.children))
+        left_out = self.selection.left_out(number) if self.selection is not None else frozenset()
+        return objects.user_object(any(child.local_name == "__call__" for child in node.children), left_out)
 
     def asset(self, number: int, asset: Any) -> Any:
         definitions = self.assets.definitions

@@ -71,9 +71,21 @@ class LoadedObject(tf.Module):
         return f"<{type(self).__name__} with {', '.join(sorted(k for k in vars(self) if not k.startswith('_'))) or 'nothing'}>"
 
 
-def user_object(callable_: bool) -> LoadedObject:
-    """An object of a fresh class; only a class can make its objects callable (REV-01, REV-03)."""
-    members = {"__call__": _call} if callable_ else {}
+def user_object(callable_: bool, left_out: frozenset[str] = frozenset()) -> LoadedObject:
+    """An object of a fresh class; only a class can make its objects callable (REV-01, REV-03).
+
+    Args:
+      callable_: it has a child ``__call__``.
+      left_out: attributes that it would have in a load of everything (DR-03).
+    """
+    members: dict[str, Any] = {"__call__": _call} if callable_ else {}
+    if left_out:
+
+        def absent(self: Any, name: str) -> Any:
+            why = "LoadOptions(only=...) left it out of this load" if name in left_out else "the model has no such attribute"
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}: {why}")
+
+        members["__getattr__"] = absent
     return type("LoadedObject", (LoadedObject,), members)()  # type: ignore[return-value]
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Union
 
 from reference_impl.errors import UnsupportedModelError
 
@@ -18,12 +18,16 @@ class LoadOptions:
       skip_checkpoint: all variables are left without a value, and no checkpoint is needed.
       load_function_aliases: the root gets ``function_aliases``, a mapping from the aliases given when saving to functions.
       keep_variable_devices: variables are placed where the file says they were.
+      only: load a part (DR-03): ``"signatures"``, or paths of objects like ``"encoder.call"``, ``"layers.0"``,
+        ``"signatures.predict"``. These and what they need are made and restored; nothing else is read, made or initialised.
+        See `reference_impl.loading.selection` for the paths.
     """
 
     allow_partial_checkpoint: bool = False
     skip_checkpoint: bool = False
     load_function_aliases: bool = False
     keep_variable_devices: bool = False
+    only: Union[str, Collection[str], None] = None
 
     @staticmethod
     def of(options: Any) -> LoadOptions:

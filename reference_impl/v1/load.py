@@ -16,7 +16,7 @@ import tensorflow as tf
 
 from reference_impl import specs
 from reference_impl import tensorflow_api as api
-from reference_impl.errors import BindingError
+from reference_impl.errors import BindingError, UnsupportedModelError
 from reference_impl.format import dtypes, schema, structure
 from reference_impl.format.errors import MissingFileError, SavedModelError
 from reference_impl.format.layout import VARIABLES, Layout
@@ -24,27 +24,30 @@ from reference_impl.loading import objects
 from reference_impl.loading.assets import Assets
 from reference_impl.loading.concrete import LoadedConcreteFunction
 from reference_impl.loading.library import FunctionLibrary
+from reference_impl.loading.options import LoadOptions
 from reference_impl.loading.resources import LoadedResource
 from reference_impl.loading.signatures import SignatureMap
 from reference_impl.v1 import tables
 from reference_impl.v1.extract import Extracted
 from reference_impl.v1.graph import parse_ref
 from reference_impl.v1.program import Output, Program, Signature, Variable, compile_program, feeds_of
+from reference_impl.v1.selection import Part
 
 
-def load_meta_graph(directory: Layout, meta_graph: Any) -> V1Root:
+def load_meta_graph(directory: Layout, meta_graph: Any, options: LoadOptions) -> V1Root:
     """The root object of a MetaGraph that has no object graph.
 
     Args:
       directory: the SavedModel; assets and checkpoint are read from it.
       meta_graph: one of its MetaGraphs.
+      options: only ``only`` means something here.
 
     Raises:
       MissingFileError: there are variables to restore and no checkpoint, or an asset is missing.
       SavedModelError: the graph contradicts itself.
       tf.errors.OpError: the restore or the init function fails.
     """
-    return _Loader(directory, meta_graph).load()
+    return _Loader(directory, meta_graph, options).load()
 
 
 class UnusableSignature:
@@ -90,20 +93,21 @@ class V1Root(objects.LoadedObject):
 
 
 class _Loader:
-    def __init__(self, directory: Layout, meta_graph: Any):
+    def __init__(self, directory: Layout, meta_graph: Any, options: LoadOptions):
         self.directory = directory
         self.meta_graph = meta_graph
         self.file = str(directory.file)
         self.program: Program = compile_program(meta_graph, self.file, api.op_def)
         self.library = FunctionLibrary(self.program.graph.graph_def.library, self.file)
+        self.part = None if options.only is None else Part(self.program, options.only)
         self.assets = Assets(directory, meta_graph)
         self.state: dict[str, Any] = {}  # hoisted node -> variable, resource or asset
 
     def load(self) -> V1Root:
         root = type("V1Root", (V1Root,), {})()
         self.make_assets(root)
-        made = [self.make_variable(variable) for variable in self.program.variables]
-        resources = {name: self.make_resource(name) for name in self.program.resources}
+        made = [self.make_variable(variable) for variable in self.program.variables if self.wants(variable.name)]
+        resources = {name: self.make_resource(name) for name in self.program.resources if self.wants(name)}
         self.state.update(resources)
         self.run_restore()
         with self.assets.needed():
@@ -114,12 +118,22 @@ class _Loader:
         vars(root)["uninitialized_variables"] = tuple(v.name for v in made if not v.is_initialized())
         root.resources = list(resources.values())
         vars(root)["_loader"] = self
-        vars(root)["signatures"] = SignatureMap({key: self.signature(item) for key, item in self.program.signatures.items()})
+        vars(root)["signatures"] = SignatureMap(
+            {
+                key: self.signature(item)
+                for key, item in self.program.signatures.items()
+                if self.part is None or key in self.part.keys
+            }
+        )
         vars(root)["tensorflow_version"] = self.meta_graph.meta_info_def.tensorflow_version
         vars(root)["tensorflow_git_version"] = self.meta_graph.meta_info_def.tensorflow_git_version
         return root  # type: ignore[no-any-return]
 
     # State
+
+    def wants(self, name: str) -> bool:
+        """Whether a variable or resource belongs to what is loaded (DR-03)."""
+        return self.part is None or name in self.part.state
 
     def make_assets(self, root: V1Root) -> None:
         found = [self.assets.make(asset) for asset in self.assets.definitions]
@@ -141,7 +155,7 @@ class _Loader:
 
     def run_restore(self) -> None:
         """The SaverDef's restore op on the model's own checkpoint (V1-08)."""
-        restore = self.program.restore_function
+        restore = (self.part or self.program).restore_function
         if restore is None:
             return
         if not any(name.startswith(VARIABLES + "/") for name in self.directory.names):
@@ -154,7 +168,7 @@ class _Loader:
         self.function(restore, {"prefix": tf.TensorSpec([], tf.string)}, {})(prefix=prefix)
 
     def run_init(self) -> None:
-        init = self.program.init_function
+        init = (self.part or self.program).init_function
         if init is not None:
             self.function(init, {}, {})()
 
@@ -170,6 +184,10 @@ class _Loader:
         made = LoadedConcreteFunction(self.library, name, lambda: (structured, outputs))
         if not isinstance(inputs, tuple):
             made.set_flat_arguments(list(inputs), len(inputs))
+        left_out = [node for node in extracted.captures if node not in self.state]
+        if left_out:
+            reason = f"needs {', '.join(left_out)}, which LoadOptions(only=...) left out"
+            raise UnsupportedModelError(reason, file=self.file, node=name, clause="DR-03")
         made.capture([self.state[node] for node in extracted.captures])
         return made
 

@@ -1,0 +1,179 @@
+"""Which part of an object graph a load is asked for, and what that part needs (DR-03).
+
+A path names an object as Python would: ``encoder``, ``encoder.call``, ``layers.0``, ``weights.kernel``, ``signatures``,
+``signatures.serving_default``. Steps are the names of children with dots between them; elements of lists and tuples are named by
+their index. A name that contains dots itself is written as it is.
+
+Everything a named object is made of comes along: its children, what its functions capture (and what the gradients of these
+functions capture), the functions that create and fill its tables, the slots of its optimizer. The objects on the way from the
+root are there as well, with nothing else in them; those on the way to a captured variable too, so that the part can be saved
+again. A list of which only some elements are loaded has None for the others.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections import deque
+from collections.abc import Collection, Iterable, Iterator
+from typing import Any, Union
+
+from reference_impl.errors import UnknownPathError
+from reference_impl.format import schema
+from reference_impl.format.graphs import Library
+
+_LISTED = 10_000  # paths that are looked at for a suggestion
+_STATE = ("variable", "resource", "asset")
+_CONTAINERS = ("trackable_list_wrapper", "trackable_tuple_wrapper")
+
+
+class Selection:
+    """The part of an object graph that is to be loaded.
+
+    Args:
+      graph: a SavedObjectGraph whose numbers have been checked.
+      only: one path or several.
+      library: the functions.
+      file: named in errors.
+
+    Attributes:
+      nodes: the numbers of the nodes to make.
+      functions: the names of the functions to make.
+
+    Raises:
+      UnknownPathError: there is no such object; the message has the nearest ones.
+    """
+
+    def __init__(self, graph: Any, only: Union[str, Collection[str]], library: Library, file: str = ""):
+        self._graph = graph
+        self._library = library
+        self.functions: set[str] = set()
+        found = [_resolve(graph, path, file) for path in ([only] if isinstance(only, str) else only)]
+        on_the_way = {number for steps in found for number in steps[:-1]}
+        chosen = {steps[-1] for steps in found if steps}
+        whole = self._closure(chosen, on_the_way - chosen)
+        self.nodes = frozenset({0} | on_the_way | whole | self._leading_to(whole))
+
+    def left_out(self, number: int) -> frozenset[str]:
+        """The names of a node's children that are not made."""
+        return frozenset(child.local_name for child in self._graph.nodes[number].children if child.node_id not in self.nodes)
+
+    def pruned(self) -> Any:
+        """The graph with the same numbers, in which everything that is not to be made is empty, and nothing refers to it."""
+        graph = schema.SavedObjectGraph()
+        for number, node in enumerate(self._graph.nodes):
+            copy = graph.nodes.add()
+            if number in self.nodes:
+                copy.CopyFrom(node)
+                for field, numbers in ((copy.children, "node_id"), (copy.slot_variables, "slot_variable_node_id")):
+                    kept = [item for item in field if getattr(item, numbers) in self.nodes]
+                    del field[:]
+                    field.extend(kept)
+                for name in [name for name, pair in copy.saveable_objects.items() if pair.save_function not in self.nodes]:
+                    del copy.saveable_objects[name]
+        for name in self.functions & set(self._graph.concrete_functions):
+            graph.concrete_functions[name].CopyFrom(self._graph.concrete_functions[name])
+        return graph
+
+    def _closure(self, chosen: Iterable[int], partial: Collection[int]) -> frozenset[int]:
+        """Nodes and all they need. A reference back to an object on the way does not bring in all of that."""
+        seen: set[int] = set()
+        stack = list(chosen)
+        while stack:
+            number = stack.pop()
+            if number in seen or number in partial:
+                continue
+            seen.add(number)
+            stack.extend(_needs(self._graph.nodes[number]))
+            for name in _traces(self._graph.nodes[number]):
+                stack.extend(self._captures(name))
+        return frozenset(seen)
+
+    def _captures(self, name: str) -> Iterator[int]:
+        """What a function captures, and what the custom gradients of the functions it calls capture."""
+        known = self._library.functions
+        waiting = [name]
+        while waiting:
+            current = waiting.pop()
+            if current in self.functions:
+                continue
+            self.functions.add(current)
+            if current in self._graph.concrete_functions:
+                yield from self._graph.concrete_functions[current].bound_inputs
+            for node in known[current].node_def if current in known else ():
+                waiting.extend(self._library.references(node))
+
+    def _leading_to(self, wanted: Collection[int]) -> set[int]:
+        """The objects on a short way from the root to each piece of state, not through lists (which get gaps) if possible."""
+        parents: dict[int, int] = {0: -1}
+        queue, containers = deque([0]), deque[int]()
+        while queue or containers:
+            number = queue.popleft() if queue else containers.popleft()
+            for child in self._graph.nodes[number].children:
+                node = self._graph.nodes[child.node_id]
+                if child.node_id not in parents:
+                    parents[child.node_id] = number
+                    if node.WhichOneof("kind") == "user_object":
+                        (containers if node.user_object.identifier in _CONTAINERS else queue).append(child.node_id)
+        leading: set[int] = set()
+        for number in wanted:
+            if self._graph.nodes[number].WhichOneof("kind") in _STATE:
+                number = parents.get(number, -1)
+                while number >= 0 and number not in leading:
+                    leading.add(number)
+                    number = parents[number]
+        return leading
+
+
+def _needs(node: Any) -> Iterator[int]:
+    yield from (child.node_id for child in node.children)
+    yield from (dependency.node_id for dependency in node.dependencies)
+    for slot in node.slot_variables:
+        yield slot.original_variable_node_id
+        yield slot.slot_variable_node_id
+    for pair in node.saveable_objects.values():
+        yield pair.save_function
+        yield pair.restore_function
+
+
+def _traces(node: Any) -> list[str]:
+    kind = node.WhichOneof("kind")
+    if kind == "function":
+        return list(node.function.concrete_functions)
+    if kind == "bare_concrete_function":
+        return [node.bare_concrete_function.concrete_function_name]
+    return []
+
+
+def _resolve(graph: Any, path: str, file: str) -> list[int]:
+    """The nodes along a path, the root first. Of several ways to read it, the one with the longest names."""
+    if path == "signatures" and all(child.local_name != path for child in graph.nodes[0].children):
+        return []  # a model may have none; then a load of everything gives an empty map
+    stack = [([0], path)]
+    tried: set[tuple[int, str]] = set()
+    while stack:
+        steps, rest = stack.pop()
+        if (steps[-1], rest) in tried:
+            continue
+        tried.add((steps[-1], rest))
+        for child in sorted(graph.nodes[steps[-1]].children, key=lambda child: len(child.local_name)):
+            if rest == child.local_name:
+                return [*steps, child.node_id]
+            if rest.startswith(child.local_name + "."):
+                stack.append(([*steps, child.node_id], rest[len(child.local_name) + 1 :]))
+    near = difflib.get_close_matches(path, _paths(graph), n=3, cutoff=0.3)
+    names = sorted(child.local_name for child in graph.nodes[0].children)
+    known = f"the nearest are {', '.join(near)}" if near else f"the root has {', '.join(names) or 'nothing'}"
+    raise UnknownPathError(f"only={path!r}: no such object is reachable from the root; {known}", file=file, node=path)
+
+
+def _paths(graph: Any) -> list[str]:
+    """The shortest path of every object below the root, as far as there are not too many."""
+    found = {0: ""}
+    queue = [0]
+    for number in queue:
+        for child in graph.nodes[number].children:
+            if child.node_id not in found and len(found) < _LISTED:
+                found[child.node_id] = f"{found[number]}.{child.local_name}" if number else child.local_name
+                queue.append(child.node_id)
+    del found[0]
+    return list(found.values())

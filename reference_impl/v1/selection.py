@@ -1,0 +1,144 @@
+"""Some signatures of a TF 1.x model and the state they need (DR-03): ``only="signatures"`` or ``"signatures.predict"``.
+
+A session restores and initialises everything by one op each. A part is restored and initialised by the parts of these that touch
+its variables and tables; tensors that nobody needs are not read.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Collection, Iterable
+from typing import Any, Optional, Union
+
+from reference_impl.errors import UnknownPathError
+from reference_impl.format import schema, tensor_proto
+from reference_impl.format.errors import SavedModelError
+from reference_impl.v1.extract import Extracted, Feed
+from reference_impl.v1.graph import CONTROL, parse_ref
+from reference_impl.v1.op_table import STRING
+from reference_impl.v1.program import Program
+
+_PREFIX = "signatures"
+
+
+class Part:
+    """What is to be loaded of a program.
+
+    Args:
+      program: the model.
+      only: paths.
+
+    Attributes:
+      keys: of the signatures.
+      state: names of the variables, resources and assets.
+
+    Raises:
+      UnknownPathError: a path is no signature; a TF 1.x model has no other objects.
+    """
+
+    def __init__(self, program: Program, only: Union[str, Collection[str]]):
+        self._program = program
+        self.keys = _keys(program, [only] if isinstance(only, str) else only)
+        self.state: set[str] = set()
+        for key in self.keys:
+            try:
+                self._need(program.signature_function(key).captures)
+            except SavedModelError:
+                pass  # it cannot be called; whoever tries is told why
+        before = -1
+        while before != len(self.state):  # what an initialiser uses is needed as well
+            before = len(self.state)
+            for extracted in (self.restore_function, self.init_function):
+                self._need(extracted.captures if extracted is not None else ())
+
+    def _need(self, names: Iterable[str]) -> None:
+        stack = [name for name in names if name not in self.state]
+        while stack:
+            name = stack.pop()
+            if name not in self.state:
+                self.state.add(name)
+                if name in self._program.resources:
+                    stack.extend(self._program.create_function(name).captures)
+
+    @property
+    def restore_function(self) -> Optional[Extracted]:
+        """The part of the SaverDef's restore op that is about the state."""
+        whole = self._program.restore_function
+        if whole is None:
+            return None
+        targets = self._users(whole)
+        if not targets:
+            return None
+        prefix = Feed("prefix", parse_ref(self._program.meta_graph.saver_def.filename_tensor_name), STRING, _SCALAR)
+        extracted = self._program.function("restore", [prefix], {}, targets)
+        read_only_what_is_used(extracted.function)
+        return extracted
+
+    @property
+    def init_function(self) -> Optional[Extracted]:
+        """The part of the init op that is about the state."""
+        whole = self._program.init_function
+        targets = self._users(whole) if whole is not None else []
+        return self._program.function("init", [], {}, targets) if targets else None
+
+    def _users(self, extracted: Extracted) -> list[str]:
+        """Nodes of a function that are handed something of the state and put nothing out."""
+        graph, ops = self._program.graph, self._program.ops
+        nodes = [graph.nodes[node.name] for node in extracted.function.node_def]
+        return [
+            node.name
+            for node in nodes
+            if not ops.outputs(node)
+            and any(ref.index != CONTROL and ref.node in self.state for ref in map(parse_ref, node.input))
+        ]
+
+
+_SCALAR = schema.TensorShapeProto()
+
+
+def _keys(program: Program, only: Collection[str]) -> list[str]:
+    known = {f"{_PREFIX}.{key}": key for key in program.signatures}
+    keys: dict[str, None] = {}
+    for path in only:
+        if path == _PREFIX:
+            keys.update(dict.fromkeys(program.signatures))
+        elif path in known:
+            keys[known[path]] = None
+        else:
+            near = difflib.get_close_matches(path, known, n=3, cutoff=0.3) or sorted(known)
+            reason = f"only={path!r}: a TF 1.x model has nothing but signatures; the nearest are {', '.join(near) or '(none)'}"
+            raise UnknownPathError(reason, file=program.file, node=path)
+    return sorted(keys)
+
+
+def read_only_what_is_used(function: Any) -> None:
+    """Let the RestoreV2 nodes of a FunctionDef read no tensors that nothing in it uses."""
+    used: dict[str, set[int]] = {}
+    for text in (*(text for node in function.node_def for text in node.input), *function.ret.values()):
+        node, _, port = text.partition(":")
+        if port:
+            used.setdefault(node, set()).add(int(port.rpartition(":")[2]))
+    nodes = {node.name: node for node in function.node_def}
+    renumbered: dict[str, dict[int, int]] = {}
+    for name in [node.name for node in function.node_def if node.op == "RestoreV2"]:
+        node, kept = nodes[name], sorted(used.get(name, ()))
+        types = list(node.attr["dtypes"].list.type)
+        constants = [nodes.get(text.partition(":")[0]) for text in node.input[1:3]]
+        if len(kept) == len(types) or any(constant is None or constant.op != "Const" for constant in constants):
+            continue
+        for position, constant in enumerate(constants, 1):
+            values = tensor_proto.decode(constant.attr["value"].tensor)  # type: ignore[union-attr]
+            copy = function.node_def.add(name=f"{name}_only_{position}", op="Const")
+            copy.attr["dtype"].type = STRING
+            copy.attr["value"].tensor.CopyFrom(tensor_proto.encode(values[kept]))
+            node.input[position] = f"{copy.name}:output:0"
+        del node.attr["dtypes"].list.type[:]
+        node.attr["dtypes"].list.type.extend(types[index] for index in kept)
+        node.attr.pop("_output_shapes", None)
+        renumbered[name] = {old: new for new, old in enumerate(kept)}
+    for node in function.node_def:
+        for position, text in enumerate(node.input):
+            source, _, port = text.partition(":")
+            if port and source in renumbered:
+                output, _, index = port.rpartition(":")
+                node.input[position] = f"{source}:{output}:{renumbered[source][int(index)]}"
