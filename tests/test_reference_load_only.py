@@ -136,7 +136,7 @@ def test_DR_03_signatures_of_a_TF1_model(tf, tmp_path):
 
     kept = loaded.variables[0].name.partition(":")[0]
     reader = BundleReader(str(model / "variables" / "variables"))
-    spans = [(entry.offset, entry.size) for key, entry in reader.entries.items() if key != kept]
+    spans = [(entry.offset, entry.size) for key, entry in reader.entries().items() if key != kept]
     reader.close()
     shard = next((model / "variables").glob("variables.data-*"))
     data = bytearray(shard.read_bytes())
