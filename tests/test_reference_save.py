@@ -31,13 +31,6 @@ def tf():
     return pytest.importorskip("tensorflow")
 
 
-@pytest.fixture(scope="module")
-def options(tf):
-    from reference_impl.saving.options import SaveOptions
-
-    return SaveOptions
-
-
 def make_model(tf, folder: Path):
     """Variables, containers, two traces, nested calls, a table with its file, a mutable table, a constant, a custom gradient."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -195,84 +188,6 @@ def test_another_process_writes_the_same_bytes(tf, tmp_path):
     for name, others in (("a", "0"), ("b", "2")):
         subprocess.run([sys.executable, "-c", code, tmp_path, name, others], cwd=ROOT, check=True)
     same_files(tmp_path / "a/model", tmp_path / "b/model")
-
-
-@pytest.mark.clause("FN-17")
-def test_no_python_body_runs_again(tf, tmp_path):
-    runs = []
-    root = tf.Module()
-    settings = {"factor": 2.0}
-
-    @tf.function(input_signature=[tf.TensorSpec([], tf.float32)])
-    def f(x):
-        runs.append(1)
-        return x * settings["factor"]
-
-    root.f = f
-    f(tf.constant(1.0))
-    settings["factor"] = 5.0
-    before = len(runs)
-    reference_impl.save(root, tmp_path / "m", f)
-    assert len(runs) == before
-    assert float(reference_impl.load(tmp_path / "m").f(tf.constant(1.0))) == 2.0
-
-
-@pytest.mark.clause("FN-03")
-def test_properties_do_not_run(tf, tmp_path):
-    class Model(tf.Module):
-        @property
-        def trap(self):
-            raise AssertionError("the property was run")
-
-        @tf.function(input_signature=[tf.TensorSpec([], tf.float32)])
-        def f(self, x):
-            return x + 1.0
-
-    reference_impl.save(Model(), tmp_path / "m")
-    assert float(reference_impl.load(tmp_path / "m").f(tf.constant(1.0))) == 2.0
-
-
-@pytest.mark.clause("FN-07")
-def test_all_untracked_captures_are_named_at_once(tf, tmp_path):
-    hidden = tf.Variable(3.0, name="hidden")
-    table = tf.lookup.experimental.MutableHashTable(tf.int64, tf.int64, 0)
-    root = tf.Module()
-    root.child = tf.Module()
-    spec = [tf.TensorSpec([], tf.float32)]
-    root.child.f = tf.function(lambda x: x * hidden, input_signature=spec)
-    root.g = tf.function(lambda: table.size(), input_signature=[])
-    with pytest.raises(errors.UntrackedCaptureError) as caught:
-        reference_impl.save(root, tmp_path / "m", root.child.f)
-    text = str(caught.value)
-    assert "root.child.f captures the variable 'hidden:0'" in text and "root.g captures a MutableHashTable" in text
-    assert text.count("hidden") == 1
-    assert not (tmp_path / "m").exists()
-
-
-@pytest.mark.clause("FN-06", "FN-09")
-def test_what_could_not_be_called_is_refused_or_warned_of(tf, options, tmp_path):
-    root = tf.Module()
-    root.never = tf.function(lambda x: x)
-    with pytest.raises(errors.UntracedFunctionError, match=r"root\.never"):
-        reference_impl.save(root, tmp_path / "m")
-    reference_impl.save(root, tmp_path / "m", options=options(strict=False))
-    assert reference_impl.load(tmp_path / "m").never.concrete_functions == []
-    root = tf.Module()
-    root.f = tf.function(lambda x, odd: x)
-    root.f(tf.constant(1.0), object())
-    with pytest.raises(errors.SaveError, match=r"'odd'.*FN-09"):
-        reference_impl.save(root, tmp_path / "n")
-
-
-@pytest.mark.clause("PRIM-06")
-def test_python_values_among_tracked_ones_are_refused(tf, options, tmp_path):
-    root = tf.Module()
-    root.mixed = [tf.Variable(1.0), "lost"]
-    with pytest.raises(errors.SaveError, match=r"root.mixed\[1\]"):
-        reference_impl.save(root, tmp_path / "m")
-    with pytest.warns(UserWarning, match="not trackable"):
-        reference_impl.save(root, tmp_path / "m", options=options(strict=False))
-    assert not (tmp_path / "m" / "assets").exists()
 
 
 @pytest.mark.clause("API-02", "API-03")

@@ -81,7 +81,7 @@ def trace_of(function: Any) -> Trace:
 
 
 def _traced(function: Any) -> tuple[Any, Any]:
-    return function.structured_input_signature, tf.nest.map_structure(_spec, function.structured_outputs)
+    return api.traced_arguments(function), tf.nest.map_structure(_spec, function.structured_outputs)
 
 
 def _argument_names(definition: Any, captures: int) -> list[str]:
@@ -107,20 +107,29 @@ def flat_outputs(outputs: Any) -> list[tf.TensorSpec]:
     return [leaf for leaf in tf.nest.flatten(outputs, expand_composites=True) if isinstance(leaf, tf.TensorSpec)]
 
 
-def unserialisable(function: Any) -> list[str]:
-    """Names of arguments whose Python value is not to be had (FN-09)."""
+def unserialisable(function: Any) -> dict[str, str]:
+    """Arguments of a trace whose value cannot be written down, with the reason (FN-09, PY-06, PY-07)."""
+    if isinstance(function, LoadedConcreteFunction):
+        return {}
     try:
-        args, kwargs = function.structured_input_signature
+        args, kwargs = api.traced_arguments(function)
     except SavedModelError:
-        return []
-    signature = api.python_signature(function) if not isinstance(function, LoadedConcreteFunction) else None
+        return {}
+    signature = api.python_signature(function)
     names = list(signature.parameters) if signature is not None else []
-    found = [names[i] if i < len(names) else str(i) for i, value in enumerate(args) if _has_unknown(value)]
-    return found + [key for key, value in kwargs.items() if _has_unknown(value)]
+    named = [(names[i] if i < len(names) else str(i), value) for i, value in enumerate(args)]
+    reasons = {name: _unserialisable(value) for name, value in [*named, *kwargs.items()]}
+    return {name: reason for name, reason in reasons.items() if reason}
 
 
-def _has_unknown(value: Any) -> bool:
-    return any(api.is_unknown_argument(leaf) for leaf in tf.nest.flatten(value))
+def _unserialisable(value: Any) -> str:
+    if any(api.is_unknown_argument(leaf) for leaf in tf.nest.flatten(value)):
+        return "an object of which TensorFlow kept no value; a tf.TensorShape must exist until the save"
+    try:
+        structure.encode(specs.from_tf(value))
+    except SavedModelError as error:
+        return error.reason
+    return ""
 
 
 def distinct(functions: Sequence[Any]) -> list[Any]:
@@ -129,6 +138,8 @@ def distinct(functions: Sequence[Any]) -> list[Any]:
     Of two with the same arguments the later one counts: the first one of a function that makes its variables carries the code
     that makes them (METH-01).
     """
+    if len(functions) < 2:
+        return list(functions)
     chosen: list[tuple[bytes, Any]] = []
     for function in functions:
         key = _signature_key(function)
@@ -144,7 +155,7 @@ def _signature_key(function: Any) -> bytes:
     if isinstance(function, LoadedConcreteFunction):
         return b""
     try:
-        return schema.serialize(structure.encode(specs.from_tf(function.structured_input_signature)))
+        return schema.serialize(structure.encode(specs.from_tf(api.traced_arguments(function))))
     except SavedModelError:
         return b""
 

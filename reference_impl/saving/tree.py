@@ -91,27 +91,30 @@ class Tree:
                 function.get_concrete_function()
             if not found:
                 break
-        if self.strict:
-            self._check_traced()
+        self._check_traced()
 
     def _check_traced(self) -> None:
-        untraced = [
-            path for path, f in self._functions() if not isinstance(f, LoadedFunction) and not _loaded(f) and not api.traces(f)
-        ]
+        """Functions that nobody could call, and traces that cannot be written down, are reported."""
+        functions = list(self._functions())
+        untraced = [path for path, f in functions if not (isinstance(f, LoadedFunction) or _loaded(f) or api.traces(f))]
         if untraced:
             reason = (
                 "functions that were never called would be saved without a trace, and nobody could call them. Call them once, "
                 f"give them an input_signature, or save with strict=False: {', '.join(untraced)}"
             )
-            raise UntracedFunctionError(reason, node=untraced[0])
-        for path, function in self._functions():
+            self._lose(UntracedFunctionError(reason, node=untraced[0]))
+        for path, function in functions:
             for trace in api.traces(function):
-                unknown = traces.unserialisable(trace)
-                if unknown:
-                    reason = f"the value of argument {', '.join(map(repr, unknown))} in a call of the function cannot be stored"
-                    raise SaveError(
-                        f"{reason}; only numbers, strings, None, dtypes and nests of them can", node=path, clause="FN-09"
-                    )
+                for name, why in traces.unserialisable(trace).items():
+                    reason = f"the value of argument {name!r} in a call of the function cannot be stored: {why}. "
+                    reason += "Numbers, strings, None, dtypes, shapes and nests of them can"
+                    self._lose(SaveError(reason, node=path, clause="FN-09"))
+
+    def _lose(self, error: SaveError) -> None:
+        """Something will be missing from the export: an error, or a warning without ``strict``."""
+        if self.strict:
+            raise error
+        warnings.warn(str(error), stacklevel=2)
 
     def _functions(self) -> Iterator[tuple[str, Any]]:
         """(path, tf.function) of everything reachable now, each once."""
@@ -189,10 +192,8 @@ class Tree:
         kept = {id(child) for child in children.values()}
         lost = [f"{path}[{key!r}]" for key, item in items if item is not None and id(item) not in kept and not _is_kept(item)]
         if lost:
-            text = f"not trackable, so they would be missing after loading: {', '.join(lost[:8])}"
-            if self.strict:
-                raise SaveError(text + ". Save with strict=False to leave them out.", node=path, clause="PRIM-06")
-            warnings.warn(text, stacklevel=2)
+            reason = f"not trackable, so they would be missing after loading: {', '.join(lost[:8])}"
+            self._lose(SaveError(reason + ". Save with strict=False to leave them out.", node=path, clause="PRIM-06"))
 
 
 def _identity(obj: Any) -> int:
