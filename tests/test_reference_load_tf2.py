@@ -320,35 +320,6 @@ def test_DR_05_an_unknown_op_only_troubles_who_calls_it(tf, tmp_path):
         loaded.bad(1.0)
 
 
-def test_RES_01_a_function_outlives_its_root(tf, original):
-    look = reference_impl.load(original[1]).look
-    call = reference_impl.load(original[1]).__call__
-    serve = reference_impl.load(original[1]).signatures["serve"]
-    gc.collect()
-    assert look(tf.constant(["bee", "cat"])).numpy().tolist() == [1, -1]
-    assert call([[1.0, 2.0]]).shape == (1, 2)
-    assert serve(x=[[1.0, 2.0]], scale=1.0)["plain"].shape == (1, 2)
-
-
-def test_RES_01_deleting_the_root_frees_everything_without_the_garbage_collector(tf, tmp_path):
-    root = tf.Module()
-    root.v = tf.Variable([1.0])
-    root.t = tf.lookup.experimental.MutableHashTable(tf.string, tf.int64, 0)
-    root.s = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(["a"], [1]), -1)
-    root.f = tf.function(lambda x: x + root.v, input_signature=[tf.TensorSpec([1])])
-    root.g = tf.function(lambda k: root.t.lookup(k), input_signature=[tf.TensorSpec([None], tf.string)])
-    loaded = reference_impl.load(save(tf, tmp_path, root))
-    loaded.f([1.0])
-    loaded.g(["a"])
-    alive = [weakref.ref(o) for o in (loaded, loaded.v, loaded.t, loaded.s, loaded.f, loaded.f.concrete_functions[0].library)]
-    gc.disable()
-    try:
-        del loaded
-        assert [o() for o in alive] == [None] * len(alive)
-    finally:
-        gc.enable()
-
-
 # Gradients and tracing
 
 

@@ -12,6 +12,8 @@ Why not import all functions into Python graphs at once, as the shipped loader d
 called by those who load it, and most calls need no Python graph. Registering FunctionDefs takes microseconds each; building
 graphs takes seconds, and one op that is unknown here would spoil the whole model.
 
-Who owns what: a function holds its captures, a root its children, a library nothing but FunctionDefs. A resource's own
-functions refer to it weakly. So a function outlives its root (RES-01), and deleting the last user of a model frees it at once.
+Who owns what: a function holds its captures and the library, a root its children, a library FunctionDefs and what custom
+gradients capture. Nothing holds a root: a function of a temporary works because it has all it needs, and keeps nothing else
+alive (RES-01). A resource's own functions refer to it weakly. So there is no cycle but those of the model itself, and deleting
+the last user of a model frees it at once.
 """

@@ -14,7 +14,7 @@ import functools
 import itertools
 import threading
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Optional
 
 import tensorflow as tf
@@ -36,14 +36,15 @@ class FunctionLibrary:
 
     Attributes:
       index: the `reference_impl.format.graphs.Library`: FunctionDefs as read, custom gradients, references.
-      custom_gradients: registered op type -> the function object that computes the gradient (FMT-14); the loader puts
-        them in when the object graph says what they capture.
+      custom_gradients: registered op type -> maker of the function object that computes the gradient (FMT-14), given this
+        library; the loader puts them in when the object graph says what they capture. Not the objects themselves: they hold
+        the library, and no cycle may hold a variable.
     """
 
     def __init__(self, library: Any, file: str = ""):
         self.index = graphs.Library(library)
         self.file = file
-        self.custom_gradients: dict[str, Any] = {}
+        self.custom_gradients: dict[str, Callable[[FunctionLibrary], Any]] = {}
         self.rebuilt: dict[str, Any] = {}  # of reference_impl.loading.rebuild: functions as Python functions, by name
         self.lock = threading.RLock()
         self.eager = tf.executing_eagerly()  # otherwise variables and functions belong to a graph

@@ -157,6 +157,22 @@ class _Loader:
             function.binder = binder
         return function
 
+    def gradient(self, name: str) -> Callable[[FunctionLibrary], LoadedConcreteFunction]:
+        """A maker of the custom gradient `name`. The library will hold it, so it refers weakly to what holds the library."""
+        self.library.get(name)
+        saved = self.graph.concrete_functions[name]
+        captured = [self.objects[number] for number in saved.bound_inputs]
+        owners = [weakref.ref(owner) if isinstance(owner, LoadedResource) else owner for owner in captured]
+        signature = _signature(saved, name, self.file)
+
+        def make(library: FunctionLibrary) -> LoadedConcreteFunction:
+            function = LoadedConcreteFunction(library, name, signature)
+            function.saved = saved
+            function.capture(owners)
+            return function
+
+        return make
+
     def polymorphic(self, number: int, function: Any) -> LoadedFunction:
         name = self.names.get(number, "function")
         binder = make_binder(name, function.function_spec, self.file)
@@ -184,16 +200,13 @@ class _Loader:
     def bind_captures(self) -> None:
         """Bound inputs to objects. What belongs to a resource refers to it weakly, or neither could ever be freed."""
         owned = self.owned_functions()
-        gradients = {name for name in self.library.index.gradients.values() if name in self.graph.concrete_functions}
-        for name in gradients:
-            self.concrete(name, None)
         for name, function in self.functions.items():
             function.capture([self.objects[number] for number in self.graph.concrete_functions[name].bound_inputs])
             for number in owned.get(name, ()):
                 function.belong_to(self.objects[number])
         for op_type, name in self.library.index.gradients.items():
-            if name in gradients:
-                self.library.custom_gradients[op_type] = self.functions[name]
+            if name in self.graph.concrete_functions:
+                self.library.custom_gradients[op_type] = self.gradient(name)
 
     def owned_functions(self) -> dict[str, set[int]]:
         """Function name -> the resources whose life it manages."""

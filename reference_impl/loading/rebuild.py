@@ -302,7 +302,7 @@ def custom_gradient(library: FunctionLibrary, op_type: str) -> str:
             alive = of()
             if alive is None or op_type not in alive.custom_gradients:
                 raise LookupError(f"the model that brought the gradient {op_type!r} is gone or does not say what it captures")
-            return _call_gradient(alive.custom_gradients[op_type], operation, results)
+            return _call_gradient(alive.custom_gradients[op_type](alive), operation, results)
 
         tf.RegisterGradient(live)(gradient)
     return live

@@ -47,8 +47,8 @@ class Gradients:
           SaveError: there is a gradient, and it cannot be traced.
         """
         if source is not None:
-            function = source.custom_gradients.get(op_type)
-            return None if function is None else self._renamed(trace_of(function))
+            make = source.custom_gradients.get(op_type)
+            return None if make is None else self._renamed(trace_of(make(source)))
         gradient = api.gradient_function(op_type)
         if gradient is None:
             return None
