@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import collections
-import gc
 import inspect
 import shutil
 import subprocess
 import sys
-import weakref
 from pathlib import Path
 
 import numpy as np
