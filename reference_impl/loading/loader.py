@@ -19,16 +19,16 @@ from typing import Any, Optional
 
 import tensorflow as tf
 
-from reference_impl import specs
 from reference_impl.errors import UnsupportedModelError
-from reference_impl.format import schema, structure
-from reference_impl.format.errors import CycleError, MalformedError, MissingKeyError
+from reference_impl.format.errors import MalformedError, MissingKeyError
 from reference_impl.format.layout import Layout
 from reference_impl.loading import constants, objects, variables
 from reference_impl.loading.assets import Assets
 from reference_impl.loading.binding import Binder
 from reference_impl.loading.checkpoint import Checkpoint
 from reference_impl.loading.concrete import CapturedTensor, LoadedConcreteFunction
+from reference_impl.loading.function_specs import make_binder, signature_of
+from reference_impl.loading.graph_checks import check, inner_first
 from reference_impl.loading.library import FunctionLibrary
 from reference_impl.loading.options import LoadOptions, add_function_aliases
 from reference_impl.loading.polymorphic import LoadedFunction
@@ -59,7 +59,7 @@ class _Loader:
         self.meta_graph = meta_graph
         self.graph = meta_graph.object_graph_def
         self.file = str(directory.file)
-        _check(self.graph, self.file)
+        check(self.graph, self.file)
         self.library = FunctionLibrary(meta_graph.graph_def.library, self.file)
         self.checkpoint = Checkpoint(directory, self.graph)
         self.selection: Optional[Selection] = None
@@ -95,7 +95,7 @@ class _Loader:
                 tuples.append(number)
             elif self.selection is None or number in self.selection.nodes:
                 self.objects[number] = self.make(number, node)
-        for number in _inner_first(tuples, self.graph, self.file):
+        for number in inner_first(tuples, self.graph, self.file):
             children = [(child.local_name, child.node_id) for child in self.graph.nodes[number].children]
             self.objects[number] = objects.new_tuple(children, self.objects)
 
@@ -150,7 +150,7 @@ class _Loader:
             if name not in self.graph.concrete_functions:  # asking for it would make it
                 raise MissingKeyError("the object graph does not describe the function", file=self.file, node=name)
             saved = self.graph.concrete_functions[name]
-            self.functions[name] = LoadedConcreteFunction(self.library, name, _signature(saved, name, self.file), binder)
+            self.functions[name] = LoadedConcreteFunction(self.library, name, signature_of(saved, name, self.file), binder)
             self.functions[name].saved = saved
         function = self.functions[name]
         if function.binder is None:
@@ -163,7 +163,7 @@ class _Loader:
         saved = self.graph.concrete_functions[name]
         captured = [self.objects[number] for number in saved.bound_inputs]
         owners = [weakref.ref(owner) if isinstance(owner, LoadedResource) else owner for owner in captured]
-        signature = _signature(saved, name, self.file)
+        signature = signature_of(saved, name, self.file)
 
         def make(library: FunctionLibrary) -> LoadedConcreteFunction:
             function = LoadedConcreteFunction(library, name, signature)
@@ -332,76 +332,3 @@ class _Loader:
         ):
             if not hasattr(root, name):
                 object.__setattr__(root, name, value)
-
-
-def _signature(saved: Any, name: str, file: str) -> Callable[[], tuple[Any, Any]]:
-    def decode() -> tuple[Any, Any]:
-        inputs = specs.to_tf(structure.decode(saved.canonicalized_input_signature, file, name))
-        if not (isinstance(inputs, tuple) and len(inputs) == 2 and isinstance(inputs[0], tuple) and isinstance(inputs[1], dict)):
-            raise MalformedError("the input signature is not a pair of tuple and dict", file=file, node=name)
-        return inputs, specs.to_tf(structure.decode(saved.output_signature, file, name))
-
-    return decode
-
-
-def make_binder(name: str, spec: Any, file: str) -> Binder:
-    """The Python signature in a FunctionSpec (FMT-03). Raises StructureError, MalformedError."""
-    fullargspec = structure.decode(spec.fullargspec, file, name) if spec.HasField("fullargspec") else None
-    if not isinstance(fullargspec, structure.NamedTuple):
-        raise MalformedError("a FunctionSpec without FullArgSpec", file=file, node=name)
-    fields = dict(fullargspec.fields)
-    input_signature = None
-    if spec.HasField("input_signature") and not spec.input_signature.HasField("none_value"):
-        input_signature = functools.partial(structure.decode, spec.input_signature, file, name)
-    return Binder(
-        name,
-        args=fields.get("args") or [],
-        varargs=fields.get("varargs"),
-        varkw=fields.get("varkw"),
-        defaults=specs.to_tf(tuple(fields.get("defaults") or ())),
-        kwonlyargs=fields.get("kwonlyargs") or [],
-        kwonlydefaults=specs.to_tf(dict(fields.get("kwonlydefaults") or {})),
-        is_method=spec.is_method,
-        input_signature=input_signature,
-        jit_compile={schema.FunctionSpec.ON: True, schema.FunctionSpec.OFF: False}.get(spec.jit_compile),
-    )
-
-
-def _check(graph: Any, file: str) -> None:
-    """Every number of a node must be one. Raises MalformedError."""
-    if not graph.nodes:
-        raise MalformedError("the object graph is empty", file=file, node="object_graph_def")
-    for number, node in enumerate(graph.nodes):
-        for other in _numbers(node):
-            if not 0 <= other < len(graph.nodes):
-                reason = f"refers to node {other} of {len(graph.nodes)}"
-                raise MalformedError(reason, file=file, node=f"object_graph_def.nodes[{number}]")
-    for name, function in graph.concrete_functions.items():
-        for other in function.bound_inputs:
-            if not 0 <= other < len(graph.nodes):
-                reason = f"a function captures node {other} of {len(graph.nodes)}"
-                raise MalformedError(reason, file=file, node=name)
-
-
-def _numbers(node: Any) -> Iterator[int]:
-    for child in node.children:
-        yield child.node_id
-    for slot in node.slot_variables:
-        yield slot.original_variable_node_id
-        yield slot.slot_variable_node_id
-    for pair in node.saveable_objects.values():
-        yield pair.save_function
-        yield pair.restore_function
-
-
-def _inner_first(tuples: list[int], graph: Any, file: str) -> list[int]:
-    """Tuples so that each comes after those it contains. Raises CycleError: a tuple cannot contain itself."""
-    waiting = set(tuples)
-    order: list[int] = []
-    while waiting:
-        ready = [n for n in sorted(waiting) if not any(child.node_id in waiting for child in graph.nodes[n].children)]
-        if not ready:
-            raise CycleError("a tuple contains itself", file=file, node=f"object_graph_def.nodes[{min(waiting)}]")
-        order += ready
-        waiting.difference_update(ready)
-    return order
