@@ -20,6 +20,7 @@ WITHOUT_MEANING = re.compile(
     r"|signature\.(control_output|input_arg\.name|output_arg\.name)$"  # names inside a function, here of what nobody uses
     r"|node_def\.name$"
     r"|ret$|control_ret$"
+    r"|attr\[_user_specified_name\]\.s$"  # the object graph says what callers may call an argument; this is the tracer's note
 )
 
 

@@ -57,6 +57,10 @@ def shared_name(op: str, name: str) -> str:
     return _COUNTER.sub(r"\1#", _DIRECTORIES.sub(r"\1", _LOADED.sub("", name)))
 
 
+# What callers may call an argument stands in the object graph; this is the tracer's note of it, or a number it counts captures by.
+_SAID_ELSEWHERE = frozenset({"_user_specified_name"})
+
+
 class Values:
     """Turns attributes into bytes.
 
@@ -80,7 +84,7 @@ class Values:
         parts = []
         for key in sorted(attributes):
             value = attributes[key]
-            if key in skip or (key in defaults and message_bytes(value) == defaults[key]):
+            if key in _SAID_ELSEWHERE or key in skip or (key in defaults and message_bytes(value) == defaults[key]):
                 continue
             parts += [key.encode(), self.attribute(key, value, op)]
         return digest(*parts)
@@ -133,8 +137,6 @@ class Values:
             return _DATASET.sub(rb"\1", value)
         if text in self.library.functions:
             return self.name(text)
-        if key == "_user_specified_name" and text.isdigit():
-            return b"#"  # the tracer counts what a function captures
         return _UUID.sub("<uuid>", _GENERATED.sub(r"\1", text)).encode()
 
 

@@ -25,6 +25,7 @@ import tensorflow as tf
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import BindingError, FunctionMatchError, UnsupportedModelError
 from reference_impl.format.errors import MalformedError
+from reference_impl.format.inspect_functions import plain_name
 from reference_impl.loading import patterns, rebuild
 from reference_impl.loading.binding import Binder
 from reference_impl.loading.library import FunctionLibrary
@@ -301,7 +302,7 @@ class LoadedConcreteFunction(api.ConcreteFunction):  # type: ignore[misc,valid-t
                     result.set_shape(spec.shape)
             return patterns.packer(outputs)[1](iter(results))
 
-        body.__name__ = name
+        body.__name__ = plain_name(name)
         return body
 
 

@@ -14,6 +14,8 @@ What cannot be traced node by node (control flow of TF 1.x) is put in as one opa
 from __future__ import annotations
 
 import functools
+import inspect
+import keyword
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Optional
@@ -23,7 +25,9 @@ import tensorflow as tf
 from reference_impl import tensorflow_api as api
 from reference_impl.format import graphs, schema
 from reference_impl.format.errors import MalformedError
+from reference_impl.format.inspect_functions import plain_name
 from reference_impl.loading.library import FunctionLibrary
+from reference_impl.loading.returns import return_nodes
 
 HANDLES = (schema.DT_RESOURCE, schema.DT_VARIANT)
 _CALLS = graphs.CALL_OPS - {"RemoteCall", "TPUPartitionedCall"}
@@ -63,7 +67,7 @@ def _settable(attribute: str) -> bool:
 
 
 def interpret(library: FunctionLibrary, name: str, inputs: Sequence[tf.Tensor]) -> list[tf.Tensor]:
-    """Create the nodes of a function in the graph that is being traced.
+    """Create the nodes of a function in the graph that `tf.function` is tracing.
 
     Args:
       library: where the function and those it calls come from.
@@ -104,14 +108,18 @@ class _Interpreter:
         return MalformedError(reason, file=self.library.file, node=function_def.signature.name)
 
     def run(self, order: Sequence[Any]) -> list[tf.Tensor]:
+        returns = return_nodes(self.function_def, _is_stateful)
         for node in order:
+            if node.name in returns:
+                continue
             inputs = [self.value(text) for text in graphs.data_inputs(node)]
             after = [self.operations[text[1:]] for text in node.input if text[:1] == "^" and text[1:] in self.operations]
             with tf.control_dependencies(after), tf.device(node.device or None):
                 operation = self.create(node, inputs)
             self.operations[node.name] = operation
             self.values[node.name] = self.outputs(node, operation)
-        return [self.value(self.function_def.ret[argument.name]) for argument in self.function_def.signature.output_arg]
+        results = [self.function_def.ret[argument.name] for argument in self.function_def.signature.output_arg]
+        return [self.value(returns.get(graphs.parse_input(text, in_function=True).source, text)) for text in results]
 
     def value(self, text: str) -> tf.Tensor:
         source, port = graphs.parse_input(text, in_function=True)
@@ -198,6 +206,12 @@ class _Interpreter:
         return found
 
 
+@functools.cache
+def _is_stateful(op: str) -> bool:
+    op_def = api.op_def(op)
+    return op_def is not None and op_def.is_stateful
+
+
 def input_specs(function_def: Any) -> list[tf.TensorSpec]:
     """The arguments of a function with the shapes it was traced with, as far as the file says them."""
     specs = []
@@ -231,7 +245,12 @@ def specialised(library: FunctionLibrary, name: str, inputs: Sequence[tf.Tensor]
         def body(*tensors: tf.Tensor) -> list[tf.Tensor]:
             return interpret(of(), name, tensors)  # type: ignore[arg-type]  # alive while one of its functions is traced
 
-        body.__name__ = name
+        body.__name__ = plain_name(name)
+        names = [argument.name for argument in library.get(name).signature.input_arg]
+        if all(name.isidentifier() and not keyword.iskeyword(name) for name in names) and len(set(names)) == len(names):
+            # So that the arguments of the new function have their names.
+            parameters = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in names]
+            body.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         library.rebuilt[name] = as_tf_function(library, name, body)
     return library.rebuilt[name].get_concrete_function(*specs)
 

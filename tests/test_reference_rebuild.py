@@ -1,0 +1,67 @@
+"""Functions that TensorFlow traced again from what we loaded: the same functions, generation after generation."""
+
+import pytest
+
+from reference_impl.format import layout
+from reference_impl.format.canonical import canonical
+
+pytestmark = pytest.mark.tensorflow
+
+
+@pytest.fixture(scope="module")
+def generations(tmp_path_factory):
+    """A model with an effect before its result, an inner function, and a literal; saved four times by tf.saved_model.save."""
+    import tensorflow as tf
+
+    import reference_impl
+
+    class Model(tf.Module):
+        def __init__(self):
+            super().__init__()
+            self.total = tf.Variable(0.0)
+            self.scale = tf.Variable(2.0)
+
+        @tf.function(input_signature=[tf.TensorSpec([None], tf.float32)])
+        def add(self, values):
+            self.total.assign_add(tf.reduce_sum(values))
+            return {"total": self.total, "scaled": self.inner(values)}
+
+        @tf.function
+        def inner(self, values, twice=True):
+            return values * self.scale * (2.0 if twice else 1.0)
+
+    folder = tmp_path_factory.mktemp("generations")
+    model = Model()
+    tf.saved_model.save(model, str(folder / "0"), signatures=model.add)
+    for number in range(1, 5):
+        loaded = reference_impl.load(folder / str(number - 1))
+        tf.saved_model.save(loaded, str(folder / str(number)), signatures=loaded.signatures)
+    return folder
+
+
+def functions(directory):
+    library = layout.read(directory).meta_graph(["serve"]).graph_def.library
+    return {function.signature.name: sorted(node.op for node in function.node_def) for function in library.function}
+
+
+def test_GOAL_13_traced_again_from_the_second_generation_on_nothing_changes(generations):
+    assert canonical(generations / "3").hash == canonical(generations / "2").hash
+    assert canonical(generations / "4").hash == canonical(generations / "3").hash
+
+
+def test_GOAL_13_traced_again_bodies_and_names_do_not_grow(generations):
+    first, last = functions(generations / "1"), functions(generations / "4")
+    bodies = [body for name, body in first.items() if "wrapper" not in name and "traced" not in name]
+    assert len(bodies) >= 2
+    assert all(body in last.values() for body in bodies)
+    assert not [name for name in last if name.count("__inference_") > 1]
+
+
+def test_the_effect_still_comes_before_the_result(generations):
+    import numpy as np
+    import tensorflow as tf
+
+    loaded = tf.saved_model.load(str(generations / "4"))
+    answer = loaded.signatures["serving_default"](values=tf.constant([1.0, 2.0]))
+    assert answer["total"].numpy() == 3.0
+    np.testing.assert_array_equal(answer["scaled"], [4.0, 8.0])
