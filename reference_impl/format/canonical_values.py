@@ -57,7 +57,7 @@ def shared_name(op: str, name: str) -> str:
     return _COUNTER.sub(r"\1#", _DIRECTORIES.sub(r"\1", _LOADED.sub("", name)))
 
 
-# What callers may call an argument stands in the object graph; this is the tracer's note of it, or a number it counts captures by.
+# What callers may call an argument stands in the object graph; here the tracer notes it, or counts captures.
 _SAID_ELSEWHERE = frozenset({"_user_specified_name"})
 
 
