@@ -78,18 +78,34 @@ class V1Root(objects.LoadedObject):
 
     _TF_MODULE_IGNORED_PROPERTIES = frozenset((*objects.LoadedObject._TF_MODULE_IGNORED_PROPERTIES, "uninitialized_variables"))
 
-    def prune(self, feeds: Union[str, Sequence[str], Mapping[str, str]], fetches: Any) -> LoadedConcreteFunction:
+    @property
+    def graph(self) -> tf.Graph:
+        """The graph as it is in the file, to look at and to take tensors for `prune` from (GOAL-14). It has no state.
+
+        Raises:
+          ValueError: an op of the graph is not known here.
+        """
+        if "_graph" not in vars(self):
+            theirs = api.to_tf(vars(self)["_loader"].meta_graph, tf.compat.v1.MetaGraphDef)
+            with tf.Graph().as_default() as graph:
+                ops = theirs.meta_info_def.stripped_op_list
+                tf.graph_util.import_graph_def(theirs.graph_def, name="", producer_op_list=ops if ops.op else None)
+            vars(self)["_graph"] = graph
+        return vars(self)["_graph"]  # type: ignore[no-any-return]
+
+    def prune(self, feeds: Any, fetches: Any) -> LoadedConcreteFunction:
         """A function from some tensors of the graph to others.
 
         Args:
-          feeds: tensor names; positional arguments in this order, or keyword arguments with the keys of a mapping.
-          fetches: a nest of tensor names; the function returns tensors in the same structure.
+          feeds: tensors of the graph or their names; positional arguments in this order, or keyword arguments with the keys of
+            a mapping.
+          fetches: a nest of such; the function returns tensors in the same structure.
 
         Raises:
           SavedModelError: there is no such tensor, or the fetches need a placeholder that is not fed.
         """
         loader: _Loader = vars(self)["_loader"]
-        return loader.prune(feeds, fetches)
+        return loader.prune(*tf.nest.map_structure(lambda tensor: getattr(tensor, "name", tensor), (feeds, fetches)))
 
 
 class _Loader:

@@ -9,15 +9,13 @@ import subprocess
 from pathlib import Path
 
 import pytest
+import recorded
 
 import reference_impl
 from fixtures_v1 import environments
 from reference_impl.format import layout
 
 pytestmark = pytest.mark.tensorflow
-
-ROOT = Path(__file__).parents[2]
-FIXTURES = ROOT / "fixtures_v1"
 
 
 @pytest.fixture(scope="module")
@@ -140,36 +138,15 @@ def test_COMPAT_04_hints_of_a_loaded_model_are_left_out_too(tf, tmp_path):
 @pytest.mark.parametrize("fixture", ["simple_save", "hash_table_v2", "control_flow_v2", "string_ops", "conv_batch_norm"])
 def test_COMPAT_02_models_of_tensorflow_1_are_imported_and_answer(tf, fixture):
     """All fixtures are rows of the matrix; here those that a session made, by their recorded answers."""
-    check_answers(tf, fixture, reference_impl.load(FIXTURES / fixture / "model"))
+    recorded.check(fixture, recorded.asks(tf, reference_impl.load(recorded.model(fixture))))
 
 
 @pytest.mark.parametrize("fixture", ["estimator_linear_regressor", "estimator_dnn_classifier", "estimator_custom"])
 def test_COMPAT_03_exports_of_estimators_answer(tf, fixture):
     """`tf.estimator` is gone since TF 2.16; what it exported is not."""
-    loaded = reference_impl.load(FIXTURES / fixture / "model")
+    loaded = reference_impl.load(recorded.model(fixture))
     assert {"predict", "serving_default"} & set(loaded.signatures)
-    check_answers(tf, fixture, loaded)
-
-
-def check_answers(tf, fixture, loaded):
-    """Every recorded request of kind `signature`, within the tolerance that the recorder wrote down."""
-    import numpy as np
-
-    from compat_matrix.workers import tensors
-
-    io = FIXTURES / fixture / "io"
-    recorded = json.loads((io / "io.json").read_text())
-    requests = [request for request in recorded["requests"] if request["kind"] == "signature" and request["outputs"]]
-    assert requests
-    for request in requests:
-        given = {name: tf.constant(tensor.array) for name, tensor in tensors.load(io / request["inputs"]).items()}
-        answer = loaded.signatures[request["signature"]](**given)
-        for name, tensor in tensors.load(io / request["outputs"]).items():
-            if tensor.dtype == "string":
-                assert answer[name].numpy().tolist() == tensor.array.tolist()
-            else:
-                tolerance = recorded["tolerance"]
-                np.testing.assert_allclose(answer[name].numpy(), tensor.array, tolerance["rtol"], tolerance["atol"])
+    recorded.check(fixture, recorded.asks(tf, loaded))
 
 
 @pytest.mark.clause("RP-10", "DR-04")
