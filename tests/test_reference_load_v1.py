@@ -61,15 +61,6 @@ def test_signatures_take_positions_and_refuse_what_they_do_not_know(tf):
         signature(nonsense=tf.constant(1.0))
 
 
-@pytest.mark.clause("V1-04", "V1-05")
-def test_tags_choose_the_meta_graph():
-    with pytest.raises(ValueError, match=r"serve.*train"):
-        reference_impl.load(model("serve_and_train"))
-    with pytest.raises(NoMetaGraphError):
-        reference_impl.load(model("serve_and_train"), tags=["serve", "train"])
-    assert reference_impl.load(model("serve_and_train"), tags={"train"}).signatures
-
-
 @pytest.mark.clause("V1-12")
 def test_assets_follow_a_moved_directory(tmp_path, tf):
     moved = tmp_path / "elsewhere"
@@ -89,12 +80,6 @@ def test_without_its_checkpoint_a_model_with_variables_does_not_load(tmp_path):
     shutil.rmtree(copy / "variables")
     with pytest.raises(MissingFileError, match="variables"):
         reference_impl.load(copy)
-
-
-@pytest.mark.clause("V1-08")
-def test_a_table_without_an_init_op_is_initialised():
-    root = reference_impl.load(model("table_no_init"))
-    assert len(root.resources) == 1
 
 
 def test_prune_cuts_a_function_between_any_tensors(tf):

@@ -101,7 +101,8 @@ def test_REX_02_the_functions_that_were_there_stay(tf, first, second, reader):
     assert [len(f.concrete_functions) for f in (loaded.infer, loaded.unused)] == [1, 1]
     given = {"training": False, "x1": tf.zeros([2, 3]), "x2": tf.zeros([2, 1], tf.float64)}
     results = [root.infer(tf.zeros([2, 1], tf.int64), **given) for root in (reference_impl.load(first), loaded)]
-    assert [[t.numpy().tolist() for t in result] for result in results][0] == [t.numpy().tolist() for t in results[1]]
+    before, after = ([tensor.numpy().tolist() for tensor in result] for result in results)
+    assert before == after
 
 
 def ten_times(tf, inner):
