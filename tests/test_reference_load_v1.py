@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import reference_impl
-from reference_impl.format.errors import MissingFileError, NoMetaGraphError, SavedModelError
+from reference_impl.format.errors import MissingFileError, SavedModelError
 
 pytestmark = pytest.mark.tensorflow
 
