@@ -17,12 +17,15 @@ class SaveOptions:
 
     Attributes:
       strict: what would be lost is an error (the default); otherwise a warning.
+      numbers_as_tensors: functions that were called with Python numbers are traced once more with tensors in their place, so that
+        they can be called with other numbers after loading (PY-02). This runs their Python code.
       extra_tags: tags of the MetaGraph beside "serve".
       function_aliases: alias -> function, list of functions; their traces are listed under the alias.
       custom_gradients: store the custom gradients that functions name (the default).
     """
 
     strict: bool = True
+    numbers_as_tensors: bool = False
     extra_tags: tuple[str, ...] = ()
     custom_gradients: bool = True
     function_aliases: Mapping[str, Any] = field(default_factory=dict)

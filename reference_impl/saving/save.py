@@ -13,7 +13,7 @@ from reference_impl.errors import SaveError
 from reference_impl.format import schema
 from reference_impl.format.layout_writer import LayoutWriter
 from reference_impl.loading.concrete import LoadedConcreteFunction
-from reference_impl.saving import checkpoint, contents, objects, signatures
+from reference_impl.saving import checkpoint, contents, numbers, objects, signatures
 from reference_impl.saving.assets import Assets
 from reference_impl.saving.captures import Captures
 from reference_impl.saving.functions import Library, library_proto, references
@@ -36,6 +36,9 @@ def save(obj: Any, export_dir: Union[str, os.PathLike[str]], given: Optional[Any
         )
     chosen = resolve(options)
     tree = Tree(obj, chosen.strict)
+    if chosen.numbers_as_tensors:
+        for path, function in list(tree.functions()):
+            numbers.add_traces(function, path)
     tree.trace_signatures()
     found = signatures.choose(tree, given)
     tree.number(found)

@@ -82,7 +82,7 @@ class Tree:
         while True:
             found = [
                 (path, f)
-                for path, f in self._functions()
+                for path, f in self.functions()
                 if f.input_signature is not None and id(f) not in done and not api.traces(f)
             ]
             for _, function in found:
@@ -95,7 +95,7 @@ class Tree:
 
     def _check_traced(self) -> None:
         """Functions that nobody could call, and traces that cannot be written down, are reported."""
-        functions = list(self._functions())
+        functions = list(self.functions())
         untraced = [path for path, f in functions if not (isinstance(f, LoadedFunction) or _loaded(f) or api.traces(f))]
         if untraced:
             reason = (
@@ -116,7 +116,7 @@ class Tree:
             raise error
         warnings.warn(str(error), stacklevel=2)
 
-    def _functions(self) -> Iterator[tuple[str, Any]]:
+    def functions(self) -> Iterator[tuple[str, Any]]:
         """(path, tf.function) of everything reachable now, each once."""
         seen, queue = {id(self.root)}, deque([("root", self.root)])
         while queue:

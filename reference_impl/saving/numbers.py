@@ -1,0 +1,47 @@
+"""Traces that take tensors where a function was called with Python numbers (PY-02).
+
+A number is a part of the trace it was given to: in the graph there is a constant, and nothing can tell later where it went. So a
+loaded function can answer for another number only if there is a trace with a tensor in its place, which has to be made while
+there is Python code. Every reader then converts the number, the shipped one included.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import tensorflow as tf
+
+from reference_impl import tensorflow_api as api
+from reference_impl.loading.polymorphic import LoadedFunction
+from reference_impl.saving import traces
+
+
+def add_traces(function: Any, path: str) -> None:
+    """Trace a tf.function once more for each call with numbers: floats become float32 scalars, integers int32 or int64 ones.
+
+    Args:
+      function: a tf.function; one that was loaded has no Python code and stays as it is.
+      path: how Python reaches it, for the warning that its code does not take tensors.
+    """
+    if isinstance(function, LoadedFunction) or function.input_signature is not None:
+        return
+    for trace in api.traces(function):
+        if traces.unserialisable(trace):
+            continue
+        given = api.traced_arguments(trace)
+        args, kwargs = tf.nest.map_structure(_general, given)
+        if any(spec is not value for spec, value in zip(tf.nest.flatten((args, kwargs)), tf.nest.flatten(given))):
+            try:
+                function.get_concrete_function(*args, **kwargs)
+            except Exception as error:  # it is the user's code that runs
+                reason = f"{type(error).__name__}: {str(error).strip().splitlines()[-1] if str(error).strip() else ''}"
+                warnings.warn(f"{path}: cannot be traced with tensors in place of numbers [PY-02]: {reason}", stacklevel=2)
+
+
+def _general(value: Any) -> Any:
+    if isinstance(value, float):
+        return tf.TensorSpec([], tf.float32)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return tf.TensorSpec([], tf.int32 if -(2**31) <= value < 2**31 else tf.int64)
+    return value
