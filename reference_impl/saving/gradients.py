@@ -74,7 +74,7 @@ class Gradients:
         return trace
 
     def _search(self, function: Any) -> None:
-        for name, graph in _graphs(function):
+        for name, graph in graphs(function):
             if not self._library.has(name):
                 continue  # a function that was differentiated knows rewritten forms of those it calls
             for operation in graph.get_operations():
@@ -107,7 +107,7 @@ class Gradients:
         return trace
 
 
-def _graphs(function: Any) -> Iterator[tuple[str, Any]]:
+def graphs(function: Any) -> Iterator[tuple[str, Any]]:
     """(name, FuncGraph) of a concrete function and of those it calls."""
     seen: set[str] = set()
     stack = [(function.function_def.signature.name, function.graph)]

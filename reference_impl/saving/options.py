@@ -1,14 +1,18 @@
-"""Options of a save: our own, or those of TensorFlow as far as they have a meaning here (A9)."""
+"""Options of a save: our own, or those of TensorFlow. None is taken and then ignored (A9)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Optional
+from typing import Any, Optional, Union
+
+import tensorflow as tf
 
 from reference_impl.errors import SaveError
 
 SERVE = "serve"
+DEVICES, EXPAND = "save_variable_devices", "expand_distributed_variables"
 
 
 @dataclass(frozen=True)
@@ -22,6 +26,19 @@ class SaveOptions:
       extra_tags: tags of the MetaGraph beside "serve".
       function_aliases: alias -> function, list of functions; their traces are listed under the alias.
       custom_gradients: store the custom gradients that functions name (the default).
+      namespaces: the namespaces of custom ops ("Ns" of an op "Ns>Op") that may be used; None allows all.
+      debug_info: write debug/saved_model_debug_info.pb: where in the source the nodes of functions were made.
+      variable_policy: None, "save_variable_devices" to write where variables are, or "expand_distributed_variables" to write
+        that, and every replica of variables of a strategy, too.
+      strip_debug_ops: turn Assert and PrintV2 into NoOp, Print and CheckNumerics into Identity.
+      skip_saver: write no functions that save and restore in a session; only Python can load the values then.
+      io_device: the device whose file system is written to; it must be the CPU of this process, which writes the files.
+      max_shard_bytes: start another data file of the checkpoint before one gets larger; a larger tensor has one of its own.
+      sharding: a `tf.train.experimental.ShardingCallback` that says which tensors, or slices of them, share a data file.
+      image_format: the model may be written in several chunks if it is too large for one. It is refused if it is, with or
+        without this option.
+      stage: directory in which the export is put together, on the file system of its destination; by default the directory
+        that is going to hold it. Nobody should look for models there, as a killed save leaves its unfinished one behind.
     """
 
     strict: bool = True
@@ -29,39 +46,94 @@ class SaveOptions:
     extra_tags: tuple[str, ...] = ()
     custom_gradients: bool = True
     function_aliases: Mapping[str, Any] = field(default_factory=dict)
+    namespaces: Optional[Collection[str]] = None
+    debug_info: bool = False
+    variable_policy: Optional[str] = None
+    strip_debug_ops: bool = False
+    skip_saver: bool = False
+    io_device: Optional[str] = None
+    max_shard_bytes: Optional[int] = None
+    sharding: Optional[Callable[[Any], Any]] = None
+    image_format: bool = False
+    stage: Optional[Union[str, os.PathLike[str]]] = None
 
     @property
     def tags(self) -> list[str]:
         return sorted({SERVE, *self.extra_tags})
 
+    @property
+    def devices(self) -> bool:
+        """Are the devices of variables written?"""
+        return self.variable_policy is not None
 
-# Options of tf.saved_model.SaveOptions that are read below, or change nothing about what the model does (no debug info is
-# written).
-_IGNORED = {"experimental_io_device", "experimental_sharding_callback", "experimental_custom_gradients", "save_debug_info"}
-_DEFAULTS = (None, False, "", (), [], {}, set())
+    @property
+    def expand(self) -> bool:
+        return self.variable_policy == EXPAND
+
+
+# Their name -> ours.
+_THEIRS = {
+    "extra_tags": "extra_tags",
+    "function_aliases": "function_aliases",
+    "experimental_custom_gradients": "custom_gradients",
+    "namespace_whitelist": "namespaces",
+    "save_debug_info": "debug_info",
+    "experimental_variable_policy": "variable_policy",
+    "experimental_debug_stripper": "strip_debug_ops",
+    "experimental_skip_saver": "skip_saver",
+    "experimental_io_device": "io_device",
+    "experimental_sharding_callback": "sharding",
+    "experimental_image_format": "image_format",
+}
 
 
 def resolve(options: Optional[Any]) -> SaveOptions:
     """Our options from what the caller gave: None, SaveOptions, or `tf.saved_model.SaveOptions`.
 
     Raises:
-      SaveError: an option is set that saving does not know.
+      SaveError: an option is set that saving does not know, or to a value it cannot have.
     """
-    if options is None:
-        return SaveOptions()
-    if isinstance(options, SaveOptions):
-        return options
-    unknown = []
+    chosen = options if isinstance(options, SaveOptions) else SaveOptions() if options is None else _translate(options)
+    _check(chosen)
+    return chosen
+
+
+def _translate(options: Any) -> SaveOptions:
+    given, unknown = {}, []
     for name in getattr(type(options), "__slots__", None) or vars(options):
         value = getattr(options, name, None)
-        if name in ("extra_tags", "function_aliases") or name in _IGNORED or getattr(value, "name", "") == "NONE":
-            continue
-        if not any(value is default or value == default for default in _DEFAULTS):
+        if name in _THEIRS:
+            given[_THEIRS[name]] = getattr(value, "value", value) if name == "experimental_variable_policy" else value
+        elif value or value == 0 and value is not False:
             unknown.append(f"{name}={value!r}")
     if unknown:
         raise SaveError(f"options that saving does not know: {', '.join(sorted(unknown))}", node="options")
-    tags = tuple(getattr(options, "extra_tags", None) or ())
-    gradients = bool(getattr(options, "experimental_custom_gradients", True))
-    return SaveOptions(
-        extra_tags=tags, custom_gradients=gradients, function_aliases=dict(getattr(options, "function_aliases", None) or {})
-    )
+    given["extra_tags"] = tuple(given.get("extra_tags") or ())
+    given["function_aliases"] = dict(given.get("function_aliases") or {})
+    return SaveOptions(**{name: value for name, value in given.items() if value is not None})
+
+
+def _check(options: SaveOptions) -> None:
+    def refuse(name: str, reason: str) -> None:
+        raise SaveError(f"{name} = {getattr(options, name)!r}: {reason}", node=f"options.{name}")
+
+    for name in ("extra_tags", "namespaces"):
+        value = getattr(options, name)
+        if value is not None and (isinstance(value, str) or not all(isinstance(item, str) for item in value)):
+            refuse(name, "give a list of strings")
+    if options.variable_policy not in (None, DEVICES, EXPAND):
+        refuse("variable_policy", f"there are None, {DEVICES!r} and {EXPAND!r}")
+    if options.io_device is not None and not _is_local_cpu(options.io_device):
+        refuse("io_device", "this process writes the files; give its own CPU, such as /job:localhost, or nothing")
+    if options.max_shard_bytes is not None and options.max_shard_bytes < 1:
+        refuse("max_shard_bytes", "give a positive number of bytes")
+    if options.sharding is not None and options.max_shard_bytes is not None:
+        refuse("max_shard_bytes", "the callback of `sharding` decides about the files already")
+
+
+def _is_local_cpu(device: str) -> bool:
+    try:
+        spec = tf.DeviceSpec.from_string(device)
+    except ValueError:
+        return False
+    return spec.job in (None, "localhost") and not spec.task and not spec.replica and spec.device_type in (None, "CPU")

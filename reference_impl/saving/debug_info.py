@@ -1,0 +1,56 @@
+"""debug/saved_model_debug_info.pb: where in their author's source the nodes of traced functions were made (A9).
+
+The form is that of TensorFlow before 2.13, which wrote the frames of every node beside its name: TensorFlow 2.13 to 2.21 write
+another one, and their own `tf.saved_model.load` still reads this one only.
+"""
+
+from __future__ import annotations
+
+import linecache
+import os
+from collections.abc import Iterable
+from typing import Any
+
+import tensorflow as tf
+
+from reference_impl.format import schema
+from reference_impl.saving.functions import Library
+from reference_impl.saving.gradients import graphs
+
+_TENSORFLOW = os.path.join(os.path.dirname(os.path.realpath(tf.__file__)), "")  # noqa: PTH118, PTH120
+
+
+def debug_info(library: Library, functions: Iterable[Any]) -> Any:
+    """The GraphDebugInfo of an export; nodes are named ``node@function`` with the names of the export.
+
+    Args:
+      functions: concrete functions that were traced here; what they call is found through them. Loaded ones have no source.
+    """
+    out = schema.GraphDebugInfo()
+    files: dict[str, int] = {}
+    seen: set[str] = set()
+    for function in functions:
+        for name, graph in graphs(function):
+            if name in seen or not library.has(name):
+                continue
+            seen.add(name)
+            exported = library.add(None, name)
+            known = {node.name for node in library.definitions[exported].node_def}
+            for operation in graph.get_operations():
+                frames = [frame for frame in operation.traceback or () if not _is_inside(str(frame.filename))]
+                if frames and operation.name in known:
+                    _add(out.traces[f"{operation.name}@{exported}"], frames, files)
+    out.files.extend(files)
+    return out
+
+
+def _add(trace: Any, frames: list[Any], files: dict[str, int]) -> None:
+    for frame in reversed(frames):  # the innermost first
+        index = files.setdefault(str(frame.filename), len(files))
+        code = linecache.getline(str(frame.filename), frame.lineno or 0).strip()
+        trace.file_line_cols.add(file_index=index, line=frame.lineno or 0, func=str(frame.name), code=code)
+
+
+def _is_inside(file: str) -> bool:
+    """Is a file a part of TensorFlow? Those say nothing to the author of a model."""
+    return file.startswith(_TENSORFLOW)
