@@ -349,7 +349,7 @@ def test_the_new_export_replaces_all_of_the_old_one(tf, saved, tmp_path):
     root = tf.Module()
     root.v = tf.Variable(1.0)
     reference_impl.save(root, os.fspath(target))
-    assert sorted(path.name for path in target.iterdir()) == ["saved_model.pb", "variables"]
+    assert sorted(path.name for path in target.iterdir()) == ["fingerprint.pb", "saved_model.pb", "variables"]
 
 
 def test_saving_inside_of_a_function_is_refused(tf, tmp_path):

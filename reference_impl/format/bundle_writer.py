@@ -26,7 +26,7 @@ class BundleWriter:
 
     Args:
       prefix: path without `.index`; its folder is made when absent.
-      num_shards: number of data files.
+      num_shards: number of data files to begin with; `add_shard` makes more.
 
     Raises:
       FileAccessError: from any method, when the operating system refuses.
@@ -36,21 +36,39 @@ class BundleWriter:
         if num_shards < 1:
             raise ValueError(f"{num_shards} shards")
         self.prefix = os.fspath(prefix)
-        self.num_shards = num_shards
         self._entries: dict[bytes, Any] = {}
         self._streams: list[BinaryIO] = []
-        self._offsets = [0] * num_shards
+        self._offsets: list[int] = []
         self._suffix = f".{secrets.token_hex(4)}.tmp"
         try:
             Path(self.prefix).parent.mkdir(parents=True, exist_ok=True)
-            for shard in range(num_shards):
-                self._streams.append(Path(self._shard_file(shard) + self._suffix).open("xb"))  # noqa: SIM115
+        except OSError as error:
+            raise FileAccessError(f"cannot write: {error}", file=self.prefix) from None
+        self.num_shards = 0
+        for _ in range(num_shards):
+            self.add_shard()
+
+    def add_shard(self) -> int:
+        """Starts another data file; returns its number."""
+        try:
+            self._streams.append(Path(self._temporary(self.num_shards)).open("xb"))  # noqa: SIM115
         except OSError as error:
             self.abort()
             raise FileAccessError(f"cannot write: {error}", file=self.prefix) from None
+        self._offsets.append(0)
+        self.num_shards += 1
+        return self.num_shards - 1
+
+    def shard_bytes(self, shard: int) -> int:
+        """How much has been written to a data file."""
+        return self._offsets[shard]
 
     def _shard_file(self, shard: int) -> str:
         return shard_file(self.prefix, shard, self.num_shards)
+
+    def _temporary(self, shard: int) -> str:
+        """Where a shard is written; how many there will be is not known yet."""
+        return f"{self.prefix}.data-{shard:05}{self._suffix}"
 
     def add(self, key: str, value: Any, dtype: Union[str, DType, None] = None, shard: int = 0) -> None:
         """Appends one tensor.
@@ -138,7 +156,7 @@ class BundleWriter:
                 self._write_index(TableWriter(stream))
             index.unlink(missing_ok=True)
             for shard in range(self.num_shards):
-                Path(self._shard_file(shard) + self._suffix).replace(self._shard_file(shard))
+                Path(self._temporary(shard)).replace(self._shard_file(shard))
             temporary.replace(index)
         except OSError as error:
             raise FileAccessError(f"cannot write: {error}", file=self.prefix) from None
@@ -158,10 +176,9 @@ class BundleWriter:
         for stream in self._streams:
             with suppress(OSError):  # a full disk: what is left in the buffer
                 stream.close()
-        files = [self._shard_file(shard) for shard in range(self.num_shards)] + [index_file(self.prefix)]
-        for file in files:
+        for file in [*map(self._temporary, range(self.num_shards)), index_file(self.prefix) + self._suffix]:
             with suppress(OSError):
-                Path(file + self._suffix).unlink()
+                Path(file).unlink()
 
     def __enter__(self) -> BundleWriter:
         return self

@@ -6,7 +6,8 @@
         out.saved_model(message)
 
 A process killed at any moment leaves the old export or the new one, never a mixture, and perhaps a hidden directory
-beside it. Files are synced to the disk before the rename, so a power failure does not leave an export of empty files either.
+beside it, which the next save to the same place removes. Files are synced to the disk before the rename, so a power failure
+does not leave an export of empty files either.
 """
 
 from __future__ import annotations
@@ -14,14 +15,13 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
-import secrets
 import shutil
 import sys
 from pathlib import Path
 from types import TracebackType
 from typing import Optional, Union
 
-from . import errors, files, layout, schema
+from . import errors, files, layout, schema, staging
 
 # What an export may consist of. A directory that holds anything else is not replaced: the rest would be lost.
 _MEMBERS = {
@@ -43,26 +43,33 @@ class LayoutWriter:
     Args:
       directory: where it will be; parents are made.
       replace: whether a SavedModel that is there already may be replaced, all of it.
+      stage: directory below which it is put together, on the same file system; by default that in which it will be.
 
     Raises:
       FileAccessError: something is there that may not be replaced, or the file system refuses.
     """
 
-    def __init__(self, directory: files.AnyPath, *, replace: bool = False) -> None:
+    def __init__(self, directory: files.AnyPath, *, replace: bool = False, stage: Optional[files.AnyPath] = None) -> None:
         self.directory = Path(os.path.realpath(directory))
         self.replace = replace
         self._wrote_model = False
-        self.stage = self.directory.with_name(f".{self.directory.name}.{os.getpid()}-{secrets.token_hex(4)}.staged")
-        self._root = files.Root(self.stage)
+        self._parent = self.directory.parent if stage is None else Path(os.path.realpath(stage))
+        self._lock: Optional[int] = None
 
     def __enter__(self) -> LayoutWriter:
+        staging.sweep(self.directory, self._parent)
         self._check_target()
         try:
             self.directory.parent.mkdir(parents=True, exist_ok=True)
-            self.stage.mkdir()
+            self._parent.mkdir(parents=True, exist_ok=True)
+            if not staging.same_file_system(self._parent, self.directory.parent):
+                reason = f"is on another file system than {self.directory}: nothing can be put in place in one step from there"
+                raise errors.FileAccessError(reason, file=self._parent)
+            self.stage, self._lock = staging.make(self.directory, self._parent)
+            self._root = files.Root(self.stage)
             (self.stage / layout.VARIABLES).mkdir()
         except OSError as error:
-            raise files.access_error(error, self.stage) from error
+            raise files.access_error(error, self._parent) from error
         return self
 
     def __exit__(
@@ -73,17 +80,22 @@ class LayoutWriter:
                 self._commit()
         finally:
             shutil.rmtree(self.stage, ignore_errors=True)
+            if self._lock is not None:
+                os.close(self._lock)
 
     @property
     def checkpoint_prefix(self) -> Path:
         """Where to write the tensor bundle."""
         return self.stage / layout.CHECKPOINT
 
-    def saved_model(self, message: schema.SavedModel, *, text: bool = False) -> None:
-        """The MetaGraphs. Raises SchemaVersionError, NoMetaGraphError, LimitError (over 2 GB)."""
+    def saved_model(self, message: schema.SavedModel, *, text: bool = False, data: Optional[bytes] = None) -> None:
+        """The MetaGraphs; `data` is the message serialised, if that has been done already.
+
+        Raises: SchemaVersionError, NoMetaGraphError, LimitError (over 2 GB).
+        """
         name = layout.PBTXT if text else layout.PB
         layout.check(message, self.directory / name)
-        self._write(name, schema.to_text(message).encode() if text else schema.serialize(message))
+        self._write(name, schema.to_text(message).encode() if text else schema.serialize(message) if data is None else data)
         self._wrote_model = True
 
     def fingerprint(self, message: schema.FingerprintDef) -> None:
@@ -163,7 +175,7 @@ class LayoutWriter:
             shutil.copymode(self.directory, self.stage)
             if _exchange(self.stage, self.directory):
                 return  # the old export is in the stage now and goes with it
-            old = self.stage.with_suffix(".replaced")
+            old = self.stage.with_suffix(staging.REPLACED)
             self.directory.rename(old)
             self.stage.rename(self.directory)
             shutil.rmtree(old, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""The bytes of a message with its maps in the order of their keys, as C++ implementations of protobuf serialise deterministically.
+"""The bytes of a message with its maps in the order of their keys, as C++ serialises them deterministically.
 
 Python's implementation has an order of its own: numbers descend, and a key comes after those it is the beginning of. Hashes that
 other programs compute of a file (fingerprint.pb) need the common one.

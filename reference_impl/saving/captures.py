@@ -3,6 +3,9 @@
 The last arguments of a FunctionDef are variables, tables, assets and constants that it was traced over. Each is looked up by
 the identity of its tensor among what the tree owns. A tensor that nobody owns is stored as a constant; state that nobody owns
 is an error, and all such errors are reported at once.
+
+A variable of a strategy is several, and one node. A function that was traced to use more than one of them would do what it does
+to that one several times over, so it cannot be saved, unless all of them are written (A11).
 """
 
 from __future__ import annotations
@@ -13,7 +16,7 @@ from typing import Any, Optional
 import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
-from reference_impl.errors import UntrackedCaptureError
+from reference_impl.errors import SaveError, UntrackedCaptureError
 from reference_impl.loading.concrete import CapturedTensor
 from reference_impl.saving.functions import eager_tensor
 from reference_impl.saving.traces import Trace
@@ -23,10 +26,21 @@ _STATE = (tf.resource, tf.variant)
 
 
 class Captures:
-    """Resolves captures against a numbered tree; constants are added to it."""
+    """Resolves captures against a numbered tree; constants are added to it.
 
-    def __init__(self, tree: Tree):
+    Args:
+      expand: functions may use several replicas of a variable.
+
+    Attributes:
+      replicas: number of a function's node -> {index of a capture: index of the replica}, other than the first.
+    """
+
+    def __init__(self, tree: Tree, expand: bool = False):
         self._tree = tree
+        self._expand = expand
+        self.replicas: dict[int, dict[int, int]] = {}
+        self._replica: dict[int, int] = {}
+        self._distributed: list[str] = []
         self._owners: dict[int, int] = {}
         self._kept: list[Any] = []
         self._problems: list[str] = []
@@ -35,6 +49,8 @@ class Captures:
             for tensor in _tensors_of(node.object):
                 self._owners.setdefault(id(tensor), node.number)
                 self._kept.append(tensor)
+            for index, part in enumerate(api.variable_components(node.object) if api.is_variable(node.object) else ()):
+                self._replica.setdefault(id(part.handle), index)
 
     def resolve(self, trace: Trace, path: str, node: Optional[Node]) -> list[int]:
         """The bound inputs of a function. Constants and assets become children of its node, as TensorFlow has it.
@@ -51,7 +67,18 @@ class Captures:
             target = self._tree.nodes[number].object
             if node is not None and (isinstance(target, api.Asset) or (tf.is_tensor(target) and not api.is_variable(target))):
                 node.children[f"capture_{index}"] = number
+        self._check_replicas(trace, bound, path, node)
         return bound
+
+    def _check_replicas(self, trace: Trace, bound: list[int], path: str, node: Optional[Node]) -> None:
+        replicas = {
+            index: self._replica[id(capture)] for index, capture in enumerate(trace.captures) if self._replica.get(id(capture))
+        }
+        if replicas and self._expand and node is not None:
+            self.replicas[node.number] = replicas
+        elif replicas:
+            names = {str(self._tree.nodes[bound[index]].object.name) for index in replicas}
+            self._distributed.append(f"{path} uses several replicas of {', '.join(sorted(names))}")
 
     def _number(self, capture: Any, path: str) -> Optional[int]:
         if isinstance(capture, CapturedTensor):
@@ -83,6 +110,13 @@ class Captures:
             fix = "Make each reachable: assign it, or the object that holds it, to an attribute, e.g. `root.name = variable`."
             text = "Tried to export functions which reference untracked resources. " + "; ".join(problems) + ". " + fix
             raise UntrackedCaptureError(text, node=self._first)
+        if self._distributed:
+            text = (
+                "functions that update or add up the replicas of a distributed variable cannot be saved, since only one variable "
+                f"is: {'; '.join(self._distributed)}. Save a function that was traced without tf.distribute, or all replicas by "
+                'the option variable_policy="expand_distributed_variables"'
+            )
+            raise SaveError(text, node=self._distributed[0].partition(" ")[0])
 
 
 def _tensors_of(obj: Any) -> list[Any]:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Sequence
-from typing import Any, Union
+from collections.abc import Iterator, Sequence
+from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import SaveError
-from reference_impl.format import dtypes, schema
-from reference_impl.format.bundle_writer import BundleWriter
+from reference_impl.format import schema
 from reference_impl.saving.contents import Content, escape
 from reference_impl.saving.contents import read as read_content
 from reference_impl.saving.saver import OBJECT_GRAPH_KEY
+from reference_impl.saving.shards import Value
 from reference_impl.saving.slots import Slot
 from reference_impl.saving.tree import Tree
 
@@ -64,28 +64,22 @@ def object_graph(
     return schema.serialize(out)
 
 
-def write(
-    prefix: Union[str, os.PathLike[str]],
-    tree: Tree,
-    keys: Keys,
-    variables: dict[int, str],
-    contents: dict[int, list[Content]],
-    graph: bytes,
-) -> None:
-    """Write all values and the object graph.
+def values(
+    tree: Tree, keys: Keys, variables: dict[int, str], contents: dict[int, list[Content]], graph: bytes
+) -> Iterator[Value]:
+    """All values and the object graph, in the order in which they are written.
 
     Raises:
       SaveError: a variable has no value.
     """
-    with BundleWriter(prefix) as out:
-        for node in tree.nodes:
-            if node.number in variables:
-                value = read(node.object, node.path)
-                out.add(keys.key(node.number, VALUE), value.numpy(), dtypes.by_number(value.dtype.as_datatype_enum))
-            for content in contents.get(node.number, ()):
-                for part, array, dtype in read_content(content):
-                    out.add(keys.key(node.number, part), array, dtypes.by_number(dtype.as_datatype_enum))
-        out.add(OBJECT_GRAPH_KEY, graph)
+    for node in tree.nodes:
+        if node.number in variables:
+            tensor = read(node.object, node.path)
+            yield Value(keys.key(node.number, VALUE), tensor.numpy(), tensor.dtype, node.object)
+        for content in contents.get(node.number, ()):
+            for part, array, dtype in read_content(content):
+                yield Value(keys.key(node.number, part), array, dtype, node.object)
+    yield Value(OBJECT_GRAPH_KEY, np.array(graph, object), tf.string, tree.root)
 
 
 def read(variable: Any, path: str) -> tf.Tensor:

@@ -7,14 +7,17 @@ They are the hashes that TensorFlow 2.21 computes of the same files, found by ch
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 from collections.abc import Mapping
-from typing import Any
+from pathlib import Path
+from typing import Any, Union
 
 import numpy as np
 import tensorflow as tf
 
 from reference_impl.format import schema
+from reference_impl.format.bundle_entry import index_file
 from reference_impl.format.ordered import ordered_bytes
 
 PRODUCER = 4  # how TensorFlow since 2.18 computes the hashes
@@ -23,17 +26,17 @@ _MULTIPLIER = 0xC6A4A7935BD1E995
 _CALLS = ("PartitionedCall", "StatefulPartitionedCall")
 
 
-def fingerprint(message: Any, index: bytes, assets: Mapping[str, str]) -> Any:
+def fingerprint(message: Any, data: bytes, prefix: Union[str, os.PathLike[str]], assets: Mapping[str, str]) -> Any:
     """The FingerprintDef of an export.
 
     Args:
-      message: the SavedModel.
-      index: content of variables/variables.index, which holds a checksum of every value.
+      message, data: the SavedModel, and it serialised with ordered maps.
+      prefix: of its checkpoint, whose index holds a checksum of every value.
       assets: file name in assets/ -> path.
     """
     meta_graph = message.meta_graphs[0]
     out = schema.FingerprintDef()
-    out.saved_model_checksum = _hash(ordered_bytes(message))
+    out.saved_model_checksum = _hash(data)
     out.graph_def_program_hash = _program(meta_graph.graph_def)
     for key, signature in sorted(meta_graph.signature_def.items()):
         joined = _joined(out.signature_def_hash, _hash(key.encode()))
@@ -42,7 +45,7 @@ def fingerprint(message: Any, index: bytes, assets: Mapping[str, str]) -> Any:
     for name in sorted(functions, key=_number):
         joined = _joined(out.saved_object_graph_hash, _hash(_unnumbered(name).encode()))
         out.saved_object_graph_hash = _joined(joined, _hash(ordered_bytes(functions[name])))
-    out.checkpoint_hash = _hash(index)
+    out.checkpoint_hash = _hash(Path(index_file(os.fspath(prefix))).read_bytes())
     out.version.producer = PRODUCER
     out.uuid = _uuid(schema.serialize(out), assets)
     return out

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import Any, Optional
+from typing import Any, Optional, Union
 
 import tensorflow as tf
 
@@ -24,7 +24,8 @@ INIT_OP = "__saved_model_init_op"
 MAIN_OP = "saved_model_main_op"
 SPARSE = ("indices", "values", "dense_shape")
 
-Bound = Callable[[int], tuple[str, Sequence[int]]]  # number of a function's node -> its name and what it captures
+Key = Union[int, tuple[int, int]]  # the number of a node, or of a variable's and of one of its replicas
+Bound = Callable[[int], tuple[str, Sequence[Key]]]  # number of a function's node -> its name and what it captures
 
 
 class MainGraph:
@@ -42,8 +43,8 @@ class MainGraph:
         self.graph_def.versions.min_consumer = 12
         self._tree, self._library, self._bound = tree, library, bound
         self._names: set[str] = set()
-        self._tensors: dict[int, str] = {}
-        self._fresh: dict[int, str] = {}  # assets read after they are assigned, for initialisers
+        self._tensors: dict[Key, str] = {}
+        self._fresh: dict[Key, str] = {}  # assets read after they are assigned, for initialisers
         self._assigns: list[str] = []
 
     # Nodes
@@ -74,11 +75,12 @@ class MainGraph:
 
     # State
 
-    def tensor(self, number: int, fresh: bool = False) -> str:
+    def tensor(self, number: Key, fresh: bool = False) -> str:
         """The tensor that stands for a node of the object graph; `fresh` reads assets after they were assigned."""
         if fresh and number in self._fresh:
             return self._fresh[number]
         if number not in self._tensors:
+            assert isinstance(number, int)  # replicas are there from the start
             node = self._tree.nodes[number]
             if not isinstance(node.object, api.CapturableResource):
                 raise SaveError("only exists inside of another function, so it cannot be captured here", node=node.path)
@@ -118,14 +120,16 @@ class MainGraph:
         node = self._tree.nodes[number]
         return node.children["trace_0"] if isinstance(node.object, api.Function) else number
 
-    def add_variable(self, number: int, variable: Any, name: str) -> None:
+    def add_variable(self, number: Key, variable: Any, name: str, device: bool) -> None:
         node = self.add(name, "VarHandleOp")
+        node.device = variable.device if device else ""
         node.attr["dtype"].type = variable.dtype.as_datatype_enum
         node.attr["shape"].shape.CopyFrom(shape_proto(variable.shape))
         node.attr["shared_name"].s = node.name.encode()
         self._tensors[number] = node.name
         read = self.add(f"{node.name}/Read/ReadVariableOp", "ReadVariableOp", [node.name])
         read.attr["dtype"].type = node.attr["dtype"].type
+        read.device = node.device
 
     def add_constant(self, number: int, value: tf.Tensor) -> str:
         node = self.add("Const", "Const")

@@ -21,8 +21,13 @@ def variable_name(variable: Any) -> str:
     return str(variable.name).split(":")[0]
 
 
-def fill_variable(out: Any, variable: Any) -> None:
-    """A SavedVariable. What a wrapper does not say is taken from the variable in it."""
+def fill_variable(out: Any, variable: Any, devices: bool, expand: bool) -> None:
+    """A SavedVariable. What a wrapper does not say is taken from the variable in it.
+
+    Args:
+      devices: say where it is.
+      expand: say of which variables a variable of a strategy is made.
+    """
     inner = api.variable_components(variable)[0]
     out.dtype = inner.dtype.as_datatype_enum
     out.shape.CopyFrom(shape_proto(inner.shape))
@@ -31,6 +36,12 @@ def fill_variable(out: Any, variable: Any) -> None:
     holder = variable if isinstance(variable, tf.Variable) else inner
     out.synchronization = int(holder.synchronization.value)
     out.aggregation = int(holder.aggregation.value)
+    if devices:
+        out.device = inner.device
+    parts = api.variable_components(variable)
+    if expand and len(parts) > 1:
+        for part in parts:
+            out.experimental_distributed_variable_components.add(name=variable_name(part), device=part.device)
 
 
 def fill_function(out: Any, node: Node, names: list[str]) -> None:

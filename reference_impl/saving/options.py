@@ -104,7 +104,7 @@ def _translate(options: Any) -> SaveOptions:
         value = getattr(options, name, None)
         if name in _THEIRS:
             given[_THEIRS[name]] = getattr(value, "value", value) if name == "experimental_variable_policy" else value
-        elif value or value == 0 and value is not False:
+        elif value or (value == 0 and value is not False):
             unknown.append(f"{name}={value!r}")
     if unknown:
         raise SaveError(f"options that saving does not know: {', '.join(sorted(unknown))}", node="options")

@@ -33,10 +33,10 @@ def check_namespaces(graph_def: Any, allowed: Collection[str]) -> None:
         more = f" and {len(places) - _SHOWN} more" if len(places) > _SHOWN else ""
         names = ", ".join(map(repr, sorted(found)))
         reason = (
-            f"Attempted to save ops from namespaces that are not allowed: {', '.join(places[:_SHOWN])}{more}. Who loads the model "
-            f"must have them. If they will, add {names} to the option `namespaces` (`namespace_whitelist`)."
+            f"Attempted to save ops from namespaces that are not allowed: {', '.join(places[:_SHOWN])}{more}. Who loads the "
+            f"model must have them. If they will, add {names} to the option `namespaces` (`namespace_whitelist`)."
         )
-        raise SaveError(reason, node=sorted(found)[0])
+        raise SaveError(reason, node=min(found))
 
 
 def strip_debug_ops(graph_def: Any) -> None:

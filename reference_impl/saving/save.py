@@ -12,13 +12,16 @@ from reference_impl import tensorflow_api as api
 from reference_impl.errors import SaveError
 from reference_impl.format import schema
 from reference_impl.format.layout_writer import LayoutWriter
+from reference_impl.format.ordered import ordered_bytes
 from reference_impl.loading.concrete import LoadedConcreteFunction
-from reference_impl.saving import checkpoint, contents, numbers, objects, signatures
+from reference_impl.saving import checkpoint, contents, numbers, objects, rewrites, shards, signatures
 from reference_impl.saving.assets import Assets
 from reference_impl.saving.captures import Captures
+from reference_impl.saving.debug_info import debug_info
+from reference_impl.saving.fingerprint import fingerprint
 from reference_impl.saving.functions import Library, library_proto, references
 from reference_impl.saving.gradients import Gradients
-from reference_impl.saving.graph import INIT_OP, MAIN_OP, MainGraph
+from reference_impl.saving.graph import INIT_OP, MAIN_OP, Key, MainGraph
 from reference_impl.saving.options import SaveOptions, resolve
 from reference_impl.saving.saver import SavedContent, SavedVariable, add_saver
 from reference_impl.saving.signatures import SignatureFunction
@@ -57,6 +60,7 @@ class _Export:
         self.names: dict[int, str] = {}
         self.bound: dict[int, list[int]] = {}
         self.saved_functions: dict[str, Any] = {}
+        self.replicas: dict[int, list[str]] = {}  # handles of variables of a strategy beside the first
         self._functions()
         self._gradients()
         self._shared_names()
@@ -84,7 +88,7 @@ class _Export:
 
     def _functions(self) -> None:
         """Names, captures and descriptions of all concrete functions of the tree."""
-        captures = self.captures = Captures(self.tree)
+        captures = self.captures = Captures(self.tree, self.options.expand)
         for node in self.tree.nodes:  # grows by constants
             if not objects.is_concrete(node.object):
                 continue
@@ -114,7 +118,8 @@ class _Export:
         """Functions for the custom gradients that nodes name (FMT-14)."""
         live = [node.object for node in self.tree.nodes if isinstance(node.object, api.ConcreteFunction)]
         live += [item.object.target for item in self.tree.nodes if isinstance(item.object, SignatureFunction)]
-        finder = Gradients(self.library, [function for function in live if not isinstance(function, LoadedConcreteFunction)])
+        self.traced = [function for function in live if not isinstance(function, LoadedConcreteFunction)]
+        finder = Gradients(self.library, self.traced)
         done: dict[str, str] = {}
         while len(done) < len(self.library.gradients):
             for op_type, (source, original) in list(self.library.gradients.items()):
@@ -153,12 +158,12 @@ class _Export:
 
     def _meta_graph(self, found: dict[str, SignatureFunction]) -> None:
         out = self.meta_graph
-        graph = MainGraph(self.tree, self.library, lambda number: (self.names[number], self.bound[number]))
+        graph = MainGraph(self.tree, self.library, self._bound)
         asset_indices: dict[int, int] = {}
         constants: dict[int, str] = {}
         for node in self.tree.nodes:
             if node.number in self.variables:
-                graph.add_variable(node.number, api.variable_components(node.object)[0], self.variables[node.number])
+                self._variable(graph, node)
             elif isinstance(node.object, api.Asset):
                 asset_indices[node.number] = len(out.asset_file_def)
                 asset = out.asset_file_def.add(filename=self.assets.add(node.object, node.path))
@@ -174,7 +179,24 @@ class _Export:
         out.graph_def.library.CopyFrom(library_proto(self.library))
         for op_type in sorted(self.registered):
             out.graph_def.library.registered_gradients.add(gradient_func=self.registered[op_type], registered_op_type=op_type)
+        if self.options.namespaces is not None:
+            rewrites.check_namespaces(out.graph_def, self.options.namespaces)
+        if self.options.strip_debug_ops:
+            rewrites.strip_debug_ops(out.graph_def)
         self._info()
+
+    def _bound(self, number: int) -> tuple[str, list[Key]]:
+        """The name of a function and what it captures."""
+        replicas = self.captures.replicas.get(number, {})
+        return self.names[number], [(n, replicas[i]) if i in replicas else n for i, n in enumerate(self.bound[number])]
+
+    def _variable(self, graph: MainGraph, node: Node) -> None:
+        parts = api.variable_components(node.object)
+        devices = self.options.devices
+        graph.add_variable(node.number, parts[0], self.variables[node.number], devices)
+        for index, part in enumerate(parts[1:] if self.options.expand else (), 1):
+            graph.add_variable((node.number, index), part, objects.variable_name(part), devices)
+            self.replicas.setdefault(node.number, []).append(graph.tensor((node.number, index)))
 
     def _saver_and_init(self, graph: MainGraph, found: dict[str, SignatureFunction]) -> None:
         out = self.meta_graph
@@ -187,10 +209,13 @@ class _Export:
         info = out.signature_def[INIT_OP].outputs[INIT_OP]
         info.name = init
         info.tensor_shape.unknown_rank = True
+        if self.options.skip_saver:
+            return
         variables = []
         for number in self.variables:
             dtype = api.variable_components(self.tree.nodes[number].object)[0].dtype.as_datatype_enum
-            variables.append(SavedVariable(self.keys.key(number, checkpoint.VALUE), graph.tensor(number), dtype))
+            handles = [graph.tensor(number), *self.replicas.get(number, ())]
+            variables.append(SavedVariable(self.keys.key(number, checkpoint.VALUE), handles, dtype))
         saved = [self._saved_content(graph, number, content) for number, items in self.contents.items() for content in items]
         out.saver_def.CopyFrom(add_saver(graph, self.library, variables, saved, self.object_graph))
 
@@ -210,7 +235,7 @@ class _Export:
             for name, child in node.children.items():
                 proto.children.add(node_id=child, local_name=name)
             if node.number in self.variables:
-                objects.fill_variable(proto.variable, node.object)
+                objects.fill_variable(proto.variable, node.object, self.options.devices, self.options.expand)
             elif isinstance(node.object, api.Function):
                 objects.fill_function(proto, node, [self.names[child] for child in node.children.values()])
             elif node.number in self.traces:
@@ -258,8 +283,13 @@ class _Export:
     def write(self, export_dir: Union[str, os.PathLike[str]]) -> None:
         message = schema.SavedModel(saved_model_schema_version=1)
         message.meta_graphs.append(self.meta_graph)
-        with LayoutWriter(export_dir, replace=True) as out:
-            checkpoint.write(out.checkpoint_prefix, self.tree, self.keys, self.variables, self.contents, self.object_graph)
+        data = ordered_bytes(message)
+        values = checkpoint.values(self.tree, self.keys, self.variables, self.contents, self.object_graph)
+        with LayoutWriter(export_dir, replace=True, stage=self.options.stage) as out:
+            shards.write(out.checkpoint_prefix, values, self.options)
             for name, source in self.assets.files.items():
                 out.asset(name, source)
-            out.saved_model(message)
+            if self.options.debug_info:
+                out.debug_info(debug_info(self.library, self.traced))
+            out.fingerprint(fingerprint(message, data, out.checkpoint_prefix, self.assets.files))
+            out.saved_model(message, data=data)

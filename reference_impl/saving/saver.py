@@ -19,10 +19,10 @@ OBJECT_GRAPH_KEY = "_CHECKPOINTABLE_OBJECT_GRAPH"
 
 @dataclass
 class SavedVariable:
-    """A variable: its checkpoint key, its handle in the main graph, its DataType."""
+    """A variable: its checkpoint key, its handles in the main graph (one for each replica), its DataType."""
 
     key: str
-    handle: str
+    handles: list[str]
     dtype: int
 
 
@@ -127,7 +127,7 @@ def _save(library: Library, variables: Sequence[SavedVariable], contents: Sequen
     tensors: list[str] = []
     types: list[int] = []
     for index, variable in enumerate(variables):
-        read = body.node(f"Read_{index}", "ReadVariableOp", [body.argument(variable.handle, schema.DT_RESOURCE)])
+        read = body.node(f"Read_{index}", "ReadVariableOp", [body.argument(variable.handles[0], schema.DT_RESOURCE)])
         read.attr["dtype"].type = variable.dtype
         keys.append(variable.key)
         tensors.append(f"{read.name}:value:0")
@@ -161,10 +161,12 @@ def _restore(library: Library, variables: Sequence[SavedVariable], contents: Seq
     node = body.node("RestoreV2", "RestoreV2", ["file_prefix", names, slices])
     node.attr["dtypes"].list.type.extend(types)
     for index, variable in enumerate(variables):
-        handle = body.argument(variable.handle, schema.DT_RESOURCE)
-        assign = body.node(f"Assign_{index}", "AssignVariableOp", [handle, f"RestoreV2:tensors:{index}"])
-        assign.attr["dtype"].type = variable.dtype
-        body.effects.append(assign.name)
+        for replica, tensor in enumerate(variable.handles):
+            handle = body.argument(tensor, schema.DT_RESOURCE)
+            name = f"Assign_{index}_{replica}" if replica else f"Assign_{index}"
+            assign = body.node(name, "AssignVariableOp", [handle, f"RestoreV2:tensors:{index}"])
+            assign.attr["dtype"].type = variable.dtype
+            body.effects.append(assign.name)
     position = len(variables)
     for index, content in enumerate(contents):
         given = [f"RestoreV2:tensors:{position + i}" for i in range(len(content.keys))]

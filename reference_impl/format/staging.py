@@ -1,0 +1,93 @@
+"""Directories in which exports are put together, and what killed processes have left of theirs (API-04).
+
+A staging directory is locked as long as its process lives, so that one which is not locked is known to be abandoned, on
+whatever machine that shares the file system. Where the system has no such locks nothing is ever cleaned up.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import shutil
+from contextlib import suppress
+from pathlib import Path
+from typing import Optional
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+STAGED, REPLACED = ".staged", ".replaced"
+_NAME_LENGTH = 100  # a file system takes 255 bytes; the rest is for what is added
+
+
+def make(directory: Path, parent: Path) -> tuple[Path, Optional[int]]:
+    """A new, locked directory below `parent` for the export that is going to be `directory`; the path, and the lock to close.
+
+    Raises:
+      OSError
+    """
+    while True:
+        path = parent / f"{_prefix(directory)}{os.getpid()}-{secrets.token_hex(4)}{STAGED}"
+        path.mkdir()
+        lock = _lock(path)
+        # Somebody may have taken it for abandoned in the moment before it was locked.
+        if lock is None or _is_at(lock, path):
+            return path, lock
+        os.close(lock)
+
+
+def sweep(directory: Path, parent: Path) -> None:
+    """Remove what killed processes have left below `parent` of exports to `directory`.
+
+    Between the two renames of a system that cannot exchange directories the old export stands aside; it is put back.
+    """
+    pattern = re.escape(_prefix(directory)) + rf"\d+-[0-9a-f]{{8}}({re.escape(STAGED)}|{re.escape(REPLACED)})"
+    with suppress(OSError):
+        for entry in list(os.scandir(parent)):
+            if not re.fullmatch(pattern, entry.name) or not entry.is_dir(follow_symlinks=False):
+                continue
+            path = Path(entry.path)
+            lock = _lock(path)
+            if lock is None:
+                continue
+            try:
+                if path.suffix == REPLACED and not directory.exists():
+                    path.rename(directory)
+                else:
+                    shutil.rmtree(path, ignore_errors=True)
+            finally:
+                os.close(lock)
+
+
+def same_file_system(first: Path, second: Path) -> bool:
+    """Can a directory be renamed from one place to the other? Both exist."""
+    return first.stat().st_dev == second.stat().st_dev
+
+
+def _prefix(directory: Path) -> str:
+    return f".{directory.name[:_NAME_LENGTH]}."
+
+
+def _lock(path: Path) -> Optional[int]:
+    """Lock a directory; None where that is not possible, because another process has done so or the system cannot."""
+    if fcntl is None:
+        return None
+    handle = None
+    try:
+        handle = os.open(path, os.O_RDONLY)
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        if handle is not None:
+            os.close(handle)
+        return None
+    return handle
+
+
+def _is_at(handle: int, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(handle), path.stat())
+    except OSError:
+        return False

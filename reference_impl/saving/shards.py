@@ -1,0 +1,101 @@
+"""The data files of the checkpoint: one, as many as a size asks for, or what a callback of the user says (A8, A9)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Union
+
+import numpy as np
+import tensorflow as tf
+
+from reference_impl.errors import SaveError
+from reference_impl.format import dtypes
+from reference_impl.format.bundle_writer import BundleWriter
+from reference_impl.saving.options import SaveOptions
+
+
+@dataclass
+class Value:
+    """A tensor of the checkpoint: its key, what it holds now, and the object it belongs to."""
+
+    key: str
+    array: Any
+    dtype: tf.DType
+    owner: Any
+
+
+def write(prefix: Union[str, os.PathLike[str]], values: Iterable[Value], options: SaveOptions) -> None:
+    """Write a checkpoint.
+
+    Raises:
+      SaveError: the user's callback gives no shards, or not all values once.
+    """
+    with BundleWriter(prefix) as out:
+        if options.sharding is not None:
+            _write_shards(out, options.sharding, list(values))
+            return
+        shard = 0
+        for value in values:
+            limit = options.max_shard_bytes
+            if limit is not None and out.shard_bytes(shard) > 0 and out.shard_bytes(shard) + _size(value) > limit:
+                shard = out.add_shard()
+            out.add(value.key, value.array, _dtype(value.dtype), shard)
+
+
+def _write_shards(out: BundleWriter, callback: Any, values: list[Value]) -> None:
+    """Ask the callback about all tensors and write what it answers: for each shard key -> {slice: tensor}."""
+    by_key = {value.key: value for value in values}
+    try:
+        shards = [dict(shard) for shard in callback([_shardable(value) for value in values])]
+    except Exception as error:  # anybody's code
+        raise SaveError(f"the sharding callback failed: {error}", node="options.sharding") from error
+    used = [shard for shard in shards if any(shard.values())]
+    written: dict[str, int] = {}
+    for number, shard in enumerate(used):
+        number = number if number < out.num_shards else out.add_shard()
+        for key, slices in shard.items():
+            if key not in by_key:
+                raise SaveError(f"the sharding callback gives a key that nothing has: {key}", node="options.sharding")
+            for spec, tensor in slices.items():
+                written[key] = written.get(key, 0) + _add(out, by_key[key], spec, tensor.numpy(), number)
+    for value in values:
+        if value.array.size == 0 and value.key not in written:  # the policies of TensorFlow leave these out
+            written[value.key] = _add(out, value, "", value.array, 0)
+    wrong = sorted(value.key for value in values if written.get(value.key, -1) != value.array.size)
+    if wrong:
+        raise SaveError(f"the sharding callback does not give every element once: {', '.join(wrong)}", node="options.sharding")
+
+
+def _add(out: BundleWriter, value: Value, spec: Any, array: Any, shard: int) -> int:
+    """Write a tensor or a slice of it; the number of elements. `spec` is like "4 2 0,2:0,2": the whole shape, the extents."""
+    text = spec if isinstance(spec, str) else getattr(spec, "spec", "") or ""
+    if text.strip():
+        info = tf.Variable.SaveSliceInfo.from_spec(text.strip())
+        if list(info.var_shape) != list(info.full_shape):
+            part = tuple(zip(info.var_offset, info.var_shape))
+            out.add_slice(value.key, info.full_shape, part, array, _dtype(value.dtype), shard)
+            return int(np.size(array))
+    out.add(value.key, array, _dtype(value.dtype), shard)
+    return int(np.size(array))
+
+
+def _shardable(value: Value) -> Any:
+    tensor = tf.constant(value.array, value.dtype)
+    device = tf.DeviceSpec.from_string(tensor.device)
+    return tf.train.experimental.ShardableTensor(
+        _tensor_save_spec=None, tensor=tensor, dtype=value.dtype, device=device, name=value.key, shape=tensor.shape,
+        slice_spec="", checkpoint_key=value.key, trackable=value.owner,
+    )  # fmt: skip
+
+
+def _size(value: Value) -> int:
+    array = np.asarray(value.array)
+    if array.dtype != object:
+        return int(array.nbytes)
+    return sum(len(item) for item in array.flat) if all(isinstance(item, (bytes, str)) for item in array.flat) else 0
+
+
+def _dtype(dtype: tf.DType) -> Any:
+    return dtypes.by_number(dtype.as_datatype_enum)
