@@ -20,6 +20,12 @@ def generations(tmp_path_factory):
             super().__init__()
             self.total = tf.Variable(0.0)
             self.scale = tf.Variable(2.0)
+            self.words = tf.lookup.experimental.MutableHashTable(tf.string, tf.int64, -1)
+            self.words.insert(["a"], [7])
+
+        @tf.function(input_signature=[tf.TensorSpec([], tf.string, name="My-Input")])
+        def find(self, word):
+            return self.words.lookup(word)
 
         @tf.function(input_signature=[tf.TensorSpec([None], tf.float32)])
         def add(self, values):
@@ -32,7 +38,7 @@ def generations(tmp_path_factory):
 
     folder = tmp_path_factory.mktemp("generations")
     model = Model()
-    tf.saved_model.save(model, str(folder / "0"), signatures=model.add)
+    tf.saved_model.save(model, str(folder / "0"), signatures={"add": model.add, "find": model.find})
     for number in range(1, 5):
         loaded = reference_impl.load(folder / str(number - 1))
         tf.saved_model.save(loaded, str(folder / str(number)), signatures=loaded.signatures)
@@ -62,6 +68,25 @@ def test_the_effect_still_comes_before_the_result(generations):
     import tensorflow as tf
 
     loaded = tf.saved_model.load(str(generations / "4"))
-    answer = loaded.signatures["serving_default"](values=tf.constant([1.0, 2.0]))
+    answer = loaded.signatures["add"](values=tf.constant([1.0, 2.0]))
     assert answer["total"].numpy() == 3.0
     np.testing.assert_array_equal(answer["scaled"], [4.0, 8.0])
+
+
+def shared_names(directory):
+    library = layout.read(directory).meta_graph(["serve"]).graph_def.library
+    nodes = (node for function in library.function for node in function.node_def)
+    return [len(node.attr["shared_name"].s) for node in nodes if node.op == "MutableHashTableV2"]
+
+
+def test_RP_06_the_shared_name_of_a_table_does_not_grow(generations):
+    assert shared_names(generations / "4") == shared_names(generations / "1") != []
+
+
+def test_SIG_07_an_input_keeps_a_name_that_python_does_not_allow(generations):
+    import tensorflow as tf
+
+    loaded = tf.saved_model.load(str(generations / "4"))
+    assert loaded.signatures["find"](tf.constant("a"))["output_0"].numpy() == 7
+    signature = layout.read(generations / "4").meta_graph(["serve"]).signature_def["find"]
+    assert list(signature.inputs) == ["My-Input"]

@@ -22,7 +22,7 @@ from .varint import read_varint
 _GENERATED = re.compile(r"^(__(?:inference|forward|backward)_.*)_\d+$", re.DOTALL)
 _UUID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}", re.IGNORECASE)
 _TEMPORARY = re.compile(rb"^_temp_[0-9a-f]{32}/part$")
-_LOADED = re.compile(r"(?:_load(?:_\d+)+)+$")
+_LOADED = re.compile(r"(?:_load(?:_\d+)+|__load\d+)+$")
 _DATASET = re.compile(rb"^\n.(\w+):\d+$", re.DOTALL)  # a message with one name, "BatchDataset:12"
 _COUNTER = re.compile(r"(^|_)\d+$")
 _DIRECTORIES = re.compile(r"(^|_)(?:[A-Za-z]:)?[/\\](?:[^/\\]*[/\\])*")

@@ -212,6 +212,7 @@ class LoadedConcreteFunction(api.ConcreteFunction):  # type: ignore[misc,valid-t
             reason = f"takes {self._num_positional_args} positional arguments, got {len(args)}"
             raise BindingError(f"{reason}; its arguments are {', '.join(keywords) or '(none)'}", node=self.saved_name)
         given = dict(zip(keywords, args))
+        kwargs = _as_named(kwargs, [key for key in keywords if key not in given])
         twice = sorted(set(given) & set(kwargs))
         unknown = sorted(set(kwargs) - set(keywords))
         missing = [key for key in keywords if key not in given and key not in kwargs]
@@ -319,6 +320,20 @@ def _handle(owner: Any, function: str) -> tf.Tensor:
     raise UnsupportedModelError(
         f"captures {type(owner).__name__}, which is no tensor, variable, resource or asset", node=function
     )
+
+
+def _as_named(kwargs: dict[str, Any], keywords: Sequence[str]) -> dict[str, Any]:
+    """Arguments under the names of the file, where they came under what `tf.function` makes of those for Python's sake (SIG-07)."""
+    unknown = kwargs.keys() - set(keywords)
+    if not unknown:
+        return kwargs
+    sanitised: dict[str, list[str]] = {}
+    for key in keywords:
+        text = "".join(char if char.isalnum() else "_" for char in key)
+        if key not in kwargs:
+            sanitised.setdefault(text if text[:1].isalpha() else f"arg_{text}", []).append(key)
+    names = {name: found[0] for name, found in sanitised.items() if name in unknown and len(found) == 1}
+    return {names.get(name, name): value for name, value in kwargs.items()}
 
 
 def _flat_tensor(value: Any, dtype: tf.DType, key: str, function: str) -> tf.Tensor:

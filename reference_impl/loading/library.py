@@ -170,7 +170,19 @@ class FunctionLibrary:
             node.attr["use_node_name_sharing"].b = True
         if _has_shared_name(node.op):
             shared = node.attr["shared_name"]
-            shared.s = (shared.s or f"{node.name}_{function}".encode()) + self._suffix.encode()
+            shared.s = (self._without_mark(shared.s) or f"{node.name}_{function}".encode()) + self._suffix.encode()
+
+    def _without_mark(self, shared: bytes) -> bytes:
+        """A shared name without the suffix of an earlier load, which a save by TensorFlow has kept; else it grows each time.
+
+        Two loads of one model may have been saved as one; what only their suffixes tell apart keeps them.
+        """
+        plain = _unmarked(shared)
+        if plain == shared:
+            return shared
+        nodes = (node for function in self.index.functions.values() for node in function.node_def if "shared_name" in node.attr)
+        others = {node.attr["shared_name"].s for node in nodes if node.attr["shared_name"].s.startswith(plain)}
+        return shared if any(_unmarked(other) == plain for other in others - {shared}) else plain
 
     def _localise_value(self, value: Any) -> None:
         stack = [value]
@@ -186,6 +198,14 @@ class FunctionLibrary:
                 if function.name in self.index.functions:
                     function.name = self.live_name(function.name)
                 stack.extend(function.attr.values())
+
+
+def _unmarked(shared: bytes) -> bytes:
+    while True:
+        plain, mark, number = shared.rpartition(b"__load")
+        if not mark or not number.isdigit():
+            return shared
+        shared = plain
 
 
 def find_live(name: str) -> Optional[tuple[FunctionLibrary, str]]:

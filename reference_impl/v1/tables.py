@@ -38,7 +38,7 @@ def attach(resource: LoadedResource, name: str, program: Program, function: Make
         key, value = node.attr["key_dtype"].type, node.attr["value_dtype"].type
         specs = {KEYS: tf.TensorSpec(None, tf.dtypes.as_dtype(key)), VALUES: tf.TensorSpec(None, tf.dtypes.as_dtype(value))}
         save = function(_export(name, key, value), {}, specs)
-        restore = function(_import(name, key, value), (specs,), {})
+        restore = function(_import(name, key, value), (specs,), None)
         for made in (save, restore):
             made.belong_to(resource)
         resource.set_content(save, restore)
