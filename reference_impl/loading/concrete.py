@@ -323,7 +323,7 @@ def _handle(owner: Any, function: str) -> tf.Tensor:
 
 
 def _as_named(kwargs: dict[str, Any], keywords: Sequence[str]) -> dict[str, Any]:
-    """Arguments under the names of the file, where they came under what `tf.function` makes of those for Python's sake (SIG-07)."""
+    """Arguments under the names of the file, where they came under what `tf.function` makes of those for Python (SIG-07)."""
     unknown = kwargs.keys() - set(keywords)
     if not unknown:
         return kwargs
