@@ -1,0 +1,69 @@
+"""`reference_impl.load` and `save` against `tf.saved_model` of the same TensorFlow, in one process, in turns."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from benchmarks import Comparison, alternate, models
+
+CALL_GOAL = 0.5  # load and first call
+SAVE_GOAL = 0.5
+
+
+def run(repeats: int) -> list[Comparison]:
+    """Every model: load; load and call once; and save, where the object can be built in this process."""
+    loads = [comparison for model in models.MODELS for comparison in loading(model, repeats)]
+    # After all of the loading: building imports Keras.
+    return loads + [saving(model, repeats) for model in models.MODELS if model.saved]
+
+
+def loading(model: models.Model, repeats: int) -> list[Comparison]:
+    import tensorflow as tf
+
+    import reference_impl
+
+    directory = str(models.provide(model))
+    value = tf.cast(tf.random.stateless_uniform(model.shape, [1, 2]) * (1 if model.dtype == "float32" else 100), model.dtype)
+
+    def ours() -> Any:
+        return reference_impl.load(directory)
+
+    def theirs() -> Any:
+        return tf.saved_model.load(directory)
+
+    def answer(loaded: Any) -> Any:
+        function = loaded.signatures["serving_default"]
+        (name,) = function.structured_input_signature[1]
+        result = function(**{name: value})
+        return loaded, [tensor.numpy() for tensor in result.values()]
+
+    with tf.device("cpu"):
+        notes = f"written by {models.writer(model)}"
+        load = alternate(ours, theirs, repeats)
+        call = alternate(lambda: answer(ours()), lambda: answer(theirs()), repeats)
+    names = "reference_impl", "tf.saved_model"
+    return [
+        Comparison(f"load: {model.title}", *names, *load, model.load_goal, notes),
+        Comparison(f"load and call: {model.title}", *names, *call, CALL_GOAL, notes),
+    ]
+
+
+def saving(model: models.Model, repeats: int) -> Comparison:
+    import tensorflow as tf
+
+    import reference_impl
+
+    made, signatures = models.build(model)
+    folder = Path(tempfile.mkdtemp(prefix="benchmark-", dir=models.home()))  # on the disk where models are, not in memory
+    try:
+        times = alternate(
+            lambda: reference_impl.save(made, folder / "ours", signatures),
+            lambda: tf.saved_model.save(made, str(folder / "theirs"), signatures),
+            repeats,
+        )
+    finally:
+        shutil.rmtree(folder)
+    return Comparison(f"save: {model.title}", "reference_impl", "tf.saved_model", *times, SAVE_GOAL, "a traced Python object")
