@@ -21,7 +21,7 @@ from benchmarks import Comparison
 
 def names() -> list[str]:
     """The benchmarks there are."""
-    return sorted(item.name for item in pkgutil.iter_modules(benchmarks.__path__) if item.name != "run")
+    return sorted(item.name for item in pkgutil.iter_modules(benchmarks.__path__) if item.name not in ("run", "models"))
 
 
 def markdown(found: list[Comparison]) -> str:

@@ -22,9 +22,14 @@ def conv(x, filters, size, stride=1, padding="SAME"):
         x = tf.nn.conv2d(x, kernel, strides=[1, stride, stride, 1], padding=padding)
         with tf.variable_scope("BatchNorm"):
             scale, offset, mean, variance = [
-                tf.get_variable(name, [filters], initializer=tf.constant_initializer(value), use_resource=False, trainable=trained)
+                tf.get_variable(
+                    name, [filters], initializer=tf.constant_initializer(value), use_resource=False, trainable=trained
+                )
                 for name, value, trained in (
-                    ("gamma", 1.0, True), ("beta", 0.0, True), ("moving_mean", 0.0, False), ("moving_variance", 1.0, False),
+                    ("gamma", 1.0, True),
+                    ("beta", 0.0, True),
+                    ("moving_mean", 0.0, False),
+                    ("moving_variance", 1.0, False),
                 )
             ]
             x, _, _ = tf.nn.fused_batch_norm(x, scale, offset, mean, variance, epsilon=0.001, is_training=False)
@@ -37,7 +42,7 @@ def pool(x, kind, stride, padding="SAME"):
 
 
 def module(x, number, *branches):
-    with tf.variable_scope("Mixed_{}".format(number)):
+    with tf.variable_scope(f"Mixed_{number}"):
         return tf.concat([branch(x) for branch in branches], 3)
 
 
@@ -46,6 +51,7 @@ def chain(*steps):
         for filters, size in steps:
             x = conv(x, filters, size)
         return x
+
     return run
 
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Optional, Union
 
 from reference_impl.format import schema, tensor_data
 from reference_impl.format.bundle_entry import HEADER_KEY, VERSION, Entry, index_file, parse_entry, shard_file
-from reference_impl.format.checksum import crc32c, masked
+from reference_impl.format.checksum import PIECE, crc32c, masked
 from reference_impl.format.errors import (
     ChecksumError,
     CorruptTableError,
@@ -60,7 +60,7 @@ class BundleReader:
         self._index_file = index_file(self.prefix)
         self._shards: dict[int, Union[bytes, mmap.mmap]] = {}
         self._raw: Optional[dict[bytes, bytes]] = None
-        self._parsed: Optional[dict[bytes, Entry]] = None
+        self._parsed: dict[bytes, Entry] = {}
         self._entries: Optional[dict[str, Entry]] = None
         try:
             self._index = map_file(self._index_file)
@@ -120,9 +120,7 @@ class BundleReader:
         return MappingProxyType(self._entries)
 
     def _parse_all(self) -> dict[bytes, Entry]:
-        if self._parsed is None:
-            self._parsed = {raw: self._parse(raw, value) for raw, value in self._load().items()}
-        return self._parsed
+        return {raw: self._lookup(raw) for raw in self._load()}
 
     def entry(self, key: str) -> Entry:
         """The entry of one tensor. Raises MissingKeyError, and what `entries` raises."""
@@ -135,22 +133,19 @@ class BundleReader:
             return False
 
     def _lookup(self, raw: bytes) -> Entry:
-        if self._parsed is not None and raw in self._parsed:
-            return self._parsed[raw]
-        value = self._load().get(raw)
-        if value is None:
-            raise MissingKeyError("the checkpoint has no such key", file=self._index_file, node=_shown(raw))
-        return self._parse(raw, value)
+        if raw not in self._parsed:
+            value = self._load().get(raw)
+            if value is None:
+                raise MissingKeyError("the checkpoint has no such key", file=self._index_file, node=_shown(raw))
+            with _Located(raw, self._index_file):
+                self._parsed[raw] = parse_entry(value, _shown(raw))
+        return self._parsed[raw]
 
     def _decode(self, raw: bytes) -> str:
         try:
             return raw.decode("utf-8")
         except UnicodeDecodeError:
             raise MalformedError(f"the key {raw!r} is neither UTF-8 nor a slice of a tensor", file=self._index_file) from None
-
-    def _parse(self, raw: bytes, value: bytes) -> Entry:
-        with _Located(raw, self._index_file):
-            return parse_entry(value, _shown(raw))
 
     # Values
 
@@ -176,6 +171,45 @@ class BundleReader:
         if entry.slices:
             return self._read_slices(raw, entry, verify)
         return self._read_whole(raw, entry, verify)
+
+    def is_plain(self, key: str) -> bool:
+        """Are the stored bytes what the tensor is in memory? Not for strings, variants, partitions, the other byte order.
+
+        Raises MissingKeyError.
+        """
+        entry = self.entry(key)
+        return not entry.slices and entry.dtype.itemsize is not None and self._order == tensor_data.NATIVE_ORDER
+
+    def copy(self, key: str, target: memoryview) -> None:
+        """Copy the bytes of a plain tensor and verify the copy, in one pass. The file's pages are given back on the way, so that
+        nobody holds a tensor twice.
+
+        Args:
+          target: bytes that may be written to, as many as the entry's size.
+
+        Raises:
+          MissingKeyError, MissingFileError, FileAccessError, TruncatedError, MalformedError, ChecksumError: as `read`.
+        """
+        raw = key.encode("utf-8", "surrogatepass")
+        entry = self._lookup(raw)
+        data = self._data(raw, entry)
+        crc = 0
+        for start in range(0, len(data), PIECE):
+            piece = bytes(data[start : start + PIECE])
+            crc = crc32c(piece, crc)
+            target[start : start + PIECE] = piece
+        self._release(entry)
+        with _Located(raw, shard_file(self.prefix, entry.shard, self.num_shards)):
+            _check_crc(crc, entry)
+
+    def _release(self, entry: Entry) -> None:
+        """Let the system take back the pages that reading has brought into the process; views stay valid."""
+        data = self._shards.get(entry.shard)
+        if isinstance(data, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
+            start = -(-entry.offset // mmap.PAGESIZE) * mmap.PAGESIZE
+            length = (entry.offset + entry.size) // mmap.PAGESIZE * mmap.PAGESIZE - start
+            if length > 0:
+                data.madvise(mmap.MADV_DONTNEED, start, length)
 
     def verify(self, key: str) -> None:
         """Raises what `read` raises, without making an array of numbers or strings."""

@@ -11,16 +11,16 @@ import google_crc32c
 
 # google_crc32c.extend takes `bytes` only; pieces of this size are copied inside the processor's cache, which costs next to
 # nothing, while a copy of a whole memory-mapped tensor costs more than the checksum.
-_PIECE = 1 << 18
+PIECE = 1 << 18
 _MASK_DELTA = 0xA282EAD8
 
 
 def crc32c(data: Union[bytes, memoryview], crc: int = 0) -> int:
     """Continues `crc` over `data` (a memoryview of bytes is never copied as a whole); returns the plain checksum."""
-    if len(data) <= _PIECE:
+    if len(data) <= PIECE:
         return int(google_crc32c.extend(crc, bytes(data)))
-    for start in range(0, len(data), _PIECE):
-        crc = google_crc32c.extend(crc, bytes(data[start : start + _PIECE]))
+    for start in range(0, len(data), PIECE):
+        crc = google_crc32c.extend(crc, bytes(data[start : start + PIECE]))
     return crc
 
 

@@ -1,4 +1,4 @@
-"""The values of a load: which checkpoint key belongs to which object, and arrays as tensors (RP-08, V1-18, OPT-02).
+"""The values of a load: which checkpoint key belongs to which object (RP-08, V1-18, OPT-02).
 
 A SavedObjectGraph and the checkpoint's own TrackableObjectGraph describe one tree with two numberings. Walking both from the
 root by the names of children, and from variables to their slots, pairs the nodes without making a single object; so variables
@@ -10,18 +10,18 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Mapping
-from typing import Any, Optional
+from typing import Any
 
-import numpy as np
 import tensorflow as tf
 
 from reference_impl.errors import MissingValueError
 from reference_impl.format.bundle import OBJECT_GRAPH_KEY, BundleReader
-from reference_impl.format.errors import MissingFileError, MissingKeyError, SavedModelError, ShapeError
+from reference_impl.format.bundle_entry import Entry
+from reference_impl.format.errors import MissingFileError, MissingKeyError, ShapeError
 from reference_impl.format.layout import Layout
+from reference_impl.loading.tensors import read_tensor
 
 VALUE = "VARIABLE_VALUE"
-_ALIGNMENT = 64  # bytes: TensorFlow adopts a NumPy buffer that is aligned so, and copies any other
 
 
 class Checkpoint:
@@ -93,14 +93,17 @@ class Checkpoint:
           MissingValueError: the checkpoint has none.
           ShapeError, SavedModelError: it does not fit, or the checkpoint is missing or damaged.
         """
-        key = self.keys(number).get(VALUE) if self._present() else None
+        key = self.keys(number).get(VALUE) if self._present else None
         if key is None:
             path = self.path(number)
             reason = f"Key {path} not found: the checkpoint has no value for this variable"
             raise MissingValueError(reason, file=self.prefix, node=path)
         if not tf.executing_eagerly():
             return tf.ensure_shape(self.read(key), shape)
-        return to_tensor(self._array(key), dtype, shape)
+        entry = self._entry(key)
+        if not shape.is_compatible_with(entry.shape):
+            raise ShapeError(f"the checkpoint has shape {entry.shape}, the variable {shape}")
+        return read_tensor(self._reader, key, dtype)
 
     def read(self, key: str) -> tf.Tensor:
         """The value under a key; in graph mode an op that reads it when it is run, so that the graph stays small.
@@ -109,19 +112,18 @@ class Checkpoint:
           MissingValueError: there is no such key.
           SavedModelError: the checkpoint is damaged.
         """
+        dtype = tf.dtypes.as_dtype(self._entry(key).dtype.number)
         if tf.executing_eagerly():
-            value = self._array(key)
-            return to_tensor(value, tf.dtypes.as_dtype(value.dtype) if value.dtype != object else tf.string)
-        dtype = tf.dtypes.as_dtype(self._reader.entry(key).dtype.number)
+            return read_tensor(self._reader, key, dtype)
         return tf.raw_ops.RestoreV2(prefix=self.prefix, tensor_names=[key], shape_and_slices=[""], dtypes=[dtype])[0]
 
-    def _array(self, key: str) -> np.ndarray[Any, Any]:
-        """A view of the mapped file."""
+    def _entry(self, key: str) -> Entry:
         try:
-            return self._reader.read(key)
+            return self._reader.entry(key)
         except MissingKeyError:
             raise MissingValueError(f"Key {key} not found in checkpoint", file=self.prefix, node=key) from None
 
+    @functools.cached_property
     def _present(self) -> bool:
         try:
             return OBJECT_GRAPH_KEY in self._reader
@@ -133,32 +135,3 @@ class Checkpoint:
     def close(self) -> None:
         if "_reader" in self.__dict__:
             self._reader.close()
-
-
-def to_tensor(array: np.ndarray[Any, Any], dtype: tf.DType, shape: Optional[tf.TensorShape] = None) -> tf.Tensor:
-    """An eager tensor with a copy of an array from a checkpoint.
-
-    A copy, once, into memory that the runtime can adopt: an array of the checkpoint is a view of a file that others may
-    overwrite, and is seldom aligned as tensors must be.
-
-    Args:
-      array: as `BundleReader.read` gives it.
-      dtype: of the variable.
-      shape: of the variable, which the array must fit.
-
-    Raises:
-      ShapeError: the array does not fit the shape.
-      SavedModelError: the stored dtype is another.
-    """
-    if shape is not None and not shape.is_compatible_with(array.shape):
-        raise ShapeError(f"the checkpoint has shape {array.shape}, the variable {shape}")
-    if dtype == tf.string:
-        return tf.constant(array, tf.string)
-    wanted = np.dtype(dtype.as_numpy_dtype)
-    if wanted.itemsize != array.dtype.itemsize:
-        raise SavedModelError(f"the checkpoint has {array.dtype}, the variable is {dtype.name}")
-    buffer = np.empty(array.nbytes + _ALIGNMENT, np.uint8)
-    start = -buffer.ctypes.data % _ALIGNMENT
-    copy = buffer[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
-    np.copyto(copy, array)
-    return tf.convert_to_tensor(copy.view(wanted))
