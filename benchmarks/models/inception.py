@@ -55,6 +55,10 @@ def chain(*steps):
     return run
 
 
+def averaged(filters):
+    return lambda x: conv(pool(x, "avg", 1), filters, 1)
+
+
 def reduction(*steps):
     inner = chain(*steps[:-1])
     return lambda x: conv(inner(x), *steps[-1], stride=2, padding="VALID")
@@ -78,18 +82,16 @@ def network(x):
     x = conv(conv(x, 80, 1, 1, "VALID"), 192, 3, 1, "VALID")
     x = pool(x, "max", 2, "VALID")
     for number, width in enumerate((32, 64, 64)):
-        averaged = lambda x, width=width: conv(pool(x, "avg", 1), width, 1)
-        x = module(x, number, chain((64, 1)), chain((48, 1), (64, 5)), chain((64, 1), (96, 3), (96, 3)), averaged)
+        x = module(x, number, chain((64, 1)), chain((48, 1), (64, 5)), chain((64, 1), (96, 3), (96, 3)), averaged(width))
     x = module(x, 3, reduction((384, 3)), reduction((64, 1), (96, 3), (96, 3)), lambda x: pool(x, "max", 2, "VALID"))
     for number, width in enumerate((128, 160, 160, 192), 4):
         long = chain((width, 1), (width, (7, 1)), (width, (1, 7)), (width, (7, 1)), (192, (1, 7)))
         short = chain((width, 1), (width, (1, 7)), (192, (7, 1)))
-        x = module(x, number, chain((192, 1)), short, long, lambda x: conv(pool(x, "avg", 1), 192, 1))
+        x = module(x, number, chain((192, 1)), short, long, averaged(192))
     down = reduction((192, 1), (192, (1, 7)), (192, (7, 1)), (192, 3))
     x = module(x, 8, reduction((192, 1), (320, 3)), down, lambda x: pool(x, "max", 2, "VALID"))
     for number in (9, 10):
-        averaged = lambda x: conv(pool(x, "avg", 1), 192, 1)
-        x = module(x, number, chain((320, 1)), fan((384, 1)), fan((448, 1), (384, 3)), averaged)
+        x = module(x, number, chain((320, 1)), fan((384, 1)), fan((448, 1), (384, 3)), averaged(192))
     x = tf.reduce_mean(x, [1, 2])
     weights = tf.get_variable("logits", [2048, 1000], initializer=tf.truncated_normal_initializer(), use_resource=False)
     return tf.nn.softmax(tf.matmul(x, weights))

@@ -47,7 +47,7 @@ def read_tensor(reader: BundleReader, key: str, dtype: tf.DType) -> tf.Tensor:
 def _copy(reader: BundleReader, key: str, dtype: tf.DType) -> tf.Tensor:
     entry = reader.entry(key)
     if entry.size >= _LARGE:
-        # From TensorFlow's allocator, which gives memory that it has had before; fresh pages of the system cost more than the copy.
+        # From TensorFlow's allocator, which reuses memory; fresh pages of the system cost more than the copy.
         with tf.device("CPU"):
             tensor = tf.raw_ops.Empty(shape=entry.shape, dtype=dtype)
         address = np.asarray(memoryview(tensor)).__array_interface__["data"][0]
