@@ -28,11 +28,13 @@ class Feed(NamedTuple):
 
 @dataclass(frozen=True)
 class Extracted:
-    """A FunctionDef, the nodes whose handles are its captures (its last arguments, in order) and the names of its results."""
+    """A FunctionDef, the nodes whose handles are its captures (its last arguments, in order), the names of its results, and
+    the functions that it calls and that were made with it."""
 
     function: Any
     captures: tuple[str, ...]
     results: tuple[str, ...]
+    functions: tuple[Any, ...] = ()
 
 
 class UnfedPlaceholderError(errors.SavedModelError):

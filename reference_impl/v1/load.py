@@ -216,6 +216,7 @@ class _Loader:
             name = f"{wanted}_{count}"
         extracted.function.signature.name = name
         self.library.index.functions[name] = extracted.function
+        self.library.index.functions.update((inner.signature.name, inner) for inner in extracted.functions)
         return name
 
     def signature(self, signature: Signature) -> Union[LoadedConcreteFunction, UnusableSignature]:

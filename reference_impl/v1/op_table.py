@@ -12,7 +12,7 @@ from typing import Any, Optional
 
 from reference_impl.format import errors, schema
 
-STRING, INT64, BOOL, RESOURCE = 7, 9, 10, 20
+STRING, INT64, BOOL, RESOURCE, VARIANT = 7, 9, 10, 20, 21
 _MAX_OUTPUTS = 1 << 20  # a number_attr is read from the file
 
 # op -> ((output name, type attr or DataType), ...): ops that the importer writes and a file may not describe.
@@ -36,7 +36,22 @@ _WRITTEN: dict[str, tuple[tuple[str, Any], ...]] = {
     "LookupTableSizeV2": (("size", INT64),),
     "LookupTableExportV2": (("keys", "Tkeys"), ("values", "Tvalues")),
     "NoOp": (),
+    "AddV2": (("z", "T"),),
+    "LoopCond": (("output", BOOL),),
+    "While": (("output", ("T",)),),
+    "StatelessWhile": (("output", ("T",)),),
+    "If": (("output", ("Tout",)),),
+    "StatelessIf": (("output", ("Tout",)),),
+    "TensorListReserve": (("handle", VARIANT),),
+    "TensorListSetItem": (("output_handle", VARIANT),),
+    "TensorListGetItem": (("item", "element_dtype"),),
+    "TensorListGather": (("values", "element_dtype"),),
+    "TensorListScatterIntoExistingList": (("output_handle", VARIANT),),
+    "TensorListSplit": (("output_handle", VARIANT),),
+    "TensorListConcatV2": (("tensor", "element_dtype"), ("lengths", INT64)),
+    "TensorListLength": (("length", 3),),
 }
+_STATELESS = {"Identity", "Const", "NoOp", "AddV2", "Enter", "Exit", "NextIteration", "Switch", "Merge", "LoopCond"}
 # Updates the rewrite writes put out nothing.
 _WRITTEN_UPDATES = (
     "Assign",
@@ -78,10 +93,12 @@ class OpTable:
     def _written(op: str) -> Optional[Any]:
         if op not in _WRITTEN and not op.startswith(_WRITTEN_UPDATES):
             return None
-        definition = schema.OpDef(name=op, is_stateful=op not in ("Identity", "Const", "NoOp"))
+        definition = schema.OpDef(name=op, is_stateful=op not in _STATELESS and not op.startswith(("Stateless", "TensorList")))
         for name, kind in _WRITTEN.get(op, ()):
             argument = definition.output_arg.add(name=name)
-            if isinstance(kind, str):
+            if isinstance(kind, tuple):
+                argument.type_list_attr = kind[0]
+            elif isinstance(kind, str):
                 argument.type_attr = kind
             else:
                 argument.type = kind

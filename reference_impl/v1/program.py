@@ -14,13 +14,18 @@ Functions are cut out when asked for: a broken or unknown part costs only the fu
 
 from __future__ import annotations
 
+import dataclasses
 import functools
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Optional
 
 from reference_impl.format import errors, schema
 from reference_impl.v1.extract import Extracted, Feed, UnfedPlaceholderError, extract, placeholder_shape
+from reference_impl.v1.flow import Body
+from reference_impl.v1.frames import inside_of_loops
+from reference_impl.v1.functionalise import functionalise, has_v1_flow
 from reference_impl.v1.gradients import call_gradient_functions
 from reference_impl.v1.graph import Graph, Ref, parse_ref
 from reference_impl.v1.op_table import INT64, RESOURCE, STRING, OpTable
@@ -82,6 +87,7 @@ class Program:
         self.file = file
         self.meta_graph = meta_graph
         self.ops = OpTable(meta_graph, file, op_def)
+        self._function_names = dict.fromkeys(self.ops.library, 0)
         graph_def = schema.GraphDef()
         graph_def.CopyFrom(meta_graph.graph_def)
         call_gradient_functions(graph_def)
@@ -156,7 +162,26 @@ class Program:
         fed = {feed.tensor for feed in feeds}
         hoisted = self._hoisted - {ref.node for ref in fed}
         values = {result: ref if ref in fed else self.rewrite.value(ref) for result, ref in fetches.items()}
-        return extract(self.graph, self.ops, name, feeds, values, targets=targets, hoisted=hoisted)
+        return self._functional(extract(self.graph, self.ops, name, feeds, values, targets=targets, hoisted=hoisted))
+
+    def _functional(self, extracted: Extracted) -> Extracted:
+        """Control flow of TF 1.x as While and If (V1-11). Raises MalformedError: a result is inside of a loop."""
+        if not has_v1_flow(extracted.function):
+            return extracted
+        for node in inside_of_loops(Body(extracted.function, self.ops)):
+            reason = "is inside of a while loop, where it has a value for each iteration; fetch what leaves the loop through an Exit"
+            raise errors.MalformedError(reason, file=self.file, node=node, clause="V1-11")
+        functions = functionalise(extracted.function, self.ops, self._free_name)
+        return dataclasses.replace(extracted, functions=tuple(functions))
+
+    def _free_name(self, wanted: str) -> str:
+        """A name for a function that is made here."""
+        name = re.sub(r"[^A-Za-z0-9_]", "_", wanted)
+        while name in self._function_names:
+            self._function_names[name] += 1
+            name = f"{name}_{self._function_names[name]}"
+        self._function_names[name] = 0
+        return name
 
     def signature_function(self, key: str) -> Extracted:
         """The function of SignatureDef ``key``: arguments sorted by name, results in order of the outputs' tensors."""
@@ -168,7 +193,8 @@ class Program:
     def create_function(self, resource: str) -> Extracted:
         """The function that makes the handle of ``resource`` (RES-03)."""
         hoisted = self._hoisted - {resource}
-        return extract(self.graph, self.ops, f"create_{resource}", [], {"resource": Ref(resource, 0)}, hoisted=hoisted)
+        cut = extract(self.graph, self.ops, f"create_{resource}", [], {"resource": Ref(resource, 0)}, hoisted=hoisted)
+        return self._functional(cut)
 
     @functools.cached_property
     def restore_function(self) -> Optional[Extracted]:

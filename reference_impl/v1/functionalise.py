@@ -1,0 +1,92 @@
+"""Control flow of TF 1.x in a function becomes While and If (V1-11, V1-14).
+
+Functions run either form; gradients, XLA and whoever reads an export know only the second. What is not provably a product of
+tf.while_loop and tf.cond keeps its form, and the function says in an attribute which node was in the way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from reference_impl.format import schema
+from reference_impl.v1.conditionals import convert_conditionals
+from reference_impl.v1.flow import V1_FLOW, Body, Unprovable, order
+from reference_impl.v1.frames import find_frames
+from reference_impl.v1.loops import convert_loop
+from reference_impl.v1.op_table import OpTable
+
+KEPT = "_v1_control_flow"  # attribute of a FunctionDef: why it still has v1 control flow
+
+
+def functionalise(function: Any, ops: OpTable, name_function: Callable[[str], str]) -> list[Any]:
+    """Rewrite a FunctionDef in place.
+
+    Args:
+      function: the message.
+      ops: describes the ops.
+      name_function: makes a wanted name of a new function a free one.
+
+    Returns:
+      The functions that it calls now, each a FunctionDef without v1 control flow except where ``KEPT`` says so.
+
+    Raises:
+      MalformedError, MissingKeyError: an edge dangles; nothing describes an op whose outputs are used.
+    """
+    if not has_v1_flow(function):
+        return []
+    before = schema.FunctionDef()
+    before.CopyFrom(function)
+    try:
+        made = _loops(function, ops, name_function)
+        return made + [inner for each in [function, *made] for inner in _conditionals(each, ops, name_function)]
+    except Unprovable as reason:
+        function.CopyFrom(before)
+        _keep(function, reason)
+        return []
+
+
+def has_v1_flow(function: Any) -> bool:
+    return any(node.op in V1_FLOW for node in function.node_def)
+
+
+def _keep(function: Any, reason: Unprovable) -> None:
+    function.attr[KEPT].s = str(reason).encode()
+
+
+def _loops(function: Any, ops: OpTable, name_function: Callable[[str], str]) -> list[Any]:
+    """Loops of a function, inner ones first. One that stays keeps those around it."""
+    body = Body(function, ops)
+    made: list[Any] = []
+    kept: set[int] = set()
+    for frame in find_frames(body):
+        try:
+            if id(frame) not in kept:
+                made += convert_loop(body, frame, name_function)
+        except Unprovable as reason:
+            kept.add(id(frame))
+            if KEPT not in function.attr:
+                _keep(function, reason)
+        if id(frame) in kept:
+            kept.add(id(frame.parent))
+    if order(body) is None and not kept:
+        raise Unprovable(next(iter(body.nodes)), "is in a graph in which a loop waits for itself")
+    body.store()
+    return made
+
+
+def _conditionals(function: Any, ops: OpTable, name_function: Callable[[str], str]) -> list[Any]:
+    """Branches of a function that has no loops left; inside of branches too, since those are found along."""
+    if KEPT in function.attr:
+        return []
+    try:
+        for by_predicate in (True, False):
+            body = Body(function, ops)
+            made = convert_conditionals(body, name_function, by_predicate)
+            if order(body) is not None and all(order(Body(inner, ops)) is not None for inner in made):
+                body.store()
+                return made
+        raise Unprovable(next(iter(body.nodes)), "is in a graph in which branches wait for each other")
+    except Unprovable as reason:
+        _keep(function, reason)
+        return []
