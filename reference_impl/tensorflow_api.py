@@ -111,6 +111,12 @@ def copy_handle_data(source: tf.Tensor, target: tf.Tensor) -> None:
     _copy_handle_data(source, target)
 
 
+def set_loop_graphs(operation: Any, cond: Any, body: Any) -> None:
+    """Give a While operation the graphs of its functions, as tf.while_loop does; its gradient uses them. In 2.4-2.21."""
+    cond.outer_graph = body.outer_graph = operation.graph
+    operation._cond_graph, operation._body_graph = cond, body
+
+
 def gradient_function(op_type: str) -> Optional[Any]:
     """The Python gradient registered under `op_type`, or None. `tf.RegisterGradient` only registers. In 2.12-2.21."""
     try:

@@ -156,7 +156,19 @@ class _Interpreter:
         ):
             output.set_shape(to_shape(shape))
         self.describe_handles(node.op, operation, built)
+        if built and "While" in node.op and any(tensor.dtype == tf.resource for tensor in inputs):
+            self.keep_graphs(operation, node, inputs)
         return operation
+
+    def keep_graphs(self, operation: tf.Operation, node: Any, inputs: list[tf.Tensor]) -> None:
+        """The gradient of a loop makes graphs of its functions anew, without what is known of the handles inside of functions
+        that these call in turn. It takes graphs that it finds instead; it changes them, so they are nobody else's."""
+        names = [node.attr[key].func.name for key in ("cond", "body")]
+        if any(len(self.library.closure(name)) > 1 for name in names):
+            made = [_python_function(self.library, name) for name in names]
+            specs = [_specialised_specs(self.library, name, inputs) for name in names]
+            graphs = [function.get_concrete_function(*each).graph for function, each in zip(made, specs)]
+            api.set_loop_graphs(operation, *graphs)
 
     def call(self, name: str, inputs: list[tf.Tensor]) -> tf.Operation:
         before = len(self.graph.get_operations())
@@ -236,23 +248,32 @@ def to_shape(proto: Any) -> tf.TensorShape:
 
 def specialised(library: FunctionLibrary, name: str, inputs: Sequence[tf.Tensor]) -> Any:
     """A function of the library as a concrete function. Handles among `inputs` bring the shape of what is behind them along."""
+    if name not in library.rebuilt:
+        library.rebuilt[name] = _python_function(library, name)
+    return library.rebuilt[name].get_concrete_function(*_specialised_specs(library, name, inputs))
+
+
+def _specialised_specs(library: FunctionLibrary, name: str, inputs: Sequence[tf.Tensor]) -> list[Any]:
     specs: list[Any] = input_specs(library.get(name))
     if len(specs) == len(inputs):
         specs = [tensor if tensor.dtype in (tf.resource, tf.variant) else spec for spec, tensor in zip(specs, inputs)]
-    if name not in library.rebuilt:
-        of = weakref.ref(library)
+    return specs
 
-        def body(*tensors: tf.Tensor) -> list[tf.Tensor]:
-            return interpret(of(), name, tensors)  # type: ignore[arg-type]  # alive while one of its functions is traced
 
-        body.__name__ = plain_name(name)
-        names = [argument.name for argument in library.get(name).signature.input_arg]
-        if all(name.isidentifier() and not keyword.iskeyword(name) for name in names) and len(set(names)) == len(names):
-            # So that the arguments of the new function have their names.
-            parameters = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in names]
-            body.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-        library.rebuilt[name] = as_tf_function(library, name, body)
-    return library.rebuilt[name].get_concrete_function(*specs)
+def _python_function(library: FunctionLibrary, name: str) -> Any:
+    """A tf.function that makes the nodes of a function of the library."""
+    of = weakref.ref(library)
+
+    def body(*tensors: tf.Tensor) -> list[tf.Tensor]:
+        return interpret(of(), name, tensors)  # type: ignore[arg-type]  # alive while one of its functions is traced
+
+    body.__name__ = plain_name(name)
+    names = [argument.name for argument in library.get(name).signature.input_arg]
+    if all(name.isidentifier() and not keyword.iskeyword(name) for name in names) and len(set(names)) == len(names):
+        # So that the arguments of the new function have their names.
+        parameters = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in names]
+        body.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    return as_tf_function(library, name, body)
 
 
 def _opaque_call(library: FunctionLibrary, name: str, inputs: Sequence[tf.Tensor]) -> list[tf.Tensor]:

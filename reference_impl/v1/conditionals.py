@@ -1,6 +1,6 @@
 """Branches of v1 control flow as If (V1-11).
 
-A ``Switch`` makes one of its outputs dead, everything behind that output is dead too, and a ``Merge`` takes the input that is not.
+A ``Switch`` makes one of its outputs dead, everything behind that output is dead too, and a ``Merge`` takes the live input.
 So every node is alive under a stack of conditions: those of its inputs, one more behind a Switch, one less behind a Merge. Nodes
 with the same innermost condition that hang together are the branches of one If, whose results are the Merges:
 

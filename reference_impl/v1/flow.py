@@ -128,7 +128,12 @@ class Body:
         return [name for name in found if name in self.nodes]
 
     def extract(
-        self, name: str, nodes: Sequence[str], arguments: Mapping[str, Tensor], results: Sequence[Tensor], moved: Mapping[str, str]
+        self,
+        name: str,
+        nodes: Sequence[str],
+        arguments: Mapping[str, Tensor],
+        results: Sequence[Tensor],
+        moved: Mapping[str, str],
     ) -> Any:
         """A new FunctionDef.
 

@@ -87,5 +87,3 @@ def _frame_after(node: Any, frame: Frame, children: dict[tuple[int, str], Frame]
 
 def _frame_name(node: Any) -> str:
     return str(node.attr["frame_name"].s.decode("utf-8", "replace"))
-
-

@@ -169,7 +169,9 @@ class Program:
         if not has_v1_flow(extracted.function):
             return extracted
         for node in inside_of_loops(Body(extracted.function, self.ops)):
-            reason = "is inside of a while loop, where it has a value for each iteration; fetch what leaves the loop through an Exit"
+            reason = (
+                "is inside of a while loop, where it has a value for each iteration; fetch what leaves the loop through an Exit"
+            )
             raise errors.MalformedError(reason, file=self.file, node=node, clause="V1-11")
         functions = functionalise(extracted.function, self.ops, self._free_name)
         return dataclasses.replace(extracted, functions=tuple(functions))
