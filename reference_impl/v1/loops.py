@@ -7,8 +7,8 @@ tf.while_loop writes, for each loop variable::
                `-> predicate -> LoopCond -> Switch
 
 and an ``Enter`` with ``is_constant`` for each tensor that the loop only uses. The predicate's part becomes the cond function,
-what runs behind the true outputs the body function. Both get a counter and a limit first (the limit is -1, none), as the gradient of
-While in TensorFlow expects, then the loop variables, then the constants.
+what runs behind the true outputs the body function. Both get a counter and a limit first (the limit is -1, none), as the
+gradient of While in TensorFlow expects, then the loop variables, then the constants.
 
 Stateful nodes keep their number of runs: those of the predicate's part run once more than those of the body, and a graph in which
 such a node belongs to both, or to neither, stays as it is.
