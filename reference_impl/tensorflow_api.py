@@ -112,9 +112,11 @@ def copy_handle_data(source: tf.Tensor, target: tf.Tensor) -> None:
 
 
 def set_loop_graphs(operation: Any, cond: Any, body: Any) -> None:
-    """Give a While operation the graphs of its functions, as tf.while_loop does; its gradient uses them. In 2.4-2.21."""
-    cond.outer_graph = body.outer_graph = operation.graph
-    operation._cond_graph, operation._body_graph = cond, body
+    """Give a While operation the graphs of concrete functions, as tf.while_loop does; its gradient uses them. In 2.4-2.21."""
+    for function in (cond, body):
+        function.graph.outer_graph = operation.graph
+        function.graph.name = _text(function.name)  # the graph has not the number that makes it unique
+    operation._cond_graph, operation._body_graph = cond.graph, body.graph
 
 
 def gradient_function(op_type: str) -> Optional[Any]:

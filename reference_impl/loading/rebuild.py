@@ -167,8 +167,7 @@ class _Interpreter:
         if any(len(self.library.closure(name)) > 1 for name in names):
             made = [_python_function(self.library, name) for name in names]
             specs = [_specialised_specs(self.library, name, inputs) for name in names]
-            graphs = [function.get_concrete_function(*each).graph for function, each in zip(made, specs)]
-            api.set_loop_graphs(operation, *graphs)
+            api.set_loop_graphs(operation, *(function.get_concrete_function(*each) for function, each in zip(made, specs)))
 
     def call(self, name: str, inputs: list[tf.Tensor]) -> tf.Operation:
         before = len(self.graph.get_operations())
