@@ -145,6 +145,8 @@ def _type_spec(value: structure.TypeSpec) -> tf.TypeSpec:
         cls = _public(_CLASSES[value.kind_name])
     else:
         cls = api.registered_type_spec(value.class_name)
+        if cls is None and value.kind_name == "EXTENSION_TYPE_SPEC":
+            cls = api.AnonymousExtensionTypeSpec  # its fields, under their names
         if cls is None:
             raise StructureError(f"The type '{value.class_name}' is not supported: no TypeSpec is registered under that name")
     try:

@@ -159,6 +159,8 @@ def from_tf(message: Any, kind: Any) -> Any:
 # in a registry without public lookup (framework.type_spec_registry since 2.12 or before).
 VariableSpec = _private("tensorflow.python.ops.resource_variable_ops:VariableSpec")
 ExtensionTypeSpec = _private("tensorflow.python.framework.extension_type:ExtensionTypeSpec")
+# What stands for an extension type whose package is not imported; public API makes only types with declared fields. In 2.12-2.21.
+AnonymousExtensionTypeSpec = _private("tensorflow.python.framework.extension_type:AnonymousExtensionTypeSpec")
 _lookup_type_spec = _private("tensorflow.python.framework.type_spec_registry:lookup")
 _type_spec_name = _private("tensorflow.python.framework.type_spec_registry:get_name")
 

@@ -298,26 +298,6 @@ def test_a_call_builds_no_graph(tf, loaded, monkeypatch):
         loaded(x, True)
 
 
-def test_DR_05_an_unknown_op_only_troubles_who_calls_it(tf, tmp_path):
-    root = tf.Module()
-    root.v = tf.Variable(2.0)
-    root.good = tf.function(lambda x: x * root.v, input_signature=[tf.TensorSpec([])])
-    root.bad = tf.function(lambda x: tf.exp(x), input_signature=[tf.TensorSpec([])])
-    directory = save(tf, tmp_path, root, signatures={})
-
-    def rename(meta_graph):
-        for function in meta_graph.graph_def.library.function:
-            for node in function.node_def:
-                if node.op == "Exp":
-                    node.op = "NobodyKnowsThisOp"
-
-    edit(directory, rename)
-    loaded = reference_impl.load(directory)
-    assert loaded.good(3.0).numpy() == 6.0
-    with pytest.raises(tf.errors.NotFoundError, match="NobodyKnowsThisOp"):
-        loaded.bad(1.0)
-
-
 # Gradients and tracing
 
 

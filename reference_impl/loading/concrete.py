@@ -23,11 +23,12 @@ from typing import Any, NamedTuple, Optional
 import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
-from reference_impl.errors import BindingError, FunctionMatchError, UnsupportedModelError
+from reference_impl.errors import BindingError, UnsupportedModelError
 from reference_impl.format.errors import MalformedError
 from reference_impl.format.inspect_functions import plain_name
 from reference_impl.loading import patterns, rebuild
 from reference_impl.loading.binding import Binder
+from reference_impl.loading.diagnosis import why_not_found
 from reference_impl.loading.library import FunctionLibrary
 
 _DISTRIBUTED = tf.distribute.DistributedValues
@@ -155,7 +156,8 @@ class LoadedConcreteFunction(api.ConcreteFunction):  # type: ignore[misc,valid-t
             try:
                 tensors = self._flat_arguments(args, kwargs)
             except BindingError as flat:
-                raise BindingError(f"{structured}; as flat arguments: {flat.reason}", node=self.saved_name) from None
+                reason = structured.reason if isinstance(structured, BindingError) else structured
+                raise BindingError(f"{reason}; as flat arguments: {flat.reason}", node=self.saved_name) from None
         return self.run(tensors)
 
     def match(self, args: tuple[Any, ...], kwargs: dict[str, Any], level: int) -> list[tf.Tensor]:
@@ -174,7 +176,8 @@ class LoadedConcreteFunction(api.ConcreteFunction):  # type: ignore[misc,valid-t
         """Execute with flat tensors, captures excluded, and build the structured result.
 
         Raises:
-          tf.errors.OpError: what the function's ops raise; NotFoundError for an op this TensorFlow does not have.
+          UnknownOpError: an op that this TensorFlow does not have.
+          tf.errors.OpError: what the function's ops raise.
         """
         if not tf.executing_eagerly() or self._built or api.may_record() or self._must_build():
             self._build()
@@ -183,7 +186,11 @@ class LoadedConcreteFunction(api.ConcreteFunction):  # type: ignore[misc,valid-t
             self._prepare(len(tensors))
         pack, count = self._results
         handles = self._captured() if self._handles is None else self._handles
-        return pack(iter(api.call_registered(self._live or "", tensors + handles, count)))
+        try:
+            return pack(iter(api.call_registered(self._live or "", tensors + handles, count)))
+        except tf.errors.NotFoundError as error:  # which may be about a file as well
+            unknown = why_not_found(self.library, self.saved_name) if "Op type not registered" in error.message else None
+            raise (unknown or error) from error.__cause__
 
     def _prepare(self, given: int) -> None:
         signature = self.library.get(self.saved_name).signature
@@ -359,24 +366,3 @@ def _argument_path(path: str, binder: Optional[Binder]) -> str:
         position = int(index)
         return f"argument {names[position] if position < len(names) else position}{rest}"
     return "the arguments" + path
-
-
-def no_match(
-    name: str, functions: Sequence[LoadedConcreteFunction], args: Any, kwargs: Any, reasons: Sequence[str]
-) -> FunctionMatchError:
-    """The error for a call that fits none of the traces: what was given, what there is, and the first difference to each."""
-    got = f"Positional arguments ({len(args)} total): {_lines(args)}\n  Keyword arguments: {kwargs}"
-    options = []
-    for number, (function, reason) in enumerate(zip(functions, reasons), 1):
-        wanted, keywords = function.structured_input_signature
-        options.append(f"Option {number}:\n  Positional arguments ({len(wanted)} total): {_lines(wanted)}\n"
-                       f"  Keyword arguments: {keywords}\n  does not match: {reason}")  # fmt: skip
-    text = (
-        f"Could not find matching concrete function to call loaded from the SavedModel. Got:\n  {got}\n\n"
-        f"Expected these arguments to match one of the following {len(functions)} option(s):\n\n" + "\n\n".join(options)
-    )
-    return FunctionMatchError(text, node=name)
-
-
-def _lines(values: Sequence[Any]) -> str:
-    return "".join(f"\n    * {value!r}" for value in values)

@@ -8,7 +8,7 @@ from typing import Any
 
 from reference_impl import specs
 from reference_impl.format import schema, structure
-from reference_impl.format.errors import MalformedError
+from reference_impl.format.errors import MalformedError, SavedModelError
 from reference_impl.loading.binding import Binder
 
 
@@ -16,12 +16,36 @@ def signature_of(saved: Any, name: str, file: str) -> Callable[[], tuple[Any, An
     """A function that gives ``((args, kwargs), results)`` of a SavedConcreteFunction, as nests of TypeSpecs and literals."""
 
     def decode() -> tuple[Any, Any]:
-        inputs = specs.to_tf(structure.decode(saved.canonicalized_input_signature, file, name))
+        inputs = live(saved.canonicalized_input_signature)
         if not (isinstance(inputs, tuple) and len(inputs) == 2 and isinstance(inputs[0], tuple) and isinstance(inputs[1], dict)):
             raise MalformedError("the input signature is not a pair of tuple and dict", file=file, node=name)
-        return inputs, specs.to_tf(structure.decode(saved.output_signature, file, name))
+        return inputs, live(saved.output_signature)
+
+    def live(message: Any) -> Any:
+        try:
+            return specs.to_tf(structure.decode(message, file, name))
+        except SavedModelError as error:
+            error.file, error.node = error.file or file, error.node or name
+            raise
 
     return decode
+
+
+class UnknownDefault:
+    """Stands for the default of an argument whose type is not known here; no trace matches it."""
+
+    def __init__(self, reason: SavedModelError):
+        self.reason = reason
+
+    def __repr__(self) -> str:
+        return f"<unknown: {self.reason}>"
+
+
+def _default(value: Any) -> Any:
+    try:
+        return specs.to_tf(value)
+    except SavedModelError as error:
+        return UnknownDefault(error)
 
 
 def make_binder(name: str, spec: Any, file: str) -> Binder:
@@ -38,9 +62,9 @@ def make_binder(name: str, spec: Any, file: str) -> Binder:
         args=fields.get("args") or [],
         varargs=fields.get("varargs"),
         varkw=fields.get("varkw"),
-        defaults=specs.to_tf(tuple(fields.get("defaults") or ())),
+        defaults=[_default(value) for value in fields.get("defaults") or ()],
         kwonlyargs=fields.get("kwonlyargs") or [],
-        kwonlydefaults=specs.to_tf(dict(fields.get("kwonlydefaults") or {})),
+        kwonlydefaults={key: _default(value) for key, value in (fields.get("kwonlydefaults") or {}).items()},
         is_method=spec.is_method,
         input_signature=input_signature,
         jit_compile={schema.FunctionSpec.ON: True, schema.FunctionSpec.OFF: False}.get(spec.jit_compile),

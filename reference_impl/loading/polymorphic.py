@@ -14,7 +14,8 @@ from reference_impl.errors import FunctionMatchError
 from reference_impl.format.errors import SavedModelError
 from reference_impl.loading import patterns
 from reference_impl.loading.binding import Binder
-from reference_impl.loading.concrete import LoadedConcreteFunction, no_match
+from reference_impl.loading.concrete import LoadedConcreteFunction
+from reference_impl.loading.diagnosis import no_match
 
 
 class LoadedFunction(api.Function):  # type: ignore[misc,valid-type]
@@ -40,6 +41,8 @@ class LoadedFunction(api.Function):  # type: ignore[misc,valid-type]
         python_function.__name__ = name if name.isidentifier() else "function"
         python_function.__signature__ = binder.signature  # type: ignore[attr-defined]
         super().__init__(python_function, python_function.__name__, autograph=False, jit_compile=binder.jit_compile)
+        self.__name__ = name
+        self.__signature__ = binder.signature  # for `inspect`, which asks objects that have a Python signature for it
 
     @tf.autograph.experimental.do_not_convert
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -47,7 +50,8 @@ class LoadedFunction(api.Function):  # type: ignore[misc,valid-type]
 
         Raises:
           BindingError: the arguments do not fit the Python signature.
-          FunctionMatchError: no trace fits; the message lists all with the first difference (FN-13).
+          FunctionMatchError: no trace fits; the message lists all with the first difference (FN-13). For a function that was
+            declared with an input signature it is a TypeError too.
         """
         function, tensors = self._choose(args, kwargs)
         return function.run(tensors)
@@ -89,4 +93,5 @@ class LoadedFunction(api.Function):  # type: ignore[misc,valid-type]
                     return function, function.match(*canonical, level)
                 except (patterns.Mismatch, SavedModelError) as mismatch:  # the latter: a type in its signature is not known here
                     reasons.append(str(mismatch))
-        raise no_match(self.saved_name, self.concrete_functions, *canonical, reasons)
+        declared = self.binder.input_signature is not None
+        raise no_match(self.saved_name, self.concrete_functions, *canonical, reasons, declared)

@@ -26,6 +26,7 @@ from reference_impl import tensorflow_api as api
 from reference_impl.format import graphs, schema
 from reference_impl.format.errors import MalformedError
 from reference_impl.format.inspect_functions import plain_name
+from reference_impl.loading import diagnosis
 from reference_impl.loading.library import FunctionLibrary
 from reference_impl.loading.returns import return_nodes
 
@@ -78,7 +79,7 @@ def interpret(library: FunctionLibrary, name: str, inputs: Sequence[tf.Tensor]) 
       One tensor per result.
 
     Raises:
-      tf.errors.NotFoundError, ValueError: this TensorFlow has no such op, or not with such attributes.
+      UnknownOpError, UnsupportedModelError: this TensorFlow has no such op, or not with such attributes or shapes.
       MalformedError: inputs name nodes that do not exist.
       CycleError: the function calls itself.
     """
@@ -136,7 +137,9 @@ class _Interpreter:
         copy = schema.NodeDef()
         copy.CopyFrom(node)
         op_def = api.op_def(node.op)
-        for attr in op_def.attr if op_def is not None else ():
+        if op_def is None:
+            raise diagnosis.unknown_op(self.library, node, self.name)
+        for attr in op_def.attr:
             if attr.name not in copy.attr and attr.HasField("default_value"):  # create_op finds the length of an empty list there
                 copy.attr[attr.name].CopyFrom(attr.default_value)
         self.library.localise(copy, self.name)
@@ -150,7 +153,10 @@ class _Interpreter:
         if "_gradient_op_type" in node.attr:
             op_type = custom_gradient(self.library, node.attr["_gradient_op_type"].s.decode("utf-8", "replace"))
             attrs["_gradient_op_type"] = tf.compat.v1.AttrValue(s=op_type.encode())
-        operation = self.graph.create_op(node.op, inputs, dtypes=[], name=node.name, attrs=attrs)
+        try:
+            operation = self.graph.create_op(node.op, inputs, dtypes=[], name=node.name, attrs=attrs)
+        except (ValueError, TypeError, tf.errors.OpError) as error:
+            raise diagnosis.cannot_be_rebuilt(self.library, node, self.name, error) from error
         for output, shape in zip(
             operation.outputs, node.attr["_output_shapes"].list.shape if "_output_shapes" in node.attr else ()
         ):
@@ -329,9 +335,10 @@ def _in_order(function_def: Any) -> Optional[list[Any]]:
 def custom_gradient(library: FunctionLibrary, op_type: str) -> str:
     """Register the gradient that a model brings for `op_type` and return the name it has in this process (FMT-14).
 
-    A type for which the model brings none keeps its name: the program may have registered one.
+    A type for which the model brings none keeps its name if the program has registered one.
     """
-    if op_type not in library.index.gradients:
+    brought = op_type in library.index.gradients
+    if not brought and api.gradient_function(op_type) is not None:
         return op_type
     live = library.live_name(op_type)
     if api.gradient_function(live) is None:
@@ -339,6 +346,11 @@ def custom_gradient(library: FunctionLibrary, op_type: str) -> str:
 
         def gradient(operation: tf.Operation, *results: Optional[tf.Tensor]) -> Any:
             alive = of()
+            if alive is not None and not brought:
+                registered = api.gradient_function(op_type)  # perhaps by now
+                if registered is None:
+                    raise diagnosis.no_gradient(alive, op_type, operation)
+                return registered(operation, *results)
             if alive is None or op_type not in alive.custom_gradients:
                 raise LookupError(f"the model that brought the gradient {op_type!r} is gone or does not say what it captures")
             return _call_gradient(alive.custom_gradients[op_type](alive), operation, results)
