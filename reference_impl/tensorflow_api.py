@@ -296,7 +296,7 @@ def traced_arguments(concrete: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """
     args, kwargs = concrete.structured_input_signature
     kind = getattr(concrete, "function_type", None)
-    parameters = [] if kind is None else list(kind.parameters.values())  # 2.12 and 2.13 have none
+    parameters = [] if kind is None else list(kind.parameters.values())  # 2.12 has none
     keyword = {p.name: p.type_constraint for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY}
     positional = [p.type_constraint for p in parameters if p.name not in keyword]
     found = tuple(map(_with_shapes, args, positional)) if len(positional) == len(args) else args

@@ -124,7 +124,7 @@ def unserialisable(function: Any) -> dict[str, str]:
 
 def _unserialisable(value: Any) -> str:
     if any(api.is_unknown_argument(leaf) for leaf in tf.nest.flatten(value)):
-        return "an object of which TensorFlow kept no value; a tf.TensorShape must exist until the save"
+        return "an object of which TensorFlow kept no value (of a tf.TensorShape since 2.15, while it exists)"
     try:
         structure.encode(specs.from_tf(value))
     except SavedModelError as error:

@@ -14,7 +14,6 @@ from reference_impl.saving.options import SaveOptions
 pytestmark = pytest.mark.tensorflow
 
 Pair = collections.namedtuple("Pair", ["left", "right"])
-SHAPE = collections.namedtuple("Shaped", ["shape", "more"])
 NO_MATCH = "Could not find matching concrete function"
 
 
@@ -199,6 +198,10 @@ def test_PY_07_shapes_are_arguments(tf, both, tmp_path, shapes):
     for shape in shapes:
         root.f(x, shape)
     root.nest((Pair([1, {"k": shapes[0]}], None),))
+    if tuple(map(int, tf.__version__.split(".")[:2])) < (2, 15):  # there, no trace tells what it was called with
+        with pytest.raises(errors.SaveError, match="FN-09"):
+            reference_impl.save(root, tmp_path / "m")
+        return
     reference_impl.save(root, tmp_path / "m")
     reference_impl.save(reference_impl.load(tmp_path / "m"), tmp_path / "again")
     for directory in (tmp_path / "m", tmp_path / "again"):
@@ -215,7 +218,7 @@ def test_PY_07_shapes_are_arguments(tf, both, tmp_path, shapes):
 def test_PY_07_a_shape_that_nobody_holds_any_more_is_refused_with_the_reason(tf, tmp_path):
     root = module(tf, f=tf.function(lambda x, shape: tf.reshape(x, shape)))
     root.f(tf.zeros([6]), tf.TensorShape([2, 3]))
-    with pytest.raises(errors.SaveError, match=r"root\.f: .*'shape'.*tf.TensorShape must exist until the save"):
+    with pytest.raises(errors.SaveError, match=r"root\.f: .*'shape'.*of a tf\.TensorShape since 2\.15, while it exists"):
         reference_impl.save(root, tmp_path / "m")
 
 
