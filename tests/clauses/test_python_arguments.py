@@ -79,6 +79,7 @@ def test_PY_01_python_values_choose_the_trace(tf, saved, both):
     loaded = reference_impl.load(saved)
     assert loaded.flag(ten, np.bool_(True)).numpy() == 10.0  # NumPy's scalars are the numbers they hold
     assert loaded.kind(np.int64(2)).numpy() == b"int 2" and loaded.kind(np.float32(2.5)).numpy() == b"float 2.5"
+    assert loaded.kind(np.float32("nan")).numpy() == b"nan"
 
 
 def test_PY_02_other_numbers_are_refused_unless_there_is_a_trace_for_tensors(tf, both, tmp_path):
