@@ -16,10 +16,18 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from reference_impl.api import load, save
     from reference_impl.format.inspect import inspect
+    from reference_impl.loading.options import LoadOptions
+    from reference_impl.saving.options import SaveOptions
 
-__all__ = ["inspect", "load", "save"]
+__all__ = ["LoadOptions", "SaveOptions", "inspect", "load", "save"]
 
-_HOMES = {"load": "reference_impl.api", "save": "reference_impl.api", "inspect": "reference_impl.format.inspect"}
+_HOMES = {
+    "LoadOptions": "reference_impl.loading.options",
+    "SaveOptions": "reference_impl.saving.options",
+    "inspect": "reference_impl.format.inspect",
+    "load": "reference_impl.api",
+    "save": "reference_impl.api",
+}
 
 
 def __getattr__(name: str) -> Any:

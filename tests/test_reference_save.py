@@ -318,6 +318,18 @@ def test_tf1_models_lose_nothing(fixture, tmp_path):
     assert sizes[0] == sizes[1]
 
 
+@pytest.mark.parametrize(("fixture", "node"), [("half_plus_two", "a"), ("mutable_hash_table", "dense")])
+def test_V1_17_state_inside_of_functions_is_not_lost_silently(tf, fixture, node, tmp_path):
+    loaded = tf.saved_model.load(str(ROOT / "fixtures_v1" / fixture / "model"))
+    signatures = {key: function for key, function in loaded.signatures.items() if not key.startswith("__")}
+    with pytest.raises(errors.SaveError, match=rf"(?s){node}.*Load the model with reference_impl.load") as caught:
+        reference_impl.save(loaded, tmp_path / "model", signatures)
+    assert caught.value.clause == "V1-17"
+    assert not (tmp_path / "model").exists()
+    with pytest.warns(UserWarning, match="state is left out"):
+        reference_impl.save(loaded, tmp_path / "model", signatures, options=reference_impl.SaveOptions(strict=False))
+
+
 @pytest.mark.clause("API-04")
 def test_an_error_leaves_the_old_export(tf, saved, monkeypatch, tmp_path):
     target = Path(shutil.copytree(saved, tmp_path / "m"))

@@ -14,7 +14,7 @@ from reference_impl.format import schema
 from reference_impl.format.layout_writer import LayoutWriter
 from reference_impl.format.ordered import ordered_bytes
 from reference_impl.loading.concrete import LoadedConcreteFunction
-from reference_impl.saving import checkpoint, contents, numbers, objects, rewrites, shards, signatures
+from reference_impl.saving import checkpoint, contents, hidden_state, numbers, objects, rewrites, shards, signatures
 from reference_impl.saving.assets import Assets
 from reference_impl.saving.captures import Captures
 from reference_impl.saving.debug_info import debug_info
@@ -63,6 +63,7 @@ class _Export:
         self.replicas: dict[int, list[str]] = {}  # handles of variables of a strategy beside the first
         self._functions()
         self._gradients()
+        self._hidden_state()
         self._shared_names()
         self.variables = {node.number: objects.variable_name(node.object) for node in tree.nodes if api.is_variable(node.object)}
         self.keys = checkpoint.Keys(tree, self.slots)
@@ -143,6 +144,14 @@ class _Export:
         path = f"the gradient {original}"
         self.saved_functions[name] = saved_concrete(trace, self.captures.resolve(trace, path, None), path)
         return name
+
+    def _hidden_state(self) -> None:
+        try:
+            hidden_state.check(self.library.definitions.values())
+        except SaveError as error:
+            if self.options.strict:
+                raise
+            warnings.warn(f"state is left out: {error}", stacklevel=2)
 
     def _shared_names(self) -> None:
         for node in self.tree.nodes:
