@@ -32,6 +32,7 @@ from reference_impl.loading.graph_checks import check, inner_first
 from reference_impl.loading.library import FunctionLibrary
 from reference_impl.loading.options import LoadOptions, add_function_aliases
 from reference_impl.loading.polymorphic import LoadedFunction
+from reference_impl.loading.provenance import provenance
 from reference_impl.loading.resources import CREATE, DESTROY, INITIALIZE, TENSORS, LoadedResource, named_content
 from reference_impl.loading.selection import Selection
 from reference_impl.loading.signatures import SignatureMap, complete
@@ -327,8 +328,7 @@ class _Loader:
             add_function_aliases(root, info.function_aliases, self.functions, polymorphic)
         for name, value in (
             ("signatures", SignatureMap({})),
-            ("tensorflow_version", info.tensorflow_version),
-            ("tensorflow_git_version", info.tensorflow_git_version),
+            *provenance(self.directory, self.meta_graph).items(),
         ):
             if not hasattr(root, name):
                 object.__setattr__(root, name, value)

@@ -31,11 +31,17 @@ class LoadOptions:
 
     @staticmethod
     def of(options: Any) -> LoadOptions:
-        """From our options, `tf.saved_model.LoadOptions` or None; the device for reading is of no use here."""
+        """From our options, `tf.saved_model.LoadOptions` or None; the device for reading is of no use here.
+
+        Raises:
+          TypeError: something else.
+        """
         if options is None:
             return LoadOptions()
         if isinstance(options, LoadOptions):
             return options
+        if not hasattr(options, "allow_partial_checkpoint"):  # all versions of TensorFlow's class have it
+            raise TypeError(f"options are LoadOptions, not {type(options).__name__}: {options!r}")
         policy = getattr(options, "experimental_variable_policy", None)
         return LoadOptions(
             allow_partial_checkpoint=bool(getattr(options, "allow_partial_checkpoint", False)),

@@ -25,6 +25,7 @@ from reference_impl.loading.assets import Assets
 from reference_impl.loading.concrete import LoadedConcreteFunction
 from reference_impl.loading.library import FunctionLibrary
 from reference_impl.loading.options import LoadOptions
+from reference_impl.loading.provenance import provenance
 from reference_impl.loading.resources import LoadedResource
 from reference_impl.loading.signatures import SignatureMap
 from reference_impl.v1 import tables
@@ -141,8 +142,7 @@ class _Loader:
                 if self.part is None or key in self.part.keys
             }
         )
-        vars(root)["tensorflow_version"] = self.meta_graph.meta_info_def.tensorflow_version
-        vars(root)["tensorflow_git_version"] = self.meta_graph.meta_info_def.tensorflow_git_version
+        vars(root).update(provenance(self.directory, self.meta_graph))
         return root  # type: ignore[no-any-return]
 
     # State
