@@ -146,14 +146,18 @@ def _numbered(children: Iterable[tuple[str, Any]]) -> dict[int, Any]:
 
 
 def _fields(named: Sequence[tuple[str, int]], numbered: Mapping[int, int], size: int) -> Optional[tuple[str, ...]]:
-    """The fields in order, found by the nodes they share with the numbered children; None for a plain tuple."""
+    """The fields in order, found by the nodes they share with the numbered children; None for a plain tuple.
+
+    Of a field that holds nothing trackable the file has only the position.
+    """
     left = list(named)
     fields = []
     for index in range(size):
         match = next((pair for pair in left if pair[1] == numbered.get(index)), None)
-        if match is None:
+        if match is not None:
+            left.remove(match)
+        elif index in numbered:
             return None
-        left.remove(match)
-        fields.append(match[0])
-    usable = bool(fields) and not left and all(field.isidentifier() and not field.startswith("_") for field in fields)
-    return tuple(fields) if usable else None
+        fields.append(match[0] if match is not None else f"field_{index}")
+    usable = len(set(fields)) == size and all(field.isidentifier() and not field.startswith("_") for field in fields)
+    return tuple(fields) if named and not left and usable else None

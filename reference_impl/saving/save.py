@@ -256,6 +256,8 @@ class _Export:
                 pair.save_function = self.tree.number_of(content.save)
                 pair.restore_function = self.tree.number_of(content.restore)
         for slot in self.slots:
+            # Of the types that every shipped reader knows without any package, the one whose objects can have slots (V1-18).
+            out.nodes[slot.optimizer].user_object.identifier = "tf_deprecated_optimizer"
             proto = out.nodes[slot.optimizer].slot_variables.add(slot_name=slot.name)
             proto.original_variable_node_id, proto.slot_variable_node_id = slot.variable, slot.value
         for name, function in self.saved_functions.items():

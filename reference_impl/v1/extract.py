@@ -64,6 +64,7 @@ def extract(
     *,
     targets: Sequence[str] = (),
     hoisted: Collection[str] = (),
+    unfed: bool = False,
 ) -> Extracted:
     """Cut the function ``name`` out of ``graph``.
 
@@ -72,6 +73,7 @@ def extract(
       fetches: result name -> tensor, in order.
       targets: nodes that must run although nothing fetches them.
       hoisted: nodes that become captures when they are needed.
+      unfed: leave a Placeholder that is not fed in the function; it fails when it runs, as in a Session.
 
     Raises:
       UnfedPlaceholderError: a needed Placeholder is not fed.
@@ -81,7 +83,8 @@ def extract(
     roots = [*fetches.values(), *(Ref(target, CONTROL) for target in targets)]
     needed = graph.ancestors(roots, stop=fed, stop_nodes=hoisted)
     captures = _needed_captures(graph, needed, roots, fed, hoisted)
-    _refuse_placeholders(graph, needed, name)
+    if not unfed:
+        _refuse_placeholders(graph, needed, name)
 
     function = schema.FunctionDef()
     function.signature.name = name

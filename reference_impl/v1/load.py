@@ -31,7 +31,7 @@ from reference_impl.loading.signatures import SignatureMap
 from reference_impl.v1 import tables
 from reference_impl.v1.extract import Extracted
 from reference_impl.v1.graph import parse_ref
-from reference_impl.v1.program import Output, Program, Signature, Variable, compile_program, feeds_of
+from reference_impl.v1.program import Output, Program, Signature, UnfedPlaceholderError, Variable, compile_program, feeds_of
 from reference_impl.v1.selection import Part
 
 
@@ -64,6 +64,15 @@ class UnusableSignature:
 
     def __repr__(self) -> str:
         return f"<UnusableSignature: {self.reason}>"
+
+
+class UnfedSignature(LoadedConcreteFunction):
+    """One that needs a placeholder which is none of its inputs. It is saved as it is; the call says what is missing (V1-01)."""
+
+    reason: SavedModelError
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        raise self.reason
 
 
 class V1Root(objects.LoadedObject):
@@ -190,14 +199,16 @@ class _Loader:
 
     # Functions
 
-    def function(self, extracted: Extracted, inputs: Any, outputs: Any) -> LoadedConcreteFunction:
+    def function(
+        self, extracted: Extracted, inputs: Any, outputs: Any, cls: type = LoadedConcreteFunction
+    ) -> LoadedConcreteFunction:
         """An extracted FunctionDef as a live function over the state.
 
         Inputs are in the order of its arguments: a mapping for a function of named tensors, a tuple for one of positional nests.
         """
         name = self.add(extracted)
         structured = (inputs, {}) if isinstance(inputs, tuple) else ((), dict(inputs))
-        made = LoadedConcreteFunction(self.library, name, lambda: (structured, outputs))
+        made: LoadedConcreteFunction = cls(self.library, name, lambda: (structured, outputs))
         if not isinstance(inputs, tuple):
             made.set_flat_arguments(list(inputs), len(inputs))
         left_out = [node for node in extracted.captures if node not in self.state]
@@ -222,17 +233,26 @@ class _Loader:
     def signature(self, signature: Signature) -> Union[LoadedConcreteFunction, UnusableSignature]:
         inputs = {item.name: _spec(item.dtype, item.shape, item.name) for item in signature.inputs}
         try:
-            extracted = self.program.signature_function(signature.key)
-            # The graph knows the dtypes; what the SignatureDef says of them is a copy that may be missing.
-            dtypes_of = dict(zip(extracted.results, (argument.type for argument in extracted.function.signature.output_arg)))
-            outputs = {output.key: self.output_spec(output, dtypes_of[f"{output.key}/0"]) for output in signature.outputs}
-            made = self.function(extracted, inputs, outputs)
-            made.set_flat_arguments(list(inputs), 1 if len(inputs) == 1 else 0)
-            made.signature_def = self.meta_graph.signature_def[signature.key]
-            return made
+            try:
+                return self.callable_signature(signature, inputs, self.program.signature_function(signature.key))
+            except UnfedPlaceholderError as error:
+                extracted = self.program.signature_function(signature.key, unfed=True)
+                made = self.callable_signature(signature, inputs, extracted, UnfedSignature)
+                vars(made)["reason"] = error
+                return made
         except SavedModelError as error:
             outputs = {output.key: _spec(output.info.dtype, output.info.tensor_shape, output.key) for output in signature.outputs}
             return UnusableSignature(error, inputs, outputs)
+
+    def callable_signature(
+        self, signature: Signature, inputs: dict[str, Any], extracted: Extracted, cls: type = LoadedConcreteFunction
+    ) -> LoadedConcreteFunction:
+        # The graph knows the dtypes; what the SignatureDef says of them is a copy that may be missing.
+        dtypes_of = dict(zip(extracted.results, (argument.type for argument in extracted.function.signature.output_arg)))
+        outputs = {output.key: self.output_spec(output, dtypes_of[f"{output.key}/0"]) for output in signature.outputs}
+        made = self.function(extracted, inputs, outputs, cls)
+        made.signature_def = self.meta_graph.signature_def[signature.key]
+        return made
 
     def output_spec(self, output: Output, dtype: int) -> Any:
         if output.kind == "sparse":

@@ -157,12 +157,15 @@ class Program:
 
     # -- functions -----------------------------------------------------------------------------------------------------
 
-    def function(self, name: str, feeds: Sequence[Feed], fetches: Mapping[str, Ref], targets: Sequence[str] = ()) -> Extracted:
+    def function(
+        self, name: str, feeds: Sequence[Feed], fetches: Mapping[str, Ref], targets: Sequence[str] = (), *, unfed: bool = False
+    ) -> Extracted:
         """Cut a function out of the graph; see :func:`reference_impl.v1.extract.extract`."""
         fed = {feed.tensor for feed in feeds}
         hoisted = self._hoisted - {ref.node for ref in fed}
         values = {result: ref if ref in fed else self.rewrite.value(ref) for result, ref in fetches.items()}
-        return self._functional(extract(self.graph, self.ops, name, feeds, values, targets=targets, hoisted=hoisted))
+        cut = extract(self.graph, self.ops, name, feeds, values, targets=targets, hoisted=hoisted, unfed=unfed)
+        return self._functional(cut)
 
     def _functional(self, extracted: Extracted) -> Extracted:
         """Control flow of TF 1.x as While and If (V1-11). Raises MalformedError: a result is inside of a loop."""
@@ -185,12 +188,12 @@ class Program:
         self._function_names[name] = 0
         return name
 
-    def signature_function(self, key: str) -> Extracted:
+    def signature_function(self, key: str, *, unfed: bool = False) -> Extracted:
         """The function of SignatureDef ``key``: arguments sorted by name, results in order of the outputs' tensors."""
         signature = self.signatures[key]
         feeds = [Feed(item.name, item.tensor, item.dtype, item.shape) for item in signature.inputs]
         fetches = {f"{output.key}/{position}": ref for output in signature.outputs for position, ref in enumerate(output.tensors)}
-        return self.function(f"signature_{key}", feeds, fetches)
+        return self.function(f"signature_{key}", feeds, fetches, unfed=unfed)
 
     def create_function(self, resource: str) -> Extracted:
         """The function that makes the handle of ``resource`` (RES-03)."""

@@ -1,0 +1,187 @@
+"""What a SavedModel holds, read without TensorFlow, and what of it another one lacks. The content of tables needs TensorFlow."""
+
+from __future__ import annotations
+
+import collections
+import hashlib
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any, Optional, Union
+
+import numpy as np
+
+from reference_impl.format import inspect as inspect_module
+from reference_impl.format import layout
+from reference_impl.format.bundle import BundleReader
+from reference_impl.format.inspect_types import MetaGraph, Signature, SignatureArgument
+
+TABLE_OPS = ("HashTable", "MutableHash", "MutableDense")
+INTERNAL = "__saved_model_"
+
+
+def of(path: Union[str, Path], tags: Optional[Collection[str]] = None) -> dict[str, Any]:
+    """Tags, signatures, variables with their values, assets with their bytes, the paths of objects and functions."""
+    info = inspect_module.inspect(path, tags)
+    graph = info.meta_graphs[0]
+    return {
+        "tags": set(graph.tags),
+        "signatures": {item.key: _signature(item) for item in graph.signatures if not item.key.startswith(INTERNAL)},
+        "variables": _variables(layout.read(path), graph),
+        "unstored": sorted(item.name for item in graph.variables if not item.stored),
+        "assets": _assets(layout.read(path), graph),
+        "tree": [({child.name: child.id for child in item.children}, item.kind) for item in graph.objects],
+        "functions": {item.id: [_text(trace.signature) for trace in item.traces] for item in graph.functions},
+    }
+
+
+def _text(signature: str) -> str:
+    return signature[signature.index("(") :]
+
+
+def _signature(item: Signature) -> dict[str, Any]:
+    return {"method": item.method_name, "inputs": _arguments(item.inputs), "outputs": _arguments(item.outputs)}
+
+
+def _arguments(items: tuple[SignatureArgument, ...]) -> dict[str, Any]:
+    found = {}
+    for item in items:
+        parts = [(item.name, item.dtype, item.shape)]
+        if item.kind != "dense":
+            parts = [(f"{item.name}/{number}", slot.dtype, slot.shape) for number, slot in enumerate(item.tensors)]
+        found.update({name: (str(dtype).removesuffix("_ref"), shape) for name, dtype, shape in parts})
+    return found
+
+
+def _variables(model: layout.Layout, graph: MetaGraph) -> collections.Counter[Any]:
+    """(name, dtype, shape, trainable, digest of the value) of every variable that the checkpoint has a value of."""
+    stored = [item for item in graph.variables if item.stored]
+    found: collections.Counter[Any] = collections.Counter()
+    if not stored:
+        return found
+    with BundleReader(model.checkpoint_prefix) as reader:
+        for item in stored:
+            value = reader.read(item.key or "")
+            if item.slice:
+                value = value[_indices(item.slice)]
+            data = repr(value.tolist()).encode() if value.dtype == object else np.ascontiguousarray(value).tobytes()
+            digest = hashlib.sha256(data).hexdigest()[:16]
+            found[item.name, item.dtype.removesuffix("_ref"), value.shape, item.trainable, digest] += 1
+    return found
+
+
+def _indices(text: str) -> tuple[slice, ...]:
+    out = []
+    for part in text.split()[-1].split(":"):
+        start, _, length = part.partition(",")
+        out.append(slice(None) if part == "-" else slice(int(start), int(start) + int(length)))
+    return tuple(out)
+
+
+def _assets(model: layout.Layout, graph: MetaGraph) -> dict[str, str]:
+    out = {}
+    for item in graph.assets:
+        path = model.asset_path(item.filename)
+        out[item.filename] = hashlib.sha256(path.read_bytes()).hexdigest()[:16] if path.is_file() else "missing"
+    return out
+
+
+def compare(one: dict[str, Any], other: dict[str, Any], converted: bool) -> Optional[str]:
+    """What of the first is not in the second; None when all is.
+
+    Args:
+      converted: the second is a TF 2 export of a TF 1.x model: there is no object tree to compare, and what was not trainable or
+        not known to be may differ.
+    """
+    problems = []
+    if not one["tags"] <= other["tags"]:
+        problems.append(f"tags {sorted(one['tags'])} became {sorted(other['tags'])}")
+    for key, signature in one["signatures"].items():
+        problems += _signature_problems(key, signature, other["signatures"].get(key))
+    problems += [f"signature {key} is new" for key in sorted(set(other["signatures"]) - set(one["signatures"]))]
+    lost = one["variables"] - other["variables"]
+    problems += [f"variable {item} × {count}" for item, count in sorted(lost.items(), key=str)[:5]]
+    names = {item[0] for item in other["variables"]} | set(other["unstored"])
+    problems += [f"variable {name}, which has no value" for name in one["unstored"] if name not in names][:5]
+    for name, digest in one["assets"].items():
+        if other["assets"].get(name) != digest:
+            problems.append(f"asset {name} {digest}: {other['assets'].get(name)}")
+    if not converted:
+        problems += _tree_problems(one, other)[:5]
+    return "; ".join(problems)[:2500] or None
+
+
+def _tree_problems(one: dict[str, Any], other: dict[str, Any]) -> list[str]:
+    """Paths of the first that lead nowhere, or to something else, in the second."""
+    problems, seen, pending = [], set(), [("root", 0, 0)]
+    while pending:
+        path, here, there = pending.pop()
+        if (here, there) in seen:
+            continue
+        seen.add((here, there))
+        (children, kind), (others, found) = one["tree"][here], other["tree"][there]
+        if kind != found or one["functions"].get(here) != other["functions"].get(there):
+            problems.append(f"{path}: {kind} {one['functions'].get(here)}: {found} {other['functions'].get(there)}")
+        for name, child in children.items():
+            if name in others:
+                pending.append((f"{path}.{name}", child, others[name]))
+            else:
+                problems.append(f"{path}.{name} is not there")
+    return problems
+
+
+def _signature_problems(key: str, one: dict[str, Any], other: Optional[dict[str, Any]]) -> list[str]:
+    if other is None:
+        return [f"signature {key}"]
+    return [f"signature {key}: {part} {one[part]}: {other[part]}" for part in one if one[part] != other[part]]
+
+
+def compare_loaded(one: dict[str, Any], root: Any) -> Optional[str]:
+    """What of an inventory a loaded object does not have."""
+    problems = []
+    for key, signature in one["signatures"].items():
+        if key not in root.signatures:
+            problems.append(f"signature {key}")
+            continue
+        found = root.signatures[key].structured_input_signature[1]
+        wanted = {name.partition("/")[0] for name in signature["inputs"]}
+        if not wanted <= {name for name in found} and len(found) != len(signature["inputs"]):
+            problems.append(f"signature {key}: inputs {sorted(wanted)}: {sorted(found)}")
+    return "; ".join(problems)[:1500] or None
+
+
+def compare_tables(one: list[Any], other: list[Any]) -> Optional[str]:
+    """What tables of the first are not in the second. One that is empty since nobody fills it may be filled there."""
+    left = list(other)
+    lost = []
+    for table in sorted(one, key=lambda item: item[2] is None):
+        twin = next((item for item in left if item == table or (table[2] is None and item[:2] == table[:2])), None)
+        if twin is None:
+            lost.append(table)
+        else:
+            left.remove(twin)
+    return f"{len(lost)} of {len(one)} tables are lost: {str(lost)[:300]}" if lost else None
+
+
+def tables(path: Union[str, Path], tags: list[str]) -> list[Any]:
+    """The content of every table in a session of the shipped loader, sorted: (dtypes, entries); None for one nobody fills."""
+    import tensorflow as tf
+
+    found = []
+    with tf.Graph().as_default() as graph, session() as running:
+        tf.compat.v1.saved_model.load(running, tags, str(path))
+        for node in [node for node in graph.get_operations() if node.type.startswith(TABLE_OPS)]:
+            kinds = node.get_attr("key_dtype"), node.get_attr("value_dtype")
+            export = tf.raw_ops.LookupTableExportV2 if node.type.endswith("V2") else tf.raw_ops.LookupTableExport
+            try:
+                keys, values = running.run(export(table_handle=node.outputs[0], Tkeys=kinds[0], Tvalues=kinds[1]))
+                found.append((*map(str, kinds), sorted(zip(keys.tolist(), values.tolist()))))
+            except tf.errors.OpError:
+                found.append((*map(str, kinds), None))
+    return sorted(found, key=str)
+
+
+def session() -> Any:
+    """A session that runs on this machine what was meant for another."""
+    import tensorflow as tf
+
+    return tf.compat.v1.Session(config=tf.compat.v1.ConfigProto(allow_soft_placement=True))
