@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import collections
 
+import model_edits
 import numpy as np
 import pytest
 
-import model_edits
 import reference_impl
 from reference_impl.format import errors, layout
 from reference_impl.v1.extract import UnfedPlaceholderError
@@ -80,7 +80,7 @@ def test_DR_05_an_absent_type_is_named_by_the_call_that_needs_it(tf, tmp_path):
     for root in (reference_impl.load(path), again(reference_impl.load(path), tmp_path / "again")):
         assert root.known(tf.constant([3.0])).numpy() == [6.0]
         assert root.signatures["strange"](tf.constant([0.0]))["output_0"].numpy() == [2.0]
-        with pytest.raises(errors.SavedModelError, match="far.away.Spec"):
+        with pytest.raises(errors.SavedModelError, match=r"far\.away\.Spec"):
             root.strange(tf.constant([3.0]))
     kept = layout.read(tmp_path / "again").saved_model.meta_graphs[0].object_graph_def
     assert any(b"far.away.Spec" in f.canonicalized_input_signature.SerializeToString() for f in kept.concrete_functions.values())

@@ -34,8 +34,8 @@ from reference_impl.format import layout  # noqa: E402
 from reference_impl.format.canonical import canonical  # noqa: E402
 from reference_impl.format.errors import SavedModelError  # noqa: E402
 
-# A session optimises the main graph, where shipped exports have a call and those of TF 1.x all nodes: MatMul and what follows it are
-# fused in one and not in the other, and rounded once instead of twice.
+# A session optimises the main graph, where an export of TF 2 has a call and one of TF 1.x all nodes: MatMul and what follows it
+# are fused in one and not in the other, and rounded once instead of twice.
 SESSION_ULPS = 4
 
 Answers = dict[str, Any]  # signature -> outputs by name, or the exception
@@ -162,7 +162,9 @@ class Check:
             else:
                 fetch[name] = info.name
         found = session.run(fetch, feed)
-        text = {name: session.graph.get_tensor_by_name(tensor).dtype.base_dtype.name == "string" for name, tensor in fetch.items()}
+        text = {
+            name: session.graph.get_tensor_by_name(tensor).dtype.base_dtype.name == "string" for name, tensor in fetch.items()
+        }
         return {name: np.array(value, object) if text[name] else np.asarray(value) for name, value in found.items()}
 
     # Answers
@@ -218,7 +220,7 @@ class Check:
             try:
                 self.shipped[name, ""] = ask(self.model)
             except Exception as error:
-                self.shipped[name, ""] = {key: error for key in zoo_requests.public(self.meta_graph)}
+                self.shipped[name, ""] = dict.fromkeys(zoo_requests.public(self.meta_graph), error)
         return self.shipped[name, ""]  # type: ignore[no-any-return]
 
     # Tables
@@ -252,7 +254,7 @@ def recorded(model: Path, tags: tuple[str, ...]) -> dict[str, dict[str, Any]]:
     """What is recorded of a model's signatures beside the zoo: attempt, deterministic, digests."""
     out: dict[str, dict[str, Any]] = {}
     for file in sorted(model.parent.parent.glob("baseline_*_signatures.csv")):
-        with open(file, newline="") as stream:
+        with file.open(newline="") as stream:
             for row in csv.DictReader(stream):
                 if row["id"] == model.name and row["tags"] == tag_text(tags) and row["status"] in ("ok", "fail"):
                     known = out.setdefault(row["signature"], {"attempt": row["attempt"], "deterministic": True, "digests": []})
@@ -319,7 +321,7 @@ def main() -> None:
             continue
         for tags in model_tags(model):
             if (model.name, tag_text(tags)) not in done:
-                with open(arguments.out, "a") as stream:
+                with arguments.out.open("a") as stream:
                     stream.write(json.dumps(separately(model, tags)) + "\n")
 
 

@@ -1,7 +1,7 @@
 """Requests to models of which nothing is known but their signatures, and a digest of the answers.
 
-The same requests, and digests in the same form, were recorded beside the zoo; so an answer can be compared with one that was given
-by another TensorFlow on another day.
+The same requests, and digests in the same form, were recorded beside the zoo; so an answer can be compared with one that was
+given by another TensorFlow on another day.
 """
 
 from __future__ import annotations
