@@ -129,7 +129,7 @@ class _Loader:
         if identifier == objects.LIST:
             return objects.new_list()
         if identifier == objects.DICT:
-            return objects.new_dict()
+            return objects.new_dict(root=number == 0)
         if identifier == objects.SIGNATURES:
             return None  # made of its children, which come later
         left_out = self.selection.left_out(number) if self.selection is not None else frozenset()
@@ -236,6 +236,11 @@ class _Loader:
         children = {child.local_name: self.objects[child.node_id] for child in node.children}
         if node.WhichOneof("kind") == "user_object":
             identifier = node.user_object.identifier
+            if number == 0 and isinstance(parent, (list, dict)):  # the signatures of such a root are no element of it
+                for child in node.children:
+                    if self.is_signature_map(child.node_id):
+                        self.attach(parent, child.local_name, child.node_id)
+                        children.pop(child.local_name, None)
             if identifier == objects.LIST:
                 objects.fill_list(parent, children)
             elif identifier == objects.DICT:
@@ -253,15 +258,19 @@ class _Loader:
             for child in node.children:
                 self.attach(parent, child.local_name, child.node_id)
 
+    def is_signature_map(self, number: int) -> bool:
+        node = self.graph.nodes[number]
+        return node.WhichOneof("kind") == "user_object" and node.user_object.identifier == objects.SIGNATURES
+
     def attach(self, parent: Any, name: str, number: int) -> None:
         node = self.graph.nodes[number]
-        if node.WhichOneof("kind") == "user_object" and node.user_object.identifier == objects.SIGNATURES:
+        if self.is_signature_map(number):
             # Not a dependency: whoever saves the object again decides about its signatures from the map itself (ATTR-06).
             functions = {child.local_name: self.objects[child.node_id] for child in node.children}
             for key, function in functions.items():
                 if key in self.meta_graph.signature_def:
                     complete(function, self.meta_graph.signature_def[key])
-            vars(parent)[name] = SignatureMap(functions)
+            objects.set_plain(parent, name, SignatureMap(functions))
         else:
             objects.attach(parent, name, self.objects[number])
 
@@ -330,5 +339,5 @@ class _Loader:
             ("signatures", SignatureMap({})),
             *provenance(self.directory, self.meta_graph).items(),
         ):
-            if not hasattr(root, name):
-                object.__setattr__(root, name, value)
+            if getattr(root, name, None) is None:
+                objects.set_plain(root, name, value)

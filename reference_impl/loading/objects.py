@@ -106,8 +106,22 @@ def new_list() -> Any:
     return _wrap([])
 
 
-def new_dict() -> Any:
-    return _wrap({})
+class _RootDict(type(_wrap({}))):  # type: ignore[misc]
+    """A dict that can have the attributes of a root: a proxy only keeps those its class knows."""
+
+    signatures = tensorflow_version = tensorflow_git_version = None
+
+
+def new_dict(root: bool = False) -> Any:
+    return _RootDict({}) if root else _wrap({})
+
+
+def set_plain(obj: Any, name: str, value: Any) -> None:
+    """Set an attribute that is no dependency, whatever setattr would do with it."""
+    if isinstance(obj, _RootDict):
+        setattr(obj, name, value)
+    else:
+        object.__setattr__(obj, name, value)
 
 
 def fill_list(container: Any, children: Mapping[str, Any]) -> None:

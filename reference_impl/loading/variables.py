@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any, Optional
 
 import tensorflow as tf
@@ -39,7 +40,8 @@ def make(proto: Any, number: int, checkpoint: Checkpoint, options: LoadOptions) 
         "aggregation": tf.VariableAggregation(proto.aggregation),
     }
     value = _value(number, checkpoint, dtype, shape, options)
-    with tf.device(proto.device if options.keep_variable_devices and proto.device else None):
+    kept = proto.device if options.keep_variable_devices else ""
+    with tf.device(kept) if kept else contextlib.nullcontext():  # tf.device(None) would leave the scope of the caller (DEV-02)
         if value is None:
             return api.UninitializedVariable(**keywords)
         # A load inside a tf.function is no part of the function, so its variables are not lifted out of it.

@@ -136,7 +136,8 @@ class Tree:
         for node in self.nodes:  # grows
             for name, child in self.children(node.object, node.path).items():
                 node.children[name] = self.add(child, _step(node.path, node.object, name))
-            if node.number == 0:
+            # A list or dict has room for its elements only: TensorFlow reads a child of another name as one and fails (FMT-11).
+            if node.number == 0 and (self.signatures or not isinstance(node.object, (list, tuple, dict))):
                 node.children[SIGNATURES] = self.add(self.signatures, "root.signatures")
 
     def add(self, obj: Any, path: str) -> int:

@@ -19,11 +19,6 @@ pytestmark = pytest.mark.tensorflow
 
 
 @pytest.fixture(scope="module")
-def tf():
-    return pytest.importorskip("tensorflow")
-
-
-@pytest.fixture(scope="module")
 def export(tf, tmp_path_factory):
     """Variables, an asset, tables of both kinds, control flow; moved away from where it was made."""
     folder = tmp_path_factory.mktemp("source")

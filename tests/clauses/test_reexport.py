@@ -10,11 +10,6 @@ pytestmark = pytest.mark.tensorflow
 
 
 @pytest.fixture(scope="module")
-def tf():
-    return pytest.importorskip("tensorflow")
-
-
-@pytest.fixture(scope="module")
 def first(tf, tmp_path_factory):
     """A net that was exported without a signature."""
 

@@ -24,11 +24,6 @@ Pair = collections.namedtuple("Pair", ["left", "right"])
 READERS = ("reference", "tensorflow")
 
 
-@pytest.fixture(scope="module")
-def tf():
-    return pytest.importorskip("tensorflow")
-
-
 def load(tf, directory, reader="reference"):
     return reference_impl.load(directory) if reader == "reference" else tf.saved_model.load(str(directory))
 

@@ -17,11 +17,6 @@ from reference_impl.format import layout
 pytestmark = pytest.mark.tensorflow
 
 
-@pytest.fixture(scope="module")
-def tf():
-    return pytest.importorskip("tensorflow")
-
-
 def load(fixture, tags=None):
     return reference_impl.load(recorded.model(fixture), tags)
 
