@@ -14,7 +14,7 @@ from reference_impl.format import schema
 from reference_impl.format.layout_writer import LayoutWriter
 from reference_impl.format.ordered import ordered_bytes
 from reference_impl.loading.concrete import LoadedConcreteFunction
-from reference_impl.saving import checkpoint, contents, hidden_state, numbers, objects, rewrites, shards, signatures
+from reference_impl.saving import checkpoint, contents, hidden_state, numbers, objects, rewrites, shapes, shards, signatures
 from reference_impl.saving.assets import Assets
 from reference_impl.saving.captures import Captures
 from reference_impl.saving.debug_info import debug_info
@@ -209,10 +209,13 @@ class _Export:
 
     def _saver_and_init(self, graph: MainGraph, found: dict[str, SignatureFunction]) -> None:
         out = self.meta_graph
+        called: dict[str, Any] = {}
         for key in sorted(found):
             number = self.tree.number_of(found[key])
             assert number is not None  # it is a child of the map of signatures
             out.signature_def[key].CopyFrom(graph.add_signature(key, found[key], number))
+            called[self.names[number]] = out.signature_def[key]
+        shapes.infer_outputs(called, self.saved_functions, graph.graph_def, self.library)
         init = graph.add_init()
         out.collection_def[MAIN_OP].node_list.value.append(init)
         info = out.signature_def[INIT_OP].outputs[INIT_OP]

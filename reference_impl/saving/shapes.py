@@ -1,0 +1,76 @@
+"""Shapes of signature outputs that are not known before the whole graph is (ATTR-03).
+
+A function that was traced over a table does not know what shape its values have: the handle does not say it, and the node that
+makes the table is in the main graph. TensorFlow's own inference over the main graph finds it, as it does for other readers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import tensorflow as tf
+
+from reference_impl import tensorflow_api as api
+from reference_impl.format import schema
+from reference_impl.saving.functions import Library, references
+from reference_impl.saving.signatures import shape_proto
+
+
+def infer_outputs(signatures: Mapping[str, Any], functions: Mapping[str, Any], graph_def: Any, library: Library) -> None:
+    """Put the shapes of outputs of unknown rank into SignatureDefs and functions, as far as inference knows them.
+
+    Args:
+      signatures: name of the function that is called -> SignatureDef.
+      functions: name -> SavedConcreteFunction.
+      graph_def: the main graph, in which the calls are.
+    """
+    unknown = [
+        (function, name, info)
+        for function, signature in signatures.items()
+        for name, info in signature.outputs.items()
+        if info.WhichOneof("encoding") == "name" and info.tensor_shape.unknown_rank
+    ]
+    if not unknown:
+        return
+    shapes = _shapes(graph_def, [info.name for _, _, info in unknown], library)
+    for function, name, info in unknown:
+        shape = shapes.get(info.name)
+        if shape is not None and shape.rank is not None:
+            info.tensor_shape.CopyFrom(shape_proto(shape))
+            outputs = functions[function].output_signature.dict_value.fields
+            if name in outputs:
+                outputs[name].tensor_spec_value.shape.CopyFrom(info.tensor_shape)
+            _annotate(library.definitions[function], int(info.name.rpartition(":")[2]), info.tensor_shape)
+
+
+def _annotate(definition: Any, result: int, shape: Any) -> None:
+    """Say the shape of a result at the node it comes from, where TensorFlow 2.12 to 2.21 look when they load a function."""
+    source = definition.ret[definition.signature.output_arg[result].name].partition(":")[0]
+    for node in definition.node_def:
+        if node.name == source and node.op == "Identity":
+            node.attr["_output_shapes"].list.ClearField("shape")
+            node.attr["_output_shapes"].list.shape.add().CopyFrom(shape)
+
+
+def _shapes(graph_def: Any, tensors: list[str], library: Library) -> dict[str, tf.TensorShape]:
+    nodes = {node.name: node for node in graph_def.node}
+    pending = [name.partition(":")[0] for name in tensors]
+    needed: dict[str, None] = {}
+    while pending:
+        name = pending.pop()
+        if name not in needed:
+            needed[name] = None
+            pending += [source.lstrip("^").partition(":")[0] for source in nodes[name].input]
+    part = schema.GraphDef(versions=graph_def.versions)
+    part.node.extend(node for node in graph_def.node if node.name in needed)
+    called = {name for node in part.node for name in references(node) if name in library.definitions}
+    closure = {other for name in called for other in library.closure(name)}
+    part.library.function.extend(library.definitions[name] for name in sorted(closure))
+    graph = tf.Graph()
+    try:
+        with graph.as_default():
+            tf.import_graph_def(api.to_tf(part, tf.compat.v1.GraphDef), name="")
+    except (ValueError, tf.errors.OpError):  # an op that this TensorFlow does not know; it is no concern of a save
+        return {}
+    return {name: graph.get_tensor_by_name(name).shape for name in tensors}
