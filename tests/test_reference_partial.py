@@ -159,3 +159,22 @@ def test_PRIM_06_a_namedtuple_keeps_its_fields_where_some_hold_nothing_trackable
         root = reference_impl.load(tmp_path / source)
         assert root.pair.ref.v is root.v and root.pair[1] is root.pair.ref and root.pair[0] is None
         reference_impl.save(root, tmp_path / "again")
+
+
+@pytest.mark.clause("RES-06")
+def test_a_file_that_is_missing_already_can_be_left_out(tf, tmp_path):
+    """Nothing reads it while the model is loaded; such models are in use."""
+    file = tmp_path / "words.txt"
+    file.write_text("ant")
+    root = two_functions(tf)
+    root.words = tf.saved_model.Asset(str(file))
+    tf.saved_model.save(root, str(tmp_path / "m"))
+    (tmp_path / "m" / "assets" / "words.txt").unlink()
+    root = reference_impl.load(tmp_path / "m")
+    with pytest.raises(errors.MissingFileError, match=r"words\.txt.*strict=False"):
+        reference_impl.save(root, tmp_path / "again")
+    assert not (tmp_path / "again").exists()
+    with pytest.warns(UserWarning, match=r"words\.txt"):
+        reference_impl.save(root, tmp_path / "again", options=reference_impl.SaveOptions(strict=False))
+    assert tf.saved_model.load(str(tmp_path / "again")).words.asset_path.numpy().endswith(b"assets/words.txt")
+    assert reference_impl.load(tmp_path / "again").known(tf.constant([1.0])).numpy() == [2.0]

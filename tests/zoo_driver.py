@@ -109,7 +109,9 @@ class Check:
         from reference_impl.saving.options import SaveOptions
 
         root = reference_impl.load(source, self.tags if source == self.model else None)
-        reference_impl.save(root, target, options=SaveOptions(extra_tags=self.tags))
+        complete = all(asset.exists for asset in self.directory.assets(self.meta_graph))
+        options = SaveOptions(extra_tags=self.tags, strict=complete)  # what the original lacks cannot be saved
+        reference_impl.save(root, target, options=options)
 
     def loaded_inventory(self) -> Optional[str]:
         return inventory.compare_loaded(self.original(), self.root)

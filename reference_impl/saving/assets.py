@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from typing import Any
 
 from reference_impl.format.errors import MissingFileError
@@ -11,11 +12,15 @@ from reference_impl.format.errors import MissingFileError
 class Assets:
     """Gives every file a name in assets/. The same file has one name; files of equal names get different ones.
 
+    Args:
+      strict: a missing file is an error, otherwise a warning.
+
     Attributes:
       files: name -> path it is copied from.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, strict: bool) -> None:
+        self._strict = strict
         self.files: dict[str, str] = {}
         self._names: dict[str, str] = {}
 
@@ -27,17 +32,25 @@ class Assets:
           path: how Python reaches it, for messages.
 
         Raises:
-          MissingFileError: there is no such file (RES-06).
+          MissingFileError: there is no such file (RES-06), in strict mode.
         """
         source = os.path.realpath(asset.asset_path.numpy().decode("utf-8", "surrogateescape"))
-        if not os.path.isfile(source):  # noqa: PTH113
-            raise MissingFileError("a file of the model is missing or no regular file", file=source, node=path, clause="RES-06")
         if source not in self._names:
             base = os.path.basename(source)  # noqa: PTH119
             name, count = base, 0
-            while name in self.files:
+            while name in self._names.values():
                 count += 1
                 name = f"{base}_{count}"
+            if self._exists(source, path):
+                self.files[name] = source
             self._names[source] = name
-            self.files[name] = source
         return self._names[source]
+
+    def _exists(self, source: str, path: str) -> bool:
+        if os.path.isfile(source):  # noqa: PTH113
+            return True
+        reason = "a file of the model is missing or no regular file"
+        if self._strict:
+            raise MissingFileError(f"{reason}; strict=False saves without it", file=source, node=path, clause="RES-06")
+        warnings.warn(f"{source}: {path}: {reason}: what is saved lacks it too [RES-06]", stacklevel=2)
+        return False

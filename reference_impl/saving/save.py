@@ -69,7 +69,7 @@ class _Export:
         self.keys = checkpoint.Keys(tree, self.slots)
         self.object_graph = checkpoint.object_graph(tree, self.keys, self.variables, self.contents, self.slots)
         self.meta_graph = schema.MetaGraphDef()
-        self.assets = Assets()
+        self.assets = Assets(self.options.strict)
         self._meta_graph(found)
 
     # Functions
