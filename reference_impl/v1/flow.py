@@ -62,6 +62,10 @@ class Body:
     def replace_control(self, node: str, by: str) -> None:
         self._controls[node] = by
 
+    def changed(self, node: str) -> None:
+        """Forget what the outputs of ``node`` were."""
+        self._dtypes.pop(node, None)
+
     def resolve(self, text: str) -> str:
         """The text of a tensor, or of a control edge, after all replacements."""
         if text[:1] == "^":

@@ -15,8 +15,10 @@ from reference_impl.v1.flow import V1_FLOW, Body, Unprovable, order
 from reference_impl.v1.frames import find_frames
 from reference_impl.v1.loops import convert_loop
 from reference_impl.v1.op_table import OpTable
+from reference_impl.v1.tensor_arrays import convert_tensor_arrays
 
 KEPT = "_v1_control_flow"  # attribute of a FunctionDef: why it still has v1 control flow
+ARRAYS = "_v1_tensor_arrays"  # why it still has a TensorArray
 
 
 def functionalise(function: Any, ops: OpTable, name_function: Callable[[str], str]) -> list[Any]:
@@ -38,6 +40,7 @@ def functionalise(function: Any, ops: OpTable, name_function: Callable[[str], st
     before = schema.FunctionDef()
     before.CopyFrom(function)
     try:
+        _arrays(function, ops)
         made = _loops(function, ops, name_function)
         return made + [inner for each in [function, *made] for inner in _conditionals(each, ops, name_function)]
     except Unprovable as reason:
@@ -52,6 +55,15 @@ def has_v1_flow(function: Any) -> bool:
 
 def _keep(function: Any, reason: Unprovable) -> None:
     function.attr[KEPT].s = str(reason).encode()
+
+
+def _arrays(function: Any, ops: OpTable) -> None:
+    """TensorArrays of a function with v1 control flow, in the branches and loops too, which are not apart yet."""
+    body = Body(function, ops)
+    refused = convert_tensor_arrays(body)
+    body.store()
+    if refused:
+        function.attr[ARRAYS].s = refused[0].encode()
 
 
 def _loops(function: Any, ops: OpTable, name_function: Callable[[str], str]) -> list[Any]:

@@ -48,7 +48,8 @@ _WRITTEN: dict[str, tuple[tuple[str, Any], ...]] = {
     "TensorListGather": (("values", "element_dtype"),),
     "TensorListScatterIntoExistingList": (("output_handle", VARIANT),),
     "TensorListSplit": (("output_handle", VARIANT),),
-    "TensorListConcatV2": (("tensor", "element_dtype"), ("lengths", INT64)),
+    "TensorListConcat": (("tensor", "element_dtype"), ("lengths", INT64)),
+    "TensorListElementShape": (("element_shape", "shape_type"),),
     "TensorListLength": (("length", 3),),
 }
 _STATELESS = {"Identity", "Const", "NoOp", "AddV2", "Enter", "Exit", "NextIteration", "Switch", "Merge", "LoopCond"}
