@@ -59,6 +59,7 @@ eager_mode = _private("tensorflow.python.eager.context:eager_mode")
 _execute = _private("tensorflow.python.eager.execute:execute")
 _op_def = _private("tensorflow.python.framework.op_def_registry:get")
 _copy_handle_data = _private("tensorflow.python.ops.handle_data_util:copy_handle_data")
+_get_handle_data = _private("tensorflow.python.ops.handle_data_util:get_handle_data")
 _gradient_registry = _private(
     "tensorflow.python.framework.ops:gradient_registry", "tensorflow.python.framework.ops:_gradient_registry"
 )
@@ -109,6 +110,13 @@ def op_def(op: str) -> Optional[Any]:
 def copy_handle_data(source: tf.Tensor, target: tf.Tensor) -> None:
     """Tell the shape and dtype behind a resource or variant tensor to the gradient code. In 2.4-2.21."""
     _copy_handle_data(source, target)
+
+
+def dtype_behind(handle: tf.Tensor) -> Optional[tf.DType]:
+    """The dtype of the variable behind a handle, None when nothing is known. In 2.4-2.21."""
+    found = _get_handle_data(handle)
+    known = found is not None and found.is_set and len(found.shape_and_type) == 1
+    return tf.dtypes.as_dtype(found.shape_and_type[0].dtype) if known else None
 
 
 def set_loop_graphs(operation: Any, cond: Any, body: Any) -> None:

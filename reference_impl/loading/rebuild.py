@@ -28,7 +28,9 @@ from reference_impl.format.errors import MalformedError
 from reference_impl.format.inspect_functions import plain_name
 from reference_impl.loading import diagnosis
 from reference_impl.loading.library import FunctionLibrary
+from reference_impl.loading.refusals import refuse
 from reference_impl.loading.returns import return_nodes
+from reference_impl.v1.functionalise import KEPT, NOT_A_LIST
 
 HANDLES = (schema.DT_RESOURCE, schema.DT_VARIANT)
 _CALLS = graphs.CALL_OPS - {"RemoteCall", "TPUPartitionedCall"}
@@ -153,6 +155,8 @@ class _Interpreter:
         if "_gradient_op_type" in node.attr:
             op_type = custom_gradient(self.library, node.attr["_gradient_op_type"].s.decode("utf-8", "replace"))
             attrs["_gradient_op_type"] = tf.compat.v1.AttrValue(s=op_type.encode())
+        elif NOT_A_LIST in node.attr:
+            attrs.update(refuse(node.attr[NOT_A_LIST].s.decode("utf-8", "replace")))
         try:
             operation = self.graph.create_op(node.op, inputs, dtypes=[], name=node.name, attrs=attrs)
         except (ValueError, TypeError, tf.errors.OpError) as error:
@@ -291,6 +295,10 @@ def _opaque_call(library: FunctionLibrary, name: str, inputs: Sequence[tf.Tensor
     signature = library.get(name).signature
     call = graph_def.node.add(name="call", op="StatefulPartitionedCall")
     call.attr["f"].func.name = library.live_name(name)
+    reasons = [node.attr[KEPT].s.decode("utf-8", "replace") for node in library.get(name).node_def if KEPT in node.attr]
+    reason = reasons[0] if reasons else f"{name} has control flow of TF 1.x"
+    for key, value in refuse(reason).items():
+        call.attr[key].s = value.s
     call.attr["Tin"].list.type.extend(argument.type for argument in signature.input_arg)
     call.attr["Tout"].list.type.extend(argument.type for argument in signature.output_arg)
     for index, argument in enumerate(signature.input_arg):

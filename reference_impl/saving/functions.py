@@ -17,6 +17,7 @@ from reference_impl import tensorflow_api as api
 from reference_impl.errors import SaveError
 from reference_impl.format import schema
 from reference_impl.loading.library import FunctionLibrary, find_live, find_suffix
+from reference_impl.loading.refusals import REFUSED
 
 _PREFIX = "__inference_"
 _GRADIENT = "_gradient_op_type"
@@ -108,6 +109,8 @@ class Library:
                 yield found
             for value in node.attr.values():
                 yield from self._rename_values(source, value)
+            if _GRADIENT in node.attr and node.attr[_GRADIENT].s == REFUSED.encode():
+                del node.attr[_GRADIENT]
             if _GRADIENT in node.attr:
                 node.attr[_GRADIENT].s = self.op_type(source, node.attr[_GRADIENT].s.decode("utf-8", "replace")).encode()
             strip_defaults(node)

@@ -23,6 +23,7 @@ class Unprovable(Exception):
 
     def __init__(self, node: str, reason: str):
         super().__init__(f"node {node!r} {reason}")
+        self.node = node
 
 
 class Tensor(NamedTuple):

@@ -7,7 +7,7 @@ tf.while_loop and tf.cond keeps its form, and the function says in an attribute 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Optional
 
 from reference_impl.format import schema
 from reference_impl.v1.conditionals import convert_conditionals
@@ -17,8 +17,11 @@ from reference_impl.v1.loops import convert_loop
 from reference_impl.v1.op_table import OpTable
 from reference_impl.v1.tensor_arrays import convert_tensor_arrays
 
-KEPT = "_v1_control_flow"  # attribute of a FunctionDef: why it still has v1 control flow
-ARRAYS = "_v1_tensor_arrays"  # why it still has a TensorArray
+# Attributes of nodes. tf.saved_model.load does not take unknown ones of functions.
+KEPT = "_v1_control_flow"  # of one node: why the function still has control flow of TF 1.x
+NOT_A_LIST = "_v1_tensor_array"  # why it still is an operation on a TensorArray
+# What tf.gradients of TF 1.x made for a loop.
+_BACKWARD = {"StackPush", "StackPushV2", "StackPop", "StackPopV2", "TensorArrayGradV3", "TensorArrayGradWithShape"}
 
 
 def functionalise(function: Any, ops: OpTable, name_function: Callable[[str], str]) -> list[Any]:
@@ -40,6 +43,11 @@ def functionalise(function: Any, ops: OpTable, name_function: Callable[[str], st
     before = schema.FunctionDef()
     before.CopyFrom(function)
     try:
+        for node in function.node_def:
+            if node.op in _BACKWARD:
+                raise Unprovable(
+                    node.name, "hands values of a loop to its backward pass, in ways that have no gradient of their own"
+                )
         _arrays(function, ops)
         made = _loops(function, ops, name_function)
         return made + [inner for each in [function, *made] for inner in _conditionals(each, ops, name_function)]
@@ -54,16 +62,24 @@ def has_v1_flow(function: Any) -> bool:
 
 
 def _keep(function: Any, reason: Unprovable) -> None:
-    function.attr[KEPT].s = str(reason).encode()
+    """Note on the node in the way, or where there is none on the first of the control flow, why it stays."""
+    flow = [node for node in function.node_def if node.op in V1_FLOW]
+    node = next((node for node in function.node_def if node.name == reason.node), flow[0])
+    node.attr[KEPT].s = str(reason).encode()
+
+
+def _is_kept(function: Any) -> bool:
+    return any(KEPT in node.attr for node in function.node_def)
 
 
 def _arrays(function: Any, ops: OpTable) -> None:
     """TensorArrays of a function with v1 control flow, in the branches and loops too, which are not apart yet."""
     body = Body(function, ops)
-    refused = convert_tensor_arrays(body)
+    reason = convert_tensor_arrays(body)
+    for node in body.nodes.values() if reason is not None else ():
+        if node.op.startswith("TensorArray"):
+            node.attr[NOT_A_LIST].s = str(reason).encode()
     body.store()
-    if refused:
-        function.attr[ARRAYS].s = refused[0].encode()
 
 
 def _loops(function: Any, ops: OpTable, name_function: Callable[[str], str]) -> list[Any]:
@@ -71,25 +87,27 @@ def _loops(function: Any, ops: OpTable, name_function: Callable[[str], str]) -> 
     body = Body(function, ops)
     made: list[Any] = []
     kept: set[int] = set()
+    first: Optional[Unprovable] = None
     for frame in find_frames(body):
         try:
             if id(frame) not in kept:
                 made += convert_loop(body, frame, name_function)
         except Unprovable as reason:
             kept.add(id(frame))
-            if KEPT not in function.attr:
-                _keep(function, reason)
+            first = first or reason
         if id(frame) in kept:
             kept.add(id(frame.parent))
     if order(body) is None and not kept:
         raise Unprovable(next(iter(body.nodes)), "is in a graph in which a loop waits for itself")
     body.store()
+    if first is not None:
+        _keep(function, first)
     return made
 
 
 def _conditionals(function: Any, ops: OpTable, name_function: Callable[[str], str]) -> list[Any]:
     """Branches of a function that has no loops left; inside of branches too, since those are found along."""
-    if KEPT in function.attr:
+    if _is_kept(function):
         return []
     try:
         for by_predicate in (True, False):

@@ -9,7 +9,7 @@ the array and through control flow. An array with any other use stays what it is
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Optional
 
 from reference_impl.format import schema
 from reference_impl.v1.flow import Body, Unprovable, constant, source
@@ -30,17 +30,16 @@ HANDLE, FLOW = "handle", "flow"
 INT32 = schema.DT_INT32
 
 
-def convert_tensor_arrays(body: Body) -> list[str]:
-    """Rewrite every array that qualifies; returns for each other one which node was in the way."""
+def convert_tensor_arrays(body: Body) -> Optional[Unprovable]:
+    """Rewrite every array that qualifies; returns what was in the way of the first other one."""
     arrays = [name for name, node in body.nodes.items() if node.op == "TensorArrayV3"]
     if not arrays:
-        return []
+        return None
     uses = _Uses(body, arrays)
     good = [name for name in arrays if name not in uses.reasons]
     for name in good:
-        handles = {source(text) for text, (array, kind) in uses.of.items() if array == name and kind == HANDLE}
-        _Conversion(body, name, handles).run(uses.users[name])
-    return [str(uses.reasons[name]) for name in arrays if name in uses.reasons]
+        _Conversion(body, name, uses.handles[name]).run(uses.users[name])
+    return next((uses.reasons[name] for name in arrays if name in uses.reasons), None)
 
 
 class _Uses:
@@ -51,6 +50,7 @@ class _Uses:
         self.reasons: dict[str, Unprovable] = {}
         self.of: dict[str, tuple[str, str]] = {}  # tensor -> (array, handle or flow)
         self.flows: dict[str, list[str]] = {name: [] for name in arrays}
+        self.handles: dict[str, set[str]] = {name: set() for name in arrays}  # nodes that pass the handle on
         self.users: dict[str, dict[str, None]] = {name: {} for name in arrays}
         self._consumers = self._index()
         for name in arrays:
@@ -86,6 +86,8 @@ class _Uses:
             self.of[text] = (array, kind)
             if kind == FLOW:
                 self.flows[array].append(text)
+            else:
+                self.handles[array].add(source(text))
             for name, position in self._consumers.get(text, ()):
                 work.extend((after, kind) for after in self._after(array, name, position, kind))
 
@@ -200,7 +202,7 @@ class _Conversion:
             else:
                 self._use(node)
         (size,) = self.body.data(self.array)
-        attr = self.array.attr["element_shape"] if "element_shape" in self.array.attr else None
+        attr = self.array.attr.get("element_shape")
         unknown = attr is None or attr.shape.unknown_rank
         sizes = [] if attr is None else [dim.size for dim in attr.shape.dim]
         self._become(self.array, "TensorListReserve", [self._constant(size, [-1] if unknown else sizes, unknown), size])

@@ -1,0 +1,40 @@
+"""Gradients that do not exist, with an error that says why (V1-11, V1-14).
+
+A tape makes the backward function of all that it watches, wanted or not. So the error is an op of that function: a call under a
+tape works, and whoever asks for the gradient gets the reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Optional
+
+import tensorflow as tf
+
+from reference_impl import tensorflow_api as api
+
+REFUSED = "ReferenceImplNoGradient"  # op type of the gradient; an export leaves it out
+_REASON = "_no_gradient_because"
+
+
+def refuse(reason: str) -> dict[str, Any]:
+    """Attributes that keep an operation from being differentiated."""
+    values = {"_gradient_op_type": REFUSED, _REASON: reason}
+    return {key: tf.compat.v1.AttrValue(s=value.encode()) for key, value in values.items()}
+
+
+@tf.RegisterGradient(REFUSED)
+def _refused(operation: tf.Operation, *_: Any) -> Sequence[Optional[tf.Tensor]]:
+    reason = operation.get_attr(_REASON).decode("utf-8", "replace")
+    assertion = tf.raw_ops.Assert(condition=tf.constant(False), data=[tf.constant(f"There is no gradient here: {reason}")])
+    with tf.control_dependencies([assertion]):
+        return [_nothing(tensor) for tensor in operation.inputs]
+
+
+def _nothing(tensor: tf.Tensor) -> Optional[tf.Tensor]:
+    """Zeros like the tensor or the variable behind it."""
+    dtype = api.dtype_behind(tensor) if tensor.dtype == tf.resource else tensor.dtype
+    if dtype is None or not (dtype.is_floating or dtype.is_complex):
+        return None
+    shape = tf.raw_ops.VariableShape(input=tensor) if tensor.dtype == tf.resource else tf.shape(tensor)
+    return tf.zeros(shape, dtype)
