@@ -175,9 +175,10 @@ class Tree:
             found.pop(SIGNATURES, None)
         elif isinstance(signatures, SignatureMap):
             found[SIGNATURES] = signatures  # of a model that became a part of another one (ATTR-08)
+        found = {name: child for name, child in found.items() if child is not None and not python_only(child)}
         if isinstance(obj, _LISTS + _DICTS + _TUPLES):
             self._check_leaves(obj, found, path)
-        return {name: child for name, child in found.items() if child is not None}
+        return found
 
     def _resource_children(self, obj: Any) -> dict[str, Any]:
         if isinstance(obj, LoadedResource):
@@ -246,9 +247,32 @@ def _loaded(function: Any) -> bool:
     return hasattr(function, "concrete_functions")
 
 
+def python_only(item: Any) -> bool:
+    """Is it a container with Python values and nothing that can be tracked? It is no more saved than a number is (FN-14).
+
+    Shipped TensorFlow leaves an empty list or dict in its place.
+    """
+    if not isinstance(item, (list, tuple, Mapping)) or is_signature_map(item):
+        return False
+    left, seen, found = [item], set(), False
+    while left:
+        value = left.pop()
+        if isinstance(value, (list, tuple, Mapping)):
+            if id(value) not in seen:
+                seen.add(id(value))
+                left.extend(value.values() if isinstance(value, Mapping) else value)
+        elif isinstance(value, api.Trackable) or is_function(value):
+            return False
+        else:
+            found = found or value is not None
+    return found
+
+
 def _is_kept(item: Any) -> bool:
     """Elements that wrappers list under another identity: containers in containers."""
-    return isinstance(item, (list, dict, tuple, api.Trackable)) or is_function(item)
+    if isinstance(item, (list, dict, tuple)):
+        return not python_only(item)
+    return isinstance(item, api.Trackable) or is_function(item)
 
 
 def _step(path: str, parent: Any, name: str) -> str:

@@ -133,6 +133,17 @@ def test_PRIM_06_what_a_container_would_lose_is_named(tf, tmp_path, make, named)
     assert not (tmp_path / "m").exists()
 
 
+def test_PRIM_06_and_FN_14_containers_of_python_values_are_python_values(tf, both, tmp_path):
+    root = tf.Module()
+    root.sizes, root.settings, root.pair = [1, 2], {"name": "x", "deep": {"list": [[], 3.0]}}, (1, "a")
+    root.keyed = {1: "text is no key"}
+    root.empty, root.held = [[], {}], [tf.Variable(1.0), [], None, tf.Variable(2.0)]
+    reference_impl.save(root, tmp_path / "m")
+    for loaded in both(tmp_path / "m"):
+        assert not [name for name in ("sizes", "settings", "pair", "keyed") if hasattr(loaded, name)]
+        assert loaded.empty == [[], {}] and loaded.held[1:3] == [[], None] and loaded.held[3].numpy() == 2.0
+
+
 def test_PRIM_06_without_strict_the_loss_is_a_warning(tf, both, tmp_path):
     root = tf.Module()
     root.held = [tf.Variable(1.0), "lost", tf.Variable(2.0)]
