@@ -12,6 +12,7 @@ from __future__ import annotations
 import functools
 import importlib
 import inspect
+import sys
 from collections.abc import Sequence
 from typing import Any, Optional
 
@@ -69,6 +70,25 @@ def track(parent: Any, name: str, child: Any) -> None:
     """Make `child` a dependency of `parent` under a name, if it can be one. `Trackable._track_trackable` is in 2.4-2.21."""
     if isinstance(child, Trackable):
         parent._track_trackable(child, name, overwrite=True)
+
+
+class Adoptable(tf.Module):
+    """A module that is told when it becomes an attribute of another trackable.
+
+    Containers make a note of their dependencies by `Trackable._handle_deferred_dependencies`, which asks the new one to
+    initialise itself (2.4-2.21). No argument says who asks; the caller's frame does.
+    """
+
+    def adopted(self, container: Any) -> None:
+        raise NotImplementedError
+
+    def _maybe_initialize_trackable(self) -> None:
+        super()._maybe_initialize_trackable()
+        caller = sys._getframe(1)
+        if caller.f_code.co_name == "_handle_deferred_dependencies" and "keras" in sys.modules:
+            container = caller.f_locals.get("self")
+            if container is not None and container is not self:
+                self.adopted(container)
 
 
 def may_record() -> bool:

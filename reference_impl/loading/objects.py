@@ -6,7 +6,7 @@ children. Containers come back as what they were, tuples and namedtuples include
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Optional
 
 import tensorflow as tf
@@ -14,6 +14,7 @@ import tensorflow as tf
 from reference_impl import specs
 from reference_impl import tensorflow_api as api
 from reference_impl.format.errors import LimitError
+from reference_impl.loading import containers
 
 LIST, TUPLE, DICT, SIGNATURES = (
     "trackable_list_wrapper",
@@ -38,30 +39,54 @@ class Slot(NamedTuple):
 class _Computed:
     """A property that an attribute of the same name hides: a model may call one of its children `variables`."""
 
-    def __init__(self, name: str):
-        self._property = getattr(tf.Module, name)
+    def __init__(self, get: Callable[[Any], Any]):
+        self._get = get
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
-        return self if instance is None else self._property.__get__(instance, owner)
+        return self if instance is None else self._get(instance)
 
 
-class LoadedObject(tf.Module):
-    """A user object. Its variables are visible to itself and to a `tf.Module` that it becomes a part of (GOAL-02, GOAL-03).
+def _functions(root: Any) -> dict[str, Any]:
+    """Path -> function, for all functions that are reachable from an object, signatures excluded (GOAL-07)."""
+    found: dict[str, Any] = {}
+    queue: list[tuple[str, Any]] = [("", root)]
+    seen = {id(root)}
+    for path, parent in queue:
+        inside = vars(parent) if isinstance(parent, LoadedObject) else parent
+        items = inside.items() if isinstance(inside, Mapping) else ((str(index), item) for index, item in enumerate(inside))
+        for name, child in items:
+            if isinstance(child, (api.Function, api.ConcreteFunction)):
+                found[f"{path}{name}"] = child
+            elif isinstance(child, (LoadedObject, list, tuple, dict)) and id(child) not in seen:
+                if not name.startswith("_self_") and name != "_slots":
+                    queue.append((f"{path}{name}.", child))
+                seen.add(id(child))
+    return dict(sorted(found.items()))
 
+
+class LoadedObject(api.Adoptable):
+    """A user object. Its variables are visible to itself and to what it becomes a part of (GOAL-02, GOAL-03).
+
+    ``variables``, ``trainable_variables``, ``submodules``, … are those of a `tf.Module`; ``functions`` maps paths like
+    ``encoder.call`` to the functions. A child of the model that has such a name comes first.
     ``slot_variables`` is ``{(variable, slot name): slot}`` for what was an optimizer (OPT-02).
     """
 
     _TF_MODULE_IGNORED_PROPERTIES = frozenset((*tf.Module._TF_MODULE_IGNORED_PROPERTIES, "_slots", "signatures"))
 
-    name = _Computed("name")
-    name_scope = _Computed("name_scope")
-    submodules = _Computed("submodules")
-    variables = _Computed("variables")
-    trainable_variables = _Computed("trainable_variables")
-    non_trainable_variables = _Computed("non_trainable_variables")
+    name = _Computed(tf.Module.name.fget)
+    name_scope = _Computed(tf.Module.name_scope.fget)
+    submodules = _Computed(tf.Module.submodules.fget)
+    variables = _Computed(tf.Module.variables.fget)
+    trainable_variables = _Computed(tf.Module.trainable_variables.fget)
+    non_trainable_variables = _Computed(tf.Module.non_trainable_variables.fget)
+    functions = _Computed(_functions)
 
     def __init__(self) -> None:
         super().__init__(name="loaded")
+
+    def adopted(self, container: Any) -> None:
+        containers.adopted(self, container)
 
     @property
     def slot_variables(self) -> dict[tuple[Any, str], tf.Variable]:
