@@ -419,3 +419,43 @@ def test_ATTR_09_a_changed_map_is_caught(tf, export, tmp_path):
     del loaded.signatures
     reference_impl.save(loaded, tmp_path / "m", {"mine": loaded.named})
     assert list(reference_impl.load(tmp_path / "m").signatures) == ["mine"]
+
+
+# Keras
+
+
+@pytest.fixture(scope="module")
+def keras():
+    return pytest.importorskip("keras", minversion="3")
+
+
+def default_inputs(root, directory):
+    """Name -> shape of the default signature's inputs, None where there is no signature."""
+    reference_impl.save(root, directory)
+    signatures = reference_impl.load(directory).signatures
+    if not signatures:
+        return None
+    return {name: spec.shape.as_list() for name, spec in signatures["serving_default"].structured_input_signature[1].items()}
+
+
+@pytest.mark.clause("ATTR-10")
+def test_IMP_04_and_05_keras_models_say_their_own_default(tf, keras, tmp_path):
+    """A functional model has one, a subclassed one when it was called, with the shapes of that call (as shipped)."""
+    inputs_ = keras.Input((3,))
+    functional = keras.Model(inputs_, keras.layers.Dense(2)(inputs_))
+    assert default_inputs(functional, tmp_path / "functional") == {"inputs": [None, 3]}
+
+    class Subclass(keras.Model):
+        def __init__(self):
+            super().__init__()
+            self.dense = keras.layers.Dense(2)
+
+        def call(self, x):
+            return self.dense(x)
+
+    model = Subclass()
+    assert default_inputs(model, tmp_path / "new") is None
+    model(np.ones((1, 3), np.float32))
+    assert default_inputs(model, tmp_path / "called") == {"inputs": [1, 3]}
+    reference_impl.save(functional, tmp_path / "own", {})  # the user's word counts more
+    assert list(reference_impl.load(tmp_path / "own").signatures) == []
