@@ -18,6 +18,7 @@ import tensorflow as tf
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import SaveError, UntrackedCaptureError
 from reference_impl.loading.concrete import CapturedTensor
+from reference_impl.saving import places
 from reference_impl.saving.functions import eager_tensor
 from reference_impl.saving.traces import Trace
 from reference_impl.saving.tree import Node, Tree
@@ -44,6 +45,7 @@ class Captures:
         self._owners: dict[int, int] = {}
         self._kept: list[Any] = []
         self._problems: list[str] = []
+        self._fix = ""
         self._first: Optional[str] = None
         for node in list(tree.nodes):
             for tensor in _tensors_of(node.object):
@@ -62,7 +64,7 @@ class Captures:
             number = self._number(capture, path)
             if number is None:
                 number = 0
-                self._note(trace, capture, path)
+                self._note(capture, path, node)
             bound.append(number)
             target = self._tree.nodes[number].object
             if node is not None and (isinstance(target, api.Asset) or (tf.is_tensor(target) and not api.is_variable(target))):
@@ -98,16 +100,24 @@ class Captures:
                 self._kept += [capture, value]
         return found
 
-    def _note(self, trace: Trace, capture: Any, path: str) -> None:
+    def _note(self, capture: Any, path: str, node: Optional[Node]) -> None:
         self._first = self._first or path
-        what = _describe(capture)
-        self._problems.append(f"{path} captures {what}, which cannot be reached from the object that is saved")
+        functions = [] if node is None else [n.object for n in self._tree.nodes if isinstance(n.object, api.Function)]
+        function = next((f for f in functions if any(concrete is node.object for concrete in api.traces(f))), None)
+        place = places.find(
+            lambda value: _stands_for(value, capture), self._tree.root, getattr(function, "python_function", None)
+        )
+        where = f" ({place})" if place else ""
+        self._problems.append(
+            f"{path} captures {_describe(capture)}{where}, which cannot be reached from the object that is saved"
+        )
+        self._fix = self._fix or places.assignment(place)
 
     def check(self) -> None:
         """Raises UntrackedCaptureError for everything that was noted (FN-07)."""
         if self._problems:
             problems = list(dict.fromkeys(self._problems))
-            fix = "Make each reachable: assign it, or the object that holds it, to an attribute, e.g. `root.name = variable`."
+            fix = f"Make each reachable: assign it, or the object that holds it, to an attribute, e.g. `{self._fix}`."
             text = "Tried to export functions which reference untracked resources. " + "; ".join(problems) + ". " + fix
             raise UntrackedCaptureError(text, node=self._first)
         if self._distributed:
@@ -127,6 +137,10 @@ def _tensors_of(obj: Any) -> list[Any]:
         handle = api.resource_handle(obj)
         return [] if handle is None else [handle]
     return [obj.asset_path] if isinstance(obj, api.Asset) else []
+
+
+def _stands_for(value: Any, capture: Any) -> bool:
+    return isinstance(value, api.Trackable) and (value is capture or any(tensor is capture for tensor in _tensors_of(value)))
 
 
 def _describe(capture: Any) -> str:

@@ -189,6 +189,34 @@ def test_FN_07_captures_that_cannot_be_reached_are_refused_all_at_once(tf, tmp_p
     assert not (tmp_path / "m").exists()
 
 
+def test_FN_07_the_message_says_where_the_state_is_and_what_to_write(tf, tmp_path):
+    class Plain:
+        pass
+
+    class Model(tf.Module):
+        def __init__(self):
+            super().__init__()
+            self.helper = Plain()  # not a trackable, so nothing in it is found
+            self.helper.parts = [{"weights": tf.Variable(1.0, name="inner")}]
+
+        @tf.function(input_signature=[tf.TensorSpec([], tf.float32)])
+        def __call__(self, x):
+            return x * self.helper.parts[0]["weights"]
+
+    closed_over = Plain()
+    closed_over.table = tf.lookup.experimental.MutableHashTable(tf.int64, tf.int64, 0)
+    root = Model()
+    root.size = tf.function(lambda: closed_over.table.size(), input_signature=[])
+    with pytest.raises(errors.UntrackedCaptureError) as caught:
+        reference_impl.save(root, tmp_path / "m")
+    text = str(caught.value)
+    assert "root.__call__ captures the variable 'inner:0' (root.helper.parts[0]['weights'])" in text
+    assert "root.size captures a MutableHashTable (closed_over.table)" in text
+    assert "`root.weights = root.helper.parts[0]['weights']`" in text or "`root.table = closed_over.table`" in text
+    root.weights, root.table = root.helper.parts[0]["weights"], closed_over.table
+    reference_impl.save(root, tmp_path / "m")
+
+
 def test_FN_07_captured_constants_are_stored(tf, both, tmp_path):
     constant = tf.constant([5.0])
     root = tf.Module()
