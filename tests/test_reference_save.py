@@ -178,18 +178,6 @@ def test_bytes_are_a_function_of_the_model(model, saved, tmp_path):
     same_files(tmp_path / "second", tmp_path / "third")
 
 
-def test_another_process_writes_the_same_bytes(tf, tmp_path):
-    code = (
-        "import sys, pathlib, tensorflow as tf, reference_impl; sys.path.insert(0, 'tests');"
-        "from test_reference_save import make_model; p = pathlib.Path(sys.argv[1]);"
-        "m = make_model(tf, p / sys.argv[2] / 'source'); [make_model(tf, p / 'other') for _ in range(int(sys.argv[3]))];"
-        "reference_impl.save(m, p / sys.argv[2] / 'model', m.lookup)"
-    )
-    for name, others in (("a", "0"), ("b", "2")):
-        subprocess.run([sys.executable, "-c", code, tmp_path, name, others], cwd=ROOT, check=True)
-    same_files(tmp_path / "a/model", tmp_path / "b/model")
-
-
 @pytest.mark.clause("API-02", "API-03")
 def test_what_is_no_root_and_no_function_is_refused(tf, tmp_path):
     root = tf.Module()

@@ -27,6 +27,8 @@ _TOO_NEW = {"VarHandleOp": ("debug_name",)}
 # Ops without a result that change no value, which TensorFlow before 2.6 does not know: reading without a copy (COMPAT-04).
 _HINTS = ("DisableCopyOnRead",)
 
+_NESTED = ("func", "list")  # what an attribute is that may refer to functions
+
 Source = Optional[FunctionLibrary]  # None: the eager runtime
 
 
@@ -107,7 +109,7 @@ class Library:
                 found = self._claim(source, node.op)
                 node.op = found[2]
                 yield found
-            for value in node.attr.values():
+            for value in _by_key(node.attr):
                 yield from self._rename_values(source, value)
             if _GRADIENT in node.attr and node.attr[_GRADIENT].s == REFUSED.encode():
                 del node.attr[_GRADIENT]
@@ -130,7 +132,7 @@ class Library:
                     found = self._claim(source, function.name)
                     function.name = found[2]
                     yield found
-                stack.extend(function.attr.values())
+                stack.extend(_by_key(function.attr))
 
     def _is_function(self, source: Source, name: str) -> bool:
         if source is not None:
@@ -183,15 +185,20 @@ class Library:
         return list(found)
 
 
+def _by_key(attributes: Any) -> list[Any]:
+    """The values of a map that may refer to functions; the order of a map is another one in every process."""
+    return [attributes[key] for key in sorted(key for key, value in attributes.items() if value.WhichOneof("value") in _NESTED)]
+
+
 def references(node: Any) -> Iterator[str]:
     """Names of functions that a node may refer to."""
     yield node.op
-    stack = list(node.attr.values())
+    stack = _by_key(node.attr)
     while stack:
         value = stack.pop()
         for function in [value.func] if value.HasField("func") else value.list.func if value.HasField("list") else ():
             yield function.name
-            stack.extend(function.attr.values())
+            stack.extend(_by_key(function.attr))
 
 
 def plain_name(name: str) -> str:
