@@ -72,6 +72,19 @@ def track(parent: Any, name: str, child: Any) -> None:
         parent._track_trackable(child, name, overwrite=True)
 
 
+def variable_without_value(**keywords: Any) -> tf.Variable:
+    """An UninitializedVariable, made through the strategies and variable creators in force.
+
+    The public `tf.variable_creator_scope` would come before them; a lower priority comes after. In 2.4-2.21.
+    """
+
+    def create(_: Any, **given: Any) -> tf.Variable:
+        return UninitializedVariable(**given)
+
+    with tf.compat.v1.get_default_graph()._variable_creator_scope(create, priority=50):
+        return tf.Variable(None, **keywords)
+
+
 class Adoptable(tf.Module):
     """A module that is told when it becomes an attribute of another trackable.
 

@@ -719,7 +719,8 @@ def test_COMPAT_01_loading_in_graph_mode(tf, original):
         (gradient,) = tf.gradients(y, [x])
         found, counted = loaded.look(tf.constant(["bee", "wasp"])), loaded.count(tf.constant(["bee"]))
         assert len(graph.get_collection("asset_filepaths")) == 1
-        assert {v.name for v in tf.compat.v1.trainable_variables()} == {"w:0", "bias:0"}
+        assert {"w:0", "bias:0"} <= {v.name for v in tf.compat.v1.global_variables()}
+        assert not tf.compat.v1.trainable_variables() and loaded.dense.w.trainable
         session.run([tf.compat.v1.global_variables_initializer(), tf.compat.v1.tables_initializer()])
         given = {x: [[1.0, 2.0]]}
         results = session.run([y, gradient, found, counted], given)
@@ -732,10 +733,37 @@ def test_COMPAT_01_loading_in_graph_mode(tf, original):
     assert results[2].tolist() == [1, -1] and results[3].tolist() == [2]
 
 
+def test_COMPAT_01_a_monitored_session_initialises_what_was_loaded(tf, original):
+    with tf.Graph().as_default():
+        loaded = reference_impl.load(original[1])
+        y, found = loaded(tf.constant([[1.0, 2.0]])), loaded.look(tf.constant(["bee", "wasp"]))
+        with tf.compat.v1.train.MonitoredSession() as session:
+            values = session.run([y, found])
+    np.testing.assert_array_equal(values[0], original[0](tf.constant([[1.0, 2.0]])).numpy())
+    assert values[1].tolist() == [1, -1]
+
+
+@pytest.mark.parametrize("skip", [False, True], ids=["with values", "without"])
+def test_variable_creators_have_their_say(tf, original, skip):
+    from reference_impl.loading.options import LoadOptions
+
+    seen = []
+
+    def freeze(create, **keywords):
+        seen.append(keywords["name"])
+        return create(**{**keywords, "trainable": False})
+
+    with tf.variable_creator_scope(freeze), tf.name_scope("inside"):
+        loaded = reference_impl.load(original[1], options=LoadOptions(skip_checkpoint=skip))
+    assert {"w", "bias"} <= set(seen) and not loaded.trainable_variables
+    assert loaded.bias.name == "inside/bias:0"
+
+
 _STRATEGY = """
 import sys
 import tensorflow as tf
 import reference_impl
+from reference_impl.loading.options import LoadOptions
 
 (cpu,) = tf.config.list_physical_devices("CPU")
 tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
@@ -754,6 +782,9 @@ print([v.numpy().tolist() for v in strategy.experimental_local_results(values)])
 print([g.numpy().tolist() for g in strategy.experimental_local_results(gradients)])
 print([float(c.numpy()) for c in strategy.experimental_local_results(loaded.steps)])
 print([v.numpy().tolist() for v in strategy.experimental_local_results(strategy.run(lambda: loaded.g(tf.ones([2]))))])
+with strategy.scope():
+    empty = reference_impl.load(sys.argv[1], options=LoadOptions(skip_checkpoint=True))
+print(len(empty.v.values))
 """
 
 
@@ -775,4 +806,5 @@ def test_DIST_01_loading_under_a_strategy(tf, tmp_path):
         "[[1.0, 1.0], [2.0, 2.0]]",
         "[1.0, 2.0]",
         "[[2.0, 3.0], [2.0, 3.0]]",
+        "2",  # variables without a value are distributed too
     ]

@@ -43,9 +43,14 @@ def make(proto: Any, number: int, checkpoint: Checkpoint, options: LoadOptions) 
     kept = proto.device if options.keep_variable_devices else ""
     with tf.device(kept) if kept else contextlib.nullcontext():  # tf.device(None) would leave the scope of the caller (DEV-02)
         if value is None:
-            return api.UninitializedVariable(**keywords)
+            return api.variable_without_value(**keywords)
         # A load inside a tf.function is no part of the function, so its variables are not lifted out of it.
-        return tf.Variable(value, experimental_enable_variable_lifting=False, **keywords)
+        made = tf.Variable(value, experimental_enable_variable_lifting=False, **keywords)
+    if not tf.executing_eagerly():
+        # A session initialises what is loaded into a graph; an optimizer of TF 1 does not train it unasked (COMPAT-01).
+        trained = tf.compat.v1.get_collection_ref(tf.compat.v1.GraphKeys.TRAINABLE_VARIABLES)
+        trained[:] = [variable for variable in trained if variable is not made]
+    return made
 
 
 def _value(
