@@ -115,7 +115,10 @@ def unserialisable(function: Any) -> dict[str, str]:
         args, kwargs = api.traced_arguments(function)
     except SavedModelError:
         return {}
-    signature = api.python_signature(function)
+    return _reasons(args, kwargs, api.python_signature(function))
+
+
+def _reasons(args: Sequence[Any], kwargs: Mapping[str, Any], signature: Optional[inspect.Signature]) -> dict[str, str]:
     names = list(signature.parameters) if signature is not None else []
     named = [(names[i] if i < len(names) else str(i), value) for i, value in enumerate(args)]
     reasons = {name: _unserialisable(value) for name, value in [*named, *kwargs.items()]}
@@ -169,7 +172,13 @@ def saved_concrete(trace: Trace, bound: Sequence[int], path: str) -> Any:
     out.bound_inputs.extend(bound)
     if trace.saved is not None:
         return out
-    out.canonicalized_input_signature.CopyFrom(_encoded(trace.inputs, path, "arguments"))
+    try:
+        out.canonicalized_input_signature.CopyFrom(_encoded(trace.inputs, path, "arguments"))
+    except SaveError:
+        for name, reason in _reasons(*trace.inputs, trace.signature).items():
+            text = f"the value of argument {name!r} cannot be stored: {reason}"
+            raise SaveError(text, node=path, clause="FN-09") from None
+        raise
     out.output_signature.CopyFrom(_encoded(trace.outputs, path, "results"))
     return out
 

@@ -252,6 +252,17 @@ def test_FN_09_an_argument_that_cannot_be_stored_is_named(tf, tmp_path, value):
     assert not (tmp_path / "m").exists()
 
 
+def test_FN_09_so_is_that_of_a_concrete_function(tf, both, tmp_path):
+    root = tf.Module()
+    root.concrete = tf.function(lambda x, odd: x).get_concrete_function(tf.TensorSpec([], tf.float32), Color.RED)
+    with pytest.raises(errors.SaveError, match=r"root\.concrete: .*'odd'.*FN-09"):
+        reference_impl.save(root, tmp_path / "m")
+    concrete, root = root.concrete, tf.Module()
+    reference_impl.save(root, tmp_path / "m", concrete)  # a signature knows nothing of other arguments (SIG-06)
+    for loaded in both(tmp_path / "m"):
+        assert loaded.signatures["serving_default"](x=tf.constant(1.0))["output_0"].numpy() == 1.0
+
+
 def test_FN_09_so_is_a_default_value(tf, tmp_path):
     root = tf.Module()
     root.f = tf.function(lambda x, odd=frozenset([1]): x, input_signature=[tf.TensorSpec([], tf.float32)])
