@@ -38,7 +38,7 @@ def return_nodes(function_def: Any, is_stateful: Callable[[str], bool]) -> dict[
         after = [text[1:] for text in node.input[1:]]
         if all(_only_orders(nodes.get(name), nodes, is_stateful) for name in after):
             found[node.name] = node.input[0]
-            waits.update(after)
+            waits.update(name for name in after if nodes[name].op == "NoOp")
     found.update({name: "" for name, count in waits.items() if used[name] == count and not returned[name]})
     kept = {name for name in waits if name not in found}
     return {name: source for name, source in found.items() if not source or not _waits_for(nodes[name], kept)}
@@ -50,9 +50,11 @@ def _is_plain_identity(node: Any) -> bool:
 
 
 def _only_orders(node: Any, nodes: dict[str, Any], is_stateful: Callable[[str], bool]) -> bool:
-    """Whether a node is a NoOp that waits for nothing but what has side effects."""
-    if node is None or node.op != "NoOp" or node.device:
+    """Whether a node has side effects, or is a NoOp that waits for nothing but such nodes: tracing orders these by itself."""
+    if node is None or node.device:
         return False
+    if node.op != "NoOp":
+        return is_stateful(node.op)
     sources = [nodes.get(text[1:]) for text in node.input]
     return all(source is not None and is_stateful(source.op) for source in sources)
 
