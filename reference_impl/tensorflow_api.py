@@ -60,7 +60,10 @@ eager_mode = _private("tensorflow.python.eager.context:eager_mode")
 _execute = _private("tensorflow.python.eager.execute:execute")
 _op_def = _private("tensorflow.python.framework.op_def_registry:get")
 _copy_handle_data = _private("tensorflow.python.ops.handle_data_util:copy_handle_data")
-_get_handle_data = _private("tensorflow.python.ops.handle_data_util:get_handle_data")
+_get_handle_data = _private(
+    "tensorflow.python.ops.handle_data_util:get_handle_data",  # since 2.15 or before
+    "tensorflow.python.ops.resource_variable_ops:get_eager_safe_handle_data",
+)
 _gradient_registry = _private(
     "tensorflow.python.framework.ops:gradient_registry", "tensorflow.python.framework.ops:_gradient_registry"
 )
