@@ -169,15 +169,49 @@ def tables(path: Union[str, Path], tags: list[str]) -> list[Any]:
     found = []
     with tf.Graph().as_default() as graph, session() as running:
         tf.compat.v1.saved_model.load(running, tags, str(path))
-        for node in [node for node in graph.get_operations() if node.type.startswith(TABLE_OPS)]:
-            kinds = node.get_attr("key_dtype"), node.get_attr("value_dtype")
-            export = tf.raw_ops.LookupTableExportV2 if node.type.endswith("V2") else tf.raw_ops.LookupTableExport
+        for handle, op, nodes in _handles(graph):
+            kinds = [tf.dtypes.as_dtype(op.attr[name].type) for name in ("key_dtype", "value_dtype")]
+            export = tf.raw_ops.LookupTableExportV2 if op.op.endswith("V2") else tf.raw_ops.LookupTableExport
             try:
-                keys, values = running.run(export(table_handle=node.outputs[0], Tkeys=kinds[0], Tvalues=kinds[1]))
-                found.append((*map(str, kinds), sorted(zip(keys.tolist(), values.tolist()))))
+                keys, values = running.run(export(table_handle=handle, Tkeys=kinds[0], Tvalues=kinds[1]))
+                entries = {repr(entry) for entry in zip(keys.tolist(), values.tolist())}
+                reserved = _reserved(op, nodes)
+                found.append((*map(str, kinds), sorted(entry for entry in entries if not entry.startswith(reserved))))
             except tf.errors.OpError:
                 found.append((*map(str, kinds), None))
     return sorted(found, key=str)
+
+
+def _handles(graph: Any) -> list[Any]:
+    """(handle, node that makes it, nodes by name) of every table of a graph, made there or in a function of its own."""
+    import tensorflow as tf
+
+    graph_def = graph.as_graph_def()
+    created = {}
+    for function in graph_def.library.function:
+        nodes = {node.name: node for node in function.node_def}
+        made = [node for node in function.node_def if node.op.startswith(TABLE_OPS)]
+        if len(made) == 1 and [result.type for result in function.signature.output_arg] == [tf.resource.as_datatype_enum]:
+            created[function.signature.name] = made[0], nodes
+    nodes = {node.name: node for node in graph_def.node}
+    found = []
+    for operation in graph.get_operations():
+        node = nodes[operation.name]
+        if node.op.startswith(TABLE_OPS):
+            found.append((operation.outputs[0], node, nodes))
+        elif node.op.endswith("PartitionedCall") and node.attr["f"].func.name in created:
+            found.append((operation.outputs[0], *created[node.attr["f"].func.name]))
+    return found
+
+
+def _reserved(table: Any, nodes: dict[str, Any]) -> tuple[str, ...]:
+    """How entries of a dense table begin that are no entries: the keys of empty and of deleted buckets."""
+    import tensorflow as tf
+
+    if not table.op.startswith("MutableDense"):
+        return ()
+    keys = [tf.make_ndarray(nodes[text.partition(":")[0]].attr["value"].tensor).tolist() for text in table.input]
+    return tuple(f"({form!r}, " for key in keys for form in (key, [key]))
 
 
 def session() -> Any:

@@ -50,5 +50,9 @@ def _nodes(function: Any) -> Iterator[str]:
         yield from tables & used
 
 
+_SHARING = (("shared_name", "s"), ("use_node_name_sharing", "b"))
+
+
 def _is_shared(node: Any) -> bool:
-    return bool(node.attr["shared_name"].s or node.attr["use_node_name_sharing"].b)
+    attributes = dict(node.attr)  # asking the message for an attribute that it lacks would put an empty one there
+    return any(bool(getattr(attributes[key], kind)) for key, kind in _SHARING if key in attributes)
