@@ -47,6 +47,18 @@ def session(tf: Any, directory: Path, tags: tuple[str, ...] = ("serve",)) -> Ite
         yield ask
 
 
+def worker(model: Any, folder: Path) -> Ask:
+    """The signatures of a model that a worker process has loaded; tensors travel as files in `folder`."""
+
+    def ask(key: str, given: Mapping[str, Any]) -> Mapping[str, Any]:
+        tensors.save(folder / "in.npz", {name: tensors.from_numpy(value) for name, value in given.items()})
+        request = {"kind": "signature", "inputs": "in.npz", "outputs": None, "tags": ["serve"], "id": "r", "signature": key}
+        model.ask("call", 300.0, request=request, io_dir=str(folder), outputs=str(folder / "out.npz"))
+        return {name: tensor.array for name, tensor in tensors.load(folder / "out.npz").items()}
+
+    return ask
+
+
 def check(fixture: str, ask: Ask, tags: tuple[str, ...] = ("serve",), only: str = "") -> None:
     """Ask the recorded requests in their order; the answers must be those of the live model, within the recorded tolerance."""
     folder = FIXTURES / fixture / "io"

@@ -10,10 +10,10 @@ import logging
 
 import numpy as np
 import pytest
+import recorded
 
 import reference_impl
 from compat_matrix.runtimes import Host
-from compat_matrix.workers import tensors
 from reference_impl import errors
 from reference_impl.format import layout
 from reference_impl.saving.options import SaveOptions
@@ -254,14 +254,9 @@ def test_SIG_17_the_c_api_runs_the_signatures(export, tmp_path):
     with Host(tmp_path / "host") as host:
         worker = host.worker("local", "c_api_worker")
         with host.model(worker, export, ["serve"], 300.0, shared=False) as model:
-            given = {"x": np.float32([1, 2])}
-            tensors.save(tmp_path / "in.npz", {name: tensors.from_numpy(value) for name, value in given.items()})
-            request = {"kind": "signature", "inputs": "in.npz", "outputs": None, "tags": ["serve"], "id": "r"}
-            asked = {**request, "signature": "mapping"}
-            model.ask("call", 300.0, request=asked, io_dir=str(tmp_path), outputs=str(tmp_path / "out.npz"))
+            answer = recorded.worker(model, tmp_path)("mapping", {"x": np.float32([1, 2])})
         assert worker.request("hello", 300.0, protocol=1)["imported"] == []  # no Python of TensorFlow had a part in it
-    answer = {name: tensor.array.tolist() for name, tensor in tensors.load(tmp_path / "out.npz").items()}
-    assert answer == {"a": [1.0, 4.0], "m": [1.0, 2.0], "z": [2.0, 3.0]}
+    assert {name: value.tolist() for name, value in answer.items()} == {"a": [1.0, 4.0], "m": [1.0, 2.0], "z": [2.0, 3.0]}
 
 
 # The implicit default signature
