@@ -88,32 +88,37 @@ class MainGraph:
             if creator is None:
                 raise SaveError("the resource has no function that creates it", node=node.path, clause="RES-03")
             trace, name = self.trace(creator), last_step(node.path)
-            table = self._table(self._bound(trace)[0])
-            if table is None:
-                self._tensors[number] = self.call_bound(trace, (), name).name
-            else:
-                made = self.add(name, table.op)
-                for key in table.attr:
-                    made.attr[key].CopyFrom(table.attr[key])
-                self._tensors[number] = made.name
+            function, captures = self._bound(trace)
+            table = self._table(function, [self.tensor(capture) for capture in captures], name)
+            self._tensors[number] = self.call_bound(trace, (), name).name if table is None else table
         return self._tensors[number]
 
-    def _table(self, function: str) -> Optional[Any]:
-        """The node that makes the table which a function returns; None for what is no table, or made of inputs.
+    def _table(self, function: str, arguments: Sequence[str], name: str) -> Optional[str]:
+        """Add the node that makes the table which a function returns; None for what is no table, or made of more than constants.
 
         TensorFlow writes tables as nodes. TF 1.15 dies of shape inference where a mutable one comes out of a call (COMPAT-04).
         """
         definition = self._library.definitions[function]
         nodes = {node.name: node for node in definition.node_def}
+        known = dict(zip((argument.name for argument in definition.signature.input_arg), arguments))
         reference = next(iter(definition.ret.values()), "") if len(definition.ret) == 1 else ""
         node = nodes.get(reference.partition(":")[0])
         while node is not None and node.op == "Identity":
             node = nodes.get(node.input[0].partition(":")[0])
-        if node is None or node.input:
+        inner = node is not None and node.op in ("StatefulPartitionedCall", "PartitionedCall")  # of a model TensorFlow loaded
+        if node is None or not (inner or "HashTable" in node.op):
             return None
-        if node.op in ("StatefulPartitionedCall", "PartitionedCall"):  # of a model that TensorFlow loaded
-            return self._table(node.attr["f"].func.name)
-        return node if node.op.endswith("HashTableV2") or node.op == "MutableHashTableOfTensorsV2" else None
+        sources = [(text, nodes.get(text.partition(":")[0])) for text in node.input]
+        if not all(text in known or (source is not None and source.op == "Const") for text, source in sources):
+            return None
+        inputs = [known[text] if text in known else self._copy(source, f"{name}/{source.name}", ()) for text, source in sources]
+        return self._table(node.attr["f"].func.name, inputs, name) if inner else self._copy(node, name, inputs)
+
+    def _copy(self, node: Any, name: str, inputs: Sequence[str]) -> str:
+        copy = self.add(name, node.op, inputs)
+        for key in node.attr:
+            copy.attr[key].CopyFrom(node.attr[key])
+        return str(copy.name)
 
     def trace(self, number: int) -> int:
         """The node of the only concrete function of a function's node."""

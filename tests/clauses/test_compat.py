@@ -33,6 +33,8 @@ def export(tf, tmp_path_factory):
     root.table = tf.lookup.StaticHashTable(initializer, -1)
     root.counts = tf.lookup.experimental.MutableHashTable(tf.int64, tf.int64, -5)
     root.counts.insert(tf.constant([0, 1], tf.int64), tf.constant([10, 11], tf.int64))
+    root.dense = tf.lookup.experimental.DenseHashTable(tf.int64, tf.int64, -6, empty_key=-2, deleted_key=-3)
+    root.dense.insert(tf.constant([1], tf.int64), tf.constant([21], tf.int64))
 
     @tf.function(input_signature=[tf.TensorSpec([None, 2], tf.float32)])
     def scale(x):
@@ -42,7 +44,8 @@ def export(tf, tmp_path_factory):
     @tf.function(input_signature=[tf.TensorSpec([None], tf.string)])
     def look(word):
         found = root.table.lookup(word)
-        return {"id": found, "count": root.counts.lookup(found), "file": tf.io.read_file(root.words.asset_path)}
+        counts = {"count": root.counts.lookup(found), "dense": root.dense.lookup(tf.abs(found))}
+        return {"id": found, **counts, "file": tf.io.read_file(root.words.asset_path)}
 
     @tf.function(input_signature=[tf.TensorSpec([2], tf.float32)])
     def add(x):
@@ -104,7 +107,7 @@ def test_COMPAT_04_tensorflow_1_15_runs_what_is_written(tf1, export, tmp_path, g
     assert json.loads(done.stdout) == {
         "version": "1.15.5",
         "scale": {"y": [[3.0, 8.0]], "larger": [[3.0, 8.0]]},
-        "look": {"id": [1, -1], "count": [11, -5], "file": "ant\nbee\n"},
+        "look": {"id": [1, -1], "count": [11, -5], "dense": [21, 21], "file": "ant\nbee\n"},
         "add": {"v": [11.0, 12.0]},
         "scale_after": {"y": [[33.0, 48.0]], "larger": [[33.0, 48.0]]},
         "v": [1.0, 2.0],
