@@ -8,6 +8,7 @@ from typing import Any, Optional, Union
 
 import tensorflow as tf
 
+from reference_impl import collector
 from reference_impl.errors import MetaGraphChoiceError
 from reference_impl.format import layout
 from reference_impl.format.errors import NoMetaGraphError
@@ -41,7 +42,7 @@ def load(
         meta_graph = directory.meta_graph(tags)
     except NoMetaGraphError as error:
         raise MetaGraphChoiceError(error.reason, file=error.file, node=error.node, clause=error.clause) from None
-    with tf.init_scope():
+    with tf.init_scope(), collector.paused():
         if len(directory.saved_model.meta_graphs) == 1 and meta_graph.HasField("object_graph_def"):
             from reference_impl.loading.loader import load_object_graph
 
@@ -76,4 +77,5 @@ def save(
     """
     from reference_impl.saving.save import save as write
 
-    write(obj, export_dir, signatures, options)
+    with collector.paused():
+        write(obj, export_dir, signatures, options)

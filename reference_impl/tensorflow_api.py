@@ -9,11 +9,12 @@ neither may be handed to the other.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib
 import inspect
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Optional
 
 import tensorflow as tf
@@ -50,6 +51,15 @@ CapturableResource = _private("tensorflow.python.trackable.resource:CapturableRe
 
 # A variable without a value, which a restore function is going to assign: tf.Variable always wants an initial one. In 2.4-2.21.
 UninitializedVariable = _private("tensorflow.python.ops.resource_variable_ops:UninitializedVariable")
+
+
+def last_variable_creator(creator: Callable[..., Any]) -> contextlib.AbstractContextManager[None]:
+    """A scope in which `creator` makes the variables when strategies and other creators in force have had their say.
+
+    `tf.variable_creator_scope` would ask it first. `Graph._variable_creator_scope` takes a priority in 2.4-2.21.
+    """
+    return tf.compat.v1.get_default_graph()._variable_creator_scope(creator, priority=50)  # type: ignore[no-any-return]
+
 
 # Is a gradient tape or a forward accumulator active? No public API tells. In eager/tape.py and eager/record.py; what both ask
 # is here in 2.4-2.21.

@@ -10,6 +10,7 @@ Everything the file says about numbers of nodes is checked first.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import logging
 import weakref
@@ -73,7 +74,8 @@ class _Loader:
 
     def load(self) -> Any:
         try:
-            self.make_all()
+            with variables.made_with_values() if self.library.eager else contextlib.nullcontext():
+                self.make_all()
             for number, node in enumerate(self.graph.nodes):
                 self.attach_children(number, node)
             self.attach_slots()

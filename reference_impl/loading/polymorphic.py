@@ -30,19 +30,23 @@ class LoadedFunction(api.Function):  # type: ignore[misc,valid-type]
     """
 
     def __init__(self, name: str, binder: Binder, functions: Sequence[LoadedConcreteFunction]):
+        # The base class is not initialised before somebody asks for what only it has, see __getattr__.
         self.binder = binder
         self.concrete_functions = list(functions)
         self.saved_name = name
+
+    def __getattr__(self, name: str) -> Any:
+        if not name.startswith("_") or name.startswith(("__", "_self_", "_tf_", "_keras")) or "_python_function" in vars(self):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         me = weakref.ref(self)
 
         def python_function(*args: Any, **kwargs: Any) -> Any:
             return me()(*args, **kwargs)  # type: ignore[misc]  # called through this very object
 
-        python_function.__name__ = name if name.isidentifier() else "function"
-        python_function.__signature__ = binder.signature  # type: ignore[attr-defined]
-        super().__init__(python_function, python_function.__name__, autograph=False, jit_compile=binder.jit_compile)
-        self.__name__ = name
-        self.__signature__ = binder.signature  # for `inspect`, which asks objects that have a Python signature for it
+        python_function.__name__ = self.saved_name if self.saved_name.isidentifier() else "function"
+        python_function.__signature__ = self.binder.signature  # type: ignore[attr-defined]
+        super().__init__(python_function, python_function.__name__, autograph=False, jit_compile=self.binder.jit_compile)
+        return object.__getattribute__(self, name)
 
     @tf.autograph.experimental.do_not_convert
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable
 from typing import Any, Optional
 
 import tensorflow as tf
@@ -14,6 +15,10 @@ from reference_impl.format import dtypes, structure
 from reference_impl.format.errors import SavedModelError
 from reference_impl.loading.checkpoint import Checkpoint
 from reference_impl.loading.options import LoadOptions
+
+_SETTINGS = (
+    "trainable", "caching_device", "name", "shape", "dtype", "constraint", "synchronization", "aggregation", "distribute_strategy",
+)  # fmt: skip
 
 
 def make(proto: Any, number: int, checkpoint: Checkpoint, options: LoadOptions) -> tf.Variable:
@@ -51,6 +56,23 @@ def make(proto: Any, number: int, checkpoint: Checkpoint, options: LoadOptions) 
         trained = tf.compat.v1.get_collection_ref(tf.compat.v1.GraphKeys.TRAINABLE_VARIABLES)
         trained[:] = [variable for variable in trained if variable is not made]
     return made
+
+
+def made_with_values() -> contextlib.AbstractContextManager[None]:
+    """While variables are made eagerly: their making is cut short to a handle and the assignment of the value."""
+    return api.last_variable_creator(_create)
+
+
+def _create(next_creator: Callable[..., tf.Variable], **settings: Any) -> tf.Variable:
+    """As a creator: a third of what `tf.Variable` needs to prepare for all that an initial value may be."""
+    value = settings.get("initial_value")
+    if callable(value):  # of a strategy
+        value = value()
+    if not tf.is_tensor(value):
+        return next_creator(**settings)
+    variable = api.UninitializedVariable(**{key: settings[key] for key in _SETTINGS if key in settings})
+    tf.raw_ops.AssignVariableOp(resource=variable.handle, value=value)
+    return variable
 
 
 def _value(
