@@ -86,15 +86,8 @@ def track(parent: Any, name: str, child: Any) -> None:
 
 
 def variable_without_value(**keywords: Any) -> tf.Variable:
-    """An UninitializedVariable, made through the strategies and variable creators in force.
-
-    The public `tf.variable_creator_scope` would come before them; a lower priority comes after. In 2.4-2.21.
-    """
-
-    def create(_: Any, **given: Any) -> tf.Variable:
-        return UninitializedVariable(**given)
-
-    with tf.compat.v1.get_default_graph()._variable_creator_scope(create, priority=50):
+    """An UninitializedVariable, made through the strategies and variable creators in force."""
+    with last_variable_creator(lambda _, **given: UninitializedVariable(**given)):
         return tf.Variable(None, **keywords)
 
 

@@ -36,7 +36,8 @@ class LoadedFunction(api.Function):  # type: ignore[misc,valid-type]
         self.saved_name = name
 
     def __getattr__(self, name: str) -> Any:
-        if not name.startswith("_") or name.startswith(("__", "_self_", "_tf_", "_keras")) or "_python_function" in vars(self):
+        private = name.startswith("_") and not name.startswith(("__", "_self_", "_tf_", "_keras"))
+        if not (private or name in ("__wrapped__", "__signature__", "__name__")) or "_python_function" in vars(self):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         me = weakref.ref(self)
 
