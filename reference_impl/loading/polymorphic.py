@@ -34,10 +34,11 @@ class LoadedFunction(api.Function):  # type: ignore[misc,valid-type]
         self.binder = binder
         self.concrete_functions = list(functions)
         self.saved_name = name
+        self.__name__ = name
+        self.__signature__ = binder.signature  # for `inspect`, which asks objects that have a Python signature for it
 
     def __getattr__(self, name: str) -> Any:
-        private = name.startswith("_") and not name.startswith(("__", "_self_", "_tf_", "_keras"))
-        if not (private or name in ("__wrapped__", "__signature__", "__name__")) or "_python_function" in vars(self):
+        if not name.startswith("_") or name.startswith(("__", "_self_", "_tf_", "_keras")) or "_python_function" in vars(self):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         me = weakref.ref(self)
 

@@ -17,8 +17,9 @@ from reference_impl.loading.checkpoint import Checkpoint
 from reference_impl.loading.options import LoadOptions
 
 _SETTINGS = (
-    "trainable", "caching_device", "name", "shape", "dtype", "constraint", "synchronization", "aggregation", "distribute_strategy",
-)  # fmt: skip
+    *("trainable", "caching_device", "name", "shape", "dtype", "constraint"),
+    *("synchronization", "aggregation", "distribute_strategy"),
+)
 
 
 def make(proto: Any, number: int, checkpoint: Checkpoint, options: LoadOptions) -> tf.Variable:
