@@ -175,7 +175,8 @@ def _cut_out(definition: Any, value: str, dtype: int) -> tuple[Any, list[str]]:
             copy.CopyFrom(node)
             del copy.input[:]
             copy.input.extend(graphs.data_inputs(node))  # without side effects that came before
-            copy.attr.pop("_class", None)
+            for key in ("_class", "_gradient_op_type"):
+                copy.attr.pop(key, None)
     out.signature.output_arg.add(name="value", type=dtype)
     out.ret["value"] = value
     return out, used

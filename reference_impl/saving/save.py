@@ -69,8 +69,9 @@ class _Export:
         self._hidden_state()
         self._shared_names()
         self.variables = {node.number: objects.variable_name(node.object) for node in tree.nodes if api.is_variable(node.object)}
-        self.keys = checkpoint.Keys(tree, self.slots)
-        self.object_graph = checkpoint.object_graph(tree, self.keys, self.variables, self.contents, self.slots)
+        stored = [slot for slot in self.slots if not slot.listed]
+        self.keys = checkpoint.Keys(tree, stored)
+        self.object_graph = checkpoint.object_graph(tree, self.keys, self.variables, self.contents, stored)
         self.meta_graph = schema.MetaGraphDef()
         self.assets = Assets(self.options.strict)
         self._meta_graph(found)
@@ -108,7 +109,7 @@ class _Export:
         """What the format has no place for. Its functions join the library, the constants they capture the tree."""
         out = schema.Extension()
         out.initial_values.extend(InitialValues(self.tree, self.library, self.captures, self._exported_name).messages())
-        updates = optimizers.updates(self.tree, self.library, self.options)
+        updates = optimizers.updates(self.tree, self.library, self.captures, self.options)
         out.optimizers.extend(optimizers.messages(self.slots, updates))
         self.captures.check()
         return out
