@@ -1,8 +1,8 @@
 """Classes that a model's objects are given back when it is loaded (REV-04, REV-05, RP-02).
 
 A SavedModel holds no Python code. An object of a registered class is written with the name it is registered under; whoever loads
-the model with the same registration gets an object of that class, with the model's functions and variables as its attributes. Who has
-not registered it gets a generic object, as does shipped TensorFlow. A file can only ever name a class; it cannot bring one.
+the model with the same registration gets an object of that class, with the model's functions and variables as its attributes. Who
+has not registered it gets a generic object, as does shipped TensorFlow. A file can only ever name a class; it cannot bring one.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ def register(
       cls: the class; left out when used as a decorator.
       serialize: gives what is to be kept of an object beside its children: a dict with string keys of None, bools, ints, floats,
         strings and nests of these in lists, tuples and dicts; values that are bytes may be of any size.
-      revive: makes the object from the class and that dict, which comes out of a file and is to be distrusted. Without it the object
-        is made without running `__init__`, and has the entries of the dict as attributes.
+      revive: makes the object from the class and that dict, which comes out of a file and is to be distrusted. Without it the
+        object is made without running `__init__`, and has the entries of the dict as attributes.
 
     Returns:
       The class, or as a decorator a function that takes and returns it.

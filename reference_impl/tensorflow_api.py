@@ -267,7 +267,7 @@ def traces(function: Any) -> list[Any]:
 def creation_trace(function: Any) -> Optional[Any]:
     """The trace in which a tf.function made its variables, with the code that makes them; None if it made none (INIT-08).
 
-    `_created_variables` and `_concrete_variable_creation_fn` are in 2.11-2.21; among its traces nothing tells this one from the others.
+    `_created_variables` and `_concrete_variable_creation_fn` are in 2.11-2.21; nothing else tells this trace from the others.
     """
     return getattr(function, "_concrete_variable_creation_fn", None) if getattr(function, "_created_variables", None) else None
 
@@ -415,7 +415,7 @@ def _text(name: Any) -> str:
     return name.decode() if isinstance(name, bytes) else str(name)
 
 
-# Optimizers. Neither TensorFlow nor Keras has public API for which variable of an optimizer belongs to which of a model: Keras keeps
+# Optimizers. No public API tells which variable of an optimizer belongs to which variable of a model: Keras keeps
 # lists beside `_trainable_variables` (Keras 2.11-3.15), tf.compat.v1 and the older Keras optimizers have `get_slot`.
 
 
@@ -429,7 +429,11 @@ def is_optimizer(obj: Any) -> bool:
 def optimizer_slots(optimizer: Any, variables: Sequence[Any]) -> list[tuple[Any, str, Any]]:
     """(variable, slot name, slot) for those of `variables` that the optimizer has slots for."""
     if hasattr(optimizer, "get_slot_names") and hasattr(optimizer, "get_slot"):
-        found = [(variable, name, _get_slot(optimizer, variable, name)) for name in optimizer.get_slot_names() for variable in variables]
+        found = [
+            (variable, name, _get_slot(optimizer, variable, name))
+            for name in optimizer.get_slot_names()
+            for variable in variables
+        ]
         return [item for item in found if item[2] is not None]
     known = list(getattr(optimizer, "_trainable_variables", None) or ())
     own = {id(variable_components(variable)[0].handle) for variable in known}

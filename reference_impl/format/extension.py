@@ -1,12 +1,12 @@
 """What the format has no place for, kept where shipped readers do not look: a collection of one string (INIT-*, OPT-*, REV-04).
 
-The message `Extension` (schema/proto/extension.proto) is the only item of the collection ``savedmodel_compat.extension``, in base64.
-Other places were tried with the readers of TensorFlow 2.4 to 2.21: ``meta_info_def.any_info`` makes json_format fail on the MetaGraph,
-as does an Any in a collection; raw bytes make the v1 loader fail under an ``import_scope``; text in a collection does neither.
+The message `Extension` (schema/proto/extension.proto), in base64, is the only item of the collection ``savedmodel_compat.extension``.
+Other places were tried with the readers of TensorFlow 2.4, 2.12 and 2.21: ``meta_info_def.any_info`` makes json_format fail on the
+MetaGraph, as does an Any in a collection; raw bytes make the v1 loader fail under an ``import_scope``; text in a collection does neither.
 
 The functions it names are in the ordinary function library, the variables are nodes of the ordinary object graph. A reader that
-knows nothing of it loses nothing that the format ever had. A v1 reader that saves its graph again copies the collection without the
-object graph it speaks of: without one it is not read.
+knows nothing of it loses nothing that the format ever had. A v1 program that saves its graph again copies the collection without
+the object graph it speaks of; then it is not read.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ def read(meta_graph: schema.MetaGraphDef, file: str = "") -> Optional[schema.Ext
         raise MalformedError("not one string in base64", file=file, node=f"collection {KEY}") from None
     extension = schema.parse(schema.Extension, data, file=file, node=f"collection {KEY}")
     if extension.min_consumer > VERSION:
-        text = f"{file}: what it says beyond TensorFlow's format is for readers of version {extension.min_consumer} of the extension"
-        warnings.warn(f"{text}; this one knows version {VERSION} and leaves it out", stacklevel=2)
+        what = f"{file}: what it says beyond TensorFlow's format is for readers of version {extension.min_consumer}"
+        warnings.warn(f"{what}; this one knows version {VERSION} and leaves it out", stacklevel=2)
         return None
     _check(extension, meta_graph, file)
     return extension
@@ -94,7 +94,8 @@ def inputs(extension: schema.Extension) -> Iterator[Any]:
 
 
 def _numbers(extension: schema.Extension) -> Iterator[int]:
-    for item in (*extension.registered, *extension.initial_values, *extension.optimizers):
+    items: list[Any] = [*extension.registered, *extension.initial_values, *extension.optimizers]
+    for item in items:
         yield item.node_id
     for _, given in inputs(extension):
         for one in given:
@@ -124,6 +125,8 @@ def _check(extension: schema.Extension, meta_graph: schema.MetaGraphDef, file: s
             reason = f"node {item.node_id} is no variable, or {item.function} gives {results} tensors instead of one"
             raise MalformedError(reason, file=file, node=f"collection {KEY}")
     variables = [slot for optimizer in extension.optimizers for slot in optimizer.slots]
-    for number in [n for slot in variables for n in (slot.variable, slot.value)] + [n for o in extension.optimizers for n in o.shared]:
+    for number in [n for slot in variables for n in (slot.variable, slot.value)] + [
+        n for o in extension.optimizers for n in o.shared
+    ]:
         if nodes[number].WhichOneof("kind") != "variable":
             raise MalformedError(f"node {number} of an optimizer is no variable", file=file, node=f"collection {KEY}")

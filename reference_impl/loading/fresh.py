@@ -1,8 +1,8 @@
 """``type(loaded)()``: another object of the structure of a loaded one, whose variables have no values yet (INIT-02..INIT-10).
 
-It is loaded a second time out of the same MetaGraph, without the checkpoint, into the object that Python has made. Its functions are
-those of the model bound to its own variables. Before one of them runs, those of its variables that have no value get their first one,
-if the file says how (`reference_impl.loading.initial_values`); afterwards it is a loaded function like any other.
+It is loaded a second time out of the same MetaGraph, without the checkpoint, into the object that Python has made. Its functions
+are those of the model bound to its own variables. Before one of them runs, those of its variables that have no value get their
+first one, if the file says how (`reference_impl.loading.initial_values`); afterwards it is a loaded function like any other.
 """
 
 from __future__ import annotations
@@ -35,7 +35,9 @@ def construct(instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> N
     origin, number = type(instance)._origin
     takes = any(child.local_name == _INIT for child in origin.graph.nodes[number].children)
     if (args or kwargs) and not takes:
-        raise TypeError(f"{type(instance).__name__}() takes no arguments: the __init__ of what was saved is no tf.function (INIT-06)")
+        raise TypeError(
+            f"{type(instance).__name__}() takes no arguments: the __init__ of what was saved is no tf.function (INIT-06)"
+        )
     with tf.init_scope():
         _FreshLoader(origin, number, instance).load()
     if takes:
@@ -121,10 +123,14 @@ def _initialize(variable: Any, function: LoadedConcreteFunction, tensors: list[t
     if known.needs_arguments:
         trace = known.trace() if known.trace is not None else None
         if trace is not function:
-            call = "a call that is not there any more" if trace is None else f"{trace.saved_name}{trace.structured_input_signature}"
+            call = (
+                "a call that is not there any more" if trace is None else f"{trace.saved_name}{trace.structured_input_signature}"
+            )
             raise _error(variable, function, f"it is made of the arguments of {call}: make such a call first")
         if not all(hasattr(tensor, "numpy") for tensor in tensors):
-            raise _error(variable, function, "it is made of the arguments: call the function once outside of any tf.function first")
+            raise _error(
+                variable, function, "it is made of the arguments: call the function once outside of any tf.function first"
+            )
     for owner in known.owners():
         if isinstance(owner, tf.Variable):
             _initialize(owner, function, tensors, (*above, variable))
@@ -135,11 +141,11 @@ def _initialize(variable: Any, function: LoadedConcreteFunction, tensors: list[t
 
 
 def _error(variable: Any, function: LoadedConcreteFunction, why: str) -> UninitializedVariableError:
-    text = f"the variable {_path(variable)} has no value: {why}. Assign one, restore a checkpoint into the object, or save the model with"
-    return UninitializedVariableError(f"{text} reference_impl.initializer(variable, function)", node=function.saved_name)
+    fix = (
+        "Assign one, restore a checkpoint into the object, or save the model with reference_impl.initializer(variable, function)"
+    )
+    return UninitializedVariableError(f"the variable {_path(variable)} has no value: {why}. {fix}", node=function.saved_name)
 
 
 def _path(variable: Any) -> str:
     return str(getattr(variable, "_reference_path", variable.name))
-
-

@@ -61,8 +61,8 @@ class InitialValue:
 def initializer(variable: Any, function: Callable[[], Any]) -> Any:
     """Say how a variable gets its first value, for a variable that is made outside of a `tf.function` (INIT-08).
 
-    ``type(loaded)()`` of a model that is saved with it can then initialise the variable by itself. The function is traced when the
-    model is saved, not before; it takes nothing, gives a tensor of the variable's shape and dtype, and may use other state of the
+    ``type(loaded)()`` of a model that is saved with it can then initialise the variable by itself. The function is traced when
+    the model is saved, not before; it takes nothing, gives a tensor of the variable's shape and dtype, and may use other state of the
     model.
 
     Args:
@@ -119,4 +119,4 @@ def _input(given: Any, objects: Sequence[Any]) -> Any:
     if given.WhichOneof("kind") == "argument":
         return Argument(given.argument)
     found = objects[given.node_id]
-    return found if found is None or tf.is_tensor(found) and not isinstance(found, tf.Variable) else weakref.ref(found)
+    return found if found is None or (tf.is_tensor(found) and not isinstance(found, tf.Variable)) else weakref.ref(found)

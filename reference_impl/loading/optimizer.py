@@ -1,7 +1,7 @@
 """Optimizers as they come back: slots by variable and name, and update rules where the file has them (OPT-01..OPT-07).
 
-Whatever optimizer was saved, the object is a generic one. Its variables (learning rate, iterations) are attributes as of any object.
-Files of other writers hold no update rule; then it says what it knows, and refuses to apply gradients.
+Whatever optimizer was saved, the object is a generic one. Its variables (learning rate, iterations) are attributes as those of any
+object are. Files of other writers hold no update rule; then it says what it knows, and refuses to apply gradients.
 """
 
 from __future__ import annotations
@@ -128,7 +128,9 @@ def _call(optimizer: LoadedOptimizer, rules: UpdateRules, gradient: Any, variabl
         reason = f"no update rule for {inner.dtype.name}, the optimizer that was saved had variables of {known}"
         raise UnsupportedModelError(reason, node=inner.name, clause="OPT-06")
     if isinstance(gradient, tf.IndexedSlices):
-        reason = "the gradient is sparse (IndexedSlices), and the update rule takes dense ones; tf.convert_to_tensor(gradient) makes"
+        reason = (
+            "the gradient is sparse (IndexedSlices), and the update rule takes dense ones; tf.convert_to_tensor(gradient) makes"
+        )
         raise UnsupportedModelError(f"{reason} it dense, with which all rows are updated", node=inner.name, clause="OPT-06")
     gradient = tf.convert_to_tensor(gradient, inner.dtype)
     if not inner.shape.is_compatible_with(gradient.shape):

@@ -43,7 +43,9 @@ def make(node: Any, state: Optional[Any], path: str, file: str) -> Optional[Any]
     values = _values(state, file, path)
     obj = cls.__new__(cls) if found.revive is None else found.revive(cls, values)
     if not isinstance(obj, api.Trackable) or not isinstance(obj, cls) or not hasattr(obj, "__dict__"):
-        reason = f"{found.cls.__qualname__}, registered as {found.name!r}, did not give an object of that class which can be tracked"
+        reason = (
+            f"{found.cls.__qualname__}, registered as {found.name!r}, did not give an object of that class which can be tracked"
+        )
         raise UnsupportedModelError(reason, file=file, node=path, clause="REV-04")
     if isinstance(obj, tf.Module) and "_name" not in vars(obj):
         tf.Module.__init__(obj)

@@ -180,4 +180,3 @@ def _cut_out(definition: Any, value: str, dtype: int) -> tuple[Any, list[str]]:
     out.signature.output_arg.add(name="value", type=dtype)
     out.ret["value"] = value
     return out, used
-

@@ -1,8 +1,8 @@
 """The update rule of an optimizer as a function of gradient, variable, slots and the optimizer's own variables (OPT-04..OPT-07).
 
-A twin of the optimizer, with variables of its own, is traced while it applies one gradient to one variable. All state enters such a
-trace as handles, so the FunctionDef works for any variable: what it was traced with is forgotten with the hints about shapes. That
-this is right for an optimizer is not assumed but tried, on a variable of another shape, before the file is written.
+A twin of the optimizer, with variables of its own, is traced while it applies one gradient to one variable. All state enters such
+a trace as handles, so the FunctionDef works for any variable: what it was traced with is forgotten with the hints about shapes.
+That this is right for an optimizer is not assumed but tried, on a variable of another shape, before the file is written.
 """
 
 from __future__ import annotations
@@ -82,7 +82,9 @@ def _trace(optimizer: Any, dtype: tf.DType, path: str, shape: Any) -> Rule:
         traced = update.get_concrete_function(tf.TensorSpec(shape, dtype, "gradient"))
         slots = {name: slot for _, name, slot in api.optimizer_slots(twin, [variable])}
     except Exception as error:  # anybody's code
-        raise SaveError(f"the update of {type(optimizer).__name__} cannot be traced: {error}", node=path, clause="OPT-07") from error
+        raise SaveError(
+            f"the update of {type(optimizer).__name__} cannot be traced: {error}", node=path, clause="OPT-07"
+        ) from error
     roles = {id(variable.handle): ("variable", None)}
     roles.update({id(_plain(slot).handle): ("slot", name) for name, slot in slots.items()})
     for name, owner in api.optimizer_variables(twin).items():
@@ -145,7 +147,10 @@ def _check(optimizer: Any, rule: Rule, path: str) -> None:
     for factor in (1.0, -0.25):
         gradient = tf.cast(tf.reshape(tf.linspace(0.5, 3.0, 6), [2, 3]) * factor, rule.dtype)
         _apply(twin, gradient, expected)
-        inputs = [{"gradient": gradient, "constant": value}.get(kind, flat.get(kind, flat.get((kind, value)))) for kind, value in rule.inputs]
+        inputs = [
+            {"gradient": gradient, "constant": value}.get(kind, flat.get(kind, flat.get((kind, value))))
+            for kind, value in rule.inputs
+        ]
         try:
             api.call_registered(functions.register(name), inputs, len(rule.definition.signature.output_arg))
         except tf.errors.InvalidArgumentError as error:
