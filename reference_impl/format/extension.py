@@ -1,8 +1,9 @@
 """What the format has no place for, kept where shipped readers do not look: a collection of one string (INIT-*, OPT-*, REV-04).
 
-The message `Extension` (schema/proto/extension.proto), in base64, is the only item of the collection ``savedmodel_compat.extension``.
-Other places were tried with the readers of TensorFlow 2.4, 2.12 and 2.21: ``meta_info_def.any_info`` makes json_format fail on the
-MetaGraph, as does an Any in a collection; raw bytes make the v1 loader fail under an ``import_scope``; text in a collection does neither.
+The message `Extension` (schema/proto/extension.proto), in base64, is the only item of the collection
+``savedmodel_compat.extension``. Other places were tried with the readers of TensorFlow 2.4, 2.12 and 2.21:
+``meta_info_def.any_info`` makes json_format fail on the MetaGraph, as does an Any in a collection; raw bytes make the v1 loader
+fail under an ``import_scope``; text in a collection does neither.
 
 The functions it names are in the ordinary function library, the variables are nodes of the ordinary object graph. A reader that
 knows nothing of it loses nothing that the format ever had. A v1 program that saves its graph again copies the collection without

@@ -7,13 +7,16 @@ first one, if the file says how (`reference_impl.loading.initial_values`); after
 
 from __future__ import annotations
 
+import weakref
 from typing import Any
 
 import tensorflow as tf
 
 from reference_impl.errors import UninitializedVariableError, UnsupportedModelError
+from reference_impl.format import graphs
 from reference_impl.loading import initial_values
 from reference_impl.loading.concrete import LoadedConcreteFunction
+from reference_impl.loading.library import FunctionLibrary
 from reference_impl.loading.loader import Loader
 from reference_impl.loading.options import LoadOptions
 from reference_impl.loading.origin import Origin
@@ -47,6 +50,8 @@ def construct(instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> N
 class FreshConcreteFunction(LoadedConcreteFunction):
     """A trace of an object whose variables may have no values yet."""
 
+    made: tuple[Any, ...] = ()  # weak references to the variables that it made when it was traced
+
     @tf.autograph.experimental.do_not_convert
     def run(self, tensors: list[tf.Tensor]) -> Any:
         """As its base; first gives those variables a value that have none.
@@ -54,18 +59,22 @@ class FreshConcreteFunction(LoadedConcreteFunction):
         Raises:
           UninitializedVariableError: a variable that it reads has none, and nothing says how to make one.
         """
-        for variable in self.variables:
+        wanted = {
+            id(variable): variable for variable in (*(made() for made in self.made), *self.variables) if variable is not None
+        }
+        for variable in wanted.values():
             _initialize(variable, self, tensors, ())
-        try:
-            results = super().run(tensors)
-        except tf.errors.FailedPreconditionError as error:
-            missing = [variable for variable in self.variables if not _has_value(variable)]
-            if not missing:
-                raise
-            raise _error(missing[0], self, "nothing in the model says how it gets its first value") from error
-        if all(_has_value(variable) for variable in self.variables):
+        missing = [variable for variable in wanted.values() if not _has_value(variable)]
+        if not missing:
             self.__class__ = LoadedConcreteFunction
-        return results
+        else:
+            # TensorFlow would read nonsense. A function that assigns the variable may run.
+            assigned = _assigned(self.library, self.saved_name)
+            first = len(self.library.get(self.saved_name).signature.input_arg) - len(self.owners)
+            for position, owner in enumerate(self.owners, first):
+                if any(owner is variable for variable in missing) and position not in assigned:
+                    raise _error(owner, self, "nothing in the model says how it gets its first value")
+        return LoadedConcreteFunction.run(self, tensors)
 
 
 class _FreshLoader(Loader):
@@ -95,6 +104,17 @@ class _FreshLoader(Loader):
             reason = f"no other object like {where} can be made: its functions use {names}, which cannot be reached from it"
             raise UnsupportedModelError(f"{reason}; make another one of an object that has both", node=where, clause="INIT-05")
 
+    def attach_additions(self) -> None:
+        super().attach_additions()
+        made: dict[int, list[Any]] = {}
+        for variable in self.objects:
+            known = initial_values.of(variable) if isinstance(variable, tf.Variable) else None
+            trace = known.trace() if isinstance(known, initial_values.InitialValue) and known.trace is not None else None
+            if trace is not None:
+                made.setdefault(id(trace), []).append(weakref.ref(variable))
+        for function in self.functions.values():
+            function.made = tuple(made.get(id(function), ()))
+
     def make(self, number: int, node: Any) -> Any:
         made = super().make(number, node)
         if isinstance(made, tf.Variable):
@@ -106,6 +126,24 @@ class _FreshLoader(Loader):
 
     def class_of(self, number: int, node: Any) -> type:
         return self.origin.classes.get(number) or super().class_of(number, node)
+
+
+def _assigned(library: FunctionLibrary, name: str) -> frozenset[int]:
+    """The arguments of a function, handles, that it or a function it calls assigns a value to."""
+    library.check(name)  # no function calls itself
+    definition = library.get(name)
+    places = {argument.name: index for index, argument in enumerate(definition.signature.input_arg)}
+    found = set()
+    for node in definition.node_def:
+        inputs = [places.get(graphs.parse_input(text, in_function=True).source) for text in graphs.data_inputs(node)]
+        if node.op == "AssignVariableOp":
+            found.add(inputs[0])
+        elif any(place is not None for place in inputs):
+            shift = 1 if "If" in node.op or "Case" in node.op else 0
+            for called in library.functions_of(node):
+                inner = [position + shift for position in _assigned(library, called)]
+                found.update(inputs[position] for position in inner if position < len(inputs))
+    return frozenset(place for place in found if place is not None)
 
 
 def _has_value(variable: Any) -> bool:

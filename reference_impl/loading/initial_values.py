@@ -16,6 +16,7 @@ import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
 from reference_impl.format import schema
+from reference_impl.format.errors import MalformedError
 from reference_impl.loading.concrete import handle_of
 from reference_impl.loading.library import FunctionLibrary
 
@@ -33,7 +34,7 @@ class InitialValue:
     Attributes:
       library, name: the function. The library holds nothing else, so that a variable does not keep its model alive.
       inputs: an Argument, a tensor, or a weak reference to a variable, table or asset for each of its arguments.
-      trace: the concrete function whose tensors an Argument counts, as a weak reference; None when there is no Argument.
+      trace: the concrete function that made the variable, whose tensors an Argument counts, as a weak reference; None if unknown.
     """
 
     library: FunctionLibrary
@@ -53,6 +54,8 @@ class InitialValue:
         """The value. `tensors` are those of the call that made the variable."""
         flat = []
         for given in self.inputs:
+            if isinstance(given, Argument) and not 0 <= given < len(tensors):
+                raise MalformedError(f"wants tensor {int(given)} of {len(tensors)}", file=self.library.file, node=self.name)
             owner = given() if isinstance(given, weakref.ref) else given
             flat.append(tensors[given] if isinstance(given, Argument) else handle_of(owner, self.name))
         return api.call_registered(self.library.register(self.name), flat, 1)[0]
@@ -62,8 +65,8 @@ def initializer(variable: Any, function: Callable[[], Any]) -> Any:
     """Say how a variable gets its first value, for a variable that is made outside of a `tf.function` (INIT-08).
 
     ``type(loaded)()`` of a model that is saved with it can then initialise the variable by itself. The function is traced when
-    the model is saved, not before; it takes nothing, gives a tensor of the variable's shape and dtype, and may use other state of the
-    model.
+    the model is saved, not before; it takes nothing, gives a tensor of the variable's shape and dtype, and may use other
+    state of the model.
 
     Args:
       variable: a `tf.Variable` or a variable of Keras.
@@ -109,8 +112,8 @@ def attach(items: dict[int, Any], objects: Sequence[Any], functions: dict[str, A
     for number, item in present.items():
         inputs = [_input(given, objects) for given in item.inputs]
         trace = functions.get(item.trace)
-        known = all(given is not None for given in inputs) and (trace is not None or not item.trace)
-        if known:  # otherwise a part was loaded, without what the value is made of
+        known = trace is not None or not any(isinstance(given, Argument) for given in inputs)
+        if known and all(given is not None for given in inputs):  # otherwise a part was loaded, without what the value is made of
             reference = None if trace is None else weakref.ref(trace)
             set_on(objects[number], InitialValue(own, item.function, inputs, reference))
 

@@ -88,7 +88,7 @@ class Loader:
                 self.attach_children(number, node)
             self.attach_slots()
             self.bind_captures()
-            additions.attach(self)
+            self.attach_additions()
             self.each_resource(self.fill)
         finally:
             self.checkpoint.close()
@@ -237,6 +237,9 @@ class Loader:
         for op_type, name in self.library.index.gradients.items():
             if name in self.graph.concrete_functions:
                 self.library.custom_gradients[op_type] = self.gradient(name)
+
+    def attach_additions(self) -> None:
+        additions.attach(self)
 
     def owned_functions(self) -> dict[str, set[int]]:
         """Function name -> the resources whose life it manages."""

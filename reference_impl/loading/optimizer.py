@@ -1,7 +1,7 @@
 """Optimizers as they come back: slots by variable and name, and update rules where the file has them (OPT-01..OPT-07).
 
-Whatever optimizer was saved, the object is a generic one. Its variables (learning rate, iterations) are attributes as those of any
-object are. Files of other writers hold no update rule; then it says what it knows, and refuses to apply gradients.
+Whatever optimizer was saved, the object is a generic one. Its variables (learning rate, iterations) are attributes as of any
+object. Files of other writers hold no update rule; then it says what it knows, and refuses to apply gradients.
 """
 
 from __future__ import annotations

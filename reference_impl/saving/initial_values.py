@@ -113,11 +113,10 @@ class InitialValues:
         numbers = self._resolve([captured[place - first] for place in places if place >= first])
         if numbers is None or (trace is None and any(place < first for place in places)):
             return None
-        out = schema.InitialValue(function=self._library.derive(cut, "initial_value"))
+        out = schema.InitialValue(function=self._library.derive(cut, "initial_value"), trace=trace or "")
         for place in places:
             if place < first:
                 out.inputs.add(argument=place)
-                out.trace = trace or ""
             else:
                 out.inputs.add(node_id=next(numbers))
         return out

@@ -21,14 +21,17 @@ from reference_impl.saving.slots import Slot
 from reference_impl.saving.tree import Node, Tree
 
 
-def messages(slots: Sequence[Slot], updates: Mapping[int, Any]) -> list[Any]:
-    """OptimizerState messages in the order of nodes.
+def messages(tree: Tree, slots: Sequence[Slot], updates: Mapping[int, Any]) -> list[Any]:
+    """OptimizerState messages in the order of nodes; also for an optimizer that nothing is known of but that it is one (OPT-01).
 
     Args:
+      tree: numbered.
       slots: of all optimizers.
       updates: number of an optimizer -> OptimizerState with its update rules.
     """
-    out = {number: schema.OptimizerState(node_id=number) for number in sorted({slot.optimizer for slot in slots} | set(updates))}
+    found = {node.number for node in tree.nodes if isinstance(node.object, LoadedOptimizer) or api.is_optimizer(node.object)}
+    numbers = sorted(found | {slot.optimizer for slot in slots})
+    out = {number: schema.OptimizerState(node_id=number) for number in numbers}
     for number, state in updates.items():
         out[number].MergeFrom(state)
     for slot in slots:

@@ -110,7 +110,7 @@ class _Export:
         out = schema.Extension()
         out.initial_values.extend(InitialValues(self.tree, self.library, self.captures, self._exported_name).messages())
         updates = optimizers.updates(self.tree, self.library, self.captures, self.options)
-        out.optimizers.extend(optimizers.messages(self.slots, updates))
+        out.optimizers.extend(optimizers.messages(self.tree, self.slots, updates))
         self.captures.check()
         return out
 
