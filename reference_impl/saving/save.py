@@ -14,8 +14,19 @@ from reference_impl.format import extension, schema
 from reference_impl.format.layout_writer import LayoutWriter
 from reference_impl.format.ordered import ordered_bytes
 from reference_impl.loading.concrete import LoadedConcreteFunction
-from reference_impl.saving import checkpoint, contents, hidden_state, numbers, objects, optimizers, registered
-from reference_impl.saving import rewrites, shapes, shards, signatures
+from reference_impl.saving import (
+    checkpoint,
+    contents,
+    hidden_state,
+    numbers,
+    objects,
+    optimizers,
+    registered,
+    rewrites,
+    shapes,
+    shards,
+    signatures,
+)
 from reference_impl.saving.assets import Assets
 from reference_impl.saving.captures import Captures
 from reference_impl.saving.debug_info import debug_info
