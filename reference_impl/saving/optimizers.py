@@ -35,6 +35,8 @@ def messages(tree: Tree, slots: Sequence[Slot], updates: Mapping[int, Any]) -> l
     for number, state in updates.items():
         out[number].MergeFrom(state)
     for slot in slots:
+        if not slot.listed:
+            continue  # the object graph has them where shipped writers put them
         out[slot.optimizer].slots.add(variable=slot.variable, name=slot.name, value=slot.value)
     return list(out.values())
 
