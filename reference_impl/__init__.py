@@ -16,17 +16,22 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from reference_impl.api import load, save
     from reference_impl.format.inspect import inspect
+    from reference_impl.loading.initial_values import initializer
     from reference_impl.loading.options import LoadOptions
+    from reference_impl.registration import register, unregister
     from reference_impl.saving.options import SaveOptions
 
-__all__ = ["LoadOptions", "SaveOptions", "inspect", "load", "save"]
+__all__ = ["LoadOptions", "SaveOptions", "initializer", "inspect", "load", "register", "save", "unregister"]
 
 _HOMES = {
     "LoadOptions": "reference_impl.loading.options",
     "SaveOptions": "reference_impl.saving.options",
+    "initializer": "reference_impl.loading.initial_values",
     "inspect": "reference_impl.format.inspect",
     "load": "reference_impl.api",
+    "register": "reference_impl.registration",
     "save": "reference_impl.api",
+    "unregister": "reference_impl.registration",
 }
 
 

@@ -16,6 +16,7 @@ __all__ = [
     "SaveError",
     "SavedModelError",
     "SignatureError",
+    "UninitializedVariableError",
     "UnknownPathError",
     "UnsupportedModelError",
     "UntracedFunctionError",
@@ -33,6 +34,12 @@ class MissingValueError(MissingKeyError, FileNotFoundError):
 
 class UnsupportedModelError(SavedModelError, ValueError):
     """The model uses something that loading does not know."""
+
+
+class UninitializedVariableError(UnsupportedModelError):
+    """A function of an object that was made by ``type(loaded)()`` reads a variable which has no value yet (INIT-03, INIT-08)."""
+
+    clause = "INIT-08"
 
 
 class UnknownPathError(MissingKeyError):

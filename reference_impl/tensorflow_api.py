@@ -10,6 +10,7 @@ neither may be handed to the other.
 from __future__ import annotations
 
 import contextlib
+import copy
 import functools
 import importlib
 import inspect
@@ -266,6 +267,14 @@ def traces(function: Any) -> list[Any]:
     return [trace for one in inner if one is not None for trace in one._list_all_concrete_functions()]
 
 
+def creation_trace(function: Any) -> Optional[Any]:
+    """The trace in which a tf.function made its variables, with the code that makes them; None if it made none (INIT-08).
+
+    `_created_variables` and `_concrete_variable_creation_fn` are in 2.11-2.21; nothing else tells this trace from the others.
+    """
+    return getattr(function, "_concrete_variable_creation_fn", None) if getattr(function, "_created_variables", None) else None
+
+
 def jit_compile(function: Any) -> Optional[bool]:
     """What tf.function was told about XLA. In 2.12-2.21."""
     return getattr(function, "_jit_compile", None)
@@ -407,3 +416,66 @@ def gradient_op_type(operation: Any) -> str:
 
 def _text(name: Any) -> str:
     return name.decode() if isinstance(name, bytes) else str(name)
+
+
+# Optimizers. No public API tells which variable of an optimizer belongs to which variable of a model: Keras keeps
+# lists beside `_trainable_variables` (Keras 2.11-3.15), tf.compat.v1 and the older Keras optimizers have `get_slot`.
+
+
+def is_optimizer(obj: Any) -> bool:
+    """An optimizer of Keras 2 or 3 or of tf.compat.v1.train."""
+    return callable(getattr(obj, "apply_gradients", None)) and (
+        isinstance(obj, tf.compat.v1.train.Optimizer) or callable(getattr(obj, "from_config", None))
+    )
+
+
+def optimizer_slots(optimizer: Any, variables: Sequence[Any]) -> list[tuple[Any, str, Any]]:
+    """(variable, slot name, slot) for those of `variables` that the optimizer has slots for."""
+    if hasattr(optimizer, "get_slot_names") and hasattr(optimizer, "get_slot"):
+        found = [
+            (variable, name, _get_slot(optimizer, variable, name))
+            for name in optimizer.get_slot_names()
+            for variable in variables
+        ]
+        return [item for item in found if item[2] is not None]
+    known = list(getattr(optimizer, "_trainable_variables", None) or ())
+    own = {id(variable_components(variable)[0].handle) for variable in known}
+    out = []
+    for name, value in sorted(vars(optimizer).items()):
+        if not isinstance(value, (list, tuple)) or len(value) != len(known) or not all(map(is_variable, value)):
+            continue
+        if own.isdisjoint(id(variable_components(slot)[0].handle) for slot in value) and name != "_variables":
+            out += [(variable, name.strip("_"), slot) for variable, slot in zip(known, value)]
+    return out
+
+
+def _get_slot(optimizer: Any, variable: Any, name: str) -> Any:
+    try:
+        return optimizer.get_slot(variable, name)
+    except KeyError:  # optimizers of Keras have slots for some variables only
+        return None
+
+
+def optimizer_variables(optimizer: Any) -> dict[str, Any]:
+    """The variables of an optimizer that belong to no variable of a model, by the attribute that holds them."""
+    found = {}
+    for name, value in vars(optimizer).items():
+        if name.startswith("_self_"):  # where TensorFlow notes dependencies
+            continue
+        if isinstance(value, dict):
+            found.update({f"{name}[{key!r}]": item for key, item in value.items() if is_variable(item)})
+        elif is_variable(value):
+            found[name] = value
+    return found
+
+
+def optimizer_twin(optimizer: Any) -> Any:
+    """An optimizer of the same settings that shares no variable with the given one and has no slots."""
+    if not isinstance(optimizer, tf.compat.v1.train.Optimizer):
+        return type(optimizer).from_config(optimizer.get_config())
+    twin = copy.copy(optimizer)  # its settings are Python values; it has no get_config
+    twin._slots, twin._deferred_slot_restorations = {}, {}
+    twin._non_slot_dict = {
+        key: tf.Variable(value, trainable=False) for key, value in optimizer._non_slot_dict.items() if is_variable(value)
+    }
+    return twin

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from . import errors, layout, schema
+from . import errors, extension, layout, schema
 from .canonical_body import Body, natural, plain_node_name
+from .canonical_extension import add_fields
 from .canonical_functions import Functions
 from .canonical_graph import digest
 from .canonical_objects import Fields, Objects, entries_hash, hashed
@@ -66,7 +67,9 @@ class CanonicalMetaGraph:
         definitions = model.asset_definitions(graph)
         library = Library(graph.graph_def.library)
         self.functions = Functions(library, info.stripped_op_list.op if ignore_defaults else ())
-        self.objects = Objects(graph.object_graph_def, self.functions, [item.filename for item in definitions])
+        self.extension = extension.read(graph, str(model.file))
+        nodes = extension.object_graph(graph, self.extension)
+        self.objects = Objects(nodes, self.functions, [item.filename for item in definitions])
         self.roots: list[Root] = []
         self.entries = {
             "meta": self._meta(),
@@ -74,6 +77,8 @@ class CanonicalMetaGraph:
             "objects": self.objects.entries(),
             "collections": self._collections(),
         }
+        if self.extension is not None:
+            add_fields(self.entries["objects"], self.extension, self.objects, self.functions)
         self.roots += [Root(f"asset {item.filename}", item.tensor_info.name) for item in definitions]
         self._saver()
         for number in self.objects.labels.order:
@@ -130,6 +135,8 @@ class CanonicalMetaGraph:
         nodes = {node.name for node in self._graph.graph_def.node}
         entries = {}
         for key in sorted(self._graph.collection_def):
+            if key == extension.KEY and self.extension is not None:
+                continue  # its content is a matter of the objects
             collection = self._graph.collection_def[key]
             kind = collection.WhichOneof("kind") or "none"
             values = list(getattr(collection, kind).value) if kind != "none" else []

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any, Optional, Union
 
-from . import errors, files, layout, schema
+from . import errors, extension, files, layout, schema
 from .graphs import Library
 from .inspect_functions import Reach, functions, library_functions, op_counts, sizes
 from .inspect_objects import Paths, counterparts, objects
@@ -120,7 +120,8 @@ class _Inspection:
         calls = library.calls()
         reach = Reach(graph, library, calls)
         plan: Optional[list[Restored]] = self._attempt(lambda: restore_plan(graph, str(self.model.file)), None)
-        saved = graph.object_graph_def
+        additional = self._attempt(lambda: extension.read(graph, str(self.model.file)), None)
+        saved = extension.object_graph(graph, additional)
         paths = Paths(saved.nodes)
         keys = counterparts(saved, self.tracked) if self.tracked is not None else {}
         if graph.HasField("object_graph_def"):
@@ -142,7 +143,7 @@ class _Inspection:
             nodes=len(graph.graph_def.node),
             sizes=sizes(graph, library, definitions),
             signatures=signatures(graph),
-            objects=objects(saved, paths, keys),
+            objects=objects(saved, paths, keys, additional),
             functions=functions(saved, library, paths),
             function_aliases=dict(sorted(info.function_aliases.items())),
             library=definitions,

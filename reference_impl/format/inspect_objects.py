@@ -111,23 +111,44 @@ def _slot_links(slots: list[tuple[str, int]], theirs: Any) -> list[tuple[Optiona
     return links
 
 
-def objects(graph: schema.SavedObjectGraph, paths: Paths, keys: dict[int, dict[str, str]]) -> tuple[ObjectNode, ...]:
+def objects(
+    graph: schema.SavedObjectGraph,
+    paths: Paths,
+    keys: dict[int, dict[str, str]],
+    extension: Optional[schema.Extension] = None,
+) -> tuple[ObjectNode, ...]:
     """Every node of the object graph in order of its id.
 
     Args:
       graph: the object graph.
       paths: its paths.
       keys: checkpoint keys from :func:`counterparts`.
+      extension: what the file says beyond the format.
     """
     found = []
+    more = _extension_details(extension) if extension is not None else {}
     for number, node in enumerate(graph.nodes):
-        details = _details(node)
+        details = {**_details(node), **more.get(number, {})}
         if number in keys:
             details["checkpoint_keys"] = keys[number]
         children = tuple([Child(child.local_name, child.node_id) for child in node.children])
         kind = node.WhichOneof("kind") or "none"
         found.append(ObjectNode(number, paths.text(number), kind, children, node.registered_name, details))
     return tuple(found)
+
+
+def _extension_details(extension: schema.Extension) -> dict[int, dict[str, Any]]:
+    found: dict[int, dict[str, Any]] = {}
+    for state in extension.registered:
+        keys = [*state.values.dict_value.fields, *state.blobs]
+        found.setdefault(state.node_id, {})["registered_state"] = sorted(keys)
+    for item in extension.initial_values:
+        found.setdefault(item.node_id, {})["initial_value"] = item.function
+    for optimizer in extension.optimizers:
+        if optimizer.updates:
+            rules = {dtype_name(update.dtype): update.function for update in optimizer.updates}
+            found.setdefault(optimizer.node_id, {})["update_rules"] = dict(sorted(rules.items()))
+    return found
 
 
 def _details(node: schema.SavedObject) -> dict[str, Any]:

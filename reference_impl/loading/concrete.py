@@ -245,7 +245,7 @@ class LoadedConcreteFunction(api.ConcreteFunction):  # type: ignore[misc,valid-t
 
     def _captured(self) -> list[tf.Tensor]:
         with tf.init_scope():  # a resource is created by the first who asks, but never inside a trace
-            return [_handle(owner, self.saved_name) for owner in self._living_owners()]
+            return [handle_of(owner, self.saved_name) for owner in self._living_owners()]
 
     def _graph_captures(self) -> list[tf.Tensor]:
         """What the rebuilt graph captures, each handle once; of a distributed variable that of the calling replica (DIST-01)."""
@@ -264,7 +264,7 @@ class LoadedConcreteFunction(api.ConcreteFunction):  # type: ignore[misc,valid-t
                 found = tensors.get(owner.tensor)
                 inputs.append(operation.graph.get_tensor_by_name(owner.tensor) if found is None else found)
             else:
-                inputs.append(_handle(owner, self.saved_name))
+                inputs.append(handle_of(owner, self.saved_name))
         _, pack = patterns.packer(self._structured[1])
         flat = rebuild.specialised(self.library, self.saved_name, inputs)(*inputs)
         return pack(iter(tf.nest.flatten(flat, expand_composites=True)))
@@ -314,7 +314,7 @@ class LoadedConcreteFunction(api.ConcreteFunction):  # type: ignore[misc,valid-t
         return body
 
 
-def _handle(owner: Any, function: str) -> tf.Tensor:
+def handle_of(owner: Any, function: str) -> tf.Tensor:
     """The tensor with which a captured object enters a function."""
     if isinstance(owner, tf.Tensor):
         return owner

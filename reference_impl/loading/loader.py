@@ -21,9 +21,10 @@ from typing import Any, Optional
 import tensorflow as tf
 
 from reference_impl.errors import UnsupportedModelError
+from reference_impl.format import extension
 from reference_impl.format.errors import MalformedError, MissingKeyError
 from reference_impl.format.layout import Layout
-from reference_impl.loading import constants, objects, variables
+from reference_impl.loading import additions, constants, objects, revived, variables
 from reference_impl.loading.assets import Assets
 from reference_impl.loading.binding import Binder
 from reference_impl.loading.checkpoint import Checkpoint
@@ -31,7 +32,9 @@ from reference_impl.loading.concrete import CapturedTensor, LoadedConcreteFuncti
 from reference_impl.loading.function_specs import make_binder, signature_of
 from reference_impl.loading.graph_checks import check, inner_first
 from reference_impl.loading.library import FunctionLibrary
+from reference_impl.loading.optimizer import LoadedOptimizer
 from reference_impl.loading.options import LoadOptions, add_function_aliases
+from reference_impl.loading.origin import Origin
 from reference_impl.loading.polymorphic import LoadedFunction
 from reference_impl.loading.provenance import provenance
 from reference_impl.loading.resources import CREATE, DESTROY, INITIALIZE, TENSORS, LoadedResource, named_content
@@ -51,17 +54,22 @@ def load_object_graph(directory: Layout, meta_graph: Any, options: LoadOptions) 
     Raises:
       SavedModelError: of the classes named in the modules that make the objects.
     """
-    return _Loader(directory, meta_graph, options).load()
+    return Loader(directory, meta_graph, options).load()
 
 
-class _Loader:
+class Loader:
+    """One load. `load` gives the root."""
+
+    trace_class = LoadedConcreteFunction
+
     def __init__(self, directory: Layout, meta_graph: Any, options: LoadOptions):
         self.directory = directory
         self.options = options
         self.meta_graph = meta_graph
-        self.graph = meta_graph.object_graph_def
         self.file = str(directory.file)
-        check(self.graph, self.file)
+        check(meta_graph.object_graph_def, self.file)
+        additional = extension.read(meta_graph, self.file)
+        self.graph = extension.object_graph(meta_graph, additional)
         self.library = FunctionLibrary(meta_graph.graph_def.library, self.file)
         self.checkpoint = Checkpoint(directory, self.graph)
         self.selection: Optional[Selection] = None
@@ -71,6 +79,8 @@ class _Loader:
         self.assets = Assets(directory, meta_graph)
         self.functions: dict[str, LoadedConcreteFunction] = {}
         self.objects: list[Any] = [None] * len(self.graph.nodes)
+        self.origin = Origin(directory, meta_graph, self.graph, additional)
+        self.start = 0  # the node that becomes the root
 
     def load(self) -> Any:
         try:
@@ -80,12 +90,13 @@ class _Loader:
                 self.attach_children(number, node)
             self.attach_slots()
             self.bind_captures()
+            self.attach_additions()
             self.each_resource(self.fill)
         finally:
             self.checkpoint.close()
         with self.assets.needed():
-            self.each_resource(self.start)
-        root = self.objects[0]
+            self.each_resource(self.initialize)
+        root = self.objects[self.start]
         self.describe(root)
         return root
 
@@ -134,8 +145,26 @@ class _Loader:
             return objects.new_dict(root=number == 0)
         if identifier == objects.SIGNATURES:
             return None  # made of its children, which come later
+        state = self.origin.registered.get(number)
+        if node.registered_name:
+            revived_object = revived.make(node, state, self.checkpoint.path(number), self.file)
+            if revived_object is not None:
+                return revived_object
+        made = self.new_object(number, node)
+        if node.registered_name or node.HasField("serialized_user_proto"):
+            revived.keep(made, node, state)
+        return made
+
+    def new_object(self, number: int, node: Any) -> Any:
+        return objects.user_object(self.class_of(number, node))
+
+    def class_of(self, number: int, node: Any) -> type:
+        """The class of a generic object."""
         left_out = self.selection.left_out(number) if self.selection is not None else frozenset()
-        return objects.user_object(any(child.local_name == "__call__" for child in node.children), left_out)
+        base = LoadedOptimizer if node.slot_variables or number in self.origin.optimizers else objects.LoadedObject
+        cls = objects.user_class(any(child.local_name == "__call__" for child in node.children), left_out, base)
+        self.origin.add_class(number, cls)
+        return cls
 
     def asset(self, number: int, asset: Any) -> Any:
         definitions = self.assets.definitions
@@ -153,7 +182,7 @@ class _Loader:
             if name not in self.graph.concrete_functions:  # asking for it would make it
                 raise MissingKeyError("the object graph does not describe the function", file=self.file, node=name)
             saved = self.graph.concrete_functions[name]
-            self.functions[name] = LoadedConcreteFunction(self.library, name, signature_of(saved, name, self.file), binder)
+            self.functions[name] = self.trace_class(self.library, name, signature_of(saved, name, self.file), binder)
             self.functions[name].saved = saved
         function = self.functions[name]
         if function.binder is None:
@@ -211,6 +240,9 @@ class _Loader:
             if name in self.graph.concrete_functions:
                 self.library.custom_gradients[op_type] = self.gradient(name)
 
+    def attach_additions(self) -> None:
+        additions.attach(self)
+
     def owned_functions(self) -> dict[str, set[int]]:
         """Function name -> the resources whose life it manages."""
         owned: dict[str, set[int]] = {}
@@ -247,7 +279,7 @@ class _Loader:
                 objects.fill_list(parent, children)
             elif identifier == objects.DICT:
                 objects.fill_dict(parent, children)
-            elif isinstance(parent, objects.LoadedObject):
+            elif identifier not in (objects.TUPLE, objects.SIGNATURES) and parent is not None:
                 for child in node.children:
                     self.attach(parent, child.local_name, child.node_id)
         elif isinstance(parent, LoadedResource):
@@ -299,7 +331,7 @@ class _Loader:
                         "%s: %s cannot be used: %s", self.file, self.checkpoint.path(number), error.message.partition(".")[0]
                     )
 
-    def start(self, number: int, resource: LoadedResource) -> None:
+    def initialize(self, number: int, resource: LoadedResource) -> None:
         with self.noted_as_initializers():
             resource._initialize()
 

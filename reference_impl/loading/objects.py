@@ -7,7 +7,7 @@ children. Containers come back as what they were, tuples and namedtuples include
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, Optional
+from typing import Any, ClassVar, NamedTuple, Optional
 
 import tensorflow as tf
 
@@ -69,10 +69,14 @@ class LoadedObject(api.Adoptable):
 
     ``variables``, ``trainable_variables``, ``submodules``, … are those of a `tf.Module`; ``functions`` maps paths like
     ``encoder.call`` to the functions. A child of the model that has such a name comes first.
-    ``slot_variables`` is ``{(variable, slot name): slot}`` for what was an optimizer (OPT-02).
+    ``slot_variables`` is ``{(variable, slot name): slot}`` for what was an optimizer (OPT-02). Its class takes no arguments and
+    makes another object like it, whose variables have no values yet (INIT-02, see `reference_impl.loading.fresh`).
     """
 
-    _TF_MODULE_IGNORED_PROPERTIES = frozenset((*tf.Module._TF_MODULE_IGNORED_PROPERTIES, "_slots", "signatures"))
+    _TF_MODULE_IGNORED_PROPERTIES = frozenset(
+        (*tf.Module._TF_MODULE_IGNORED_PROPERTIES, "_slots", "signatures", "_kept", "_optimizer")
+    )
+    _origin: ClassVar[Optional[tuple[Any, int]]] = None  # what it was loaded from, and its number there
 
     name = _Computed(tf.Module.name.fget)
     name_scope = _Computed(tf.Module.name_scope.fget)
@@ -82,8 +86,14 @@ class LoadedObject(api.Adoptable):
     non_trainable_variables = _Computed(tf.Module.non_trainable_variables.fget)
     functions = _Computed(_functions)
 
-    def __init__(self) -> None:
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(name="loaded")
+        if type(self)._origin is not None:
+            from reference_impl.loading import fresh
+
+            fresh.construct(self, args, kwargs)
+        elif args or kwargs:
+            raise TypeError(f"{type(self).__name__}() takes no arguments")
 
     def adopted(self, container: Any) -> None:
         containers.adopted(self, container)
@@ -96,14 +106,15 @@ class LoadedObject(api.Adoptable):
         return f"<{type(self).__name__} with {', '.join(sorted(k for k in vars(self) if not k.startswith('_'))) or 'nothing'}>"
 
 
-def user_object(callable_: bool, left_out: frozenset[str] = frozenset()) -> LoadedObject:
-    """An object of a fresh class; only a class can make its objects callable (REV-01, REV-03).
+def user_class(callable_: bool, left_out: frozenset[str] = frozenset(), base: type = LoadedObject) -> type:
+    """A class for one object; only a class can make its objects callable (REV-01, REV-03).
 
     Args:
       callable_: it has a child ``__call__``.
       left_out: attributes that it would have in a load of everything (DR-03).
+      base: LoadedObject or a class derived from it.
     """
-    members: dict[str, Any] = {"__call__": _call} if callable_ else {}
+    members: dict[str, Any] = {"__call__": call} if callable_ else {}
     if left_out:
 
         def absent(self: Any, name: str) -> Any:
@@ -111,11 +122,18 @@ def user_object(callable_: bool, left_out: frozenset[str] = frozenset()) -> Load
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}: {why}")
 
         members["__getattr__"] = absent
-    return type("LoadedObject", (LoadedObject,), members)()  # type: ignore[return-value]
+    return type(base.__name__, (base,), members)
+
+
+def user_object(cls: type) -> Any:
+    """An object of such a class without children."""
+    obj = cls.__new__(cls)
+    tf.Module.__init__(obj, name="loaded")
+    return obj
 
 
 @tf.autograph.experimental.do_not_convert
-def _call(self: Any, *args: Any, **kwargs: Any) -> Any:
+def call(self: Any, *args: Any, **kwargs: Any) -> Any:
     return vars(self)["__call__"](*args, **kwargs)
 
 

@@ -53,6 +53,14 @@ class Selection:
         whole = self._closure(chosen, on_the_way - chosen)
         self.nodes = frozenset({0} | on_the_way | whole | self._leading_to(whole))
 
+    @classmethod
+    def below(cls, graph: Any, number: int, library: Library) -> Selection:
+        """The object with that number and everything it needs, without the way to it."""
+        selection = cls.__new__(cls)
+        selection._graph, selection._library, selection.functions = graph, library, set()
+        selection.nodes = selection._closure({number}, ())
+        return selection
+
     def left_out(self, number: int) -> frozenset[str]:
         """The names of a node's children that are not made."""
         return frozenset(child.local_name for child in self._graph.nodes[number].children if child.node_id not in self.nodes)

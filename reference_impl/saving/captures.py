@@ -82,6 +82,10 @@ class Captures:
             names = {str(self._tree.nodes[bound[index]].object.name) for index in replicas}
             self._distributed.append(f"{path} uses several replicas of {', '.join(sorted(names))}")
 
+    def owner(self, capture: Any) -> Optional[int]:
+        """The number of what a captured tensor belongs to, None if that cannot be reached. A constant gets one."""
+        return self._number(capture, "the export")
+
     def _number(self, capture: Any, path: str) -> Optional[int]:
         if isinstance(capture, CapturedTensor):
             return self._tree.add(capture, path)

@@ -8,7 +8,7 @@ nothing but the object; what refers to it is renamed along. Two libraries may ha
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Optional
 
 import tensorflow as tf
@@ -54,16 +54,27 @@ class Library:
         Raises:
           SaveError: there is no such function.
         """
-        pending = [self._claim(source, name)]
-        while pending:
-            source_, old, new = pending.pop()
-            if new in self.definitions:
-                continue
-            definition = self._fetch(source_, old)
-            self.definitions[new] = definition
-            self._sources[new] = source_
-            pending += reversed(list(self._rename(source_, definition, new)))
+        self._complete([self._claim(source, name)])
         return self._names[self._key(source, name)]
+
+    def derive(self, definition: Any, hint: str) -> str:
+        """A FunctionDef made out of one of the eager runtime. Its references are names of the runtime; returns its own."""
+        name = f"{_PREFIX}{hint}_{len(self._names)}"
+        self._names[None, name] = name
+        self.definitions[name], self._sources[name] = definition, None
+        self._complete(reversed(list(self._rename(None, definition, name))))
+        return name
+
+    def _complete(self, claimed: Iterable[tuple[Source, str, str]]) -> None:
+        """Bring in functions that have a name, and whatever they refer to."""
+        pending = list(claimed)
+        while pending:
+            source, old, new = pending.pop()
+            if new not in self.definitions:
+                definition = self._fetch(source, old)
+                self.definitions[new] = definition
+                self._sources[new] = source
+                pending += reversed(list(self._rename(source, definition, new)))
 
     def has(self, name: str) -> bool:
         """Is a function of the eager runtime among them?"""

@@ -24,6 +24,8 @@ class SaveOptions:
       numbers_as_tensors: functions that were called with Python numbers are traced once more with tensors in their place, so that
         they can be called with other numbers after loading (PY-02). This runs their Python code.
       extra_tags: tags of the MetaGraph beside "serve".
+      functional_optimizers: store the update rules of optimizers, so that they can be applied after loading (OPT-04..OPT-07).
+        This traces each optimizer once per dtype, and tries the result on a few numbers.
       function_aliases: alias -> function, list of functions; their traces are listed under the alias.
       custom_gradients: store the custom gradients that functions name (the default).
       namespaces: the namespaces of custom ops ("Ns" of an op "Ns>Op") that may be used; None allows all.
@@ -45,6 +47,7 @@ class SaveOptions:
     numbers_as_tensors: bool = False
     extra_tags: tuple[str, ...] = ()
     custom_gradients: bool = True
+    functional_optimizers: bool = False
     function_aliases: Mapping[str, Any] = field(default_factory=dict)
     namespaces: Optional[Collection[str]] = None
     debug_info: bool = False

@@ -10,11 +10,23 @@ import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import SaveError
-from reference_impl.format import schema
+from reference_impl.format import extension, schema
 from reference_impl.format.layout_writer import LayoutWriter
 from reference_impl.format.ordered import ordered_bytes
 from reference_impl.loading.concrete import LoadedConcreteFunction
-from reference_impl.saving import checkpoint, contents, hidden_state, numbers, objects, rewrites, shapes, shards, signatures
+from reference_impl.saving import (
+    checkpoint,
+    contents,
+    hidden_state,
+    numbers,
+    objects,
+    optimizers,
+    registered,
+    rewrites,
+    shapes,
+    shards,
+    signatures,
+)
 from reference_impl.saving.assets import Assets
 from reference_impl.saving.captures import Captures
 from reference_impl.saving.debug_info import debug_info
@@ -22,6 +34,7 @@ from reference_impl.saving.fingerprint import fingerprint
 from reference_impl.saving.functions import Library, library_proto, references
 from reference_impl.saving.gradients import Gradients
 from reference_impl.saving.graph import INIT_OP, MAIN_OP, Key, MainGraph
+from reference_impl.saving.initial_values import InitialValues
 from reference_impl.saving.options import SaveOptions, resolve
 from reference_impl.saving.saver import SavedContent, SavedVariable, add_saver
 from reference_impl.saving.signatures import SignatureFunction
@@ -62,12 +75,14 @@ class _Export:
         self.saved_functions: dict[str, Any] = {}
         self.replicas: dict[int, list[str]] = {}  # handles of variables of a strategy beside the first
         self._functions()
+        self.extension = self._extension()
         self._gradients()
         self._hidden_state()
         self._shared_names()
         self.variables = {node.number: objects.variable_name(node.object) for node in tree.nodes if api.is_variable(node.object)}
-        self.keys = checkpoint.Keys(tree, self.slots)
-        self.object_graph = checkpoint.object_graph(tree, self.keys, self.variables, self.contents, self.slots)
+        stored = [slot for slot in self.slots if not slot.listed]
+        self.keys = checkpoint.Keys(tree, stored)
+        self.object_graph = checkpoint.object_graph(tree, self.keys, self.variables, self.contents, stored)
         self.meta_graph = schema.MetaGraphDef()
         self.assets = Assets(self.options.strict)
         self._meta_graph(found)
@@ -100,6 +115,19 @@ class _Export:
         captures.check()
         for number, trace in self.traces.items():
             self.saved_functions[self.names[number]] = saved_concrete(trace, self.bound[number], self.tree.nodes[number].path)
+
+    def _extension(self) -> Any:
+        """What the format has no place for. Its functions join the library, the constants they capture the tree."""
+        out = schema.Extension()
+        out.initial_values.extend(InitialValues(self.tree, self.library, self.captures, self._exported_name).messages())
+        updates = optimizers.updates(self.tree, self.library, self.captures, self.options)
+        out.optimizers.extend(optimizers.messages(self.tree, self.slots, updates))
+        self.captures.check()
+        return out
+
+    def _exported_name(self, function: Any) -> Optional[str]:
+        number = self.tree.number_of(function)
+        return None if number is None else self.names.get(number)
 
     def _path(self, node: Node) -> str:
         """How Python reaches a function. A signature is the function behind it, if the tree has that one."""
@@ -184,6 +212,7 @@ class _Export:
         self._saver_and_init(graph, found)
         out.graph_def.CopyFrom(graph.finish())
         self._object_graph(asset_indices, constants)
+        extension.write(out, self.extension)
         self._aliases()
         out.graph_def.library.CopyFrom(library_proto(self.library))
         for op_type in sorted(self.registered):
@@ -254,11 +283,16 @@ class _Export:
                 objects.fill_concrete(proto, node, self.traces[node.number], self.names[node.number])
             else:
                 objects.fill_other(proto, node, self.library, assets, constants)
+                state = registered.fill(proto, node) if proto.HasField("user_object") else None
+                if state is not None:
+                    self.extension.registered.append(state)
             for content in self.contents.get(node.number, ()):
                 pair = proto.saveable_objects[content.name]
                 pair.save_function = self.tree.number_of(content.save)
                 pair.restore_function = self.tree.number_of(content.restore)
         for slot in self.slots:
+            if slot.listed:
+                continue  # children of their optimizer, see the extension
             # Of the types that every shipped reader knows without any package, the one whose objects can have slots (V1-18).
             out.nodes[slot.optimizer].user_object.identifier = "tf_deprecated_optimizer"
             proto = out.nodes[slot.optimizer].slot_variables.add(slot_name=slot.name)

@@ -10,38 +10,34 @@ from reference_impl.saving.tree import Tree
 
 
 class Slot(NamedTuple):
-    """Numbers of the optimizer, the variable and the slot, and the slot's name."""
+    """Numbers of the optimizer, the variable and the slot, and the slot's name.
+
+    `listed`: the slot is a child of some object as well, under whose path checkpoints have it (Keras 3); the extension says that it
+    is a slot.
+    """
 
     optimizer: int
     variable: int
     name: str
     value: int
+    listed: bool
 
 
 def add_slots(tree: Tree) -> list[Slot]:
     """Find the slots of all optimizers among the objects; their variables are added to the tree."""
     found = []
-    variables = [node for node in tree.nodes if api.is_variable(node.object)]
+    variables = [node.object for node in tree.nodes if api.is_variable(node.object)]
     for node in list(tree.nodes):
-        for variable, name, value in _slots(node.object, [item.object for item in variables]):
+        for variable, name, value in _slots(node.object, variables):
             number = tree.number_of(variable)
             if number is not None:
-                found.append(Slot(node.number, number, name, tree.add(value, f"{node.path}.{name}[{tree.nodes[number].path}]")))
+                listed = tree.number_of(value) is not None
+                slot = tree.add(value, f"{node.path}.{name}[{tree.nodes[number].path}]")
+                found.append(Slot(node.number, number, name, slot, listed))
     return found
 
 
 def _slots(obj: Any, variables: list[Any]) -> list[tuple[Any, str, Any]]:
     if isinstance(obj, LoadedObject):
         return [(slot.variable, slot.name, slot.value) for slot in vars(obj).get("_slots", ())]
-    if not hasattr(obj, "get_slot_names") or not hasattr(obj, "get_slot"):
-        return []
-    pairs = [(variable, name) for name in obj.get_slot_names() for variable in variables]
-    slots = [(variable, name, _slot(obj, variable, name)) for variable, name in pairs]
-    return [(variable, name, value) for variable, name, value in slots if value is not None]
-
-
-def _slot(optimizer: Any, variable: Any, name: str) -> Any:
-    try:
-        return optimizer.get_slot(variable, name)
-    except KeyError:  # optimizers of Keras have slots for some variables only
-        return None
+    return api.optimizer_slots(obj, variables) if api.is_optimizer(obj) else []

@@ -154,6 +154,12 @@ def distinct(functions: Sequence[Any]) -> list[Any]:
     return [function for _, function in chosen]
 
 
+def same_signature(one: Any, other: Any) -> bool:
+    """Do two traced functions take the same arguments?"""
+    key = _signature_key(one)
+    return bool(key) and key == _signature_key(other)
+
+
 def _signature_key(function: Any) -> bytes:
     if isinstance(function, LoadedConcreteFunction):
         return b""

@@ -170,7 +170,7 @@ class Tree:
             found = _attributes(obj) if api.tracks_attributes(obj) else api.trackable_children(obj, True)
         except (ValueError, NotImplementedError) as error:
             raise SaveError(str(error), node=path, clause="PRIM-06") from error
-        signatures = vars(obj).get(SIGNATURES) if isinstance(obj, objects.LoadedObject) else None
+        signatures = vars(obj).get(SIGNATURES) if hasattr(obj, "__dict__") else None
         if obj is self.root:
             found.pop(SIGNATURES, None)
         elif isinstance(signatures, SignatureMap):

@@ -479,47 +479,6 @@ DATA_LOSS: int
 UNAUTHENTICATED: int
 DO_NOT_USE_RESERVED_FOR_FUTURE_EXPANSION_USE_DEFAULT_IN_SWITCH_INSTEAD_: int
 
-class Any(Message):
-    type_url: str
-    value: bytes
-    def __init__(self, **fields: _AnyType) -> None: ...
-
-class DoubleValue(Message):
-    value: float
-    def __init__(self, **fields: _AnyType) -> None: ...
-
-class FloatValue(Message):
-    value: float
-    def __init__(self, **fields: _AnyType) -> None: ...
-
-class Int64Value(Message):
-    value: int
-    def __init__(self, **fields: _AnyType) -> None: ...
-
-class UInt64Value(Message):
-    value: int
-    def __init__(self, **fields: _AnyType) -> None: ...
-
-class Int32Value(Message):
-    value: int
-    def __init__(self, **fields: _AnyType) -> None: ...
-
-class UInt32Value(Message):
-    value: int
-    def __init__(self, **fields: _AnyType) -> None: ...
-
-class BoolValue(Message):
-    value: bool
-    def __init__(self, **fields: _AnyType) -> None: ...
-
-class StringValue(Message):
-    value: str
-    def __init__(self, **fields: _AnyType) -> None: ...
-
-class BytesValue(Message):
-    value: bytes
-    def __init__(self, **fields: _AnyType) -> None: ...
-
 class StructuredValue(Message):
     @property
     def none_value(self) -> NoneValue: ...
@@ -619,6 +578,113 @@ class TypeSpecProto(Message):
     def type_state(self) -> StructuredValue: ...
     type_spec_class_name: str
     num_flat_components: int
+    def __init__(self, **fields: _AnyType) -> None: ...
+
+class Extension(Message):
+    producer: int
+    min_consumer: int
+    @property
+    def registered(self) -> RepeatedCompositeFieldContainer[RegisteredState]: ...
+    @property
+    def initial_values(self) -> RepeatedCompositeFieldContainer[InitialValue]: ...
+    @property
+    def optimizers(self) -> RepeatedCompositeFieldContainer[OptimizerState]: ...
+    def __init__(self, **fields: _AnyType) -> None: ...
+
+class RegisteredState(Message):
+    node_id: int
+    @property
+    def values(self) -> StructuredValue: ...
+    @property
+    def blobs(self) -> ScalarMap[str, bytes]: ...
+    def __init__(self, **fields: _AnyType) -> None: ...
+
+class InitialValue(Message):
+    node_id: int
+    function: str
+    @property
+    def inputs(self) -> RepeatedCompositeFieldContainer[FunctionInput]: ...
+    trace: str
+    def __init__(self, **fields: _AnyType) -> None: ...
+
+class FunctionInput(Message):
+    node_id: int
+    argument: int
+    gradient: bool
+    variable: bool
+    slot: str
+    def __init__(self, **fields: _AnyType) -> None: ...
+
+class OptimizerState(Message):
+    node_id: int
+    @property
+    def slots(self) -> RepeatedCompositeFieldContainer[Slot]: ...
+    @property
+    def updates(self) -> RepeatedCompositeFieldContainer[UpdateFunction]: ...
+    @property
+    def shared(self) -> RepeatedScalarFieldContainer[int]: ...
+    def __init__(self, **fields: _AnyType) -> None: ...
+
+class Slot(Message):
+    variable: int
+    name: str
+    value: int
+    def __init__(self, **fields: _AnyType) -> None: ...
+
+class UpdateFunction(Message):
+    dtype: int
+    function: str
+    @property
+    def inputs(self) -> RepeatedCompositeFieldContainer[FunctionInput]: ...
+    @property
+    def slots(self) -> RepeatedCompositeFieldContainer[NewSlot]: ...
+    def __init__(self, **fields: _AnyType) -> None: ...
+
+class NewSlot(Message):
+    name: str
+    @property
+    def value(self) -> TensorProto: ...
+    def __init__(self, **fields: _AnyType) -> None: ...
+
+class Any(Message):
+    type_url: str
+    value: bytes
+    def __init__(self, **fields: _AnyType) -> None: ...
+
+class DoubleValue(Message):
+    value: float
+    def __init__(self, **fields: _AnyType) -> None: ...
+
+class FloatValue(Message):
+    value: float
+    def __init__(self, **fields: _AnyType) -> None: ...
+
+class Int64Value(Message):
+    value: int
+    def __init__(self, **fields: _AnyType) -> None: ...
+
+class UInt64Value(Message):
+    value: int
+    def __init__(self, **fields: _AnyType) -> None: ...
+
+class Int32Value(Message):
+    value: int
+    def __init__(self, **fields: _AnyType) -> None: ...
+
+class UInt32Value(Message):
+    value: int
+    def __init__(self, **fields: _AnyType) -> None: ...
+
+class BoolValue(Message):
+    value: bool
+    def __init__(self, **fields: _AnyType) -> None: ...
+
+class StringValue(Message):
+    value: str
+    def __init__(self, **fields: _AnyType) -> None: ...
+
+class BytesValue(Message):
+    value: bytes
     def __init__(self, **fields: _AnyType) -> None: ...
 VariableSynchronization: EnumTypeWrapper
 VARIABLE_SYNCHRONIZATION_AUTO: int

@@ -13,7 +13,7 @@ from google.protobuf.internal.enum_type_wrapper import EnumTypeWrapper
 from google.protobuf.message import Message
 
 # Packages whose top-level names are attributes of the schema; of two equal names the first package's is meant.
-_PACKAGES = ("tensorflow", "tensorflow.proto_splitter", "tensorflow.error", "google.protobuf")
+_PACKAGES = ("tensorflow", "savedmodel_compat", "tensorflow.proto_splitter", "tensorflow.error", "google.protobuf")
 
 _lock = threading.RLock()
 

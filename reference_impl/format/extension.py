@@ -1,0 +1,134 @@
+"""What the format has no place for, kept where shipped readers do not look: a collection of one string (INIT-*, OPT-*, REV-04).
+
+The message `Extension` (schema/proto/extension.proto), in base64, is the only item of the collection
+``savedmodel_compat.extension``. Other places were tried with the readers of TensorFlow 2.4, 2.12 and 2.21:
+``meta_info_def.any_info`` makes json_format fail on the MetaGraph, as does an Any in a collection; raw bytes make the v1 loader
+fail under an ``import_scope``; text in a collection does neither.
+
+The functions it names are in the ordinary function library, the variables are nodes of the ordinary object graph. A reader that
+knows nothing of it loses nothing that the format ever had. A v1 program that saves its graph again copies the collection without
+the object graph it speaks of; then it is not read.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import warnings
+from collections.abc import Iterator
+from typing import Any, Optional
+
+from . import schema
+from .errors import MalformedError
+
+KEY = "savedmodel_compat.extension"
+VERSION = 1  # of the message; a change that older readers misunderstand raises MIN_CONSUMER too
+MIN_CONSUMER = 1
+
+
+def read(meta_graph: schema.MetaGraphDef, file: str = "") -> Optional[schema.Extension]:
+    """The extension of a MetaGraph with an object graph, None where there is none.
+
+    One that a newer version of this package wrote for newer readers is left alone, with a warning.
+
+    Raises:
+      MalformedError: it is no such message, or speaks of nodes or functions that do not exist.
+    """
+    if KEY not in meta_graph.collection_def or not meta_graph.HasField("object_graph_def"):
+        return None
+    values = meta_graph.collection_def[KEY].bytes_list.value
+    try:
+        (text,) = values
+        data = base64.b64decode(text, validate=True)
+    except (ValueError, binascii.Error):
+        raise MalformedError("not one string in base64", file=file, node=f"collection {KEY}") from None
+    extension = schema.parse(schema.Extension, data, file=file, node=f"collection {KEY}")
+    if extension.min_consumer > VERSION:
+        what = f"{file}: what it says beyond TensorFlow's format is for readers of version {extension.min_consumer}"
+        warnings.warn(f"{what}; this one knows version {VERSION} and leaves it out", stacklevel=2)
+        return None
+    _check(extension, meta_graph, file)
+    return extension
+
+
+def write(meta_graph: schema.MetaGraphDef, extension: schema.Extension) -> None:
+    """Put the extension into a MetaGraph, unless it says nothing."""
+    if extension.registered or extension.initial_values or extension.optimizers:
+        extension.producer, extension.min_consumer = VERSION, MIN_CONSUMER
+        meta_graph.collection_def[KEY].bytes_list.value.append(base64.b64encode(schema.serialize(extension)))
+
+
+def object_graph(meta_graph: schema.MetaGraphDef, extension: Optional[schema.Extension]) -> schema.SavedObjectGraph:
+    """The object graph with the slots of the extension beside those of shipped writers.
+
+    The extension has those of Keras 3, which are children of their optimizer: `tf.saved_model.load` and `tf.train.Checkpoint` would
+    ask a Keras optimizer for methods that it does not have, if they found slots where those of other optimizers are (OPT-01).
+    """
+    graph = meta_graph.object_graph_def
+    if extension is None or not any(item.slots for item in extension.optimizers):
+        return graph
+    copy = schema.SavedObjectGraph()
+    copy.CopyFrom(graph)
+    for item in extension.optimizers:
+        node = copy.nodes[item.node_id]
+        for slot in item.slots:
+            proto = node.slot_variables.add(slot_name=slot.name)
+            proto.original_variable_node_id, proto.slot_variable_node_id = slot.variable, slot.value
+    return copy
+
+
+def functions(extension: schema.Extension) -> Iterator[str]:
+    """Names of the functions that are mentioned, those of traces excluded."""
+    for item in extension.initial_values:
+        yield item.function
+    for optimizer in extension.optimizers:
+        for update in optimizer.updates:
+            yield update.function
+
+
+def inputs(extension: schema.Extension) -> Iterator[Any]:
+    """(function, its inputs) for each function."""
+    for item in extension.initial_values:
+        yield item.function, item.inputs
+    for optimizer in extension.optimizers:
+        for update in optimizer.updates:
+            yield update.function, update.inputs
+
+
+def _numbers(extension: schema.Extension) -> Iterator[int]:
+    items: list[Any] = [*extension.registered, *extension.initial_values, *extension.optimizers]
+    for item in items:
+        yield item.node_id
+    for _, given in inputs(extension):
+        for one in given:
+            yield one.node_id
+    for optimizer in extension.optimizers:
+        yield from optimizer.shared
+        for slot in optimizer.slots:
+            yield slot.variable
+            yield slot.value
+
+
+def _check(extension: schema.Extension, meta_graph: schema.MetaGraphDef, file: str) -> None:
+    nodes = meta_graph.object_graph_def.nodes
+    for number in _numbers(extension):
+        if not 0 <= number < len(nodes):
+            raise MalformedError(f"refers to node {number} of {len(nodes)}", file=file, node=f"collection {KEY}")
+    known = {function.signature.name: function for function in meta_graph.graph_def.library.function}
+    for name, given in inputs(extension):
+        if name not in known:
+            raise MalformedError(f"the library has no function {name!r}", file=file, node=f"collection {KEY}")
+        count = len(known[name].signature.input_arg)
+        if count != len(given):
+            raise MalformedError(f"{name} takes {count} tensors, {len(given)} are described", file=file, node=f"collection {KEY}")
+    for item in extension.initial_values:
+        results = len(known[item.function].signature.output_arg)
+        if nodes[item.node_id].WhichOneof("kind") != "variable" or results != 1:
+            reason = f"node {item.node_id} is no variable, or {item.function} gives {results} tensors instead of one"
+            raise MalformedError(reason, file=file, node=f"collection {KEY}")
+    variables = [slot for optimizer in extension.optimizers for slot in optimizer.slots]
+    for number in [n for slot in variables for n in (slot.variable, slot.value)] + [
+        n for o in extension.optimizers for n in o.shared
+    ]:
+        if nodes[number].WhichOneof("kind") != "variable":
+            raise MalformedError(f"node {number} of an optimizer is no variable", file=file, node=f"collection {KEY}")

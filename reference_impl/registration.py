@@ -1,0 +1,99 @@
+"""Classes that a model's objects are given back when it is loaded (REV-04, REV-05, RP-02).
+
+A SavedModel holds no Python code. An object of a registered class is written with the name it is registered under; whoever loads
+the model with the same registration gets an object of that class, with the model's functions and variables as its attributes. Who
+has not registered it gets a generic object, as does shipped TensorFlow. A file can only ever name a class; it cannot bring one.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Optional
+
+_NAME = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+\Z")
+_RESERVED = ("tf", "keras", "tf_keras", "tensorflow")  # packages whose names TensorFlow's own registry gives to its classes
+
+_lock = threading.Lock()
+_by_name: dict[str, Registration] = {}
+_by_class: dict[type, Registration] = {}
+
+
+@dataclass(frozen=True)
+class Registration:
+    """A class and how its objects are written and made.
+
+    Attributes:
+      name: ``Package.Name``, the same where a model is saved and where it is loaded.
+      cls: the class, a trackable such as `tf.Module`.
+      serialize: object -> dict of plain values and bytes, or None.
+      revive: (cls, that dict) -> object without its children, or None.
+    """
+
+    name: str
+    cls: type
+    serialize: Optional[Callable[[Any], Mapping[str, Any]]] = None
+    revive: Optional[Callable[[type, dict[str, Any]], Any]] = None
+
+
+def register(
+    name: str,
+    cls: Optional[type] = None,
+    *,
+    serialize: Optional[Callable[[Any], Mapping[str, Any]]] = None,
+    revive: Optional[Callable[[type, dict[str, Any]], Any]] = None,
+) -> Any:
+    """Register a class under a unique string (REV-04): ``@register("Package.Name")``, or ``register("Package.Name", cls)``.
+
+    Loading makes the object first and attaches the loaded functions, variables and children then, over what is there under their
+    names. Python methods, properties and `__call__` are those of the class; only a `__call__` that was exported as a function is
+    called as such.
+
+    Args:
+      name: a package of one's own and a name, with a dot between them.
+      cls: the class; left out when used as a decorator.
+      serialize: gives what is to be kept of an object beside its children: a dict with string keys of None, bools, ints, floats,
+        strings and nests of these in lists, tuples and dicts; values that are bytes may be of any size.
+      revive: makes the object from the class and that dict, which comes out of a file and is to be distrusted. Without it the
+        object is made without running `__init__`, and has the entries of the dict as attributes.
+
+    Returns:
+      The class, or as a decorator a function that takes and returns it.
+
+    Raises:
+      ValueError: the name has no package, is in a package of TensorFlow, or is taken; or the class has a name already.
+      TypeError: what is registered is no class.
+    """
+    if not isinstance(name, str) or not _NAME.match(name):
+        raise ValueError(f"a registered name is a package and a name, as in 'my_package.Name'; got {name!r} (REV-04)")
+    if name.partition(".")[0] in _RESERVED:
+        raise ValueError(f"{name!r}: names of {name.partition('.')[0]} belong to TensorFlow; use a package of your own (REV-04)")
+    if cls is None:
+        return lambda given: register(name, given, serialize=serialize, revive=revive)
+    if not isinstance(cls, type):
+        raise TypeError(f"only a class can be registered, got {type(cls).__name__} (REV-04)")
+    with _lock:
+        if name in _by_name:
+            raise ValueError(f"the name {name!r} is taken by {_by_name[name].cls.__qualname__} (REV-04)")
+        if cls in _by_class:
+            raise ValueError(f"{cls.__qualname__} is registered already, as {_by_class[cls].name!r} (REV-04)")
+        _by_name[name] = _by_class[cls] = Registration(name, cls, serialize, revive)
+    return cls
+
+
+def unregister(name: str) -> None:
+    """Take back a registration, for tests and reloaded modules. Raises KeyError: there is none."""
+    with _lock:
+        del _by_class[_by_name.pop(name).cls]
+
+
+def find(name: str) -> Optional[Registration]:
+    """The registration of a name, or None."""
+    return _by_name.get(name)
+
+
+def find_class(cls: type) -> Optional[Registration]:
+    """The registration of exactly this class, or None."""
+    return _by_class.get(cls)

@@ -1,0 +1,181 @@
+"""The functions that give variables their first values, for the extension of a file (INIT-08).
+
+Three sources, in this order: a function given to `reference_impl.initializer`, which is traced now; what a loaded variable came
+with; and for variables that were made inside of a `tf.function`, the trace that made them. In that trace TensorFlow puts
+``if not initialized: assign(handle, value)``; what `value` is computed from is cut out and becomes a function. Side effects that
+came before it in the trace are no part of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, Optional
+
+import tensorflow as tf
+
+from reference_impl import tensorflow_api as api
+from reference_impl.errors import SaveError
+from reference_impl.format import graphs, schema
+from reference_impl.loading import initial_values
+from reference_impl.saving import traces
+from reference_impl.saving.captures import Captures
+from reference_impl.saving.functions import Library
+from reference_impl.saving.traces import Trace
+from reference_impl.saving.tree import Tree
+
+
+class InitialValues:
+    """Finds the initial values of the variables of a numbered tree.
+
+    Args:
+      tree, library, captures: of the export; functions are added to the library, constants to the tree.
+      name_of: live concrete function -> its name in the export, None for one that is not exported.
+    """
+
+    def __init__(self, tree: Tree, library: Library, captures: Captures, name_of: Callable[[Any], Optional[str]]):
+        self._tree, self._library, self._captures, self._name_of = tree, library, captures, name_of
+        self._kept: list[Any] = []  # traces made here; the runtime forgets a function with its object
+
+    def messages(self) -> list[Any]:
+        """InitialValue messages by number of node. Raises SaveError: a given function does not fit its variable."""
+        found: dict[int, Any] = {}
+        for node in list(self._tree.nodes):
+            if isinstance(node.object, api.Function):
+                for number, item in self._cut(node.object):
+                    found.setdefault(number, item)
+        for node in list(self._tree.nodes):
+            if not api.is_variable(node.object):
+                continue
+            known = initial_values.of(node.object)
+            if isinstance(known, initial_values.InitialValue):
+                item = self._loaded(known)
+            else:
+                item = None if known is None else self._given(node.object, known, node.path)
+            if item is not None:
+                found[node.number] = item
+        out = []
+        for number in sorted(found):
+            found[number].node_id = number
+            out.append(found[number])
+        return out
+
+    def _given(self, variable: Any, function: Callable[[], Any], path: str) -> Any:
+        """From `reference_impl.initializer`."""
+        inner = api.variable_components(variable)[0]
+        made = tf.function(lambda: tf.convert_to_tensor(function(), inner.dtype), autograph=False).get_concrete_function()
+        self._kept.append(made)
+        if not inner.shape.is_compatible_with(made.structured_outputs.shape):
+            reason = f"its initializer gives the shape {made.structured_outputs.shape}, the variable has {inner.shape}"
+            raise SaveError(reason, node=path, clause="INIT-07")
+        trace = traces.trace_of(made)
+        out = schema.InitialValue(function=self._library.add(trace.source, trace.name))
+        self._add_captures(out, trace, f"the initializer of {path}")
+        return out
+
+    def _loaded(self, known: initial_values.InitialValue) -> Optional[Any]:
+        trace = known.trace() if known.trace is not None else None
+        name = None if trace is None else self._name_of(trace)
+        if any(owner is None for owner in known.owners()) or (known.needs_arguments and name is None):
+            return None
+        out = schema.InitialValue(function=self._library.add(known.library, known.name), trace=name or "")
+        captures = self._resolve(known.owners())
+        if captures is None:
+            return None
+        for given in known.inputs:
+            if isinstance(given, initial_values.Argument):
+                out.inputs.add(argument=given)
+            else:
+                out.inputs.add(node_id=next(captures))
+        return out
+
+    def _cut(self, function: Any) -> Iterator[tuple[int, Any]]:
+        """(number of a variable, message) for the variables that a tf.function made."""
+        creation = api.creation_trace(function)
+        if creation is None:
+            return
+        definition = api.from_tf(creation.function_def, schema.FunctionDef)
+        arguments = [argument.name for argument in definition.signature.input_arg]
+        captured = list(creation.captured_inputs)
+        first = len(arguments) - len(captured)
+        same = next((t for t in api.traces(function) if t is not creation and traces.same_signature(t, creation)), None)
+        for argument, value, dtype in _assigned(definition):
+            index = arguments.index(argument) if argument in arguments else -1
+            number = self._captures.owner(captured[index - first]) if index >= first else None
+            if number is not None:
+                cut, used = _cut_out(definition, value, dtype)
+                places = [arguments.index(one) for one in used]
+                item = self._described(cut, places, first, captured, None if same is None else self._name_of(same))
+                if item is not None:
+                    yield number, item
+
+    def _described(self, cut: Any, places: list[int], first: int, captured: list[Any], trace: Optional[str]) -> Optional[Any]:
+        """The message for a function that was cut out; `places` are those of its arguments among those of the trace."""
+        numbers = self._resolve([captured[place - first] for place in places if place >= first])
+        if numbers is None or (trace is None and any(place < first for place in places)):
+            return None
+        out = schema.InitialValue(function=self._library.derive(cut, "initial_value"), trace=trace or "")
+        for place in places:
+            if place < first:
+                out.inputs.add(argument=place)
+            else:
+                out.inputs.add(node_id=next(numbers))
+        return out
+
+    def _resolve(self, captures: list[Any]) -> Optional[Iterator[int]]:
+        """Numbers of captured tensors; None when one cannot be reached from the root: then the value is nobody's concern."""
+        numbers = [self._captures.owner(capture) for capture in captures]
+        return None if any(number is None for number in numbers) else iter([number for number in numbers if number is not None])
+
+    def _add_captures(self, out: Any, trace: Trace, path: str) -> None:
+        for number in self._captures.resolve(trace, path, None):
+            out.inputs.add(node_id=number)
+
+
+def _assigned(definition: Any) -> Iterator[tuple[str, str, int]]:
+    """(argument that is the handle, tensor that is the value, its dtype) of each ``if not initialized: assign``."""
+    nodes = {node.name: node for node in definition.node_def}
+    for node in definition.node_def:
+        if node.op not in ("If", "StatelessIf"):
+            continue
+        tested = nodes.get(graphs.parse_input(node.input[0], in_function=True).source)
+        branch = api.function_definition(node.attr["else_branch"].func.name)
+        if tested is None or tested.op != "VarIsInitializedOp" or branch is None:
+            continue
+        places = {argument.name: index for index, argument in enumerate(branch.signature.input_arg)}
+        for inner in branch.node_def:
+            if inner.op == "AssignVariableOp" and inner.input[1] in places and inner.input[0] in places:
+                yield tested.input[0], node.input[1 + places[inner.input[1]]], inner.attr["dtype"].type
+
+
+def _cut_out(definition: Any, value: str, dtype: int) -> tuple[Any, list[str]]:
+    """A FunctionDef that gives one tensor of another one, and the names of the arguments it takes of that."""
+    nodes = {node.name: node for node in definition.node_def}
+    arguments = [argument.name for argument in definition.signature.input_arg]
+    needed: set[str] = set()
+    stack = [graphs.parse_input(value, in_function=True).source]
+    while stack:
+        name = stack.pop()
+        if name in needed:
+            continue
+        needed.add(name)
+        if name in nodes:
+            stack.extend(graphs.parse_input(text, in_function=True).source for text in graphs.data_inputs(nodes[name]))
+    out = schema.FunctionDef()
+    out.signature.is_stateful = True
+    used = [name for name in arguments if name in needed]
+    for position, name in enumerate(used):
+        index = arguments.index(name)
+        out.signature.input_arg.add().CopyFrom(definition.signature.input_arg[index])
+        if index in definition.arg_attr:
+            out.arg_attr[position].CopyFrom(definition.arg_attr[index])
+    for node in definition.node_def:
+        if node.name in needed:
+            copy = out.node_def.add()
+            copy.CopyFrom(node)
+            del copy.input[:]
+            copy.input.extend(graphs.data_inputs(node))  # without side effects that came before
+            for key in ("_class", "_gradient_op_type"):
+                copy.attr.pop(key, None)
+    out.signature.output_arg.add(name="value", type=dtype)
+    out.ret["value"] = value
+    return out, used

@@ -1,0 +1,122 @@
+"""What the extension of a file says of optimizers: slots, and update rules (OPT-02, OPT-04..OPT-07)."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from reference_impl import specs
+from reference_impl import tensorflow_api as api
+from reference_impl.errors import SaveError
+from reference_impl.format import schema
+from reference_impl.loading.optimizer import LoadedOptimizer, UpdateRules
+from reference_impl.saving import update_rules
+from reference_impl.saving.captures import Captures
+from reference_impl.saving.functions import Library
+from reference_impl.saving.options import SaveOptions
+from reference_impl.saving.slots import Slot
+from reference_impl.saving.tree import Node, Tree
+
+
+def messages(tree: Tree, slots: Sequence[Slot], updates: Mapping[int, Any]) -> list[Any]:
+    """OptimizerState messages in the order of nodes; also for an optimizer that nothing is known of but that it is one (OPT-01).
+
+    Args:
+      tree: numbered.
+      slots: of all optimizers.
+      updates: number of an optimizer -> OptimizerState with its update rules.
+    """
+    found = {node.number for node in tree.nodes if isinstance(node.object, LoadedOptimizer) or api.is_optimizer(node.object)}
+    numbers = sorted(found | {slot.optimizer for slot in slots})
+    out = {number: schema.OptimizerState(node_id=number) for number in numbers}
+    for number, state in updates.items():
+        out[number].MergeFrom(state)
+    for slot in slots:
+        if not slot.listed:
+            continue  # the object graph has them where shipped writers put them
+        out[slot.optimizer].slots.add(variable=slot.variable, name=slot.name, value=slot.value)
+    return list(out.values())
+
+
+def updates(tree: Tree, library: Library, captures: Captures, options: SaveOptions) -> dict[int, Any]:
+    """Number of an optimizer -> its update rules: those it was loaded with, or, if asked for, such as are traced now.
+
+    Raises:
+      SaveError: the rule of an optimizer cannot be stored (with ``strict``).
+    """
+    out = {}
+    for node in list(tree.nodes):
+        if isinstance(node.object, LoadedOptimizer):
+            rules = vars(node.object).get("_optimizer")
+            if rules is not None:
+                out[node.number] = _loaded(rules, tree, library, captures, node)
+        elif options.functional_optimizers and api.is_optimizer(node.object):
+            try:
+                out[node.number] = _traced(node, tree, library, captures)
+            except SaveError as error:
+                if options.strict:
+                    raise
+                warnings.warn(f"an optimizer comes without its update rule: {error}", stacklevel=2)
+    return out
+
+
+def _loaded(rules: UpdateRules, tree: Tree, library: Library, captures: Captures, node: Node) -> Any:
+    out = schema.OptimizerState(node_id=node.number)
+    numbers = {old: _number(owner, tree, captures, node) for old, owner in {**rules.shared, **rules.others}.items()}
+    out.shared.extend(numbers[old] for old in rules.shared)
+    for dtype, rule in rules.rules.items():
+        update = out.updates.add(dtype=dtype, function=library.add(rules.library, rule.function))
+        for given in rule.inputs:
+            copy = update.inputs.add()
+            copy.CopyFrom(given)
+            if given.WhichOneof("kind") == "node_id":
+                copy.node_id = numbers[given.node_id]
+        for name, value in rule.slots.items():
+            update.slots.add(name=name).value.CopyFrom(schema.parse(schema.TensorProto, specs.tensor_bytes(value)))
+    return out
+
+
+def _number(owner: Any, tree: Tree, captures: Captures, node: Node) -> int:
+    number = tree.number_of(owner) if api.is_variable(owner) else captures.owner(owner)
+    if number is None:
+        name = getattr(owner, "name", type(owner).__name__)
+        reason = f"the update rule uses {name}, which cannot be reached from the object that is saved"
+        raise SaveError(f"{reason} any more", node=node.path, clause="OPT-07")
+    return number
+
+
+def _traced(node: Node, tree: Tree, library: Library, captures: Captures) -> Any:
+    optimizer = node.object
+    update_rules.check_settings(optimizer, node.path)
+    out = schema.OptimizerState(node_id=node.number)
+    state = api.optimizer_variables(optimizer)
+    variables = [item.object for item in tree.nodes if api.is_variable(item.object)]
+    known = [variable for variable, _, _ in api.optimizer_slots(optimizer, variables)]
+    known += list(getattr(optimizer, "_trainable_variables", None) or ())
+    dtypes = sorted({api.variable_components(v)[0].dtype.as_datatype_enum for v in known}) or [tf.float32.as_datatype_enum]
+    shared: dict[int, None] = {}
+    for number in dtypes:
+        rule = update_rules.rule_of(optimizer, tf.dtypes.as_dtype(number), node.path)
+        update = out.updates.add(dtype=number, function=update_rules.add(library, rule))
+        for kind, value in rule.inputs:
+            if kind == "gradient":
+                update.inputs.add(gradient=True)
+            elif kind == "variable":
+                update.inputs.add(variable=True)
+            elif kind == "slot":
+                update.inputs.add(slot=value)
+            else:
+                owner = state.get(value) if kind == "state" else value
+                if owner is None:
+                    reason = f"{type(optimizer).__name__} has not made its variables yet: apply gradients once"
+                    raise SaveError(reason, node=node.path, clause="OPT-07")
+                update.inputs.add(node_id=_number(owner, tree, captures, node))
+                if kind == "state":
+                    shared[update.inputs[-1].node_id] = None
+        for name, scalar in rule.slots.items():
+            update.slots.add(name=name).value.CopyFrom(schema.parse(schema.TensorProto, specs.tensor_bytes(scalar)))
+    out.shared.extend(shared)
+    return out
