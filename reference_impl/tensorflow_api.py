@@ -284,7 +284,10 @@ def is_variable(obj: Any) -> bool:
     """A resource variable, or a wrapper that stands for one (of Keras 3, of a strategy). The hook is in 2.12-2.21."""
     if isinstance(obj, (tf.Variable, ConcreteFunction)):  # asking a loaded function for more than it has makes its graph
         return isinstance(obj, tf.Variable)
-    return bool(getattr(obj, "_should_act_as_resource_variable", False)) and hasattr(obj, "handle")
+    # The handle of a variable of a strategy is there in some scopes only, and asking for it raises in others.
+    return (
+        bool(getattr(obj, "_should_act_as_resource_variable", False)) and inspect.getattr_static(obj, "handle", None) is not None
+    )
 
 
 def variable_components(obj: Any) -> list[Any]:
@@ -293,7 +296,7 @@ def variable_components(obj: Any) -> list[Any]:
     if isinstance(obj, tf.Variable) and isinstance(components, (tuple, list)):
         return list(components)
     value = getattr(obj, "value", None)
-    return [value] if isinstance(value, tf.Variable) else [obj]
+    return variable_components(value) if isinstance(value, tf.Variable) else [obj]
 
 
 def resource_handle(obj: Any) -> Optional[tf.Tensor]:

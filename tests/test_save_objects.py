@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
 import reference_impl
 from reference_impl.format import layout
+
+HERE = Path(__file__).parent
 
 pytestmark = pytest.mark.tensorflow
 
@@ -29,3 +36,20 @@ def test_the_shape_of_a_tables_answer_is_known(tf, tmp_path):
             loaded = load(str(tmp_path / "m"))
             assert loaded.signatures["serving_default"].structured_outputs["output_0"].shape.as_list() == [None, 2]
         root = loaded
+
+
+# On the way out replicas become one variable, on the way in one variable becomes replicas; functions mean what they did
+@pytest.mark.clause("DIST-02", "DIST-03", "DIST-04")
+def test_a_model_of_a_strategy_is_saved_as_one_without(tf, tmp_path):
+    command = [sys.executable, str(HERE / "strategy_saves.py"), str(tmp_path)]
+    found = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
+    answers = {"read": 6.0, "sum": 6.0, "mean": 4.5, "update": 5.0}
+    for kind, answer in answers.items():
+        expected = {"reference": [2.0, 3.0, 1.5, answer], "tf": [2.0, 3.0, 1.5, answer], "session": answer}
+        assert found[kind] == found[f"{kind} in scope"] == expected
+        assert found.get(f"{kind} expanded", expected) == expected or kind == "update"
+    assert found["again"] == found["read"]
+    assert "root.f updates 'mirrored:0' across replicas; do not expand" in found["update expanded"]
+    assert "try saving a tf.function with input_signature instead" in found["concrete"]
+    assert found["components"] == [["CPU:0", "CPU:1"]] * 3 and found["devices"] == ["CPU:0"] * 3 + ["CPU:1"] * 3
+    assert found["plain devices"] == [""]

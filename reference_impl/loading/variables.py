@@ -20,6 +20,7 @@ _SETTINGS = (
     *("trainable", "caching_device", "name", "shape", "dtype", "constraint"),
     *("synchronization", "aggregation", "distribute_strategy"),
 )
+_ON_READ = tf.VariableSynchronization.ON_READ
 
 
 def make(proto: Any, number: int, checkpoint: Checkpoint, options: LoadOptions) -> tf.Variable:
@@ -56,6 +57,12 @@ def make(proto: Any, number: int, checkpoint: Checkpoint, options: LoadOptions) 
         # A session initialises what is loaded into a graph; an optimizer of TF 1 does not train it unasked (COMPAT-01).
         trained = tf.compat.v1.get_collection_ref(tf.compat.v1.GraphKeys.TRAINABLE_VARIABLES)
         trained[:] = [variable for variable in trained if variable is not made]
+        return made
+    parts = api.variable_components(made)
+    if len(parts) > 1 and (made.synchronization, made.aggregation) == (_ON_READ, tf.VariableAggregation.SUM):
+        for index, part in enumerate(parts):  # what replicas of a strategy add up to is the value (DIST-04)
+            share = value / len(parts) if dtype.is_floating else value if index == 0 else tf.zeros_like(value)
+            part.assign(tf.cast(share, dtype))
     return made
 
 

@@ -4,8 +4,7 @@ The last arguments of a FunctionDef are variables, tables, assets and constants 
 the identity of its tensor among what the tree owns. A tensor that nobody owns is stored as a constant; state that nobody owns
 is an error, and all such errors are reported at once.
 
-A variable of a strategy is several, and one node. A function that was traced to use more than one of them would do what it does
-to that one several times over, so it cannot be saved, unless all of them are written (A11).
+A variable of a strategy is several, and one node; which of them a capture is, is noted (A11).
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from typing import Any, Optional
 import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
-from reference_impl.errors import SaveError, UntrackedCaptureError
+from reference_impl.errors import UntrackedCaptureError
 from reference_impl.loading.concrete import CapturedTensor
 from reference_impl.saving import places
 from reference_impl.saving.functions import eager_tensor
@@ -29,19 +28,14 @@ _STATE = (tf.resource, tf.variant)
 class Captures:
     """Resolves captures against a numbered tree; constants are added to it.
 
-    Args:
-      expand: functions may use several replicas of a variable.
-
     Attributes:
       replicas: number of a function's node -> {index of a capture: index of the replica}, other than the first.
     """
 
-    def __init__(self, tree: Tree, expand: bool = False):
+    def __init__(self, tree: Tree):
         self._tree = tree
-        self._expand = expand
         self.replicas: dict[int, dict[int, int]] = {}
         self._replica: dict[int, int] = {}
-        self._distributed: list[str] = []
         self._owners: dict[int, int] = {}
         self._kept: list[Any] = []
         self._problems: list[str] = []
@@ -69,18 +63,9 @@ class Captures:
             target = self._tree.nodes[number].object
             if node is not None and (isinstance(target, api.Asset) or (tf.is_tensor(target) and not api.is_variable(target))):
                 node.children[f"capture_{index}"] = number
-        self._check_replicas(trace, bound, path, node)
+            if node is not None and self._replica.get(id(capture)):
+                self.replicas.setdefault(node.number, {})[index] = self._replica[id(capture)]
         return bound
-
-    def _check_replicas(self, trace: Trace, bound: list[int], path: str, node: Optional[Node]) -> None:
-        replicas = {
-            index: self._replica[id(capture)] for index, capture in enumerate(trace.captures) if self._replica.get(id(capture))
-        }
-        if replicas and self._expand and node is not None:
-            self.replicas[node.number] = replicas
-        elif replicas:
-            names = {str(self._tree.nodes[bound[index]].object.name) for index in replicas}
-            self._distributed.append(f"{path} uses several replicas of {', '.join(sorted(names))}")
 
     def owner(self, capture: Any) -> Optional[int]:
         """The number of what a captured tensor belongs to, None if that cannot be reached. A constant gets one."""
@@ -93,7 +78,7 @@ class Captures:
         if (found is None and not tf.is_tensor(capture)) or api.is_variable(capture):
             found = self._tree.number_of(capture)
             if found is None and api.is_variable(capture):
-                found = self._owners.get(id(capture.handle))
+                found = self._owners.get(id(api.variable_components(capture)[0].handle))
             return found
         if found is None and capture.dtype not in _STATE:
             # What was computed while another function was traced is usable if it is a constant of that function.
@@ -124,19 +109,12 @@ class Captures:
             fix = f"Make each reachable: assign it, or the object that holds it, to an attribute, e.g. `{self._fix}`."
             text = "Tried to export functions which reference untracked resources. " + "; ".join(problems) + ". " + fix
             raise UntrackedCaptureError(text, node=self._first)
-        if self._distributed:
-            text = (
-                "functions that update or add up the replicas of a distributed variable cannot be saved, since only one variable "
-                f"is: {'; '.join(self._distributed)}. Save a function that was traced without tf.distribute, or all replicas by "
-                'the option variable_policy="expand_distributed_variables"'
-            )
-            raise SaveError(text, node=self._distributed[0].partition(" ")[0])
 
 
 def _tensors_of(obj: Any) -> list[Any]:
     """The tensors by which functions refer to an object."""
     if api.is_variable(obj):
-        return [obj.handle, *(part.handle for part in api.variable_components(obj))]
+        return [part.handle for part in api.variable_components(obj)]
     if isinstance(obj, api.CapturableResource):
         handle = api.resource_handle(obj)
         return [] if handle is None else [handle]

@@ -36,6 +36,7 @@ from reference_impl.saving.gradients import Gradients
 from reference_impl.saving.graph import INIT_OP, MAIN_OP, Key, MainGraph
 from reference_impl.saving.initial_values import InitialValues
 from reference_impl.saving.options import SaveOptions, resolve
+from reference_impl.saving.replicas import Merger
 from reference_impl.saving.saver import SavedContent, SavedVariable, add_saver
 from reference_impl.saving.signatures import SignatureFunction
 from reference_impl.saving.slots import add_slots
@@ -104,7 +105,7 @@ class _Export:
 
     def _functions(self) -> None:
         """Names, captures and descriptions of all concrete functions of the tree."""
-        captures = self.captures = Captures(self.tree, self.options.expand)
+        captures = self.captures = Captures(self.tree)
         for node in self.tree.nodes:  # grows by constants
             if not objects.is_concrete(node.object):
                 continue
@@ -113,6 +114,10 @@ class _Export:
             self.names[node.number] = self.library.add(trace.source, trace.name)
             self.bound[node.number] = captures.resolve(trace, self._path(node), node)
         captures.check()
+        expand = self.options.expand
+        Merger(self.library).merge_all(self.tree, self.names, self.bound, captures.replicas, expand)
+        if not expand:
+            captures.replicas.clear()
         for number, trace in self.traces.items():
             self.saved_functions[self.names[number]] = saved_concrete(trace, self.bound[number], self.tree.nodes[number].path)
 

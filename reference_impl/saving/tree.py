@@ -200,7 +200,7 @@ class Tree:
 
 def _identity(obj: Any) -> int:
     """What makes an object the same one. A variable is its handle, whatever wrappers are around it (GOAL-09)."""
-    return id(obj.handle) if api.is_variable(obj) else id(obj)
+    return id(api.variable_components(obj)[0].handle) if api.is_variable(obj) else id(obj)
 
 
 def exported_traces(function: Any, strict: bool) -> list[Any]:
