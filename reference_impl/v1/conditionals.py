@@ -18,10 +18,9 @@ from dataclasses import dataclass, field
 from typing import Any, Optional
 
 from reference_impl.format import schema
-from reference_impl.v1.flow import MAX_NESTING, Body, Tensor, Unprovable, order, source
+from reference_impl.v1.flow import MAX_NESTING, READS, Body, Tensor, Unprovable, order, source
 
 BOOL, INT32 = schema.DT_BOOL, schema.DT_INT32
-_READS = ("ReadVariableOp", "VarIsInitializedOp")
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +56,7 @@ def convert_conditionals(body: Body, name_function: Callable[[str], str], by_pre
     if not any(node.op in ("Switch", "Merge") for node in body.nodes.values()):
         return []
     conditions = Conditions(body)
-    for name in body.results():
+    for name in body.results(controls=False):
         if conditions.of[name] is not None or body.nodes[name].op == "Switch":
             raise Unprovable(name, "is a result although it has a value in one branch only")
     levels: dict[int, list[str]] = {}
@@ -101,7 +100,7 @@ class Conditions:
     def _find_updated(self) -> set[str]:
         """Resource tensors that a node other than a read uses."""
         nodes = self.body.nodes.values()
-        return {text for node in nodes if node.op not in _READS for text in self.body.data(node) if text in self.body.arguments}
+        return {text for node in nodes if node.op not in READS for text in self.body.data(node) if text in self.body.arguments}
 
     def behind(self, text: str) -> Optional[Condition]:
         """The condition under which a tensor is alive."""
@@ -337,6 +336,8 @@ class _Conversion:
             if name in self.indices:
                 body.replace(f"{name}:value_index:0", f"{node.name}:output:{place}")
                 place += 1
+            body.replace_control(name, node.name)
+        for name in self.inside:  # what the function has to wait for, the If waits for
             body.replace_control(name, node.name)
         body.remove([*self.inside, *group.merges])
         self.node = node

@@ -15,6 +15,7 @@ from reference_impl.v1.op_table import RESOURCE, VARIANT, OpTable
 V1_FLOW = frozenset(
     prefix + op for prefix in ("", "Ref") for op in ("Switch", "Merge", "Enter", "Exit", "NextIteration")
 ) | {"LoopCond"}  # fmt: skip
+READS = ("ReadVariableOp", "VarIsInitializedOp", "ResourceGather")  # stateful, and they change nothing
 MAX_NESTING = 100
 
 
@@ -125,11 +126,12 @@ class Body:
         constant(node, [value], scalar=True)
         return f"{node.name}:output:0"
 
-    def results(self) -> list[str]:
-        """Nodes whose tensors, or completion, the function gives to its callers."""
+    def results(self, controls: bool = True) -> list[str]:
+        """Nodes whose tensors, or (``controls``) completion, the function gives to its callers."""
         function = self.function
         found = [source(self.resolve(text)) for text in function.ret.values()]
-        found += [self.resolve("^" + name)[1:] for name in function.control_ret.values()]
+        if controls:
+            found += [self.resolve("^" + name)[1:] for name in function.control_ret.values()]
         return [name for name in found if name in self.nodes]
 
     def extract(
@@ -162,6 +164,11 @@ class Body:
             function.signature.output_arg.add(name=f"result_{index}", type=tensor.dtype)
             text = self.resolve(tensor.text)
             function.ret[f"result_{index}"] = moved.get(text, text)
+        # TensorFlow leaves out results that nobody uses, and with them what they waited for; a call is over when its effects are.
+        effects = [name for name in nodes if self.nodes[name].op not in READS and self.is_stateful([name])]
+        for index, effect in enumerate(effects):
+            function.control_ret[f"effect_{index}"] = effect
+            function.signature.control_output.append(f"effect_{index}")
         function.signature.is_stateful = self.is_stateful(nodes)
         return function
 

@@ -20,11 +20,10 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from reference_impl.format import schema
-from reference_impl.v1.flow import Body, Tensor, Unprovable, source, static_shapes
+from reference_impl.v1.flow import READS, Body, Tensor, Unprovable, source, static_shapes
 from reference_impl.v1.frames import Frame
 
 INT32, BOOL = schema.DT_INT32, schema.DT_BOOL
-_READS = ("ReadVariableOp", "VarIsInitializedOp", "ResourceGather")
 
 
 class Loop:
@@ -137,7 +136,7 @@ class Loop:
 
     def _counts(self, node: Any) -> bool:
         """Whether it matters how often a node runs."""
-        return node.op not in _READS and self.body.ops.is_stateful(node)
+        return node.op not in READS and self.body.ops.is_stateful(node)
 
     def _gated(self) -> set[str]:
         """Nodes that run only when the predicate holds."""

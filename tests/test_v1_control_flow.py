@@ -1,0 +1,163 @@
+"""Control flow of TF 1.x as While and If: answers and gradients are a Session's; what cannot be converted stays and says why."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import reference_impl
+from reference_impl.format import schema
+from reference_impl.format.errors import MalformedError
+from reference_impl.v1.flow import V1_FLOW
+from reference_impl.v1.functionalise import KEPT, functionalise
+from reference_impl.v1.op_table import OpTable
+from tests.v1_flow_forge import record
+
+FIXTURES = Path(__file__).parent.parent / "fixtures_v1"
+WITH_FLOW = ("bidirectional_gru", "cond_case", "dynamic_rnn", "nested_loops", "tensor_array", "while_loop")
+FLOAT, BOOL = 1, 9
+
+
+@pytest.fixture(scope="module")
+def tf():
+    import tensorflow
+
+    toggled = tensorflow.compat.v1.control_flow_v2_enabled()
+    tensorflow.compat.v1.disable_control_flow_v2()
+    yield tensorflow
+    if toggled:
+        tensorflow.compat.v1.enable_control_flow_v2()
+
+
+def flow_ops(signature):
+    library = signature.library
+    return {node.op for name in library.closure(signature.saved_name) for node in library.get(name).node_def} & V1_FLOW
+
+
+@pytest.mark.tensorflow
+@pytest.mark.parametrize("seed", [0, 3, 4, 7, 12, 16, 18, 22, 23])
+@pytest.mark.clause("V1-10", "V1-11", "V1-14")
+def test_V1_11_any_loops_and_branches_answer_and_differentiate_as_in_a_session(tf, seed, tmp_path):
+    x = np.random.RandomState(seed).uniform(-1, 1, 3).astype(np.float32)
+    expected = record(tf, seed, str(tmp_path / "m"), x)
+    root = reference_impl.load(tmp_path / "m")
+    signature = root.signatures["serving_default"]
+    assert not flow_ops(signature)
+    for key, value in signature(x=tf.constant(x)).items():
+        np.testing.assert_allclose(value.numpy(), expected.outputs[key], rtol=2e-6, atol=1e-7)  # optimisers fuse differently
+    variables = {variable.name: variable for variable in root.variables}
+    sources = {"x": tf.constant(x), **{name: v for name, v in variables.items() if name.startswith("w")}}
+    with tf.GradientTape() as tape:
+        tape.watch(sources["x"])
+        y = tf.reduce_sum(signature(x=sources["x"])["y"])
+    for name, gradient in tape.gradient(y, sources).items():
+        got = np.zeros(3) if gradient is None else tf.convert_to_tensor(gradient).numpy()
+        # sums over iterations are made in another order
+        np.testing.assert_allclose(got, expected.gradients.get(name, np.zeros(3)), rtol=1e-4, atol=1e-6, err_msg=name)
+
+
+@pytest.mark.tensorflow
+@pytest.mark.parametrize("case", WITH_FLOW)
+def test_V1_11_no_signature_of_a_fixture_keeps_its_v1_control_flow(tf, case):
+    for signature in reference_impl.load(FIXTURES / case / "model").signatures.values():
+        assert not flow_ops(signature)
+
+
+@pytest.mark.tensorflow
+def test_V1_14_what_stays_as_it_is_runs_and_names_the_node_when_a_gradient_is_asked(tf, tmp_path):
+    v1 = tf.compat.v1
+    with tf.Graph().as_default(), v1.Session() as session:
+        x = v1.placeholder(tf.float32, [3], name="x")
+        dead = tf.raw_ops.Switch(data=x, pred=tf.reduce_sum(x) > 0, name="bare")
+        v1.saved_model.simple_save(session, str(tmp_path / "m"), {"x": x}, {"y": tf.multiply(dead[1], 2.0, name="leak")})
+    signature = reference_impl.load(tmp_path / "m").signatures["serving_default"]
+    x = tf.ones([3])
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = signature(x=x)["y"]
+    np.testing.assert_array_equal(y.numpy(), [2.0, 2.0, 2.0])
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"no gradient here.*leak"):
+        tape.gradient(y, x)
+
+
+@pytest.mark.tensorflow
+def test_V1_11_a_tensor_inside_of_a_loop_is_not_to_be_fetched(tf):
+    root = reference_impl.load(FIXTURES / "while_loop" / "model")
+    inner = next(node.name for node in vars(root)["_loader"].program.graph if node.op == "NextIteration")
+    feeds = [argument.tensor for argument in vars(root)["_loader"].program.signatures["serving_default"].inputs]
+    with pytest.raises(MalformedError, match="while loop"):
+        root.prune([feed.text + (":0" if ":" not in feed.text else "") for feed in feeds], inner + ":0")
+
+
+# Graphs that no tf.while_loop made
+
+
+def function_of(*nodes):
+    """(name, op, inputs…) as a FunctionDef with the argument p (bool) and the result of the last node."""
+    function = schema.FunctionDef()
+    function.signature.name = "f"
+    function.signature.input_arg.add(name="p", type=BOOL)
+    function.signature.output_arg.add(name="r", type=BOOL)
+    for name, op, *inputs in nodes:
+        node = function.node_def.add(name=name, op=op, input=inputs)
+        node.attr["T"].type = BOOL
+        if op == "Enter":
+            node.attr["frame_name"].s = b"loop"
+    function.ret["r"] = f"{nodes[-1][0]}:output:0"
+    return function
+
+
+def convert(function):
+    made = functionalise(function, OpTable(schema.MetaGraphDef(), "f"), lambda name: name)
+    return made, [node.attr[KEPT].s.decode() for node in function.node_def if KEPT in node.attr]
+
+
+LOOP = (
+    ("e", "Enter", "p"),
+    ("m", "Merge", "e:output:0", "n:output:0"),
+    ("c", "LoopCond", "m:output:0"),
+    ("s", "Switch", "m:output:0", "c:output:0"),
+    ("n", "NextIteration", "s:output_true:0"),
+    ("x", "Exit", "s:output_false:0"),
+)
+
+
+def test_V1_11_a_loop_becomes_a_while():
+    function = function_of(*LOOP)
+    made, kept = convert(function)
+    assert not kept and len(made) == 2
+    assert [node.op for node in function.node_def if "While" in node.op] == ["StatelessWhile"]
+
+
+@pytest.mark.parametrize(
+    ("nodes", "says"),
+    [
+        ((("x", "Exit", "p"),), "no Enter"),
+        ((("a", "Identity", "m:output:0"), ("m", "Merge", "a:output:0", "p")), "cycle"),
+        ((*LOOP[:2], ("s", "Switch", "m:output:0", "p"), *LOOP[4:]), "LoopCond"),
+        ((*LOOP[:-1], ("o", "Identity", "p"), ("x", "Merge", "s:output_false:0", "o:output:0")), "frames|NextIteration|result"),
+        ((("s", "Switch", "p", "p"), ("x", "Identity", "s:output_true:0")), "one branch only"),
+        ((("a", "Identity", "p"), ("x", "Merge", "a:output:0", "p")), "two branches"),
+    ],
+)
+def test_V1_11_malformed_control_flow_stays_and_says_why(nodes, says):
+    function = function_of(*nodes)
+    before = [node.op for node in function.node_def]
+    made, kept = convert(function)
+    assert not made and [node.op for node in function.node_def] == before
+    assert len(kept) == 1
+    assert re.search(says, kept[0]), kept
+
+
+def test_V1_11_long_and_deep_graphs_need_neither_recursion_nor_long_names():
+    chain = [("s", "Switch", "p", "p"), ("t0", "Identity", "s:output_true:0")]
+    chain += [(f"t{i}", "Identity", f"t{i - 1}:output:0") for i in range(1, 20_000)]
+    made, kept = convert(function_of(*chain, ("x", "Merge", "s:output_false:0", "t19999:output:0")))
+    assert len(made) == 2 and not kept
+    deep = [("s0", "Switch", "p", "p")]
+    deep += [(f"s{i}", "Switch", f"s{i - 1}:output_true:0", f"s{i - 1}:output_true:0") for i in range(1, 300)]
+    made, kept = convert(function_of(*deep, ("x", "Identity", "s299:output_true:0")))
+    assert not made and "nested" in kept[0]
