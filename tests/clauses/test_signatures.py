@@ -342,6 +342,21 @@ def test_ATTR_01_and_02_signatures_are_an_immutable_map_of_functions(tf, export,
         signatures["single"](wrong=x)
 
 
+def test_ATTR_03_a_loaded_signature_is_the_function_that_serving_runs(tf, export, session):
+    """The call op of the SignatureDef and the loaded function name one FunctionDef, over the same state."""
+    graph = meta_graph(export)
+    nodes = {node.name: node for node in graph.graph_def.node}
+    signatures = reference_impl.load(export).signatures
+    for key, signature in signatures.items():
+        for info in graph.signature_def[key].outputs.values():
+            assert nodes[info.name.partition(":")[0]].attr["f"].func.name == signature.saved_name
+    given = np.float32([0.3, 0.7])
+    for key in ("single", "sequence", "mapping", "pair"):
+        answer = signatures[key](x=tf.constant(given))
+        served = session.run(key, {"x": given})
+        assert {name: value.numpy().tolist() for name, value in answer.items()} == {n: v.tolist() for n, v in served.items()}
+
+
 @pytest.mark.clause("IMP-01")
 def test_ATTR_04_the_argument_wins(tf, tmp_path):
     f = tf.function(lambda x: x, input_signature=[tf.TensorSpec([])])
