@@ -152,7 +152,7 @@ def new_list() -> Any:
 class _RootDict(type(_wrap({}))):  # type: ignore[misc]
     """A dict that can have the attributes of a root: a proxy only keeps those its class knows."""
 
-    signatures = tensorflow_version = tensorflow_git_version = None
+    signatures = tensorflow_version = tensorflow_git_version = graph_debug_info = None
 
 
 def new_dict(root: bool = False) -> Any:

@@ -72,7 +72,12 @@ def made_with_values() -> contextlib.AbstractContextManager[None]:
 
 
 def _create(next_creator: Callable[..., tf.Variable], **settings: Any) -> tf.Variable:
-    """As a creator: a third of what `tf.Variable` needs to prepare for all that an initial value may be."""
+    """As a creator: a third of what `tf.Variable` needs to prepare for all that an initial value may be.
+
+    The lifting of `make` tells its variables from those that a registered class makes when it is revived: these are left alone.
+    """
+    if settings.get("experimental_enable_variable_lifting") is not False:
+        return next_creator(**settings)
     value = settings.get("initial_value")
     if callable(value):  # of a strategy
         value = value()
