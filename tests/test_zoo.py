@@ -1,0 +1,48 @@
+"""Real SavedModels of other people: loaded, answered, saved again, read by the shipped loaders (see zoo_driver).
+
+A few minutes with SAVEDMODEL_COMPAT_ZOO_ALL=1; by default the smallest model of each sort.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+import zoo
+import zoo_driver
+
+from reference_impl.format import layout
+from reference_impl.format.errors import SavedModelError
+
+pytestmark = [pytest.mark.tensorflow, pytest.mark.skipif(not zoo.models(), reason=zoo.ABSENT)]
+
+
+def sort(model: Path) -> tuple[object, ...]:
+    """What makes a model different from another for a loader."""
+    try:
+        directory = layout.read(model)
+    except SavedModelError as error:
+        return (type(error),)
+    graph = directory.saved_model.meta_graphs[0]
+    ops = {node.op for node in graph.graph_def.node}
+    ops.update(node.op for function in graph.graph_def.library.function for node in function.node_def)
+    tables = any(op.startswith(("HashTable", "MutableHashTable")) for op in ops)
+    slots = any(node.slot_variables for node in graph.object_graph_def.nodes)
+    first = graph.meta_info_def.tensorflow_version[:1]
+    return first, bool(graph.object_graph_def.nodes), tables, slots, "Merge" in ops, bool(ops & {"VariableV2", "VarHandleOp"})
+
+
+def chosen() -> list[Path]:
+    if os.environ.get("SAVEDMODEL_COMPAT_ZOO_ALL"):
+        return zoo.models()
+    smallest: dict[tuple[object, ...], Path] = {}
+    for model in sorted(zoo.models(), key=lambda path: sum(file.stat().st_size for file in path.rglob("*") if file.is_file())):
+        smallest.setdefault(sort(model), model)
+    return sorted(smallest.values())[:12]
+
+
+@pytest.mark.parametrize("model", chosen(), ids=lambda path: path.name)
+def test_a_real_model_is_loaded_answers_and_is_saved_again(model):
+    for tags in zoo_driver.model_tags(model):
+        assert zoo_driver.unexpected(zoo_driver.separately(model, tags), model) == {}
