@@ -92,6 +92,23 @@ def python_export(tf, has_python, registered, tmp_path):
     return tmp_path / "m"
 
 
+@pytest.mark.clause("REV-01", "REV-02", "REV-03", "REV-06")
+def test_REV_01_each_object_has_a_type_of_its_own_with_functions_and_variables(tf, has_python, tmp_path):
+    root = has_python()
+    root.do(tf.constant(1.0), learning_phase=0)
+    root.do(tf.constant(1.0), learning_phase=1)
+    root.inner = tf.Module()
+    root.inner.__call__ = tf.function(lambda x: x * 2.0, input_signature=[tf.TensorSpec([], tf.float32)])
+    reference_impl.save(root, tmp_path / "m")
+    loaded = reference_impl.load(tmp_path / "m")
+    assert type(loaded) is not type(loaded.inner)
+    assert isinstance(loaded, tf.Module) and isinstance(loaded.v, tf.Variable)
+    assert loaded.inner(3.0).numpy() == 6.0 and not callable(loaded)  # the Python __call__ needs a registration
+    assert [loaded.do(tf.constant(1.0), learning_phase=phase).numpy() for phase in (0, 1)] == [1.0, 2.0]
+    with pytest.raises(errors.FunctionMatchError):
+        loaded.do(tf.constant(1.0), learning_phase=2)
+
+
 @pytest.mark.clause("REV-05", "RP-02")
 def test_REV_05_python_call_around_a_function_works_after_loading(tf, has_python, python_export):
     loaded = reference_impl.load(python_export)

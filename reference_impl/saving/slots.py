@@ -12,8 +12,8 @@ from reference_impl.saving.tree import Tree
 class Slot(NamedTuple):
     """Numbers of the optimizer, the variable and the slot, and the slot's name.
 
-    `listed`: the slot is a child of some object as well, under whose path checkpoints have it (Keras 3); the extension says it
-    is a slot.
+    `listed`: the slot is a child of some object as well, under whose path checkpoints have it (Keras 3); the extension says that
+    it is a slot.
     """
 
     optimizer: int
