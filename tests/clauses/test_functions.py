@@ -14,7 +14,6 @@ import reference_impl
 from reference_impl import errors
 from reference_impl.format import layout
 from reference_impl.format.bundle import BundleReader
-from reference_impl.saving.options import SaveOptions
 
 pytestmark = pytest.mark.tensorflow
 
@@ -169,7 +168,7 @@ def test_FN_06_a_function_without_a_trace_is_refused(tf, tmp_path):
     assert all(words in str(caught.value) for words in ("root.attribute", "root.part.method", "input_signature", "FN-06"))
     assert not (tmp_path / "m").exists()
     with pytest.warns(UserWarning, match=r"root\.attribute, root\.part\.method"):
-        reference_impl.save(root, tmp_path / "m", options=SaveOptions(strict=False))
+        reference_impl.save(root, tmp_path / "m", options=reference_impl.SaveOptions(strict=False))
     with pytest.raises(ValueError, match="Found zero restored functions for caller function"):
         reference_impl.load(tmp_path / "m").attribute(1.0)
 
@@ -276,7 +275,7 @@ def test_FN_09_without_strict_the_other_traces_are_saved_with_a_warning(tf, both
     root.f(tf.constant(1.0), odd=object())
     root.f(tf.constant(1.0), odd=1)
     with pytest.warns(UserWarning, match=r"root\.f.*'odd'"):
-        reference_impl.save(root, tmp_path / "m", options=SaveOptions(strict=False))
+        reference_impl.save(root, tmp_path / "m", options=reference_impl.SaveOptions(strict=False))
     for loaded in both(tmp_path / "m"):
         assert len(loaded.f.concrete_functions) == 1 and loaded.f(tf.constant(2.0), odd=1).numpy() == 2.0
 

@@ -12,7 +12,6 @@ import pytest
 import reference_impl
 from reference_impl.format import layout
 from reference_impl.format.bundle import BundleReader
-from reference_impl.saving.options import SaveOptions
 
 pytestmark = pytest.mark.tensorflow
 
@@ -154,7 +153,7 @@ def test_GOAL_14_a_tf1_model_loads_by_the_same_symbol_without_object_structure(t
 
 
 def test_NG_01_there_is_one_meta_graph(model, tmp_path):
-    reference_impl.save(model, tmp_path / "m", options=SaveOptions(extra_tags=("gpu",)))
+    reference_impl.save(model, tmp_path / "m", options=reference_impl.SaveOptions(extra_tags=("gpu",)))
     assert [set(graph.meta_info_def.tags) for graph in layout.read(tmp_path / "m").saved_model.meta_graphs] == [{"serve", "gpu"}]
 
 

@@ -9,7 +9,6 @@ import pytest
 
 import reference_impl
 from reference_impl import errors
-from reference_impl.saving.options import SaveOptions
 
 pytestmark = pytest.mark.tensorflow
 
@@ -148,7 +147,7 @@ def test_PRIM_06_without_strict_the_loss_is_a_warning(tf, both, tmp_path):
     root = tf.Module()
     root.held = [tf.Variable(1.0), "lost", tf.Variable(2.0)]
     with pytest.warns(UserWarning, match=r"root\.held\[1\]"):
-        reference_impl.save(root, tmp_path / "m", options=SaveOptions(strict=False))
+        reference_impl.save(root, tmp_path / "m", options=reference_impl.SaveOptions(strict=False))
     for loaded in both(tmp_path / "m"):
         assert loaded.held[1] is None and loaded.held[2].numpy() == 2.0
 

@@ -9,7 +9,6 @@ import pytest
 
 import reference_impl
 from reference_impl import errors
-from reference_impl.saving.options import SaveOptions
 
 pytestmark = pytest.mark.tensorflow
 
@@ -97,7 +96,7 @@ def test_PY_02_other_numbers_are_refused_unless_there_is_a_trace_for_tensors(tf,
         assert loaded.f(-1.0, training=True).numpy() == -1.0
         with pytest.raises(ValueError, match=NO_MATCH):
             loaded.f(10.0, training=True)
-    reference_impl.save(root, tmp_path / "general", options=SaveOptions(numbers_as_tensors=True))
+    reference_impl.save(root, tmp_path / "general", options=reference_impl.SaveOptions(numbers_as_tensors=True))
     for loaded in both(tmp_path / "general"):
         assert loaded.f(10.0, training=True).numpy() == loaded.f(10, training=True).numpy() == 10.0
         assert loaded.f(10.0, training=False).numpy() == 2.0
@@ -117,7 +116,7 @@ def test_PY_02_code_that_needs_the_number_is_named(tf, both, tmp_path):
     root.part.repeat(tf.constant(1.0), 3, (2.0,))
     root.part.scale(tf.constant(1.0), factors={"by": [2.0], "other": "text"})
     with pytest.warns(UserWarning, match=r"root\.part\.repeat.*PY-02"):
-        reference_impl.save(root, tmp_path / "m", options=SaveOptions(numbers_as_tensors=True))
+        reference_impl.save(root, tmp_path / "m", options=reference_impl.SaveOptions(numbers_as_tensors=True))
     for loaded in both(tmp_path / "m"):
         assert loaded.part.repeat(tf.constant(5.0), 3, (2.0,)).numpy() == 11.0
         assert loaded.part.scale(tf.constant(5.0), {"by": [3.0], "other": "text"}).numpy() == 15.0

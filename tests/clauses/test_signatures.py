@@ -16,7 +16,6 @@ import reference_impl
 from compat_matrix.runtimes import Host
 from reference_impl import errors
 from reference_impl.format import layout
-from reference_impl.saving.options import SaveOptions
 
 pytestmark = pytest.mark.tensorflow
 
@@ -214,7 +213,7 @@ def test_SIG_13_nested_inputs_are_refused_unless_asked_for(tf, tmp_path):
     for function in (root.nested, root.ragged):
         with pytest.raises(errors.SignatureError, match=r"plain tensors.*strict=False.*SIG-13"):
             reference_impl.save(root, tmp_path / "m", function)
-    reference_impl.save(root, tmp_path / "m", root.nested, options=SaveOptions(strict=False))
+    reference_impl.save(root, tmp_path / "m", root.nested, options=reference_impl.SaveOptions(strict=False))
     names = inputs(tmp_path / "m", "serving_default")
     assert len(names) == 2
     for reader in READERS:  # what shipped TensorFlow writes without a word can be read
