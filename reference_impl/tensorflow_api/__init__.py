@@ -1,0 +1,67 @@
+"""Everything that `reference_impl` takes from TensorFlow without its being public API, and the border to its messages.
+
+No module outside of this package imports from `tensorflow.python`. Each entry says why public API does not do and in which
+versions the symbol was seen (read from the wheels of 2.12, 2.15, 2.18 and 2.21).
+"""
+
+from __future__ import annotations
+
+from reference_impl.tensorflow_api.functions import (
+    ConcreteFunction,
+    Function,
+    call_flat,
+    creation_trace,
+    flat_arguments,
+    gradient_op_type,
+    jit_compile,
+    nested_graphs,
+    set_loop_graphs,
+    traces,
+)
+from reference_impl.tensorflow_api.messages import from_tf, to_tf
+from reference_impl.tensorflow_api.optimizers import is_optimizer, optimizer_slots, optimizer_twin, optimizer_variables
+from reference_impl.tensorflow_api.runtime import (
+    call_registered,
+    eager_mode,
+    function_call_config,
+    function_definition,
+    gradient_function,
+    may_record,
+    op_def,
+    register_function,
+    remove_function,
+)
+from reference_impl.tensorflow_api.signatures import is_unknown_argument, python_signature, traced_arguments
+from reference_impl.tensorflow_api.trackables import (
+    Adoptable,
+    Asset,
+    CapturableResource,
+    Trackable,
+    TrackableResource,
+    content_factories,
+    content_hooks,
+    content_name,
+    resource_device,
+    resource_handle,
+    track,
+    trackable_children,
+    tracks_attributes,
+)
+from reference_impl.tensorflow_api.type_specs import (
+    AnonymousExtensionTypeSpec,
+    ExtensionTypeSpec,
+    VariableSpec,
+    deserialize_type_spec,
+    registered_type_spec,
+    serialize_type_spec,
+    type_spec_name,
+)
+from reference_impl.tensorflow_api.variables import (
+    UninitializedVariable,
+    copy_handle_data,
+    dtype_behind,
+    is_variable,
+    last_variable_creator,
+    variable_components,
+    variable_without_value,
+)

@@ -1,0 +1,79 @@
+"""tf.function objects, concrete functions and their graphs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Optional
+
+import tensorflow as tf
+
+from reference_impl.tensorflow_api.lookup import private, text
+
+# The classes of tf.function objects: an imported function must be one, or neither Keras nor TensorFlow's own writer takes it
+# for a function. tf.types.experimental has only abstract bases. Same module in 2.12-2.21.
+Function = private("tensorflow.python.eager.polymorphic_function.polymorphic_function:Function")
+# concrete_function since 2.14 or 2.15; monomorphic_function in 2.12.
+ConcreteFunction = private(
+    "tensorflow.python.eager.polymorphic_function.concrete_function:ConcreteFunction",
+    "tensorflow.python.eager.polymorphic_function.monomorphic_function:ConcreteFunction",
+)
+
+
+def call_flat(function: Any, tensors: Sequence[tf.Tensor], captures: Sequence[tf.Tensor]) -> Any:
+    """Call a concrete function with its inputs in order. The public call would bind and check arguments a second time.
+
+    `ConcreteFunction._call_flat` is in 2.12-2.21.
+    """
+    return ConcreteFunction._call_flat(function, list(tensors), list(captures))
+
+
+def traces(function: Any) -> list[Any]:
+    """The concrete functions of a tf.function in the order of their making, without tracing anything. In 2.12-2.21."""
+    listed = getattr(function, "concrete_functions", None)  # of functions that TensorFlow or we have loaded
+    if listed is not None:
+        return list(listed)
+    cache = getattr(function, "_function_cache", None)  # since 2.13 or so
+    if cache is not None:
+        return list(cache.values())
+    inner = [getattr(function, name, None) for name in ("_variable_creation_fn", "_no_variable_creation_fn")]
+    return [trace for one in inner if one is not None for trace in one._list_all_concrete_functions()]
+
+
+def creation_trace(function: Any) -> Optional[Any]:
+    """The trace in which a tf.function made its variables, with the code that makes them; None if it made none (INIT-08).
+
+    `_created_variables` and `_concrete_variable_creation_fn` are in 2.11-2.21; nothing else tells this trace from the others.
+    """
+    return getattr(function, "_concrete_variable_creation_fn", None) if getattr(function, "_created_variables", None) else None
+
+
+def jit_compile(function: Any) -> Optional[bool]:
+    """What tf.function was told about XLA. In 2.12-2.21."""
+    return getattr(function, "_jit_compile", None)
+
+
+def flat_arguments(concrete: Any) -> tuple[list[str], int]:
+    """Names of the flat inputs of a concrete function, and how many may be positional. In 2.4-2.21."""
+    return list(getattr(concrete, "_arg_keywords", None) or ()), getattr(concrete, "_num_positional_args", None) or 0
+
+
+def nested_graphs(graph: Any) -> list[tuple[str, Any]]:
+    """Name and graph of the functions that a graph knows. `Graph._functions` is in 2.4-2.21."""
+    functions = [(name, getattr(function, "graph", None)) for name, function in graph._functions.items()]
+    return [(text(name), inner) for name, inner in functions if inner is not None]
+
+
+def set_loop_graphs(operation: Any, cond: Any, body: Any) -> None:
+    """Give a While operation the graphs of concrete functions, as tf.while_loop does; its gradient uses them. In 2.4-2.21."""
+    for function in (cond, body):
+        function.graph.outer_graph = operation.graph
+        function.graph.name = text(function.name)  # the graph has not the number that makes it unique
+    operation._cond_graph, operation._body_graph = cond.graph, body.graph
+
+
+def gradient_op_type(operation: Any) -> str:
+    """The op type under which the gradient of an operation is registered, "" for the usual one.
+
+    Public `get_attr` raises for a missing attribute, at the cost of an error for every operation.
+    """
+    return operation.node_def.attr["_gradient_op_type"].s.decode() if operation.type.startswith("Identity") else ""

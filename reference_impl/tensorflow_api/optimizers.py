@@ -1,0 +1,74 @@
+"""Optimizers: which variable of one belongs to which variable of a model.
+
+No public API tells: Keras keeps lists beside `_trainable_variables` (Keras 2.11-3.15), tf.compat.v1 and the older Keras
+optimizers have `get_slot`.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from reference_impl.tensorflow_api.variables import is_variable, variable_components
+
+
+def is_optimizer(obj: Any) -> bool:
+    """An optimizer of Keras 2 or 3 or of tf.compat.v1.train."""
+    return callable(getattr(obj, "apply_gradients", None)) and (
+        isinstance(obj, tf.compat.v1.train.Optimizer) or callable(getattr(obj, "from_config", None))
+    )
+
+
+def optimizer_slots(optimizer: Any, variables: Sequence[Any]) -> list[tuple[Any, str, Any]]:
+    """(variable, slot name, slot) for those of `variables` that the optimizer has slots for."""
+    if hasattr(optimizer, "get_slot_names") and hasattr(optimizer, "get_slot"):
+        found = [
+            (variable, name, _get_slot(optimizer, variable, name))
+            for name in optimizer.get_slot_names()
+            for variable in variables
+        ]
+        return [item for item in found if item[2] is not None]
+    known = list(getattr(optimizer, "_trainable_variables", None) or ())
+    own = {id(variable_components(variable)[0].handle) for variable in known}
+    out = []
+    for name, value in sorted(vars(optimizer).items()):
+        if not isinstance(value, (list, tuple)) or len(value) != len(known) or not all(map(is_variable, value)):
+            continue
+        if own.isdisjoint(id(variable_components(slot)[0].handle) for slot in value) and name != "_variables":
+            out += [(variable, name.strip("_"), slot) for variable, slot in zip(known, value)]
+    return out
+
+
+def _get_slot(optimizer: Any, variable: Any, name: str) -> Any:
+    try:
+        return optimizer.get_slot(variable, name)
+    except KeyError:  # optimizers of Keras have slots for some variables only
+        return None
+
+
+def optimizer_variables(optimizer: Any) -> dict[str, Any]:
+    """The variables of an optimizer that belong to no variable of a model, by the attribute that holds them."""
+    found = {}
+    for name, value in vars(optimizer).items():
+        if name.startswith("_self_"):  # where TensorFlow notes dependencies
+            continue
+        if isinstance(value, dict):
+            found.update({f"{name}[{key!r}]": item for key, item in value.items() if is_variable(item)})
+        elif is_variable(value):
+            found[name] = value
+    return found
+
+
+def optimizer_twin(optimizer: Any) -> Any:
+    """An optimizer of the same settings that shares no variable with the given one and has no slots."""
+    if not isinstance(optimizer, tf.compat.v1.train.Optimizer):
+        return type(optimizer).from_config(optimizer.get_config())
+    twin = copy.copy(optimizer)  # its settings are Python values; it has no get_config
+    twin._slots, twin._deferred_slot_restorations = {}, {}
+    twin._non_slot_dict = {
+        key: tf.Variable(value, trainable=False) for key, value in optimizer._non_slot_dict.items() if is_variable(value)
+    }
+    return twin

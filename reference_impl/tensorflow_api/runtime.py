@@ -1,0 +1,84 @@
+"""The eager runtime: its functions, its ops, its tapes."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any, Optional
+
+import tensorflow as tf
+
+from reference_impl.format import schema
+from reference_impl.tensorflow_api.lookup import private
+
+_context = private("tensorflow.python.eager.context:context")
+# Eager execution inside of a graph that is being built; tf.init_scope only leads out of functions. In 2.4-2.21.
+eager_mode = private("tensorflow.python.eager.context:eager_mode")
+_execute = private("tensorflow.python.eager.execute:execute")
+# Is a gradient tape or a forward accumulator active? No public API tells. In eager/tape.py and eager/record.py; what both ask
+# is here in 2.4-2.21.
+_tape_set_is_empty = private("tensorflow.python.pywrap_tfe:TFE_Py_TapeSetIsEmpty")
+_op_def = private("tensorflow.python.framework.op_def_registry:get")
+_gradient_registry = private("tensorflow.python.framework.ops:gradient_registry")
+
+
+def may_record() -> bool:
+    """True while a `tf.GradientTape` or `tf.autodiff.ForwardAccumulator` could be watching what is executed."""
+    return not _tape_set_is_empty()
+
+
+def register_function(function_def: Any) -> None:
+    """Make a FunctionDef (ours) known to the eager runtime, under its own name.
+
+    Public API only registers what it traced. `context().add_function_def` is in 2.12-2.21.
+
+    Raises:
+      tf.errors.InvalidArgumentError: another function of that name is there already.
+    """
+    _context().add_function_def(function_def)
+
+
+def remove_function(name: str) -> None:
+    """Undo `register_function`. `context().remove_function` is in 2.12-2.21."""
+    _context().remove_function(name)
+
+
+def function_definition(name: str) -> Optional[Any]:
+    """The FunctionDef (ours) that the eager runtime has under a name, or None. In 2.4-2.21."""
+    context = _context()
+    if not context.has_function(name):
+        return None
+    return schema.parse(schema.FunctionDef, context.get_function_def(name).SerializeToString())
+
+
+def function_call_config() -> bytes:
+    """The ConfigProto with which tf.function calls its functions, so that ours are optimised alike. In 2.12-2.21."""
+    return _context().function_call_options.config_proto_serialized
+
+
+def call_registered(name: str, tensors: Sequence[tf.Tensor], results: int) -> Sequence[tf.Tensor]:
+    """Execute a registered function eagerly, as an op of its own name.
+
+    tf.raw_ops.StatefulPartitionedCall would wrap it in another function, whose placement refuses int32 results of some ops
+    and whose results XLA does not compile. `execute` is in 2.4-2.21.
+    """
+    attrs = ("executor_type", "", "config_proto", function_call_config())
+    return _execute(name, results, list(tensors), attrs, _context()) or ()
+
+
+@functools.cache
+def op_def(op: str) -> Optional[Any]:
+    """The OpDef (ours) of an op of the running TensorFlow, or None.
+
+    The file's own list leaves out ops that are reached through control flow only. The registry is at this place in 2.4-2.21.
+    """
+    found = _op_def(op)
+    return None if found is None else schema.parse(schema.OpDef, found.SerializeToString())
+
+
+def gradient_function(op_type: str) -> Optional[Any]:
+    """The Python gradient registered under `op_type`, or None. `tf.RegisterGradient` only registers. In 2.12-2.21."""
+    try:
+        return _gradient_registry.lookup(op_type)
+    except LookupError:
+        return None

@@ -1,0 +1,69 @@
+"""The arguments of tf.functions and concrete functions, as Python sees them."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any, Optional
+
+import tensorflow as tf
+
+
+def is_unknown_argument(leaf: Any) -> bool:
+    """Does a leaf of a trace's arguments stand for a Python object that TensorFlow did not keep (FN-09)?"""
+    return type(leaf).__name__ == "UnknownArgument"
+
+
+def traced_arguments(concrete: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The ``structured_input_signature`` of a traced function, with the tf.TensorShapes among its arguments (PY-07).
+
+    There, shapes are objects not kept. The trace type of an argument (`FunctionType.parameters` is public since 2.15; types of
+    values are in core.function.trace_type, 2.12-2.21) has a weak reference to it: good as long as somebody holds the shape.
+    """
+    args, kwargs = concrete.structured_input_signature
+    kind = getattr(concrete, "function_type", None)
+    parameters = [] if kind is None else list(kind.parameters.values())  # 2.12 has none
+    keyword = {p.name: p.type_constraint for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY}
+    positional = [p.type_constraint for p in parameters if p.name not in keyword]
+    found = tuple(map(_with_shapes, args, positional)) if len(positional) == len(args) else args
+    return found, {name: _with_shapes(value, keyword.get(name)) for name, value in kwargs.items()}
+
+
+def _with_shapes(value: Any, kind: Any) -> Any:
+    if is_unknown_argument(value):
+        held = getattr(kind, "_ref", lambda: None)()
+        return held if isinstance(held, tf.TensorShape) else value
+    if isinstance(value, dict) and hasattr(kind, "mapping"):
+        return type(value)({key: _with_shapes(item, kind.mapping.get(key)) for key, item in value.items()})
+    kind = getattr(kind, "attributes", getattr(kind, "components_tuple", kind))  # of namedtuples, of lists
+    parts = getattr(kind, "components", ())
+    if isinstance(value, (list, tuple)) and len(parts) == len(value):
+        made = [_with_shapes(item, part) for item, part in zip(value, parts)]
+        return value._make(made) if hasattr(value, "_make") else type(value)(made)  # type: ignore[attr-defined]
+    return value
+
+
+def python_signature(function: Any) -> Optional[inspect.Signature]:
+    """The Python signature of a tf.function or concrete function, without `self`; None where there is none to be had.
+
+    `_function_type` and `_default_values` are in 2.14-2.21, `_function_spec` with `fullargspec` in 2.4-2.13. `inspect.signature`
+    of the Python function would not do: that of a function which TensorFlow loaded is `(*args, **kwargs)`.
+    """
+    kinds = inspect.Parameter
+    kind = getattr(function, "_function_type", None) or getattr(function, "function_type", None)
+    if kind is not None:
+        defaults = getattr(function, "_default_values", None) or {}
+        found = [kinds(name, p.kind, default=defaults.get(name, kinds.empty)) for name, p in kind.parameters.items()]
+        return inspect.Signature(found, __validate_parameters__=False)  # type: ignore[call-arg]
+    spec = getattr(getattr(function, "_function_spec", None), "fullargspec", None)
+    if spec is None:
+        return None
+    names = list(spec.args)
+    values = dict(zip(names[len(names) - len(spec.defaults or ()) :], spec.defaults or ()))
+    if function._function_spec.is_method or names[:1] == ["self"]:
+        names = names[1:]
+    found = [kinds(name, kinds.POSITIONAL_OR_KEYWORD, default=values.get(name, kinds.empty)) for name in names]
+    found += [kinds(spec.varargs, kinds.VAR_POSITIONAL)] if spec.varargs else []
+    values = spec.kwonlydefaults or {}
+    found += [kinds(name, kinds.KEYWORD_ONLY, default=values.get(name, kinds.empty)) for name in spec.kwonlyargs]
+    found += [kinds(spec.varkw, kinds.VAR_KEYWORD)] if spec.varkw else []
+    return inspect.Signature(found, __validate_parameters__=False)  # type: ignore[call-arg]

@@ -1,0 +1,90 @@
+"""Trackable objects: their dependencies, resources, content.
+
+Most are methods that TensorFlow itself calls on users' objects; overriding classes are found everywhere (Keras, datasets,
+tables), so there is no way around them.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, Optional
+
+import tensorflow as tf
+
+from reference_impl.tensorflow_api.lookup import private
+
+# Resources and assets: public as tf.saved_model.Asset and tf.saved_model.experimental.TrackableResource, but the
+# namespace tf.saved_model is what this package must do without. Same modules in 2.12-2.21.
+Trackable = private("tensorflow.python.trackable.base:Trackable")
+Asset = private("tensorflow.python.trackable.asset:Asset")
+TrackableResource = private("tensorflow.python.trackable.resource:TrackableResource")
+CapturableResource = private("tensorflow.python.trackable.resource:CapturableResource")
+
+
+def track(parent: Any, name: str, child: Any) -> None:
+    """Make `child` a dependency of `parent` under a name, if it can be one. `Trackable._track_trackable` is in 2.4-2.21."""
+    if isinstance(child, Trackable):
+        parent._track_trackable(child, name, overwrite=True)
+
+
+class Adoptable(tf.Module):
+    """A module that is told when it becomes an attribute of another trackable.
+
+    Containers make a note of their dependencies by `Trackable._handle_deferred_dependencies`, which asks the new one to
+    initialise itself (2.4-2.21). No argument says who asks; the caller's frame does.
+    """
+
+    def adopted(self, container: Any) -> None:
+        raise NotImplementedError
+
+    def _maybe_initialize_trackable(self) -> None:
+        super()._maybe_initialize_trackable()
+        caller = sys._getframe(1)
+        if caller.f_code.co_name == "_handle_deferred_dependencies" and "keras" in sys.modules:
+            container = caller.f_locals.get("self")
+            if container is not None and container is not self:
+                self.adopted(container)
+
+
+def trackable_children(obj: Any, for_export: bool) -> dict[str, Any]:
+    """The dependencies of a trackable by name; functions and helpers of an export are among them if asked for.
+
+    `tf.train.TrackableView` gives the same, but refuses objects that are no `Trackable`. The hook is in 2.8-2.21.
+    """
+    options: dict[str, Any] = {"save_type": "savedmodel", "cache": {}} if for_export else {"save_type": "checkpoint"}
+    return dict(obj._trackable_children(**options))
+
+
+def tracks_attributes(obj: Any) -> bool:
+    """Does an object list its dependencies in the way of `tf.Module`, and nobody's override of it?"""
+    return type(obj)._trackable_children is tf.__internal__.tracking.AutoTrackable._trackable_children
+
+
+def resource_handle(obj: Any) -> Optional[tf.Tensor]:
+    """The handle of a resource, None when nobody has asked for it yet. `_resource_handle` is in 2.12-2.21."""
+    if type(obj).resource_handle is not CapturableResource.resource_handle:
+        return obj.resource_handle  # a table around another one has that one's
+    return obj._resource_handle
+
+
+def resource_device(obj: Any) -> str:
+    """The device that a resource must be created on, or "". In 2.12-2.21."""
+    return obj._resource_device or ""
+
+
+def content_hooks(obj: Any) -> Optional[tuple[Any, Any]]:
+    """The methods that give the content of a table and take it back, None for objects without. In 2.11-2.21."""
+    save, restore = getattr(obj, "_serialize_to_tensors", None), getattr(obj, "_restore_from_tensors", None)
+    if save is None or getattr(save, "__func__", None) is Trackable._serialize_to_tensors:
+        return None
+    return save, restore
+
+
+def content_name(obj: Any) -> str:
+    """The attribute of checkpoints under which older classes keep their content ("table"), or "". In 2.11-2.21."""
+    return getattr(obj, "_LEGACY_SAVEABLE_NAME", None) or ""
+
+
+def content_factories(obj: Any) -> dict[str, Any]:
+    """Of objects in the older form: attribute -> maker of a saveable with `specs` and `restore`. In 2.4-2.21."""
+    return dict(obj._gather_saveables_for_checkpoint())
