@@ -30,6 +30,7 @@ _LISTS = (type(_wrap([])),)
 _DICTS = (type(_wrap({})),)
 _TUPLES = (type(_wrap((_wrap([]),))),)
 SIGNATURES = "signatures"
+_LIBRARIES = ("keras", "tf_keras", "tensorflow")
 
 
 @dataclass
@@ -96,7 +97,9 @@ class Tree:
     def _check_traced(self) -> None:
         """Functions that nobody could call, and traces that cannot be written down, are reported."""
         functions = list(self.functions())
-        untraced = [path for path, f in functions if not (isinstance(f, LoadedFunction) or _loaded(f) or api.traces(f))]
+        untraced = [
+            path for path, f in functions if not (isinstance(f, LoadedFunction) or _loaded(f) or api.traces(f) or _internal(f))
+        ]
         if untraced:
             reason = (
                 "functions that were never called would be saved without a trace, and nobody could call them. Call them once, "
@@ -273,6 +276,13 @@ def _is_kept(item: Any) -> bool:
     if isinstance(item, (list, dict, tuple)):
         return not python_only(item)
     return isinstance(item, api.Trackable) or is_function(item)
+
+
+def _internal(function: Any) -> bool:
+    """A private helper of a library's class, as ``_update_step_xla`` of an optimizer of Keras 2: nobody misses what it never ran."""
+    code = function.python_function
+    library = str(getattr(code, "__module__", None)).partition(".")[0]
+    return library in _LIBRARIES and str(getattr(code, "__name__", "")).startswith("_")
 
 
 def _step(path: str, parent: Any, name: str) -> str:

@@ -173,6 +173,24 @@ def test_FN_06_a_function_without_a_trace_is_refused(tf, tmp_path):
         reference_impl.load(tmp_path / "m").attribute(1.0)
 
 
+@pytest.mark.parametrize("name", ["_update_step_xla", "update_step"])
+def test_FN_06_private_helpers_of_a_library_are_not_missed(tf, tmp_path, name):
+    """Optimizers of Keras 2 have one that nobody has called."""
+
+    def helper(x):
+        return x
+
+    helper.__module__, helper.__name__ = "keras.src.optimizers.optimizer", name
+    root = tf.Module()
+    setattr(root, name, tf.function(helper))
+    if name.startswith("_"):
+        reference_impl.save(root, tmp_path / "m")
+        assert not hasattr(reference_impl.load(tmp_path / "m"), "update_step")
+    else:
+        with pytest.raises(errors.UntracedFunctionError, match="root.update_step"):
+            reference_impl.save(root, tmp_path / "m")
+
+
 def test_FN_07_captures_that_cannot_be_reached_are_refused_all_at_once(tf, tmp_path):
     hidden, table = tf.Variable(3.0, name="hidden"), tf.lookup.experimental.MutableHashTable(tf.int64, tf.int64, 0)
     root = tf.Module()
