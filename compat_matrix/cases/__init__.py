@@ -17,7 +17,8 @@ CHECKS = ("load", "signatures", "values", "relocate", "reexport", "checkpoint", 
 CLAUSE = re.compile(r"[A-Z][A-Z0-9]*-\d\d\Z")
 NAME = re.compile(r"[a-z][a-z0-9_]*\Z")
 CONSTANTS = (
-    "CLAUSES", "FEATURES", "TOLERANCE", "STATEFUL", "CHECKS", "TIMEOUT", "REQUIRES", "UNANSWERED", "SAVE_OPTIONS",
+    "CLAUSES", "FEATURES", "TOLERANCE", "STATEFUL", "CHECKS", "TIMEOUT", "REQUIRES", "UNANSWERED",
+    "SAVE_OPTIONS", "REFERENCE_OPTIONS",
 )  # fmt: skip
 
 

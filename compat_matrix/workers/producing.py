@@ -32,26 +32,30 @@ def load_case(case_file):
     return module
 
 
-def produce(case_file, directory, scratch, save):
+def produce(case_file, directory, scratch, save, options=None):
     """Write ``directory``/model and ``directory``/io for one case.
 
     ``scratch`` is a folder this function may fill; what the builder writes there is deleted before returning, so that an
     export which still points at it is found out. Its paths are new every time, because TensorFlow names tables after their
     files and tables of one name are one table. ``save(root, path, signatures=..., options=...)`` is
-    ``tf.saved_model.save`` or another implementation with its parameters. Errors of the builder, of the original's
-    answers and of ``save`` are raised as they are.
+    ``tf.saved_model.save`` or another implementation with its parameters; ``options(case)`` gives the options of another
+    implementation, None where a case asks for none. Errors of the builder, of the original's answers and of ``save`` are
+    raised as they are.
     """
     import tensorflow as tf
 
     case = load_case(case_file)
     io_directory = os.path.join(directory, "io")
     os.makedirs(io_directory)
-    options = getattr(case, "SAVE_OPTIONS", None)
-    tags = [SERVING_TAG] + list((options or {}).get("extra_tags", ()))
+    asked = getattr(case, "SAVE_OPTIONS", None)
+    tags = [SERVING_TAG] + list((asked or {}).get("extra_tags", ()))
     folders = [tempfile.mkdtemp(prefix=case.__name__ + ".", dir=scratch) for _ in range(2)]
     entries = _answer_requests(tf, case, _build(tf, case, folders[0]), tags, io_directory)
     root, signatures, _ = _build(tf, case, folders[1])
-    keywords = {} if options is None else {"options": tf.saved_model.SaveOptions(**options)}
+    keywords = {} if asked is None else {"options": tf.saved_model.SaveOptions(**asked)}
+    own = options(case) if options is not None else None
+    if own is not None:
+        keywords = {"options": own}
     save(root, os.path.join(directory, "model"), signatures=signatures, **keywords)
     for folder in folders:
         shutil.rmtree(folder)

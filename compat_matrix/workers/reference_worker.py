@@ -20,7 +20,12 @@ class ReferenceWorker(tf2_worker.TF2Worker):
         self.refusals = self.refusals + (SavedModelError,)
 
     def produce(self, case, directory, scratch):
-        producing.produce(case, directory, scratch, self.reference.save)
+        producing.produce(case, directory, scratch, self.reference.save, self.options)
+
+    def options(self, case):
+        """What only this implementation can write; its readers and all others have to cope with it."""
+        asked = getattr(case, "REFERENCE_OPTIONS", None)
+        return None if asked is None else self.reference.SaveOptions(**dict(getattr(case, "SAVE_OPTIONS", {}), **asked))
 
     def load(self, directory, tags):
         return tf2_worker.Model(self.reference.load(directory, tags), directory)

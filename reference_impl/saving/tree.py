@@ -279,7 +279,7 @@ def _is_kept(item: Any) -> bool:
 
 
 def _internal(function: Any) -> bool:
-    """A private helper of a library's class, as ``_update_step_xla`` of an optimizer of Keras 2: nobody misses what it never ran."""
+    """A private helper of a library's class that never ran, as ``_update_step_xla`` of a Keras 2 optimizer: nobody calls it."""
     code = function.python_function
     library = str(getattr(code, "__module__", None)).partition(".")[0]
     return library in _LIBRARIES and str(getattr(code, "__name__", "")).startswith("_")
