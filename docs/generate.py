@@ -90,7 +90,7 @@ def clauses_page() -> str:
         f"# The {len(table)} clauses of the RFC\n\n"
         "What the RFC *SavedModel Save/Load in 2.x* says, in our words; what TensorFlow 2.21 does; whom we follow.\n"
         "Bytes on disk follow shipped TensorFlow, since many readers exist; what a user would lose without being told follows\n"
-        "the RFC. *done*: kept, and the tests prove it; *explained*: kept only as far as the note says; *todo*: not yet.\n\n"
+        "the RFC. *done*: kept, and the tests prove it; *explained*: kept only as far as the note says.\n\n"
         "Made from [`clauses.toml`](clauses.toml) and the names and marks of the tests. `python -m docs.generate --check` fails\n"
         "when a clause that follows the RFC is done and no test proves it.\n\n",
         _table(("follow", *clauses.WORDS["status"], "clauses"), clauses.totals(table)),

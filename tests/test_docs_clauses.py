@@ -68,9 +68,10 @@ def test_clauses_in_the_marks_of_a_test(clauses, tmp_path):
         ('id = "FN-07"', 'id = "FN-08"', "FN-08 is listed 2 times"),
         ('id = "FN-07"', 'id = "FN-99"', "FN-99 is no clause of the RFC"),
         ('id = "FN-07"', 'id = "FN-99"', "test_some.py::test_FN_07_x names the unknown clause FN-07"),
-        ('status = "todo"', 'status = "finished"', "FN-07: status is 'finished'"),
-        ('follow = "both"', 'follow = "me"', "FN-07: follow is 'me'"),
-        ('status = "todo"', 'status = "explained"', "FN-07 is explained without a note"),
+        ('status = "done"', 'status = "finished"', "FN-07: status is 'finished'"),
+        ('status = "done"', 'status = "todo"', "FN-07: status is 'todo', not one of done, explained"),
+        ('follow = "TF"', 'follow = "me"', "FN-07: follow is 'me'"),
+        ('status = "done"', 'status = "explained"', "FN-07 is explained without a note"),
         ('says = "a"', 'says = ""', "FN-07: says is empty"),
     ],
 )
@@ -86,7 +87,7 @@ def test_a_wrong_table_is_refused(clauses, tmp_path, old, new, fault):
 @pytest.mark.parametrize(("follow", "proofs"), [("RFC", 1), ("both", 1), ("TF", 0)])
 def test_what_follows_the_rfc_is_not_done_without_a_test(clauses, tmp_path, follow, proofs):
     path = _table(tmp_path, clauses)
-    path.write_text(path.read_text().replace('"both"', f'"{follow}"').replace('"todo"', '"done"', 1))
+    path.write_text(path.read_text().replace('"TF"', f'"{follow}"', 1))
     table = clauses.read_table(path)
     found = clauses.faults(table, [])
     assert len(found) == proofs and all("GOAL-01 is done and no test proves it" in line for line in found)
@@ -103,6 +104,6 @@ def test_an_entry_without_a_field_is_named(clauses, tmp_path):
 def _table(folder, clauses):
     path = folder / "clauses.toml"
     entry = '[[clause]]\nid = "{}-{:02}"\nsection = "a"\nrfc = "a"\nsays = "a"\ntensorflow = "same"\nobserved = "a"\n'
-    entry += 'follow = "both"\nstatus = "todo"\n'
+    entry += 'follow = "TF"\nstatus = "done"\n'
     path.write_text("\n".join(entry.format(family, n + 1) for family, count in clauses.FAMILIES.items() for n in range(count)))
     return path

@@ -370,6 +370,7 @@ def write_split(path, chunks, root, compression=0):
     return forge.save(path)
 
 
+@pytest.mark.clause("DR-09")
 @pytest.mark.parametrize("compression", ["none", "brotli", "zstd", "snappy"])
 def test_a_constant_cut_out(tmp_path, compression):
     weight = os.urandom(200_000)  # over several blocks of the file
@@ -380,6 +381,7 @@ def test_a_constant_cut_out(tmp_path, compression):
     assert layout.read(tmp_path).saved_model == whole
 
 
+@pytest.mark.clause("DR-09")
 def test_functions_and_map_values_cut_out(tmp_path):
     whole = model(("serve",), ("train",))
     library = whole.meta_graphs[1].graph_def.library
