@@ -20,7 +20,7 @@ INTERNAL = "__saved_model_"
 
 
 def of(path: Union[str, Path], tags: Optional[Collection[str]] = None) -> dict[str, Any]:
-    """Tags, signatures, variables with their values, assets with their bytes, the paths of objects and functions."""
+    """Tags, signatures, variables with their values, files with their bytes, the paths of objects and functions."""
     info = inspect_module.inspect(path, tags)
     graph = info.meta_graphs[0]
     return {
@@ -29,6 +29,7 @@ def of(path: Union[str, Path], tags: Optional[Collection[str]] = None) -> dict[s
         "variables": _variables(layout.read(path), graph),
         "unstored": sorted(item.name for item in graph.variables if not item.stored),
         "assets": _assets(layout.read(path), graph),
+        "extra": _extra_assets(layout.read(path)),
         "tree": [({child.name: child.id for child in item.children}, item.kind) for item in graph.objects],
         "functions": {item.id: [_text(trace.signature) for trace in item.traces] for item in graph.functions},
     }
@@ -85,6 +86,11 @@ def _assets(model: layout.Layout, graph: MetaGraph) -> dict[str, str]:
     return out
 
 
+def _extra_assets(model: layout.Layout) -> dict[str, str]:
+    found = {name: model.directory / layout.ASSETS_EXTRA / name for name in model.extra_assets}
+    return {name: hashlib.sha256(path.read_bytes()).hexdigest()[:16] for name, path in found.items()}
+
+
 def compare(one: dict[str, Any], other: dict[str, Any], converted: bool) -> Optional[str]:
     """What of the first is not in the second; None when all is.
 
@@ -105,6 +111,7 @@ def compare(one: dict[str, Any], other: dict[str, Any], converted: bool) -> Opti
     for name, digest in one["assets"].items():
         if other["assets"].get(name) != digest:
             problems.append(f"asset {name} {digest}: {other['assets'].get(name)}")
+    problems += [f"assets.extra/{name}" for name, digest in one["extra"].items() if other["extra"].get(name) != digest]
     if not converted:
         problems += _tree_problems(one, other)[:5]
     return "; ".join(problems)[:2500] or None

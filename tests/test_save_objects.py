@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import inventory
 import pytest
 
 import reference_impl
@@ -53,3 +54,17 @@ def test_a_model_of_a_strategy_is_saved_as_one_without(tf, tmp_path):
     assert "try saving a tf.function with input_signature instead" in found["concrete"]
     assert found["components"] == [["CPU:0", "CPU:1"]] * 3 and found["devices"] == ["CPU:0"] * 3 + ["CPU:1"] * 3
     assert found["plain devices"] == [""]
+
+
+def test_RES_03_a_table_that_nobody_uses_is_in_the_graph(tf, tmp_path):
+    """As in shipped exports: a reader that lists tables by node finds all of them."""
+
+    class Table(tf.saved_model.experimental.TrackableResource):
+        def _create_resource(self):
+            return tf.raw_ops.HashTableV2(key_dtype=tf.string, value_dtype=tf.int64)
+
+    module = tf.Module()
+    module.tables = [Table(), Table()]
+    reference_impl.save(module, tmp_path / "model")
+    assert len(inventory.tables(tmp_path / "model", ["serve"])) == 2
+    assert all(entries is None for *_, entries in inventory.tables(tmp_path / "model", ["serve"]))

@@ -111,7 +111,7 @@ class Loader:
                 self.objects[number] = self.make(number, node)
         for number in inner_first(tuples, self.graph, self.file):
             children = [(child.local_name, child.node_id) for child in self.graph.nodes[number].children]
-            self.objects[number] = objects.new_tuple(children, self.objects)
+            self.objects[number] = objects.new_tuple(children, self.objects, root=number == 0)
 
     def make(self, number: int, node: Any) -> Any:
         kind = node.WhichOneof("kind")

@@ -149,10 +149,18 @@ def new_list() -> Any:
     return _wrap([])
 
 
-class _RootDict(type(_wrap({}))):  # type: ignore[misc]
-    """A dict that can have the attributes of a root: a proxy only keeps those its class knows."""
+class _Root:
+    """The attributes of a root for a proxy, which only keeps those its class knows."""
 
-    signatures = tensorflow_version = tensorflow_git_version = graph_debug_info = None
+    signatures = tensorflow_version = tensorflow_git_version = graph_debug_info = extra_assets = None
+
+
+class _RootDict(_Root, type(_wrap({}))):  # type: ignore[misc]
+    pass
+
+
+class _RootTuple(_Root, type(_wrap((_wrap([]),)))):  # type: ignore[misc]
+    pass
 
 
 def new_dict(root: bool = False) -> Any:
@@ -161,7 +169,7 @@ def new_dict(root: bool = False) -> Any:
 
 def set_plain(obj: Any, name: str, value: Any) -> None:
     """Set an attribute that is no dependency, whatever setattr would do with it."""
-    if isinstance(obj, _RootDict):
+    if isinstance(obj, _Root):
         setattr(obj, name, value)
     else:
         object.__setattr__(obj, name, value)
@@ -179,7 +187,7 @@ def fill_dict(container: Any, children: Mapping[str, Any]) -> None:
         container[name] = child
 
 
-def new_tuple(children: Sequence[tuple[str, int]], objects: Sequence[Any]) -> Any:
+def new_tuple(children: Sequence[tuple[str, int]], objects: Sequence[Any], root: bool = False) -> Any:
     """A tuple, or a namedtuple when its children are also stored under names (PRIM-06).
 
     Args:
@@ -190,9 +198,8 @@ def new_tuple(children: Sequence[tuple[str, int]], objects: Sequence[Any]) -> An
     size = max(numbered, default=-1) + 1
     items = [objects[numbered[index]] if index in numbered else None for index in range(size)]
     fields = _fields([(name, node) for name, node in children if not name.isdecimal()], numbered, size)
-    if fields is None:
-        return _wrap(tuple(items))
-    return _wrap(specs.named_tuple("NamedTuple", fields)._make(items))
+    made = tuple(items) if fields is None else specs.named_tuple("NamedTuple", fields)._make(items)
+    return _RootTuple(made) if root else _wrap(made)
 
 
 def _numbered(children: Iterable[tuple[str, Any]]) -> dict[int, Any]:

@@ -8,13 +8,15 @@ from typing import Any
 from reference_impl.format import schema
 from reference_impl.format.errors import SavedModelError
 from reference_impl.format.layout import Layout
+from reference_impl.loading import extra_assets
 
 _log = logging.getLogger(__name__)
 
 
 def provenance(directory: Layout, meta_graph: Any) -> dict[str, Any]:
     """Attributes of a root: ``tensorflow_version``, ``tensorflow_git_version`` of its writer, any strings; ``graph_debug_info``,
-    a GraphDebugInfo that says where in the author's code the nodes were made, empty if the model does not say.
+    a GraphDebugInfo that says where in the author's code the nodes were made, empty if the model does not say; ``extra_assets``,
+    the files of assets.extra/ by name, which are saved again with the root.
     """
     info = meta_graph.meta_info_def
     try:
@@ -26,4 +28,5 @@ def provenance(directory: Layout, meta_graph: Any) -> dict[str, Any]:
         "tensorflow_version": info.tensorflow_version,
         "tensorflow_git_version": info.tensorflow_git_version,
         "graph_debug_info": debug_info or schema.GraphDebugInfo(),
+        extra_assets.ATTRIBUTE: extra_assets.find(directory),
     }

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import warnings
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Optional, Union
 
+from reference_impl.format import layout
 from reference_impl.format.errors import MissingFileError
+from reference_impl.loading import extra_assets
 
 
 class Assets:
@@ -17,11 +20,13 @@ class Assets:
 
     Attributes:
       files: name -> path it is copied from.
+      extra: the same of files in assets.extra/.
     """
 
     def __init__(self, strict: bool) -> None:
         self._strict = strict
         self.files: dict[str, str] = {}
+        self.extra: dict[str, str] = {}
         self._names: dict[str, str] = {}
 
     def add(self, asset: Any, path: str) -> str:
@@ -45,6 +50,17 @@ class Assets:
                 self.files[name] = source
             self._names[source] = name
         return self._names[source]
+
+    def add_extra(self, root: Any, given: Optional[Mapping[str, Union[str, os.PathLike[str]]]]) -> None:
+        """Files for assets.extra/: the given ones, or those that a loaded root came with. Raises MissingFileError (strict)."""
+        for name, source in sorted((extra_assets.of(root) if given is None else given).items()):
+            if self._exists(os.path.realpath(source), f"{layout.ASSETS_EXTRA}/{name}"):
+                self.extra[name] = os.fspath(source)
+
+    @property
+    def all_files(self) -> dict[str, str]:
+        """Name of every file, those of assets.extra/ with that directory, -> path."""
+        return {**self.files, **{f"{layout.ASSETS_EXTRA}/{name}": path for name, path in self.extra.items()}}
 
     def _exists(self, source: str, path: str) -> bool:
         if os.path.isfile(source):  # noqa: PTH113

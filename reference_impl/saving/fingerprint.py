@@ -32,7 +32,7 @@ def fingerprint(message: Any, data: bytes, prefix: Union[str, os.PathLike[str]],
     Args:
       message, data: the SavedModel, and it serialised with ordered maps.
       prefix: of its checkpoint, whose index holds a checksum of every value.
-      assets: file name in assets/ -> path.
+      assets: names of the files that go along -> path.
     """
     meta_graph = message.meta_graphs[0]
     out = schema.FingerprintDef()

@@ -162,9 +162,12 @@ class MainGraph:
         return f"{feed.name}:0"
 
     def add_init(self) -> str:
-        """The op that assigns asset paths and initialises resources; its name."""
+        """The op that assigns asset paths and initialises resources; its name. Resources that no function uses are made too."""
         done = list(self._assigns)
         resources = [node for node in self._tree.nodes if isinstance(node.object, api.CapturableResource)]
+        for node in resources:
+            if "_create_resource" in node.children:
+                self.tensor(node.number)
         initializers = [self.trace(node.children["_initialize"]) for node in resources if "_initialize" in node.children]
         done += [self.call_bound(number, fresh=True).name for number in initializers]
         return str(self.add("NoOp", "NoOp", [f"^{name}" for name in done]).name)

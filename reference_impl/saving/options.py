@@ -10,6 +10,7 @@ from typing import Any, Optional, Union
 import tensorflow as tf
 
 from reference_impl.errors import SaveError
+from reference_impl.format import files
 
 SERVE = "serve"
 DEVICES, EXPAND = "save_variable_devices", "expand_distributed_variables"
@@ -39,6 +40,8 @@ class SaveOptions:
       sharding: a `tf.train.experimental.ShardingCallback` that says which tensors, or slices of them, share a data file.
       image_format: the model may be written in several chunks if it is too large for one. It is refused if it is, with or
         without this option.
+      extra_assets: name -> path of the files to put into assets.extra/, such as requests for a server to warm up with; by default
+        those of the model that the saved object was loaded as (its ``extra_assets``).
       stage: directory in which the export is put together, on the file system of its destination; by default the directory
         that is going to hold it. Nobody should look for models there, as a killed save leaves its unfinished one behind.
     """
@@ -58,6 +61,7 @@ class SaveOptions:
     max_shard_bytes: Optional[int] = None
     sharding: Optional[Callable[[Any], Any]] = None
     image_format: bool = False
+    extra_assets: Optional[Mapping[str, Union[str, os.PathLike[str]]]] = None
     stage: Optional[Union[str, os.PathLike[str]]] = None
 
     @property
@@ -124,6 +128,10 @@ def _check(options: SaveOptions) -> None:
         value = getattr(options, name)
         if value is not None and (isinstance(value, str) or not all(isinstance(item, str) for item in value)):
             refuse(name, "give a list of strings")
+    for name in options.extra_assets or ():
+        reason = files.refuse_name(name)
+        if reason:
+            refuse("extra_assets", f"the name {name!r} {reason}")
     if options.variable_policy not in (None, DEVICES, EXPAND):
         refuse("variable_policy", f"there are None, {DEVICES!r} and {EXPAND!r}")
     if options.io_device is not None and not _is_local_cpu(options.io_device):

@@ -86,6 +86,7 @@ class _Export:
         self.object_graph = checkpoint.object_graph(tree, self.keys, self.variables, self.contents, stored)
         self.meta_graph = schema.MetaGraphDef()
         self.assets = Assets(self.options.strict)
+        self.assets.add_extra(tree.root, options.extra_assets)
         self._meta_graph(found)
 
     # Functions
@@ -342,7 +343,9 @@ class _Export:
             shards.write(out.checkpoint_prefix, values, self.options)
             for name, source in self.assets.files.items():
                 out.asset(name, source)
+            for name, source in self.assets.extra.items():
+                out.extra_asset(name, source)
             if self.options.debug_info:
                 out.debug_info(debug_info(self.library, self.traced))
-            out.fingerprint(fingerprint(message, data, out.checkpoint_prefix, self.assets.files))
+            out.fingerprint(fingerprint(message, data, out.checkpoint_prefix, self.assets.all_files))
             out.saved_model(message, data=data)
