@@ -1,7 +1,7 @@
 """assets.extra/: files that the graph does not know of and users of the model do, such as requests for a server to warm up with.
 
-They belong to the directory, which shipped TensorFlow forgets when it has been loaded. Here the root knows them, so that saving it
-again keeps them.
+They belong to the directory, which shipped TensorFlow forgets when it has been loaded. Here the root knows them, so that saving
+it again keeps them.
 """
 
 from __future__ import annotations
