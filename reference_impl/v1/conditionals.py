@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any, Optional
 
 from reference_impl.format import schema
-from reference_impl.v1.flow import MAX_NESTING, READS, Body, Tensor, Unprovable, order, source
+from reference_impl.v1.flow import MAX_NESTING, READS, Body, Tensor, Unprovable, order, source, static_shapes
 
 BOOL, INT32 = schema.DT_BOOL, schema.DT_INT32
 
@@ -294,7 +294,7 @@ class _Conversion:
             while name in self.inside:
                 name += "_"
             self._names[outside] = name
-            self.arguments[name] = Tensor(outside, body.dtype(outside))
+            self.arguments[name] = body.tensor(outside)
         self.moved[text] = self._names[outside]
 
     def _wait(self, names: Iterable[str]) -> None:
@@ -309,12 +309,12 @@ class _Conversion:
         results, helpers = [], []
         for name in self.group.merges:
             text = self.conditions.merges[name][branch]
-            results.append(Tensor(text, self.body.dtype(self.body.resolve(text))))
+            results.append(Tensor(text, self.body.dtype(self.body.resolve(text)), self.body.shape(f"{name}:output:0")))
             if name in self.indices:
                 index = [self.body.resolve(text) for text in self.body.data(self.body.nodes[name])].index(self.body.resolve(text))
                 made = self.body.add_constant(f"{scope}/Index", index)
                 helpers.append(source(made))
-                results.append(Tensor(made, INT32))
+                results.append(Tensor(made, INT32, schema.TensorShapeProto()))
         return results, helpers
 
     def _replace(self, scope: str, functions: list[Any], results: list[Tensor]) -> None:
@@ -327,6 +327,7 @@ class _Conversion:
         node.attr["Tin"].list.type.extend(tensor.dtype for tensor in self.arguments.values())
         node.attr["Tout"].list.SetInParent()
         node.attr["Tout"].list.type.extend(tensor.dtype for tensor in results)
+        static_shapes(node.attr["output_shapes"], results)
         node.attr["else_branch"].func.name, node.attr["then_branch"].func.name = (f.signature.name for f in functions)
         node.attr["_lower_using_switch_merge"].b = True
         place = 0

@@ -28,10 +28,11 @@ class Unprovable(Exception):
 
 
 class Tensor(NamedTuple):
-    """A value that crosses the border of a function: its text inside and its DataType."""
+    """A value that crosses the border of a function: its text inside, its DataType, and a TensorShapeProto where it is known."""
 
     text: str
     dtype: int
+    shape: Any = None
 
 
 class Body:
@@ -104,6 +105,26 @@ class Body:
                 return kinds[text[len(name) + 1 :]]
         raise errors.MalformedError(f"there is no tensor {text!r}", file=self.ops.file, node=self.function.signature.name)
 
+    def shape(self, text: str) -> Optional[Any]:
+        """The static shape of a tensor as the exporter noted it, a TensorShapeProto; None when it did not."""
+        name = source(text)
+        if name in self.arguments:
+            position = list(self.arguments).index(name)
+            attrs = self.function.arg_attr[position].attr if position in self.function.arg_attr else {}
+            place = 0
+        else:
+            attrs = self.nodes[name].attr
+            self.dtype(text)
+            place = list(self._dtypes[name]).index(text[len(name) + 1 :])
+        for key in ("_output_shapes", "output_shapes"):
+            if key in attrs and place < len(attrs[key].list.shape):
+                return attrs[key].list.shape[place]
+        return None
+
+    def tensor(self, text: str) -> Tensor:
+        """What crosses a border when the tensor ``text`` does."""
+        return Tensor(text, self.dtype(text), self.shape(text))
+
     def is_stateful(self, names: Iterable[str]) -> bool:
         return any(self.ops.is_stateful(self.nodes[name]) for name in names)
 
@@ -146,14 +167,16 @@ class Body:
 
         Args:
           nodes: names of the nodes in it, which are copied.
-          arguments: name -> tensor it stands for; only the dtype counts.
+          arguments: name -> tensor it stands for; only dtype and shape count.
           results: tensors of this body.
           moved: tensors of this body -> what they are inside.
         """
         function = schema.FunctionDef()
         function.signature.name = name
-        for argument, tensor in arguments.items():
+        for index, (argument, tensor) in enumerate(arguments.items()):
             function.signature.input_arg.add(name=argument, type=tensor.dtype)
+            if tensor.shape is not None:
+                function.arg_attr[index].attr["_output_shapes"].list.shape.add().CopyFrom(tensor.shape)
         inside = set(nodes)
         for node_name in nodes:
             copy = function.node_def.add()
@@ -206,12 +229,14 @@ def constant(node: Any, values: Sequence[int], scalar: bool = False) -> None:
         tensor.tensor_shape.dim.add(size=len(values))
 
 
-def static_shapes(attr: Any, kinds: Iterable[int]) -> None:
-    """Fill a list(shape) attribute with what is sure: handles are scalars."""
+def static_shapes(attr: Any, tensors: Iterable[Tensor]) -> None:
+    """Fill a list(shape) attribute with what is known; handles are scalars."""
     attr.list.SetInParent()
-    for kind in kinds:
+    for tensor in tensors:
         shape = attr.list.shape.add()
-        if kind not in (RESOURCE, VARIANT):
+        if tensor.shape is not None:
+            shape.CopyFrom(tensor.shape)
+        elif tensor.dtype not in (RESOURCE, VARIANT):
             shape.unknown_rank = True
 
 

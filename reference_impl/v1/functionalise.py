@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any, Optional
 
 from reference_impl.format import schema
+from reference_impl.format.errors import SavedModelError
 from reference_impl.v1.conditionals import convert_conditionals
 from reference_impl.v1.flow import V1_FLOW, Body, Unprovable, order
 from reference_impl.v1.frames import find_frames
@@ -55,6 +56,22 @@ def functionalise(function: Any, ops: OpTable, name_function: Callable[[str], st
         function.CopyFrom(before)
         _keep(function, reason)
         return []
+
+
+def functionalise_library(library: Any, ops: OpTable, name_function: Callable[[str], str]) -> None:
+    """Do that to all functions of a FunctionDefLibrary, in place: those of Defun and, in older files, of Dataset.map.
+
+    One that contradicts itself stays: who calls it is told by TensorFlow.
+    """
+    for function in [function for function in library.function if has_v1_flow(function)]:
+        copy = schema.FunctionDef()
+        copy.CopyFrom(function)
+        try:
+            made = functionalise(copy, ops, name_function)
+        except SavedModelError:
+            continue
+        function.CopyFrom(copy)
+        library.function.extend(made)
 
 
 def has_v1_flow(function: Any) -> bool:

@@ -193,32 +193,34 @@ def _arguments(loop: Loop) -> tuple[dict[str, Tensor], dict[str, str]]:
     taken = set(loop.members)
     arguments: dict[str, Tensor] = {}
 
-    def add(name: str, text: str, dtype: int) -> str:
+    def add(name: str, tensor: Tensor) -> str:
         while name in taken:
             name += "_"
-        arguments[name] = Tensor(text, dtype)
+        arguments[name] = tensor
         return name
 
-    add("loop_counter", "", INT32)
-    add("maximum_iterations", "", INT32)
+    scalar = schema.TensorShapeProto()
+    add("loop_counter", Tensor("", INT32, scalar))
+    add("maximum_iterations", Tensor("", INT32, scalar))
     moved: dict[str, str] = {}
     switch_of: dict[str, list[str]] = {}
     for switch, merge in loop.switches.items():
         switch_of.setdefault(merge, []).append(switch)
     for index, (merge, enter) in enumerate(loop.variables.items()):
         text = loop.initial[enter]
-        name = add(f"loop_var_{index}", text, body.dtype(text))
+        # What holds in every iteration (the shape invariant) is said of the Merge, not of what enters.
+        name = add(f"loop_var_{index}", Tensor(text, body.dtype(text), body.shape(f"{merge}:output:0")))
         moved[f"{merge}:output:0"] = name
         moved.update((f"{switch}:output_true:0", name) for switch in switch_of.get(merge, ()))
     captured: dict[str, str] = {}
     for enter, text in loop.constants.items():
         if text not in captured:
-            captured[text] = add(f"captured_{len(captured)}", text, body.dtype(text))
+            captured[text] = add(f"captured_{len(captured)}", body.tensor(text))
         moved[f"{enter}:output:0"] = captured[text]
     direct = [text for name in loop.members for text in body.data(body.nodes[name]) if text in body.arguments]
     for text in direct:  # a function's own argument needs no Enter
         if text not in captured:
-            captured[text] = add(f"captured_{len(captured)}", text, body.arguments[text])
+            captured[text] = add(f"captured_{len(captured)}", body.tensor(text))
         moved[text] = captured[text]
     return arguments, moved
 
@@ -262,10 +264,9 @@ def _replace(loop: Loop, scope: str, arguments: dict[str, Tensor], functions: li
     counts = [body.add_constant(f"{scope}/{name}", value) for name, value in (("Start", 0), ("Limit", -1))]
     stateful = any(function.signature.is_stateful for function in functions)
     node = body.add(f"{scope}/While", "While" if stateful else "StatelessWhile", [*counts, *entering], controls)
-    kinds = [tensor.dtype for tensor in arguments.values()]
-    node.attr["T"].list.type.extend(kinds)
+    node.attr["T"].list.type.extend(tensor.dtype for tensor in arguments.values())
     node.attr["cond"].func.name, node.attr["body"].func.name = (function.signature.name for function in functions)
-    static_shapes(node.attr["output_shapes"], kinds)
+    static_shapes(node.attr["output_shapes"], arguments.values())
     node.attr["parallel_iterations"].i = enters[0].attr["parallel_iterations"].i or 10
     node.attr["_lower_using_switch_merge"].b = True
     place = {merge: index for index, merge in enumerate(loop.variables, 2)}

@@ -25,7 +25,7 @@ from reference_impl.format import errors, schema
 from reference_impl.v1.extract import Extracted, Feed, UnfedPlaceholderError, extract, placeholder_shape
 from reference_impl.v1.flow import Body
 from reference_impl.v1.frames import inside_of_loops
-from reference_impl.v1.functionalise import functionalise, has_v1_flow
+from reference_impl.v1.functionalise import functionalise, functionalise_library, has_v1_flow
 from reference_impl.v1.gradients import call_gradient_functions
 from reference_impl.v1.graph import Graph, Ref, parse_ref
 from reference_impl.v1.op_table import INT64, RESOURCE, STRING, OpTable
@@ -91,6 +91,7 @@ class Program:
         graph_def = schema.GraphDef()
         graph_def.CopyFrom(meta_graph.graph_def)
         call_gradient_functions(graph_def)
+        functionalise_library(graph_def.library, self.ops, self._free_name)
         self.graph = Graph(graph_def, file)
         self.signatures = {
             key: _signature(key, definition)
