@@ -143,3 +143,33 @@ def test_V1_16_library_functions_with_control_flow_are_saved_again(tf, functions
     save(functions, str(tmp_path / "m"), signatures=dict(functions.signatures))
     check_functions(tf, reference_impl.load(tmp_path / "m").signatures["serving_default"])
     check_functions(tf, tf.saved_model.load(str(tmp_path / "m")).signatures["serving_default"])
+
+
+# Static shapes
+
+
+def static_shapes(tf, signature):
+    """{node: shapes of its loop variables or results} of all While and If nodes."""
+    nodes = [node for name in signature.library.closure(signature.saved_name) for node in signature.library.get(name).node_def]
+    shape = tf.TensorShape
+    return {
+        node.name: [
+            shape(None if item.unknown_rank else [None if dim.size < 0 else dim.size for dim in item.dim]).as_list()
+            for item in node.attr["output_shapes"].list.shape
+        ]
+        for node in nodes
+        if node.op.endswith(("While", "If"))
+    }
+
+
+@pytest.mark.clause("V1-11")
+def test_V1_11_loop_variables_keep_the_shapes_and_invariants_of_the_exporter(tf, root):
+    found = {key: static_shapes(tf, root.signatures[key]) for key in ("nested", "branches", "growing")}
+    assert found["nested"]["nested/while/While"] == [[], [], [], [None, 3], [], [3], [3, 3]]
+    assert found["nested"]["nested/while/cond/If"] == [[None, 3]]
+    assert found["branches"]["branches/cond/If"] == [[None, 3]]
+    assert found["growing"]["growing/while/While"][3] == [None, 3]  # [1, 3] enters; the shape invariant is wider
+    traced = tf.function(root.signatures["growing"]).get_concrete_function(
+        x=tf.TensorSpec([None, 3]), n=tf.TensorSpec([], tf.int32)
+    )
+    assert traced.structured_outputs["y"].shape.as_list() == [None, 3]

@@ -1,7 +1,16 @@
 """Loops, branches, TensorArrays and embeddings with the gradients that tf.gradients made for them, one signature each."""
 
 CLAUSES = ("V1-11", "V1-14")
-FEATURES = ("v1_control_flow", "while_loop", "cond", "tensor_array", "gradient", "stacks", "partitioned_variables", "ref_variables")
+FEATURES = (
+    "v1_control_flow",
+    "while_loop",
+    "cond",
+    "tensor_array",
+    "gradient",
+    "stacks",
+    "partitioned_variables",
+    "ref_variables",
+)
 RUNTIME = "tf1.15"
 TOLERANCE = (1e-5, 1e-6, "tanh, and sums over iterations whose order depends on the kernels")
 
@@ -43,7 +52,9 @@ def generate(tf, rec):
 
     def embedded():
         def step(i, a):
-            return i + 1, a + tf.nn.embedding_lookup(table, tf.stack([i % 6, 2, (i * 2) % 6]), "div") * tf.gather(w, [0, i % 3, 2])
+            return i + 1, a + tf.nn.embedding_lookup(table, tf.stack([i % 6, 2, (i * 2) % 6]), "div") * tf.gather(
+                w, [0, i % 3, 2]
+            )
 
         _, looped = tf.while_loop(lambda i, a: i < n, step, [0, tf.zeros([3, 3])])
         return tf.matmul(x, looped) + tf.nn.embedding_lookup(table, [5], "div")

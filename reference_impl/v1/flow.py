@@ -55,7 +55,8 @@ class Body:
             self.nodes[node.name] = copy
         self._tensors: dict[str, str] = {}  # text of a tensor -> text of the one that replaces it
         self._controls: dict[str, str] = {}  # node -> node that stands for it in control edges
-        self._dtypes: dict[str, dict[str, int]] = {}
+        self._outputs: dict[str, dict[str, tuple[int, int]]] = {}  # node -> {port: (position, DataType)}
+        self._positions = {name: index for index, name in enumerate(self.arguments)}
         self._numbers: dict[str, int] = {}
         self._taken = {*self.arguments, *self.nodes}
 
@@ -67,7 +68,7 @@ class Body:
 
     def changed(self, node: str) -> None:
         """Forget what the outputs of ``node`` were."""
-        self._dtypes.pop(node, None)
+        self._outputs.pop(node, None)
 
     def resolve(self, text: str) -> str:
         """The text of a tensor, or of a control edge, after all replacements."""
@@ -94,28 +95,27 @@ class Body:
     def dtype(self, text: str) -> int:
         """DataType of a tensor. Raises MalformedError: there is no such tensor."""
         name = source(text)
-        if name in self.arguments and text == name:
-            return self.arguments[name]
+        return self.arguments[name] if name in self.arguments and text == name else self._output(text)[1]
+
+    def _output(self, text: str) -> tuple[int, int]:
+        name = source(text)
         if name in self.nodes:
-            if name not in self._dtypes:
-                outputs = self.ops.outputs(self.nodes[name])
-                self._dtypes[name] = {f"{port}:{position}": kind % 100 for port, position, kind in outputs}
-            kinds = self._dtypes[name]
-            if text[len(name) + 1 :] in kinds:
-                return kinds[text[len(name) + 1 :]]
+            if name not in self._outputs:
+                outputs = enumerate(self.ops.outputs(self.nodes[name]))
+                self._outputs[name] = {f"{port}:{index}": (place, kind % 100) for place, (port, index, kind) in outputs}
+            outputs_of = self._outputs[name]
+            if text[len(name) + 1 :] in outputs_of:
+                return outputs_of[text[len(name) + 1 :]]
         raise errors.MalformedError(f"there is no tensor {text!r}", file=self.ops.file, node=self.function.signature.name)
 
     def shape(self, text: str) -> Optional[Any]:
         """The static shape of a tensor as the exporter noted it, a TensorShapeProto; None when it did not."""
-        name = source(text)
-        if name in self.arguments:
-            position = list(self.arguments).index(name)
-            attrs = self.function.arg_attr[position].attr if position in self.function.arg_attr else {}
-            place = 0
+        place, attrs = 0, {}
+        if text in self.arguments:
+            if self._positions[text] in self.function.arg_attr:
+                attrs = self.function.arg_attr[self._positions[text]].attr
         else:
-            attrs = self.nodes[name].attr
-            self.dtype(text)
-            place = list(self._dtypes[name]).index(text[len(name) + 1 :])
+            place, attrs = self._output(text)[0], self.nodes[source(text)].attr
         for key in ("_output_shapes", "output_shapes"):
             if key in attrs and place < len(attrs[key].list.shape):
                 return attrs[key].list.shape[place]
