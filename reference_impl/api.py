@@ -52,12 +52,14 @@ def load(
         return load_meta_graph(directory, meta_graph, LoadOptions.of(options))
 
 
+@tf.autograph.experimental.do_not_convert
 def save(
     obj: Any, export_dir: Union[str, os.PathLike[str]], signatures: Optional[Any] = None, *, options: Optional[Any] = None
 ) -> None:
     """Write a SavedModel (API-01..API-05).
 
-    The functions of the object are exported as they were traced. What is there at `export_dir` is replaced in one step; if
+    The functions of the object are exported as they were traced. What is in a `tf.Graph` of `tf.compat.v1` has its values in the
+    default session, which must be that of its graph (COMPAT-01). What is there at `export_dir` is replaced in one step; if
     anything goes wrong it stays as it was.
 
     Args:
@@ -68,6 +70,7 @@ def save(
       options: `reference_impl.saving.options.SaveOptions`, or `tf.saved_model.SaveOptions`.
 
     Raises:
+      InsideFunctionError: a `tf.function` is being traced.
       NotTrackableError: the object is no trackable.
       SignatureError: a function cannot be a signature; the message says why.
       UntrackedCaptureError: functions use state that cannot be reached from the object; all of them are named.

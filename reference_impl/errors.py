@@ -10,6 +10,7 @@ from reference_impl.format.errors import MissingKeyError, NoMetaGraphError, Save
 __all__ = [
     "BindingError",
     "FunctionMatchError",
+    "InsideFunctionError",
     "MetaGraphChoiceError",
     "MissingValueError",
     "NotTrackableError",
@@ -66,6 +67,12 @@ class FunctionMatchError(SavedModelError, ValueError):
 
 class SaveError(SavedModelError, ValueError):
     """What is to be saved cannot be saved, or not without losing something (strict mode)."""
+
+
+class InsideFunctionError(SaveError, AssertionError):
+    """A save is asked for while a `tf.function` is traced (COMPAT-01)."""
+
+    clause = "COMPAT-01"
 
 
 class NotTrackableError(SaveError):

@@ -7,6 +7,7 @@ ones that callers of functions hold in their hands, and back.
 from __future__ import annotations
 
 import collections
+import contextlib
 import functools
 import keyword
 from typing import Any
@@ -119,13 +120,25 @@ def shape_from_tf(shape: tf.TensorShape) -> structure.TensorShape:
 
 
 def tensor_to_tf(proto: Any) -> tf.Tensor:
-    """An eager tensor with the value of a TensorProto (ours); the runtime parses it."""
-    return tf.io.parse_tensor(proto.SerializeToString(), tf.dtypes.as_dtype(proto.dtype))
+    """A tensor with the value of a TensorProto (ours), which the runtime parses; in a graph a constant."""
+    with contextlib.nullcontext() if tf.executing_eagerly() else api.eager_mode():
+        value = tf.io.parse_tensor(proto.SerializeToString(), tf.dtypes.as_dtype(proto.dtype))
+    return value if tf.executing_eagerly() else tf.constant(value.numpy(), value.dtype)
 
 
 def tensor_bytes(tensor: tf.Tensor) -> bytes:
-    """A serialised TensorProto with the value of an eager tensor."""
-    return bytes(tf.io.serialize_tensor(tensor).numpy())
+    """A serialised TensorProto with the value of an eager tensor or of a constant of a graph.
+
+    Raises:
+      StructureError: what the tensor holds is known only when its graph runs.
+    """
+    with api.eager_mode():
+        if not hasattr(tensor, "numpy"):
+            value = tf.get_static_value(tensor)
+            if value is None:
+                raise StructureError(f"the value of {tensor.name} is not known before its graph runs")
+            tensor = tf.constant(value, tensor.dtype)
+        return bytes(tf.io.serialize_tensor(tensor).numpy())
 
 
 @functools.cache

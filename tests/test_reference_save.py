@@ -323,7 +323,7 @@ def test_an_error_leaves_the_old_export(tf, saved, monkeypatch, tmp_path):
     target = Path(shutil.copytree(saved, tmp_path / "m"))
     from reference_impl.saving import checkpoint
 
-    monkeypatch.setattr(checkpoint, "read", lambda *_: (_ for _ in ()).throw(OSError("disk")))
+    monkeypatch.setattr(checkpoint, "of_variable", lambda *_: (_ for _ in ()).throw(OSError("disk")))
     root = tf.Module()
     root.v = tf.Variable(1.0)
     with pytest.raises(OSError, match="disk"):

@@ -10,6 +10,7 @@ from typing import Any, Optional, Union
 from reference_impl.format import layout
 from reference_impl.format.errors import MissingFileError
 from reference_impl.loading import extra_assets
+from reference_impl.saving.values import of_tensors
 
 
 class Assets:
@@ -39,7 +40,8 @@ class Assets:
         Raises:
           MissingFileError: there is no such file (RES-06), in strict mode.
         """
-        source = os.path.realpath(asset.asset_path.numpy().decode("utf-8", "surrogateescape"))
+        (held,) = of_tensors([asset.asset_path], path)
+        source = os.path.realpath(held.decode("utf-8", "surrogateescape"))
         if source not in self._names:
             base = os.path.basename(source)  # noqa: PTH119
             name, count = base, 0

@@ -9,7 +9,6 @@ import numpy as np
 import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
-from reference_impl.errors import SaveError
 from reference_impl.format import schema
 from reference_impl.saving.contents import Content, escape
 from reference_impl.saving.contents import read as read_content
@@ -17,6 +16,7 @@ from reference_impl.saving.saver import OBJECT_GRAPH_KEY
 from reference_impl.saving.shards import Value
 from reference_impl.saving.slots import Slot
 from reference_impl.saving.tree import Tree
+from reference_impl.saving.values import in_graph, of_variable, run
 
 VALUE = "VARIABLE_VALUE"
 
@@ -70,22 +70,21 @@ def values(
     """All values and the object graph, in the order in which they are written.
 
     Raises:
-      SaveError: a variable has no value.
+      SaveError: a variable has no value, or its value is in no session at hand.
     """
+    mine = [node for node in tree.nodes if node.number in variables]
+    held = run({node.path: [_fetched(node.object)] for node in mine if in_graph(node.object)})
     for node in tree.nodes:
         if node.number in variables:
-            tensor = read(node.object, node.path)
-            yield Value(keys.key(node.number, VALUE), tensor.numpy(), tensor.dtype, node.object)
+            array = held.pop(node.path)[0] if node.path in held else of_variable(node.object, node.path)
+            yield Value(keys.key(node.number, VALUE), array, api.variable_components(node.object)[0].dtype, node.object)
         for content in contents.get(node.number, ()):
-            for part, array, dtype in read_content(content):
+            for part, array, dtype in read_content(content, node.path):
                 yield Value(keys.key(node.number, part), array, dtype, node.object)
     yield Value(OBJECT_GRAPH_KEY, np.array(graph, object), tf.string, tree.root)
 
 
-def read(variable: Any, path: str) -> tf.Tensor:
-    """The value of a variable now."""
+def _fetched(variable: Any) -> Any:
+    """What a session is asked for: the read that was made with the variable, so that its graph may be finalised."""
     parts = api.variable_components(variable)
-    try:
-        return variable.read_value() if len(parts) > 1 else parts[0].read_value()
-    except tf.errors.FailedPreconditionError as error:
-        raise SaveError("the variable has no value", node=path) from error
+    return variable.read_value() if len(parts) > 1 else parts[0]

@@ -6,6 +6,7 @@ key and gives a list of names and tensors; in the newer one it gives a dict. Wha
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +17,9 @@ from reference_impl import tensorflow_api as api
 from reference_impl.errors import SaveError
 from reference_impl.format.errors import SavedModelError
 from reference_impl.loading.resources import CREATE, TENSORS, LoadedResource
+from reference_impl.saving.functions import eager_tensor
+from reference_impl.saving.tree import Tree
+from reference_impl.saving.values import of_tensors
 
 _HASH_TABLES = {"MutableHashTable", "MutableHashTableV2", "MutableHashTableOfTensors", "MutableHashTableOfTensorsV2"}
 
@@ -36,7 +40,7 @@ class Content:
     save: Any
     restore: Any
     parts: list[str]
-    values: Callable[[], list[tf.Tensor]]
+    values: list[tf.Tensor]
     unordered: bool = False
 
     @property
@@ -51,6 +55,27 @@ class Content:
     def attributes(self) -> dict[str, str]:
         """Attribute name -> end of its checkpoint key, for the TrackableObjectGraph."""
         return {self.name: self.name} if self.takes_key else {part: part for part in self.parts}
+
+
+def of_tree(tree: Tree) -> dict[int, list[Content]]:
+    """Number -> content of tables; their functions join the tree."""
+    out: dict[int, list[Content]] = {}
+    for node in list(tree.nodes):
+        if isinstance(node.object, api.Trackable) and not isinstance(node.object, (api.Function, api.ConcreteFunction)):
+            with api.eager_mode() if _is_eager(node.object) else contextlib.nullcontext():
+                found = contents_of(node.object, node.path)
+            if found:
+                out[node.number] = found
+            for content in found:
+                tree.add(content.save, f"{node.path}.save")
+                tree.add(content.restore, f"{node.path}.restore")
+    return out
+
+
+def _is_eager(obj: Any) -> bool:
+    """Is it a resource that was made eagerly? It may be saved while a graph is the default one."""
+    handle = api.resource_handle(obj) if isinstance(obj, api.CapturableResource) else None
+    return handle is not None and eager_tensor(handle)
 
 
 def contents_of(obj: Any, path: str) -> list[Content]:
@@ -70,7 +95,7 @@ def contents_of(obj: Any, path: str) -> list[Content]:
             # Not a dense table: that one puts out its buckets, empty ones too, and their places have a meaning.
             content.unordered = isinstance(obj, tf.lookup.experimental.MutableHashTable)
             return [content]
-        return [_of_factory(name, factory) for name, factory in sorted(api.content_factories(obj).items())]
+        return [_of_factory(name, factory, path) for name, factory in sorted(api.content_factories(obj).items())]
     except SavedModelError:
         raise
     except Exception as error:  # hooks are anybody's code
@@ -79,8 +104,8 @@ def contents_of(obj: Any, path: str) -> list[Content]:
 
 def _loaded(save: Any, restore: Any, unordered: bool) -> Content:
     names = sorted(save.structured_outputs)
-    values = lambda: [save()[name] for name in names]  # noqa: E731
-    return Content(TENSORS, save, restore, [escape(name) for name in names], values, unordered)
+    now = save()
+    return Content(TENSORS, save, restore, [escape(name) for name in names], [now[name] for name in names], unordered)
 
 
 def _is_hash_table(resource: LoadedResource) -> bool:
@@ -97,7 +122,7 @@ def _traced(save: Callable[[], Any], restore: Callable[[Any], Any], legacy: str)
     if any(not isinstance(now[name], tf.Tensor) for name in names):
         raise SaveError("has a state that is not made of tensors", clause="RES-15")
     specs = [tf.TensorSpec(None, now[name].dtype, f"restored_tensors_{i}") for i, name in enumerate(names)]
-    values = lambda: [save()[name] for name in names]  # noqa: E731
+    values = [now[name] for name in names]
     if not legacy:
         put_out = tf.function(lambda: dict(save()), autograph=False).get_concrete_function()
         take_in = tf.function(lambda tensors: _one(restore(tensors)), autograph=False).get_concrete_function(
@@ -109,17 +134,18 @@ def _traced(save: Callable[[], Any], restore: Callable[[Any], Any], legacy: str)
     return Content(legacy, put_out, take_in, [legacy + name for name in names], values)
 
 
-def _of_factory(name: str, factory: Any) -> Content:
+def _of_factory(name: str, factory: Any, path: str) -> Content:
     """The oldest form: an object with `specs` (name and tensor of each part) and `restore(tensors, shapes)`."""
     if api.is_variable(factory) or not callable(factory):
         raise SaveError(f"{name!r} is of a kind that cannot be saved", clause="RES-15")
     now = factory(name=name)
     specs = [tf.TensorSpec(None, spec.dtype, f"restored_tensors_{i}") for i, spec in enumerate(now.specs)]
-    parts = [spec.name if isinstance(spec.name, str) else spec.name.numpy().decode() for spec in now.specs]
+    parts = [spec.name if isinstance(spec.name, str) else of_tensors([spec.name], path)[0].decode() for spec in now.specs]
     tensors = lambda key: [spec.tensor for spec in factory(name=key).specs]  # noqa: E731
     suffixes = [part[len(name) :] for part in parts]
-    return Content(name, _named_save(lambda key: list(zip([key + s for s in suffixes], tensors(key)))),
-                   _named_restore(lambda restored: now.restore(restored, None), specs), parts, lambda: tensors(name))  # fmt: skip
+    put_out = _named_save(lambda key: list(zip([key + suffix for suffix in suffixes], tensors(key))))
+    take_in = _named_restore(lambda restored: now.restore(restored, None), specs)
+    return Content(name, put_out, take_in, parts, [spec.tensor for spec in now.specs])
 
 
 def _named_save(entries: Callable[[tf.Tensor], Sequence[tuple[Any, tf.Tensor]]]) -> Any:
@@ -145,12 +171,11 @@ def _one(_: Any) -> tf.Tensor:
     return tf.constant(1)  # a function must give something
 
 
-def read(content: Content) -> list[tuple[str, Any, tf.DType]]:
-    """Name, array and dtype of each part now; entries of a hash table sorted by key."""
-    tensors = content.values()
-    arrays = [tensor.numpy() for tensor in tensors]
+def read(content: Content, path: str) -> list[tuple[str, Any, tf.DType]]:
+    """Name, array and dtype of each part of the object at `path` now; entries of a hash table sorted by key."""
+    arrays = of_tensors(content.values, path)
     if content.unordered and len(arrays) == 2 and len(arrays[0]) == len(arrays[1]) > 1:
         keys = arrays[0].reshape(len(arrays[0]), -1).tolist()
         order = sorted(range(len(keys)), key=keys.__getitem__)
         arrays = [array[order] for array in arrays]
-    return [(part, array, tensor.dtype) for part, array, tensor in zip(content.parts, arrays, tensors)]
+    return [(part, array, tensor.dtype) for part, array, tensor in zip(content.parts, arrays, content.values)]

@@ -9,7 +9,7 @@ from typing import Any, Optional, Union
 import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
-from reference_impl.errors import SaveError
+from reference_impl.errors import InsideFunctionError, SaveError
 from reference_impl.format import extension, schema
 from reference_impl.format.layout_writer import LayoutWriter
 from reference_impl.format.ordered import ordered_bytes
@@ -46,11 +46,8 @@ from reference_impl.saving.tree import Node, Tree
 
 def save(obj: Any, export_dir: Union[str, os.PathLike[str]], given: Optional[Any], options: Optional[Any]) -> None:
     """See `reference_impl.api.save`."""
-    if not tf.executing_eagerly():
-        where = "a tf.function" if tf.inside_function() else "a graph"
-        raise SaveError(
-            f"saving inside of {where} is not possible: take the call out of the tf.function", node="save", clause="COMPAT-01"
-        )
+    if tf.inside_function():
+        raise InsideFunctionError("saving inside of a tf.function is not possible: take the call out of it", node="save")
     chosen = resolve(options)
     tree = Tree(obj, chosen.strict)
     if chosen.numbers_as_tensors:
@@ -59,15 +56,22 @@ def save(obj: Any, export_dir: Union[str, os.PathLike[str]], given: Optional[Any
     tree.trace_signatures()
     found = signatures.choose(tree, given)
     tree.number(found)
-    _Export(tree, found, chosen).write(export_dir)
+    content = contents.of_tree(tree)
+    with api.eager_mode():  # in graph mode too: what belongs to the user's graph is there now
+        _Export(tree, found, content, chosen).write(export_dir)
 
 
 class _Export:
     """The parts of one export, made in the constructor; nothing is written before all is known to be right."""
 
-    def __init__(self, tree: Tree, found: dict[str, SignatureFunction], options: SaveOptions):
-        self.tree, self.options = tree, options
-        self.contents = self._contents()
+    def __init__(
+        self,
+        tree: Tree,
+        found: dict[str, SignatureFunction],
+        content: dict[int, list[contents.Content]],
+        options: SaveOptions,
+    ):
+        self.tree, self.contents, self.options = tree, content, options
         self.slots = add_slots(tree)
         self.library = Library()
         self.traces: dict[int, Trace] = {}
@@ -90,19 +94,6 @@ class _Export:
         self._meta_graph(found)
 
     # Functions
-
-    def _contents(self) -> dict[int, list[contents.Content]]:
-        """Number -> content of tables; their functions join the tree."""
-        out: dict[int, list[contents.Content]] = {}
-        for node in list(self.tree.nodes):
-            if isinstance(node.object, api.Trackable) and not isinstance(node.object, (api.Function, api.ConcreteFunction)):
-                found = contents.contents_of(node.object, node.path)
-                if found:
-                    out[node.number] = found
-                for content in found:
-                    self.tree.add(content.save, f"{node.path}.save")
-                    self.tree.add(content.restore, f"{node.path}.restore")
-        return out
 
     def _functions(self) -> None:
         """Names, captures and descriptions of all concrete functions of the tree."""

@@ -73,6 +73,7 @@ def trace_of(function: Any) -> Trace:
         return Trace(
             function.library, function.saved_name, owners, lambda: function._structured, keywords, positional, signature, saved
         )
+    api.make_known(function)
     signature = api.python_signature(function)
     name = function.function_def.signature.name
     return Trace(

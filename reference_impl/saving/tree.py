@@ -144,7 +144,17 @@ class Tree:
                 node.children[SIGNATURES] = self.add(self.signatures, "root.signatures")
 
     def add(self, obj: Any, path: str) -> int:
-        """The number of an object, a new one for an object that has none."""
+        """The number of an object, a new one for an object that has none.
+
+        Raises:
+          SaveError: a reference variable of TF 1.x.
+        """
+        if isinstance(obj, tf.Variable) and not hasattr(api.variable_components(obj)[0], "handle"):
+            reason = (
+                f"{obj.name!r} is a reference variable, which functions cannot use and TF 2 does not load. Make it a resource "
+            )
+            reason += "variable: tf.compat.v1.enable_resource_variables() before it is made, or use_resource=True"
+            raise SaveError(reason, node=path, clause="COMPAT-01")
         found = self._numbers.get(_identity(obj))
         if found is None:
             found = self._numbers[_identity(obj)] = len(self.nodes)

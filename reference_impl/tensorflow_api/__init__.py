@@ -26,6 +26,7 @@ from reference_impl.tensorflow_api.runtime import (
     function_call_config,
     function_definition,
     gradient_function,
+    make_known,
     may_record,
     op_def,
     register_function,

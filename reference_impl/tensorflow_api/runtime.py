@@ -9,7 +9,7 @@ from typing import Any, Optional
 import tensorflow as tf
 
 from reference_impl.format import schema
-from reference_impl.tensorflow_api.lookup import private
+from reference_impl.tensorflow_api.lookup import private, text
 
 _context = private("tensorflow.python.eager.context:context")
 # Eager execution inside of a graph that is being built; tf.init_scope only leads out of functions. In 2.4-2.21.
@@ -49,6 +49,18 @@ def function_definition(name: str) -> Optional[Any]:
     if not context.has_function(name):
         return None
     return schema.parse(schema.FunctionDef, context.get_function_def(name).SerializeToString())
+
+
+def make_known(function: Any) -> None:
+    """Register a concrete function and those it calls where the eager runtime lacks them: TensorFlow 2.12 registers none that was
+    traced in graph mode. `Graph._functions` and the definitions are in 2.4-2.13.
+    """
+    pending, context = [function], _context()
+    while pending:
+        one = pending.pop()
+        if not context.has_function(text(one.name)):
+            context.add_function_def(getattr(one, "definition", None) or one.function_def)
+            pending += one.graph._functions.values()
 
 
 def function_call_config() -> bytes:

@@ -1,0 +1,67 @@
+"""What variables and tensors hold now: eager ones by themselves, those of a `tf.Graph` in a session (COMPAT-01)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from reference_impl import tensorflow_api as api
+from reference_impl.errors import SaveError
+from reference_impl.saving.functions import eager_tensor
+
+_USE = "`with graph.as_default(), session.as_default(): reference_impl.save(...)`"
+
+
+def of_variable(variable: Any, path: str) -> Any:
+    """The array of an eager variable. Raises SaveError: it has no value."""
+    parts = api.variable_components(variable)
+    try:
+        return (variable if len(parts) > 1 else parts[0]).read_value().numpy()
+    except tf.errors.FailedPreconditionError as error:
+        raise SaveError("the variable has no value", node=path) from error
+
+
+def in_graph(variable: Any) -> bool:
+    return not eager_tensor(api.variable_components(variable)[0].handle)
+
+
+def of_tensors(tensors: Sequence[tf.Tensor], path: str) -> list[Any]:
+    """The arrays of tensors of the object at `path`. Raises SaveError, see `run`."""
+    if all(map(eager_tensor, tensors)):
+        return [tensor.numpy() for tensor in tensors]
+    return run({path: tensors})[path]
+
+
+def run(fetches: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:
+    """Path of an object -> the arrays of its tensors or variables, which are those of a graph; all in one run.
+
+    Raises:
+      SaveError: there is no session, it is that of another graph, or something has not been initialised in it.
+    """
+    if not fetches:
+        return {}
+    first, session = next(iter(fetches)), tf.compat.v1.get_default_session()
+    if session is None:
+        reason = f"its value is in a session of the graph that it belongs to, and no session is the default one. Save {_USE}"
+        raise SaveError(reason, node=first, clause="COMPAT-01")
+    for path, items in fetches.items():
+        if any(item.graph is not session.graph for item in items):
+            reason = f"it belongs to another graph than the default session. Save {_USE}, with the session of its own graph"
+            raise SaveError(reason, node=path, clause="COMPAT-01")
+    try:
+        return dict(session.run({path: list(items) for path, items in fetches.items()}))
+    except tf.errors.FailedPreconditionError as error:
+        empty = [path for path, items in fetches.items() if not _runs(session, items)]
+        reason = f"no value in the session: {', '.join(empty)}. Run tf.compat.v1.global_variables_initializer() and "
+        reason += "tf.compat.v1.tables_initializer() in it first, or restore a checkpoint"
+        raise SaveError(reason, node=empty[0] if empty else first, clause="COMPAT-01") from error
+
+
+def _runs(session: Any, items: Sequence[Any]) -> bool:
+    try:
+        session.run(list(items))
+    except tf.errors.FailedPreconditionError:
+        return False
+    return True
