@@ -131,10 +131,12 @@ def test_a_reference_through_a_switch_travels_as_the_handle():
     build.node("switch", "RefSwitch", "v", "p", T=FLOAT)
     build.node("y", "Add", "switch:1", "switch:1", T=FLOAT)
     build.signature(inputs={"p": "p:0"}, outputs={"y": "y:0"})
-    inside = nodes(build.program().signature_function("serving_default"))
-    assert (inside["switch"].op, inside["switch"].attr["T"].type) == ("Switch", RESOURCE)
-    reads = [node for node in inside.values() if node.op == "ReadVariableOp"]
-    assert {tuple(read.input) for read in reads} == {("switch:output_true:0",)}
+    made = build.program().signature_function("serving_default")
+    assert made.captures == ("v",)
+    (taken,) = [function for function in made.functions if any(node.name == "y" for node in function.node_def)]
+    reads = [node for node in taken.node_def if node.op == "ReadVariableOp"]
+    handles = {argument.name for argument in taken.signature.input_arg if argument.type == RESOURCE}
+    assert reads and {tuple(read.input) for read in reads} == {(handle,) for handle in handles}
     assert all(read.attr["dtype"].type == FLOAT for read in reads)
 
 

@@ -56,9 +56,6 @@ def convert_conditionals(body: Body, name_function: Callable[[str], str], by_pre
     if not any(node.op in ("Switch", "Merge") for node in body.nodes.values()):
         return []
     conditions = Conditions(body)
-    for name in body.results(controls=False):
-        if conditions.of[name] is not None or body.nodes[name].op == "Switch":
-            raise Unprovable(name, "is a result although it has a value in one branch only")
     levels: dict[int, list[str]] = {}
     merges: dict[int, list[str]] = {}
     for name, node in body.nodes.items():

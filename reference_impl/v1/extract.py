@@ -80,6 +80,8 @@ def extract(
       MalformedError: a dangling edge, a fetch of an output that does not exist.
     """
     fed = {feed.tensor: feed for feed in feeds}
+    for target in targets:
+        graph.node(target, name)
     roots = [*fetches.values(), *(Ref(target, CONTROL) for target in targets)]
     needed = graph.ancestors(roots, stop=fed, stop_nodes=hoisted)
     captures = _needed_captures(graph, needed, roots, fed, hoisted)
@@ -203,3 +205,10 @@ def placeholder_shape(graph: Graph, ref: Ref) -> Optional[Any]:
     if node is not None and node.op.startswith("Placeholder") and "shape" in node.attr:
         return node.attr["shape"].shape
     return None
+
+
+def static_shape(graph: Graph, ref: Ref) -> Optional[Any]:
+    """The shape of a tensor as the exporter noted it, if he did."""
+    node = graph.nodes.get(ref.node)
+    shapes = node.attr["_output_shapes"].list.shape if node is not None and "_output_shapes" in node.attr else ()
+    return shapes[ref.index] if 0 <= ref.index < len(shapes) else None

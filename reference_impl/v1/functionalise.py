@@ -11,7 +11,8 @@ from typing import Any, Optional
 
 from reference_impl.format import schema
 from reference_impl.format.errors import SavedModelError
-from reference_impl.v1.conditionals import convert_conditionals
+from reference_impl.v1.conditionals import Conditions, convert_conditionals
+from reference_impl.v1.dead_results import guard, in_branches
 from reference_impl.v1.flow import V1_FLOW, Body, Unprovable, order
 from reference_impl.v1.frames import find_frames
 from reference_impl.v1.loops import convert_loop
@@ -74,6 +75,17 @@ def functionalise_library(library: Any, ops: OpTable, name_function: Callable[[s
         library.function.extend(made)
 
 
+def results_in_branches(function: Any, ops: OpTable) -> bool:
+    """Whether a result of a FunctionDef has a value in one branch only. False when the graph is none that tf.cond writes."""
+    copy = schema.FunctionDef()
+    copy.CopyFrom(function)
+    try:
+        _loops(copy, ops, lambda name: name)
+        return bool(in_branches(Conditions(Body(copy, ops))))
+    except Unprovable:
+        return False
+
+
 def has_v1_flow(function: Any) -> bool:
     return any(node.op in V1_FLOW for node in function.node_def)
 
@@ -127,6 +139,8 @@ def _conditionals(function: Any, ops: OpTable, name_function: Callable[[str], st
     if _is_kept(function):
         return []
     try:
+        if any(node.op in ("Switch", "Merge") for node in function.node_def):
+            guard(Body(function, ops))
         for by_predicate in (True, False):
             body = Body(function, ops)
             made = convert_conditionals(body, name_function, by_predicate)

@@ -8,15 +8,16 @@ Reference variables are real variables here: they train, and they are saved agai
 
 from __future__ import annotations
 
+import functools
+import os
 import re
-from collections.abc import Mapping, Sequence
 from typing import Any, Optional, Union
 
 import tensorflow as tf
 
 from reference_impl import specs
 from reference_impl import tensorflow_api as api
-from reference_impl.errors import BindingError, UnsupportedModelError
+from reference_impl.errors import UnsupportedModelError
 from reference_impl.format import dtypes, schema, structure
 from reference_impl.format.errors import MissingFileError, SavedModelError
 from reference_impl.format.layout import VARIABLES, Layout
@@ -29,9 +30,10 @@ from reference_impl.loading.provenance import provenance
 from reference_impl.loading.resources import LoadedResource
 from reference_impl.loading.signatures import SignatureMap
 from reference_impl.v1 import tables
-from reference_impl.v1.extract import Extracted
+from reference_impl.v1.extract import Extracted, static_shape
 from reference_impl.v1.graph import parse_ref
 from reference_impl.v1.program import Output, Program, Signature, UnfedPlaceholderError, Variable, compile_program, feeds_of
+from reference_impl.v1.pruning import Fetches, named_feeds
 from reference_impl.v1.selection import Part
 
 
@@ -92,6 +94,8 @@ class V1Root(objects.LoadedObject):
     def graph(self) -> tf.Graph:
         """The graph as it is in the file, to look at and to take tensors for `prune` from (GOAL-14). It has no state.
 
+        Collections of tensors, operations and numbers are there (``graph.get_collection("train_op")``); what others hold is not.
+
         Raises:
           ValueError: an op of the graph is not known here.
         """
@@ -100,6 +104,7 @@ class V1Root(objects.LoadedObject):
             with tf.Graph().as_default() as graph:
                 ops = theirs.meta_info_def.stripped_op_list
                 tf.graph_util.import_graph_def(theirs.graph_def, name="", producer_op_list=ops if ops.op else None)
+            _add_collections(graph, theirs.collection_def)
             vars(self)["_graph"] = graph
         return vars(self)["_graph"]  # type: ignore[no-any-return]
 
@@ -107,15 +112,30 @@ class V1Root(objects.LoadedObject):
         """A function from some tensors of the graph to others.
 
         Args:
-          feeds: tensors of the graph or their names; positional arguments in this order, or keyword arguments with the keys of
-            a mapping.
-          fetches: a nest of such; the function returns tensors in the same structure.
+          feeds: tensors of the graph or their names (``"x:0"``); positional arguments in this order, or keyword arguments with
+            the keys of a mapping.
+          fetches: a nest of such, of composite tensors, of TensorInfos, and of operations or their names (``"train_op"``), which
+            are run and stand for None in the result. The function returns tensors in the same structure.
 
         Raises:
-          SavedModelError: there is no such tensor, or the fetches need a placeholder that is not fed.
+          SavedModelError: there is no such tensor or operation, a tensor is inside of a loop or, to be fed, of a branch, or the
+            fetches need a placeholder that is not fed. A fetch in a branch fails when the other one is taken.
+          BindingError: a feed or fetch is none of these.
         """
         loader: _Loader = vars(self)["_loader"]
-        return loader.prune(*tf.nest.map_structure(lambda tensor: getattr(tensor, "name", tensor), (feeds, fetches)))
+        return loader.prune(feeds, fetches)
+
+    def restore(self, prefix: Any) -> None:
+        """Read the variables from another checkpoint of the same graph, as its tf.train.Saver wrote it (V1-08).
+
+        Args:
+          prefix: of the checkpoint, a path or a string tensor.
+
+        Raises:
+          tf.errors.OpError: there is none, or it lacks a variable.
+        """
+        loader: _Loader = vars(self)["_loader"]
+        loader.restore(tf.constant(os.fspath(prefix)) if isinstance(prefix, (str, os.PathLike)) else prefix)
 
 
 class _Loader:
@@ -189,8 +209,17 @@ class _Loader:
                     "there is no checkpoint to restore the variables from", file=self.directory.checkpoint_prefix, clause="V1-08"
                 )
             return
-        prefix = tf.constant(str(self.directory.checkpoint_prefix))
-        self.function(restore, {"prefix": tf.TensorSpec([], tf.string)}, {})(prefix=prefix)
+        self.restore(tf.constant(str(self.directory.checkpoint_prefix)))
+
+    def restore(self, prefix: tf.Tensor) -> None:
+        restore = self.restore_function
+        if restore is not None:
+            restore(prefix=prefix)
+
+    @functools.cached_property
+    def restore_function(self) -> Optional[LoadedConcreteFunction]:
+        restore = (self.part or self.program).restore_function
+        return restore and self.function(restore, {"prefix": tf.TensorSpec([], tf.string)}, {})
 
     def run_init(self) -> None:
         init = (self.part or self.program).init_function
@@ -262,25 +291,30 @@ class _Loader:
             return specs.to_tf(structure.decode(value, self.file, output.key))
         return _spec(dtype, output.info.tensor_shape, output.key)
 
-    def prune(self, feeds: Union[str, Sequence[str], Mapping[str, str]], fetches: Any) -> LoadedConcreteFunction:
-        named = _named_feeds(feeds)
-        cut = feeds_of(self.program, named)
-        names: list[str] = tf.nest.flatten(fetches)
-        extracted = self.program.function("pruned", cut, {str(i): parse_ref(name) for i, name in enumerate(names)})
-        kinds = [tf.TensorSpec(None, tf.dtypes.as_dtype(argument.type)) for argument in extracted.function.signature.output_arg]
+    def prune(self, feeds: Any, fetches: Any) -> LoadedConcreteFunction:
+        cut = feeds_of(self.program, named_feeds(feeds))
+        wanted = Fetches(fetches)
+        tensors = {str(index): parse_ref(name) for index, name in enumerate(wanted.tensors)}
+        extracted = self.program.function("pruned", cut, tensors, wanted.targets)
+        arguments = extracted.function.signature.output_arg
+        specs_of = [
+            tf.TensorSpec(_shape(static_shape(self.program.graph, ref)), tf.dtypes.as_dtype(argument.type))
+            for ref, argument in zip(tensors.values(), arguments)
+        ]
         inputs = {feed.name: _spec(feed.dtype, feed.shape, feed.name) for feed in cut}
-        return self.function(extracted, inputs, tf.nest.pack_sequence_as(fetches, kinds))
+        return self.function(extracted, inputs, wanted.outputs(specs_of))
 
 
-def _named_feeds(feeds: Union[str, Sequence[str], Mapping[str, str]]) -> list[tuple[str, str]]:
-    """(argument, tensor name). Arguments without names get ones whose order is that of the sequence."""
-    if isinstance(feeds, Mapping):
-        return sorted(feeds.items())
-    sequence = [feeds] if isinstance(feeds, str) else list(feeds)
-    width = len(str(len(sequence)))
-    if not all(isinstance(name, str) for name in sequence):
-        raise BindingError("feeds are tensor names, or a mapping from argument to tensor name", node="prune")
-    return [(f"feed_{index:0{width}}", name) for index, name in enumerate(sequence)]
+def _add_collections(graph: tf.Graph, collections: Any) -> None:
+    for key, collection in collections.items():
+        values = list(collection.int64_list.value) or list(collection.float_list.value)
+        for name in collection.node_list.value:
+            try:
+                values.append(graph.as_graph_element(name))
+            except (KeyError, ValueError):  # an exporter may have cleared the node and left its name
+                continue
+        for value in values:
+            graph.add_to_collection(key, value)
 
 
 def _spec(dtype: int, shape: Optional[Any], name: str) -> tf.TensorSpec:

@@ -37,6 +37,8 @@ _WRITTEN: dict[str, tuple[tuple[str, Any], ...]] = {
     "LookupTableExportV2": (("keys", "Tkeys"), ("values", "Tvalues")),
     "NoOp": (),
     "AddV2": (("z", "T"),),
+    "LogicalNot": (("y", BOOL),),
+    "Assert": (),
     "LoopCond": (("output", BOOL),),
     "While": (("output", ("T",)),),
     "StatelessWhile": (("output", ("T",)),),
@@ -52,7 +54,7 @@ _WRITTEN: dict[str, tuple[tuple[str, Any], ...]] = {
     "TensorListElementShape": (("element_shape", "shape_type"),),
     "TensorListLength": (("length", 3),),
 }
-_STATELESS = {"Identity", "Const", "NoOp", "AddV2", "Enter", "Exit", "NextIteration", "Switch", "Merge", "LoopCond"}
+_STATELESS = {"Identity", "LogicalNot", "Const", "NoOp", "AddV2", "Enter", "Exit", "NextIteration", "Switch", "Merge", "LoopCond"}
 # Updates the rewrite writes put out nothing.
 _WRITTEN_UPDATES = (
     "Assign",

@@ -25,7 +25,7 @@ from reference_impl.format import errors, schema
 from reference_impl.v1.extract import Extracted, Feed, UnfedPlaceholderError, extract, placeholder_shape
 from reference_impl.v1.flow import Body
 from reference_impl.v1.frames import inside_of_loops
-from reference_impl.v1.functionalise import functionalise, functionalise_library, has_v1_flow
+from reference_impl.v1.functionalise import functionalise, functionalise_library, has_v1_flow, results_in_branches
 from reference_impl.v1.gradients import call_gradient_functions
 from reference_impl.v1.graph import Graph, Ref, parse_ref
 from reference_impl.v1.op_table import INT64, RESOURCE, STRING, OpTable
@@ -163,10 +163,30 @@ class Program:
     ) -> Extracted:
         """Cut a function out of the graph; see :func:`reference_impl.v1.extract.extract`."""
         fed = {feed.tensor for feed in feeds}
+        for ref in fed:
+            self._check_feed(ref)
         hoisted = self._hoisted - {ref.node for ref in fed}
         values = {result: ref if ref in fed else self.rewrite.value(ref) for result, ref in fetches.items()}
         cut = extract(self.graph, self.ops, name, feeds, values, targets=targets, hoisted=hoisted, unfed=unfed)
         return self._functional(cut)
+
+    def _check_feed(self, ref: Ref) -> None:
+        """Raises MalformedError: a tensor of a loop or a branch is fed, which a session refuses as well."""
+        if ref.node not in self.graph or self.graph.nodes[ref.node].op.startswith("Placeholder") or ref.node in self._hoisted:
+            return
+        try:
+            cut = extract(self.graph, self.ops, "fed", [], {"fed": ref}, hoisted=self._hoisted, unfed=True).function
+            reason = ""
+            if has_v1_flow(cut) and inside_of_loops(Body(cut, self.ops)):
+                reason = (
+                    "cannot be fed, since it is inside of a while loop; feed what enters the loop or leaves it through an Exit"
+                )
+            elif has_v1_flow(cut) and results_in_branches(cut, self.ops):
+                reason = "cannot be fed, since it is in one branch of a condition; feed what enters it or the Merge that ends it"
+        except errors.SavedModelError:  # what is behind the feed is not needed
+            return
+        if reason:
+            raise errors.MalformedError(reason, file=self.file, node=ref.node, clause="V1-11")
 
     def _functional(self, extracted: Extracted) -> Extracted:
         """Control flow of TF 1.x as While and If (V1-11). Raises MalformedError: a result is inside of a loop."""
