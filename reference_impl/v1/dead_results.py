@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from reference_impl.format import schema
 from reference_impl.v1.conditionals import BOOL, Condition, Conditions
 from reference_impl.v1.flow import Body, Unprovable, source
 from reference_impl.v1.op_table import RESOURCE, STRING, VARIANT
