@@ -155,7 +155,7 @@ def expand(
             refused = refused or _expected_refusal(production, ledger)
         for consumer in consumers.values():
             for check in checks.values():
-                if artifact.checks is not None and check.name not in artifact.checks:
+                if not all(only is None or check.name in only for only in (artifact.checks, consumer.checks)):
                     continue
                 reason = check.not_applicable(consumer.capabilities, artifact.kinds)
                 decided = refused or (Decision(Outcome.NOT_APPLICABLE, reason) if reason else absent)

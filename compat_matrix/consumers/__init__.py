@@ -13,12 +13,16 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Consumer:
-    """One way to read a SavedModel. ``program`` is a file of ``compat_matrix/workers``, without ``.py``."""
+    """One way to read a SavedModel.
+
+    ``program`` is a file of ``compat_matrix/workers``, without ``.py``; ``checks`` the only ones to plan (None: all).
+    """
 
     name: str
     program: str
     capabilities: frozenset[str]
     summary: str
+    checks: frozenset[str] | None = None
 
 
 def _table(*consumers: Consumer) -> dict[str, Consumer]:
@@ -38,5 +42,20 @@ CONSUMERS = _table(
         "reference_worker",
         frozenset({"functions", "resave", "variables", "tags"}),
         "reference_impl.load of this project",
+    ),
+    # One implementation on either side of a re-export. What they answer before it is asked of the two above.
+    Consumer(
+        "reference_to_tf2",
+        "reference_to_tf2_worker",
+        frozenset({"functions", "resave", "variables", "tags"}),
+        "reference_impl.load, saved again by tf.saved_model.save",
+        checks=frozenset({"reexport"}),
+    ),
+    Consumer(
+        "tf2_to_reference",
+        "tf2_to_reference_worker",
+        frozenset({"functions", "resave", "variables", "tags"}),
+        "tf.saved_model.load, saved again by reference_impl.save",
+        checks=frozenset({"reexport"}),
     ),
 )

@@ -16,7 +16,8 @@ PROTOCOL = 1
 START_LIMIT = 300.0  # seconds to import TensorFlow, on a cold and busy machine
 PROGRAMS = Path(next(iter(compat_matrix.workers.__path__)))
 PRODUCT = PROGRAMS.parent.parent
-NEEDS_PRODUCT = frozenset({"reference_worker"})  # the only program that imports more of the project than its own folder
+# The only programs that import more of the project than their own folder.
+NEEDS_PRODUCT = frozenset({"reference_worker", "reference_to_tf2_worker", "tf2_to_reference_worker"})
 
 
 class ReplyError(Exception):

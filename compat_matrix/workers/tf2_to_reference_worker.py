@@ -1,0 +1,14 @@
+"""``tf.saved_model.load``, then ``reference_impl.save`` of what it returned. Python 3.6 syntax."""
+
+from . import protocol, reference_worker, tf2_worker
+
+
+class TF2ToReferenceWorker(reference_worker.ReferenceWorker):
+    """As :class:`ReferenceWorker`, with the load of TensorFlow."""
+
+    name = "tf2_to_reference"
+    load = tf2_worker.TF2Worker.load
+
+
+def main():
+    protocol.serve(TF2ToReferenceWorker)
