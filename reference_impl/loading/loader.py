@@ -313,9 +313,11 @@ class Loader:
             parent = self.objects[number]
             if node.slot_variables and isinstance(parent, objects.LoadedObject):
                 slots = []
+                state = self.origin.optimizers.get(number)
+                listed = {slot.value for slot in state.slots} if state is not None else set()
                 for slot in node.slot_variables:
                     variable, value = self.objects[slot.original_variable_node_id], self.objects[slot.slot_variable_node_id]
-                    slots.append(objects.Slot(variable, slot.slot_name, value))
+                    slots.append(objects.Slot(variable, slot.slot_name, value, slot.slot_variable_node_id in listed))
                 vars(parent)["_slots"] = slots
 
     def each_resource(self, action: Callable[[int, LoadedResource], Any]) -> None:

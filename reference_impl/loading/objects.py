@@ -29,11 +29,12 @@ _wrap = tf.__internal__.tracking.wrap
 
 
 class Slot(NamedTuple):
-    """What an optimizer keeps for a variable."""
+    """What an optimizer keeps for a variable; ``listed``: the slot is a child of some object as well (Keras 3)."""
 
     variable: tf.Variable
     name: str
     value: tf.Variable
+    listed: bool = False
 
 
 class _Computed:

@@ -61,6 +61,12 @@ class LoadedOptimizer(objects.LoadedObject):
     models that were saved with ``SaveOptions(functional_optimizers=True)``, on any variable of a dtype that the optimizer knew.
     """
 
+    def __dir__(self) -> list[str]:
+        """Without `get_slot_names` where slots are children as well: tf.saved_model.save and tf.train.Checkpoint look here whether
+        they must ask for slots, and refuse one that they know as a child already (V1-18)."""
+        names = super().__dir__()
+        return [name for name in names if name != "get_slot_names"] if any(slot.listed for slot in self._slot_list()) else [*names]
+
     def get_slot_names(self) -> list[str]:
         """The names of its slots (OPT-02)."""
         rules: Optional[UpdateRules] = vars(self).get("_optimizer")

@@ -51,10 +51,12 @@ def _is_plain_identity(node: Any) -> bool:
 
 def _only_orders(node: Any, nodes: dict[str, Any], is_stateful: Callable[[str], bool]) -> bool:
     """Whether a node has side effects, or is a NoOp that waits for nothing but such nodes: tracing orders these by itself."""
-    if node is None or node.device:
+    if node is None:
         return False
     if node.op != "NoOp":
         return is_stateful(node.op)
+    if node.device:
+        return False
     sources = [nodes.get(text[1:]) for text in node.input]
     return all(source is not None and is_stateful(source.op) for source in sources)
 

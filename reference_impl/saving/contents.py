@@ -1,7 +1,8 @@
 """The content of tables and the like: the functions that put it out and take it in, and what it is now (RES-15, FMT-09, FMT-10).
 
 The file knows two forms. In the older one, which the tables of TensorFlow still have, the save function takes the checkpoint
-key and gives a list of names and tensors; in the newer one it gives a dict. What was loaded is written in the newer one.
+key and gives a list of names and tensors; in the newer one it gives a dict. What was loaded is written in the newer one; what
+TensorFlow loaded keeps its form, and its functions as they are: around them, each generation would put another function (GOAL-13).
 """
 
 from __future__ import annotations
@@ -90,6 +91,8 @@ def contents_of(obj: Any, path: str) -> list[Content]:
         return [] if obj.content is None else [_loaded(*obj.content, _is_hash_table(obj))]
     hooks = api.content_hooks(obj)
     try:
+        if hooks is not None and all(isinstance(hook, api.ConcreteFunction) for hook in hooks):
+            return [_loaded(*hooks, False)]
         if hooks is not None:
             content = _traced(*hooks, api.content_name(obj))
             # Not a dense table: that one puts out its buckets, empty ones too, and their places have a meaning.
@@ -142,6 +145,9 @@ def _of_factory(name: str, factory: Any, path: str) -> Content:
     specs = [tf.TensorSpec(None, spec.dtype, f"restored_tensors_{i}") for i, spec in enumerate(now.specs)]
     parts = [spec.name if isinstance(spec.name, str) else of_tensors([spec.name], path)[0].decode() for spec in now.specs]
     tensors = lambda key: [spec.tensor for spec in factory(name=key).specs]  # noqa: E731
+    functions = api.loaded_content(factory)
+    if functions is not None:
+        return Content(name, *functions, parts, lambda: tensors(name))
     suffixes = [part[len(name) :] for part in parts]
     put_out = _named_save(lambda key: list(zip([key + suffix for suffix in suffixes], tensors(key))))
     take_in = _named_restore(lambda restored: now.restore(restored, None), specs)

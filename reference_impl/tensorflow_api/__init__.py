@@ -42,6 +42,7 @@ from reference_impl.tensorflow_api.trackables import (
     content_factories,
     content_hooks,
     content_name,
+    loaded_content,
     resource_device,
     resource_handle,
     track,

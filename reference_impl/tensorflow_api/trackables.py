@@ -11,6 +11,7 @@ from typing import Any, Optional
 
 import tensorflow as tf
 
+from reference_impl.tensorflow_api.functions import ConcreteFunction
 from reference_impl.tensorflow_api.lookup import private
 
 # Resources and assets: public as tf.saved_model.Asset and tf.saved_model.experimental.TrackableResource, but the
@@ -88,3 +89,11 @@ def content_name(obj: Any) -> str:
 def content_factories(obj: Any) -> dict[str, Any]:
     """Of objects in the older form: attribute -> maker of a saveable with `specs` and `restore`. In 2.4-2.21."""
     return dict(obj._gather_saveables_for_checkpoint())
+
+
+def loaded_content(factory: Any) -> Optional[tuple[Any, Any]]:
+    """The functions that such a maker asks when TensorFlow made it for a loaded model (a `partial` with both), else None.
+    In 2.4-2.21."""
+    given = getattr(factory, "keywords", {})
+    functions = given.get("save_function"), given.get("restore_function")
+    return functions if all(isinstance(function, ConcreteFunction) for function in functions) else None
