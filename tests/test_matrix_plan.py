@@ -110,7 +110,7 @@ def planned(*artifacts, runtime=RUNTIME, ledger="", consumers=CONSUMERS):
 def test_the_product_of_all_axes_in_order():
     plan = planned(artifact(case="b"), artifact(produced_here=False, producer="fixture", version="1.15.5"))
     ids = [cell.id for cell in plan]
-    assert len(ids) == 1 + 2 * len(CONSUMERS) * len(CHECKS)
+    assert len(ids) == 1 + 2 * sum(len(CHECKS if one.checks is None else one.checks) for one in CONSUMERS.values())
     assert ids[0] == "a/fixture@1.15.5/tf2@2.21.0/load"
     first_of_b = next(i for i, cell_id in enumerate(ids) if cell_id.startswith("b/"))
     assert ids[first_of_b] == "b/tf2@2.21.0/-/produce"
@@ -138,6 +138,15 @@ def test_capabilities_decide_what_does_not_apply():
 
 
 def test_a_case_may_ask_for_some_checks_only():
+    plan = planned(artifact(checks=("load", "values")))
+    assert {cell.check for cell in plan} == {"produce", "load", "values"}
+
+
+def test_a_consumer_may_be_for_some_checks_only():
+    plan = planned(artifact())
+    asked = {name: {cell.check for cell in plan if cell.consumer == name} for name in CONSUMERS}
+    assert asked["reference"] == asked["tf2"] == set(CHECKS)
+    assert asked["reference_to_tf2"] == asked["tf2_to_reference"] == {"reexport"}
     plan = planned(artifact(checks=("load", "values")))
     assert {cell.check for cell in plan} == {"produce", "load", "values"}
 

@@ -1,6 +1,7 @@
 """A fixture byte, a recorded answer, an expectation, a consumer's answer: breaking any of them turns a real run red.
 
-The consumer is the C++ loader behind the C API, in a process that never imports TensorFlow: one run takes seconds.
+The consumer is the C++ loader behind the C API, in a process that never imports TensorFlow: one run takes seconds. What only a
+re-export can lose is tried with an implementation on either side.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ pytestmark = pytest.mark.tensorflow
 
 ROOT = Path(__file__).parent.parent
 CASE = "simple_save"
+CROSSINGS = ("reference_to_tf2", "tf2_to_reference")
 
 
 @pytest.fixture
@@ -35,11 +37,12 @@ def fixtures(tmp_path):
 def run(tmp_path, fixtures):
     """Run the matrix on the copied fixture; returns (exit code, summary)."""
 
-    def run_(expectations="schema = 1\n", code=ROOT):
+    def run_(expectations="schema = 1\n", code=ROOT, consumers=("c_api",)):
         ledger, out = tmp_path / "expectations.toml", tmp_path / "out"
         ledger.write_text(expectations)
         shutil.rmtree(out, ignore_errors=True)
-        command = [sys.executable, "-m", "compat_matrix", "matrix", "run", "--out", out, "-n", "1", "--consumer", "c_api"]
+        command = [sys.executable, "-m", "compat_matrix", "matrix", "run", "--out", out, "-n", "1"]
+        command += [part for consumer in consumers for part in ("--consumer", consumer)]
         command += ["--fixtures", fixtures, "--expectations", ledger]
         done = subprocess.run(
             [str(part) for part in command], cwd=code, env={**os.environ, "PYTHONPATH": str(code)}, capture_output=True, text=True
@@ -55,10 +58,11 @@ def outcomes(summary):
     return {fact["cell"].rsplit("/", 1)[1]: fact["outcome"] for fact in summary["unexpected"]}
 
 
-def test_untouched_it_is_green(run):
-    code, summary = run()
+@pytest.mark.parametrize(("consumers", "cells"), [(["c_api"], 4), (CROSSINGS, 2)])
+def test_untouched_it_is_green(run, consumers, cells):
+    code, summary = run(consumers=consumers)
     assert (code, summary["unexpected"]) == (0, [])
-    assert summary["by_outcome"]["PASS"] >= 4
+    assert summary["by_outcome"]["PASS"] >= cells
 
 
 def test_a_flipped_byte_of_a_fixture(run, fixtures):
@@ -111,11 +115,15 @@ def test_an_expectation_that_does_not_hold(run, case, discrepancy):
     assert len(summary["ledger"][discrepancy]) == 1
 
 
-def test_a_consumer_that_answers_differently(run, tmp_path):
-    """The answer is spoilt in a copy of the worker, as a faulty release would spoil it."""
-    copy = tmp_path / "code"
+@pytest.fixture
+def copy(tmp_path):
+    """The code, to be spoilt as a faulty release would be."""
     for package in ("compat_matrix", "reference_impl"):
-        shutil.copytree(ROOT / package, copy / package, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(ROOT / package, tmp_path / "code" / package, ignore=shutil.ignore_patterns("__pycache__"))
+    return tmp_path / "code"
+
+
+def test_a_consumer_that_answers_differently(run, copy):
     program = copy / "compat_matrix" / "workers" / "protocol.py"
     source = program.read_text()
     marker = "tensor_file.save("
@@ -131,3 +139,32 @@ def test_a_consumer_that_answers_differently(run, tmp_path):
     code, summary = run(code=copy)
     assert code == 1
     assert outcomes(summary)["values"] == "FAIL_VALUE"
+
+
+RESAVE = "    def op_resave(self, request):\n"
+CHANGE = RESAVE + "        root = self._model(request).root\n        {}\n"
+
+
+@pytest.mark.parametrize(
+    ("program", "old", "new", "outcome", "text"),
+    [
+        ("tf2_worker", "if key not in signature_wire.INTERNAL_KEYS", "if not key", "CALL_ERROR", "serving_default' is missing"),
+        ("protocol", RESAVE, CHANGE.format("root.more = self.tf.Variable(1.0)"), "FAIL_STRUCTURE", "; new 1: float32[]"),
+        ("protocol", RESAVE, CHANGE.format("v = root.variables[0]; v.assign(v + 1)"), "FAIL_VALUE", "lost or changed 1: float32"),
+    ],
+    ids=["no signature", "new variable", "changed variable"],
+)
+def test_a_crossing_that_loses_something(run, copy, tmp_path, program, old, new, outcome, text):
+    """One implementation loads, the other saves, and on the way something is lost."""
+    path = copy / "compat_matrix" / "workers" / f"{program}.py"
+    assert old in path.read_text()
+    path.write_text(path.read_text().replace(old, new))
+    code, summary = run(code=copy, consumers=CROSSINGS)
+    assert code == 1
+    assert [(fact["cell"].split("/")[2].split("@")[0], fact["outcome"]) for fact in summary["unexpected"]] == [
+        (consumer, outcome) for consumer in CROSSINGS
+    ]
+    results = [json.loads(line) for line in (tmp_path / "out" / "results.jsonl").read_text().splitlines()]
+    said = [str((fact["message"], fact["details"])) for fact in results if fact["outcome"] == outcome]
+    assert len(said) == 2
+    assert all(text in one for one in said), said

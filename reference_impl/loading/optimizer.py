@@ -62,10 +62,11 @@ class LoadedOptimizer(objects.LoadedObject):
     """
 
     def __dir__(self) -> list[str]:
-        """Without `get_slot_names` where slots are children as well: tf.saved_model.save and tf.train.Checkpoint look here whether
-        they must ask for slots, and refuse one that they know as a child already (V1-18)."""
-        names = super().__dir__()
-        return [name for name in names if name != "get_slot_names"] if any(slot.listed for slot in self._slot_list()) else [*names]
+        """Without `get_slot_names` where slots are children as well: tf.saved_model.save and tf.train.Checkpoint look here
+        whether to ask for slots, and refuse one that they know as a child already (V1-18).
+        """
+        hidden = {"get_slot_names"} if any(slot.listed for slot in self._slot_list()) else set()
+        return [name for name in super().__dir__() if name not in hidden]
 
     def get_slot_names(self) -> list[str]:
         """The names of its slots (OPT-02)."""

@@ -2,7 +2,7 @@
 
 The file knows two forms. In the older one, which the tables of TensorFlow still have, the save function takes the checkpoint
 key and gives a list of names and tensors; in the newer one it gives a dict. What was loaded is written in the newer one; what
-TensorFlow loaded keeps its form, and its functions as they are: around them, each generation would put another function (GOAL-13).
+TensorFlow loaded keeps its form, and its functions as they are: each generation would wrap them once more (GOAL-13).
 """
 
 from __future__ import annotations
