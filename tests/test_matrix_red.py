@@ -149,8 +149,8 @@ CHANGE = RESAVE + "        root = self._model(request).root\n        {}\n"
     ("program", "old", "new", "outcome", "text"),
     [
         ("tf2_worker", "if key not in signature_wire.INTERNAL_KEYS", "if not key", "CALL_ERROR", "serving_default' is missing"),
-        ("protocol", RESAVE, CHANGE.format("root.more = self.tf.Variable(1.0)"), "FAIL_STRUCTURE", "; new 1: float32[]"),
-        ("protocol", RESAVE, CHANGE.format("v = root.variables[0]; v.assign(v + 1)"), "FAIL_VALUE", "lost or changed 1: float32"),
+        ("protocol", RESAVE, CHANGE.format("root.more = self.tf.Variable(1.0)"), "FAIL_STRUCTURE", ": 1 new: float32[]"),
+        ("protocol", RESAVE, CHANGE.format("v = root.variables[0]; v.assign(v + 1)"), "FAIL_VALUE", "1 lost or changed: float32"),
     ],
     ids=["no signature", "new variable", "changed variable"],
 )
