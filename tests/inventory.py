@@ -30,9 +30,49 @@ def of(path: Union[str, Path], tags: Optional[Collection[str]] = None) -> dict[s
         "unstored": sorted(item.name for item in graph.variables if not item.stored),
         "assets": _assets(layout.read(path), graph),
         "extra": _extra_assets(layout.read(path)),
+        **_details(layout.read(path).meta_graph(tags)),
         "tree": [({child.name: child.id for child in item.children}, item.kind) for item in graph.objects],
         "functions": {item.id: [_text(trace.signature) for trace in item.traces] for item in graph.functions},
     }
+
+
+def _details(meta_graph: Any) -> dict[str, Any]:
+    """What the messages of a MetaGraph say beside that: of signatures, of objects by number, of functions by name."""
+    nodes, library = meta_graph.object_graph_def.nodes, meta_graph.graph_def.library.function
+    implementations = [function.attr for function in library if "api_implements" in function.attr]
+    return {
+        "defaults": {(key, name) for key, item in meta_graph.signature_def.items() for name in item.defaults},
+        "aliases": collections.Counter(meta_graph.meta_info_def.function_aliases.values()),
+        "implementations": collections.Counter((a["api_implements"].s, a["api_preferred_device"].s) for a in implementations),
+        "nodes": [_node(node) for node in nodes],
+        "traces": [_trace_names(node) for node in nodes],
+        "bodies": {function.signature.name: _body(function) for function in library},
+    }
+
+
+def _node(node: Any) -> Any:
+    """Of an object what is neither its kind nor its children."""
+    if node.HasField("variable"):
+        kept = node.variable
+        return kept.dtype, str(kept.shape), kept.trainable, kept.synchronization, kept.aggregation, kept.name
+    if node.HasField("bare_concrete_function"):
+        return list(node.bare_concrete_function.argument_keywords), node.bare_concrete_function.allowed_positional_arguments
+    return node.resource.device, len(node.slot_variables), len(node.saveable_objects)
+
+
+def _trace_names(node: Any) -> list[str]:
+    if node.HasField("bare_concrete_function"):
+        return [node.bare_concrete_function.concrete_function_name]
+    return list(node.function.concrete_functions)
+
+
+def _body(function: Any) -> set[Any]:
+    """Attributes of a function and of its arguments, its nodes and where they run, what must be done before it returns."""
+    hints = {node.name for node in function.node_def if node.op == "DisableCopyOnRead"}  # left out on purpose
+    found: set[Any] = {("attribute", name) for name in function.attr}
+    found |= {("argument", index, name) for index, known in function.arg_attr.items() for name in known.attr}
+    found |= {("node", node.name, node.device) for node in function.node_def if node.name not in hints}
+    return found | {("control result", name) for name in function.control_ret.values() if name not in hints}
 
 
 def _text(signature: str) -> str:
@@ -111,8 +151,10 @@ def compare(one: dict[str, Any], other: dict[str, Any], converted: bool) -> Opti
     for name, digest in one["assets"].items():
         if other["assets"].get(name) != digest:
             problems.append(f"asset {name} {digest}: {other['assets'].get(name)}")
+    problems += [f"default {item}" for item in sorted(one["defaults"] - other["defaults"])]
     problems += [f"assets.extra/{name}" for name, digest in one["extra"].items() if other["extra"].get(name) != digest]
     if not converted:
+        problems += [f"{item} × {n}" for part in ("aliases", "implementations") for item, n in (one[part] - other[part]).items()]
         problems += _tree_problems(one, other)[:5]
     return "; ".join(problems)[:2500] or None
 
@@ -128,6 +170,11 @@ def _tree_problems(one: dict[str, Any], other: dict[str, Any]) -> list[str]:
         (children, kind), (others, found) = one["tree"][here], other["tree"][there]
         if kind != found or one["functions"].get(here) != other["functions"].get(there):
             problems.append(f"{path}: {kind} {one['functions'].get(here)}: {found} {other['functions'].get(there)}")
+        if one["nodes"][here] != other["nodes"][there]:
+            problems.append(f"{path}: {one['nodes'][here]}: {other['nodes'][there]}")
+        for mine, theirs in zip(one["traces"][here], other["traces"][there]):
+            missing = one["bodies"].get(mine, set()) - other["bodies"].get(theirs, set())
+            problems += [f"{path}: {mine}: {item}" for item in sorted(missing, key=str)[:2]]
         for name, child in children.items():
             if name in others:
                 pending.append((f"{path}.{name}", child, others[name]))

@@ -5,6 +5,7 @@ Answers alone do not show a signature, a variable or a table entry that was lost
 
 from __future__ import annotations
 
+import copy
 import warnings
 from pathlib import Path
 from typing import Any
@@ -151,12 +152,43 @@ def test_what_is_lost_is_found(tf, edit, tmp_path):
         assert inventory.compare_tables(tables, inventory.tables(target, ["serve"])) is not None
 
 
-def test_a_lost_variable_value_or_child_is_found():
-    before = inventory.of(FIXTURES / "half_plus_two" / "model")
-    for change in ("variables", "tree"):
-        after = {**before, "variables": before["variables"].copy(), "tree": [({}, "user_object")]}
-        if change == "variables":
-            after["variables"].popitem()
-        else:
-            before = {**before, "tree": [({"child": 1}, "user_object"), ({}, "variable")]}
-        assert inventory.compare(before, after, converted=change == "variables") is not None
+@pytest.fixture(scope="module")
+def full(tf: Any, tmp_path_factory: Any) -> dict[str, Any]:
+    """The inventory of a model that has something of everything."""
+    module = tf.Module()
+    module.part = tf.Module()
+    module.part.weight = tf.Variable(
+        1.0, aggregation=tf.VariableAggregation.SUM, synchronization=tf.VariableSynchronization.ON_READ
+    )
+    spec = [tf.TensorSpec([], name="x")]
+    two = tf.constant(2.0)
+    module.part.f = tf.function(lambda x=two: x * module.part.weight, input_signature=spec)
+    (tmp_path_factory.getbasetemp() / "note").write_text("note")
+    options = reference_impl.SaveOptions(
+        function_aliases={"alias": module.part.f}, extra_assets={"note": tmp_path_factory.getbasetemp() / "note"}
+    )
+    path = tmp_path_factory.mktemp("full") / "model"
+    reference_impl.save(module, path, module.part.f, options=options)
+    return inventory.of(path)
+
+
+LOSSES = {
+    "signature": lambda found: found["signatures"].popitem(),
+    "default": lambda found: found["defaults"].pop(),
+    "alias": lambda found: found["aliases"].clear(),
+    "file": lambda found: found["extra"].clear(),
+    "variable": lambda found: found["variables"].popitem(),
+    "child": lambda found: [children.pop("weight", None) for children, _ in found["tree"]],
+    "attributes of a variable": lambda found: found.update(nodes=[item[:3] for item in found["nodes"]]),
+    "nodes of a function": lambda found: [
+        body.discard(item) for body in found["bodies"].values() for item in sorted(body, key=str) if item[0] == "node"
+    ],
+}
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_each_part_of_an_inventory_is_compared(full, loss):
+    other = copy.deepcopy(full)
+    assert inventory.compare(full, other, converted=False) is None
+    LOSSES[loss](other)
+    assert inventory.compare(full, other, converted=False) is not None

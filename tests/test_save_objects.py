@@ -8,10 +8,12 @@ import sys
 from pathlib import Path
 
 import inventory
+import model_edits
 import pytest
 
 import reference_impl
 from reference_impl.format import layout
+from reference_impl.format.canonical import canonical
 
 HERE = Path(__file__).parent
 
@@ -68,3 +70,38 @@ def test_RES_03_a_table_that_nobody_uses_is_in_the_graph(tf, tmp_path):
     reference_impl.save(module, tmp_path / "model")
     assert len(inventory.tables(tmp_path / "model", ["serve"])) == 2
     assert all(entries is None for *_, entries in inventory.tables(tmp_path / "model", ["serve"]))
+
+
+def test_FN_05_other_implementations_of_a_function_are_kept(tf, tmp_path):
+    """Keras 2 has an LSTM for GPUs that nothing refers to: the runtime swaps it in by an attribute of both."""
+    module = tf.Module()
+    inner = tf.function(lambda x: 2 * x)
+    module.f = tf.function(lambda x: inner(x) + 1, input_signature=[tf.TensorSpec([None])])
+    tf.saved_model.save(module, str(tmp_path / "model"))
+
+    def edit(message):
+        library = message.meta_graphs[0].graph_def.library
+        called = {node.attr["f"].func.name for f in library.function for node in f.node_def if "PartitionedCall" in node.op}
+        cpu = next(f for f in library.function if f.signature.name in called and any(node.op == "Mul" for node in f.node_def))
+        gpu, back = library.function.add(), library.function.add()
+        for function, name in ((gpu, "gpu"), (back, "back")):
+            function.CopyFrom(cpu)
+            function.signature.name = function.signature.name.replace("inference", name)
+        for function, device in ((cpu, "CPU"), (gpu, "GPU"), (back, "GPU")):
+            function.attr["api_implements"].s = b"double"
+            function.attr["api_preferred_device"].s = device.encode()
+        gpu.attr["backward_function_name"].s = back.signature.name.encode()
+
+    source = model_edits.edited(tmp_path / "model", tmp_path / "edited", edit)
+    for generation in ("first", "second"):
+        reference_impl.save(reference_impl.load(source), tmp_path / generation)
+        assert inventory.compare(inventory.of(source), inventory.of(tmp_path / generation), False) is None
+        source = tmp_path / generation
+        library = layout.read(source).meta_graph().graph_def.library.function
+        names = {function.signature.name: function for function in library}
+        found = [function for function in library if function.attr["api_implements"].s == b"double"]
+        assert sorted(function.attr["api_preferred_device"].s for function in found) == [b"CPU", b"GPU", b"GPU"]
+        (paired,) = [function for function in found if "backward_function_name" in function.attr]
+        assert paired.attr["backward_function_name"].s.decode() in names
+    assert canonical(tmp_path / "first").hash == canonical(tmp_path / "second").hash
+    assert tf.saved_model.load(str(source)).f([1.0]).numpy() == [3.0]

@@ -22,6 +22,9 @@ from reference_impl.loading.refusals import REFUSED
 _PREFIX = "__inference_"
 _GRADIENT = "_gradient_op_type"
 _TEXT_REFERENCES = ("forward_function_name", "backward_function_name")  # attributes of a FunctionDef that name others
+# The attribute of a FunctionDef that says for which interface it is one of several implementations. Nothing refers to the others:
+# Grappler looks for that of the device at hand (Keras 2 has its LSTM and GRU for GPUs so).
+_IMPLEMENTS = "api_implements"
 # Attributes that TensorFlow before 2.16 does not know, which say nothing about the meaning of a node (COMPAT-04).
 _TOO_NEW = {"VarHandleOp": ("debug_name",)}
 # Ops without a result that change no value, which TensorFlow before 2.6 does not know: reading without a copy (COMPAT-04).
@@ -132,6 +135,9 @@ class Library:
                 found = self._claim(source, definition.attr[key].s.decode())
                 definition.attr[key].s = found[2].encode()
                 yield found
+        if source is not None and _IMPLEMENTS in definition.attr:
+            for other in source.implementations.get(definition.attr[_IMPLEMENTS].s, ()):
+                yield self._claim(source, other)
 
     def _rename_values(self, source: Source, value: Any) -> Iterator[tuple[Source, str, str]]:
         stack = [value]
