@@ -14,6 +14,8 @@ from typing import Any, Optional
 
 import tensorflow as tf
 
+from reference_impl import tensorflow_api as api
+
 _VIEW = "_keras_view"  # attribute of a tf.Variable: a weak reference to the Keras variable that stands for it
 
 
@@ -25,15 +27,7 @@ def adopted(child: Any, container: Any) -> None:
     # Not child.variables: a model may have a child of that name.
     views = [_view(variable, keras) for variable in tf.Module.variables.fget(child)]
     known = {id(variable) for variable in container.variables}
-    tracker = container._tracker
-    locked = tracker.locked
-    tracker.unlock()  # a built layer takes no more variables; these need no building
-    try:
-        for view in views:
-            if id(view) not in known:
-                container._track_variable(view)
-    finally:
-        tracker.locked = locked
+    api.track_variables(container, [view for view in views if id(view) not in known])
 
 
 def _keras3() -> Optional[Any]:
@@ -51,7 +45,6 @@ def _view(variable: tf.Variable, keras: Any) -> Any:
     view = None if known is None else known()
     if view is None:
         name = variable.name.rpartition(":")[0].replace("/", "_")
-        view = keras.Variable(variable, shape=variable.shape, dtype=variable.dtype.name, trainable=variable.trainable, name=name)
-        view._value = variable  # Keras of some versions makes a copy
+        view = api.keras_variable(keras, variable, name)
         setattr(variable, _VIEW, weakref.ref(view))
     return view

@@ -130,8 +130,7 @@ def _describe(capture: Any) -> str:
         return f"the variable {capture.name!r}"
     if not tf.is_tensor(capture):
         return f"a {type(capture).__name__}"
-    parent = getattr(capture, "_parent_trackable", None)  # of tables and other resources
-    owner = parent() if parent is not None else next((o for o in gc.get_referrers(capture) if isinstance(o, tf.Variable)), None)
+    owner = api.resource_of(capture) or next((o for o in gc.get_referrers(capture) if isinstance(o, tf.Variable)), None)
     if owner is None:
         owner = next(
             (o for d in gc.get_referrers(capture) if isinstance(d, dict) for o in gc.get_referrers(d) if api.is_variable(o)), None

@@ -107,7 +107,7 @@ def _own(root: Any) -> Optional[Mapping[str, Any]]:
 
 def _inferred(tree: Tree) -> Optional[SignatureFunction]:
     """The signature that the root offers by itself. A failure is no error (IMP-06)."""
-    offered = getattr(tree.root, "_default_save_signature", None)
+    offered = api.keras_signature(tree.root)
     children = tree.children(tree.root, "root") if not is_function(offered) else {"_default_save_signature": offered}
     found, refused = {}, []
     for name, child in children.items():

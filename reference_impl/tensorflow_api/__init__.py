@@ -18,8 +18,15 @@ from reference_impl.tensorflow_api.functions import (
     set_loop_graphs,
     traces,
 )
+from reference_impl.tensorflow_api.keras import keras_signature, keras_variable, track_variables
 from reference_impl.tensorflow_api.messages import from_tf, to_tf
-from reference_impl.tensorflow_api.optimizers import is_optimizer, optimizer_slots, optimizer_twin, optimizer_variables
+from reference_impl.tensorflow_api.optimizers import (
+    is_optimizer,
+    optimizer_slots,
+    optimizer_twin,
+    optimizer_variables,
+    trained_variables,
+)
 from reference_impl.tensorflow_api.runtime import (
     call_registered,
     eager_mode,
@@ -45,6 +52,7 @@ from reference_impl.tensorflow_api.trackables import (
     loaded_content,
     resource_device,
     resource_handle,
+    resource_of,
     track,
     trackable_children,
     tracks_attributes,

@@ -31,7 +31,7 @@ def optimizer_slots(optimizer: Any, variables: Sequence[Any]) -> list[tuple[Any,
             for variable in variables
         ]
         return [item for item in found if item[2] is not None]
-    known = list(getattr(optimizer, "_trainable_variables", None) or ())
+    known = trained_variables(optimizer)
     own = {id(variable_components(variable)[0].handle) for variable in known}
     out = []
     for name, value in sorted(vars(optimizer).items()):
@@ -40,6 +40,11 @@ def optimizer_slots(optimizer: Any, variables: Sequence[Any]) -> list[tuple[Any,
         if own.isdisjoint(id(variable_components(slot)[0].handle) for slot in value) and name != "_variables":
             out += [(variable, name.strip("_"), slot) for variable, slot in zip(known, value)]
     return out
+
+
+def trained_variables(optimizer: Any) -> list[Any]:
+    """The variables of models that an optimizer of Keras has slots for, as far as it has been built."""
+    return list(getattr(optimizer, "_trainable_variables", None) or ())
 
 
 def _get_slot(optimizer: Any, variable: Any, name: str) -> Any:

@@ -68,6 +68,12 @@ def resource_handle(obj: Any) -> Optional[tf.Tensor]:
     return obj._resource_handle
 
 
+def resource_of(handle: tf.Tensor) -> Optional[Any]:
+    """The table or other resource that has an eager handle, None when nobody knows. `_parent_trackable` is in 2.6-2.21."""
+    parent = getattr(handle, "_parent_trackable", None)
+    return None if parent is None else parent()
+
+
 def resource_device(obj: Any) -> str:
     """The device that a resource must be created on, or "". In 2.12-2.21."""
     return obj._resource_device or ""
