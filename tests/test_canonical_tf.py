@@ -46,7 +46,10 @@ def test_in_two_processes(exports):
 
 
 def test_saving_what_was_loaded_is_a_fixed_point(exports):
-    same(exports[0] / "loaded_2", exports[0] / "loaded_3")
+    import tensorflow as tf
+
+    if not tf.__version__.startswith("2.12."):  # which saves the custom gradients of what it loaded in the second round only
+        same(exports[0] / "loaded_2", exports[0] / "loaded_3")
     same(exports[0] / "loaded_3", exports[0] / "loaded_4")
 
 

@@ -25,7 +25,6 @@ SHAPES = {
     "empty": (0,),
     "hollow": (2, 0, 3),
 }
-STORED = [dtype for dtype in dtypes.ALL if dtype.name not in ("resource", "variant")]
 
 
 @pytest.fixture(scope="module")
@@ -33,6 +32,16 @@ def tf():
     import tensorflow
 
     return tensorflow
+
+
+@pytest.fixture(scope="module")
+def stored(tf):
+    """The dtypes in checkpoints that this TensorFlow knows; 2.21 has them all."""
+    from tensorflow.core.framework import types_pb2
+
+    return [
+        dtype for dtype in dtypes.ALL if dtype.number in types_pb2.DataType.values() and dtype.name not in ("resource", "variant")
+    ]
 
 
 def random_array(dtype, shape, rng):
@@ -54,7 +63,10 @@ def random_array(dtype, shape, rng):
 def to_tensor(tf, array, dtype):
     if dtype.name.startswith("q"):
         return tf.bitcast(tf.constant(array), tf.as_dtype(dtype.number))
-    return tf.constant(array, tf.as_dtype(dtype.number), shape=array.shape)
+    theirs = tf.as_dtype(dtype.number)
+    if dtype.ml_dtype:  # TensorFlow before 2.14 has a bfloat16 of its own
+        array = array.view(theirs.as_numpy_dtype)
+    return tf.constant(array, theirs, shape=array.shape)
 
 
 def save(tf, prefix, pairs, slices=None):
@@ -65,10 +77,10 @@ def save(tf, prefix, pairs, slices=None):
 
 
 @pytest.fixture(scope="module")
-def values():
+def values(stored):
     rng = np.random.default_rng(0)
     return {
-        f"{dtype.name}/{name}": (dtype, random_array(dtype, shape, rng)) for dtype in STORED for name, shape in SHAPES.items()
+        f"{dtype.name}/{name}": (dtype, random_array(dtype, shape, rng)) for dtype in stored for name, shape in SHAPES.items()
     }
 
 
@@ -95,12 +107,12 @@ def bits(array, dtype):
     return got.dtype, got.array.shape, got.array.tolist() if got.dtype == "string" else got.array.tobytes()
 
 
-def test_all_dtypes_of_tensorflow_are_known(tf):
+def test_all_dtypes_of_tensorflow_are_known(tf, stored):
     from tensorflow.core.framework import types_pb2
 
     names = {number: name for name, number in types_pb2.DataType.items() if 0 < number < 100}
-    assert {dtype.number: dtype.enum for dtype in dtypes.ALL} == names
-    for dtype in STORED:
+    assert {dtype.number: dtype.enum for dtype in dtypes.ALL}.items() >= names.items()
+    for dtype in stored:
         theirs = tf.as_dtype(dtype.number)
         assert (dtype.name, dtype.itemsize or 0) == (theirs.name, theirs.size)
         assert tf.as_dtype(dtype.ref.number).name == dtype.ref.name
@@ -243,8 +255,10 @@ def test_tensorflow_agrees_about_big_endian(tf, tmp_path):
 
 
 @pytest.mark.parametrize("name", [name for name in plain.BUNDLES if not name.endswith("variants")])
-def test_the_committed_bundles_are_what_tensorflow_reads(tf, name):
+def test_the_committed_bundles_are_what_tensorflow_reads(tf, stored, name):
     for key, expected in tensors.load(str(plain.DATA / f"{name}.npz")).items():
+        if dtypes.by_name(expected.dtype) not in stored:
+            continue
         # TensorFlow reads partitioned strings only slice by slice.
         slices = ["5 0,3", "5 3,2"] if key == "words" else [""]
         restored = tf.raw_ops.RestoreV2(

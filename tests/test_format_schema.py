@@ -88,6 +88,8 @@ def test_the_split_format_is_declared_as_in_tensorflows_library():
     name = b"tensorflow/tools/proto_splitter/chunk.proto"
     with library.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
         start = data.find(b"\n" + bytes([len(name)]) + name)
+        if start < 0:
+            pytest.skip("this TensorFlow does not split models")  # nor does 2.12
         end = data.find(b"b\x06proto3", start) + 8
         theirs = descriptor_pb2.FileDescriptorProto.FromString(data[start:end])
     pool = _pool.schema().pool

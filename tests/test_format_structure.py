@@ -195,9 +195,11 @@ def test_tensorflow_reads_what_we_write_and_writes_what_we_read():
     point = collections.namedtuple("Point", ["x", "y"])
     theirs = [
         None, True, 3, -1.5, "s", [], (), {}, [1, (2, {"a": None})], tf.float16, tf.TensorShape([None, 2]), tf.TensorShape(None),
-        tf.TensorSpec([None], tf.int32, "n"), point(1, tf.constant([1.0, 2.0])), np.array([[True]]),
+        tf.TensorSpec([None], tf.int32, "n"),
         tf.RaggedTensorSpec([None, None], tf.string), tf.SparseTensorSpec([3], tf.bool), tf.TensorArraySpec([2], tf.float32),
     ]  # fmt: skip
+    if coder.can_encode(tf.constant(1.0)):  # not in 2.12
+        theirs += [point(1, tf.constant([1.0, 2.0])), np.array([[True]])]
     for value in theirs:
         stored = coder.encode_structure(value)
         ours = structure.decode(schema.parse(schema.StructuredValue, stored.SerializeToString()))
@@ -291,7 +293,10 @@ NUMBERS = [dtype for dtype in dtypes.ALL if dtype.itemsize is not None]
 def test_bytes_of_every_number_type(dtype):
     data = bytes(range(1, 2 * dtype.itemsize + 1)) if (dtype.bits or 8) >= 8 else b"\1\0"
     data = b"\1\0" if dtype.name == "bool" else data
-    array = tensor_proto.decode(content(dtype.name, data, 2))
+    try:
+        array = tensor_proto.decode(content(dtype.name, data, 2))
+    except errors.UnsupportedError as error:
+        pytest.skip(str(error))  # of an older ml_dtypes
     assert array.dtype == dtype.numpy()
     assert array.tobytes() == data
     if not dtype.name.startswith("q"):
@@ -307,10 +312,11 @@ def test_byte_order_of_an_array_does_not_matter():
 @pytest.mark.parametrize("as_list", [False, True])
 def test_the_same_values_as_tensorflow(as_list):
     import tensorflow as tf
-    from tensorflow.core.framework import tensor_pb2
+    from tensorflow.core.framework import tensor_pb2, types_pb2
 
+    known = [dtype for dtype in NUMBERS if dtype.number in types_pb2.DataType.values()]  # 2.21 has them all
     values = {
-        **{dtype.name: np.array([[0, 1, 1]]).astype(dtype.numpy()) for dtype in NUMBERS if not dtype.name.startswith("q")},
+        **{dtype.name: np.array([[0, 1, 1]]).astype(dtype.numpy()) for dtype in known if not dtype.name.startswith("q")},
         "string": np.array([b"a", "ä".encode(), b""], object),
         "float64": np.array([1e300, -0.0, np.inf]),
         "int64": np.array([2**63 - 1, -(2**63)]),
@@ -318,10 +324,12 @@ def test_the_same_values_as_tensorflow(as_list):
     }
     for name, array in values.items():
         dtype = tf.as_dtype(name)
+        if name != "string":
+            array = array.view(dtype.as_numpy_dtype)  # TensorFlow before 2.14 has a bfloat16 of its own
         theirs = tf.make_tensor_proto(array.tolist(), dtype, shape=array.shape) if as_list else tf.make_tensor_proto(array, dtype)
         ours = tensor_proto.decode(schema.parse(schema.TensorProto, theirs.SerializeToString()))
         expected = tf.make_ndarray(theirs)
-        assert (ours.dtype, ours.shape) == (expected.dtype, expected.shape), name
+        assert (ours.dtype.name, ours.shape) == (expected.dtype.name, expected.shape), name
         assert ours.tolist() == expected.tolist(), name
         back = tensor_pb2.TensorProto.FromString(schema.serialize(tensor_proto.encode(ours)))
         assert tf.make_ndarray(back).tolist() == expected.tolist(), name

@@ -46,7 +46,8 @@ def test_python_signatures(found):
     ]
     assert functions["control"] == ["control(x: float32[?,3]) -> (float32[?,3], float32[?])"]
     assert functions["ragged"] == ["ragged(r: Ragged(int32[?,?])) -> (int32[?], Ragged(int32[?,?]))"]
-    assert functions["sparse"] == ["sparse(s: Sparse(float32[?,4])) -> (float32[...], Sparse(float32[?,4]))"]
+    (sparse,) = functions["sparse"]  # TensorFlow 2.12 does not keep the 4
+    assert sparse.replace("[?,?]", "[?,4]") == "sparse(s: Sparse(float32[?,4])) -> (float32[...], Sparse(float32[?,4]))"
     assert set(functions["outer"]) == {
         "outer(x: float32[2,3], scale: float32[]) -> float32[2,2]",
         "outer(x: float32[2,3], float32[1], scale=2.0) -> float32[2,2]",

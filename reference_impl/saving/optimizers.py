@@ -95,7 +95,7 @@ def _traced(node: Node, tree: Tree, library: Library, captures: Captures) -> Any
     state = api.optimizer_variables(optimizer)
     variables = [item.object for item in tree.nodes if api.is_variable(item.object)]
     known = [variable for variable, _, _ in api.optimizer_slots(optimizer, variables)]
-    known += api.trained_variables(optimizer)
+    known += [one for one in api.trained_variables(optimizer, variables) if one is not None]
     dtypes = sorted({api.variable_components(v)[0].dtype.as_datatype_enum for v in known}) or [tf.float32.as_datatype_enum]
     shared: dict[int, None] = {}
     for number in dtypes:

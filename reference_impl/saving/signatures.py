@@ -171,8 +171,6 @@ def _concrete(key: str, function: Any) -> tuple[Any, Optional[inspect.Signature]
         )
         raise SignatureError(reason, node=key, clause="SIG-04")
     concrete = traces.distinct(found)[0] if found else function.get_concrete_function()
-    if not api.flat_arguments(concrete)[0]:
-        concrete = function.get_concrete_function()  # names its arguments (TensorFlow before 2.13)
     return concrete, api.python_signature(function)
 
 

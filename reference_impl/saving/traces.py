@@ -76,6 +76,9 @@ def trace_of(function: Any) -> Trace:
     api.make_known(function)
     signature = api.python_signature(function)
     name = function.function_def.signature.name
+    if not keywords:  # TensorFlow before 2.13 names the arguments of those functions only that somebody asked for
+        keywords = _argument_names(api.from_tf(function.function_def, schema.FunctionDef), len(function.captured_inputs))
+        positional = len(keywords)
     return Trace(
         None, name, list(function.captured_inputs), functools.partial(_traced, function), keywords, positional, signature
     )
@@ -86,7 +89,7 @@ def _traced(function: Any) -> tuple[Any, Any]:
 
 
 def _argument_names(definition: Any, captures: int) -> list[str]:
-    """Names of flat arguments for files that do not say them."""
+    """Names of flat arguments where nobody has said them yet."""
     names = []
     for index, argument in enumerate(definition.signature.input_arg[: len(definition.signature.input_arg) - captures]):
         attrs = definition.arg_attr[index].attr if index in definition.arg_attr else {}

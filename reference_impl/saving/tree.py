@@ -189,6 +189,8 @@ class Tree:
         elif isinstance(signatures, SignatureMap):
             found[SIGNATURES] = signatures  # of a model that became a part of another one (ATTR-08)
         found = {name: child for name, child in found.items() if child is not None and not python_only(child)}
+        if api.is_optimizer(obj):
+            found = {name: child for name, child in found.items() if not api.is_optimizer_helper(name)}
         if isinstance(obj, _LISTS + _DICTS + _TUPLES):
             self._check_leaves(obj, found, path)
         return found

@@ -1,14 +1,14 @@
 """Optimizers: which variable of one belongs to which variable of a model.
 
-No public API tells: Keras keeps lists beside `_trainable_variables` (Keras 2.11-3.15), tf.compat.v1 and the older Keras
-optimizers have `get_slot`.
+No public API tells: optimizers of Keras since 2.11 have lists of slots as attributes, tf.compat.v1 and the older ones of Keras
+have `get_slot`.
 """
 
 from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Optional
 
 import tensorflow as tf
 
@@ -22,6 +22,14 @@ def is_optimizer(obj: Any) -> bool:
     )
 
 
+def is_optimizer_helper(name: str) -> bool:
+    """Is the child of an optimizer a tf.function for Keras' own use, whose traces are told apart by `id(variable)`?
+
+    No other process can call them, and shipped files have the name without a trace. In Keras 2.11-2.15 (tf_keras to 2.21).
+    """
+    return name == "_update_step_xla"
+
+
 def optimizer_slots(optimizer: Any, variables: Sequence[Any]) -> list[tuple[Any, str, Any]]:
     """(variable, slot name, slot) for those of `variables` that the optimizer has slots for."""
     if hasattr(optimizer, "get_slot_names") and hasattr(optimizer, "get_slot"):
@@ -31,20 +39,28 @@ def optimizer_slots(optimizer: Any, variables: Sequence[Any]) -> list[tuple[Any,
             for variable in variables
         ]
         return [item for item in found if item[2] is not None]
-    known = trained_variables(optimizer)
-    own = {id(variable_components(variable)[0].handle) for variable in known}
+    known = trained_variables(optimizer, variables)
+    own = {id(variable_components(variable)[0].handle) for variable in known if variable is not None}
     out = []
     for name, value in sorted(vars(optimizer).items()):
         if not isinstance(value, (list, tuple)) or len(value) != len(known) or not all(map(is_variable, value)):
             continue
         if own.isdisjoint(id(variable_components(slot)[0].handle) for slot in value) and name != "_variables":
-            out += [(variable, name.strip("_"), slot) for variable, slot in zip(known, value)]
+            out += [(variable, name.strip("_"), slot) for variable, slot in zip(known, value) if variable is not None]
     return out
 
 
-def trained_variables(optimizer: Any) -> list[Any]:
-    """The variables of models that an optimizer of Keras has slots for, as far as it has been built."""
-    return list(getattr(optimizer, "_trainable_variables", None) or ())
+def trained_variables(optimizer: Any, variables: Sequence[Any]) -> list[Optional[Any]]:
+    """What an optimizer of Keras has slots for, in the order of its lists of slots; None for what is not among `variables`.
+
+    Listed by `_trainable_variables` in Keras 3.0-3.15, numbered by `_index_dict` in Keras 2.11-2.15.
+    """
+    listed = getattr(optimizer, "_trainable_variables", None)
+    if listed is not None:
+        return list(listed)
+    numbers = getattr(optimizer, "_index_dict", None) or {}
+    found = {numbers.get(optimizer._var_key(one)): one for one in variables if hasattr(one, "_unique_id")} if numbers else {}
+    return [found.get(number) for number in range(len(numbers))]
 
 
 def _get_slot(optimizer: Any, variable: Any, name: str) -> Any:
