@@ -39,6 +39,40 @@ def uses(tree: ast.AST) -> set[str]:
     return found
 
 
+def private_names(tree: ast.AST) -> set[str]:
+    """Names with one leading underscore that a source takes from objects, as an attribute or by getattr and the like."""
+    found = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in ("getattr", "hasattr", "setattr", "delattr"):
+            found.update(arg.value for arg in node.args[1:2] if isinstance(arg, ast.Constant))
+    return {name for name in found if name.startswith("_") and not name.startswith("__")}
+
+
+def own_names(tree: ast.AST) -> set[str]:
+    """Names that a source defines: functions, classes, attributes that it sets."""
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            found.add(node.name)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            found.add(node.id)
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            found.add(node.attr)
+    return found
+
+
+PUBLIC = {"_fields", "_make", "_replace", "_asdict"}  # of named tuples
+
+
+def test_private_attributes_of_tensorflow_are_used_in_one_package():
+    trees = {module: ast.parse((PACKAGE / module).read_text(encoding="utf-8")) for module in MODULES}
+    elsewhere = {module: tree for module, tree in trees.items() if not module.startswith("tensorflow_api/")}
+    own = PUBLIC.union(*map(own_names, elsewhere.values()))
+    found = {module: private_names(tree) - own for module, tree in elsewhere.items()}
+    assert {module: names for module, names in found.items() if names} == {}
+    assert "_call_flat" in private_names(trees["tensorflow_api/functions.py"]) - own
+
+
 def test_the_check_of_sources_finds_what_it_looks_for():
     source = "import tensorflow as tf\ntf.compat.v1.saved_model.load\nx = 'tensorflow.python.saved_model.load:load'\n"
     assert sum(use.startswith(FORBIDDEN) for use in uses(ast.parse(source))) == 3
