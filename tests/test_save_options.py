@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 
 import reference_impl
 from reference_impl import errors
-from reference_impl.format import layout
+from reference_impl.format import layout, limits
 from reference_impl.format.errors import FileAccessError
 
 pytestmark = pytest.mark.tensorflow
@@ -191,6 +192,51 @@ def test_the_image_format_and_the_local_device_change_no_small_model(tf, ours, m
         reference_impl.save(model, tmp_path / name, options=chosen)
     first, second = ((tmp_path / name / "saved_model.pb").read_bytes() for name in "ab")
     assert first == second
+
+
+def heavy(tf, constant):
+    """Functions with a constant of 4,000 bytes inside, one of 8,000 that is captured, and 3,002 of strings."""
+    root = tf.Module()
+    captured, strings = constant(tf.range(1000, dtype=tf.float64)), constant(tf.constant([b"abc" * 1000, b"de"]))
+    root.kept = [captured, strings]
+    inside = np.arange(1000, dtype=np.float32)
+
+    def body(x):
+        return x + tf.reduce_sum(root.inner if hasattr(root, "inner") else tf.constant(inside, name="weights"))
+
+    if constant is not tf.identity:
+        root.inner = constant(inside)
+    root.f = tf.function(body, input_signature=[tf.TensorSpec([])])
+    root.g = tf.function(lambda x: (tf.reduce_sum(captured) + x, strings), input_signature=[tf.TensorSpec([], tf.float64)])
+    return root
+
+
+def test_DR_09_what_passes_the_limit_is_refused_with_its_largest_constants(tf, ours, tmp_path, monkeypatch):
+    root = heavy(tf, tf.identity)
+    reference_impl.save(root, tmp_path / "m")
+    size = (tmp_path / "m" / "saved_model.pb").stat().st_size
+    monkeypatch.setattr(limits, "SAVED_MODEL_BYTES", size)
+    for name in ("a", "b"):  # as large as is allowed
+        reference_impl.save(root, tmp_path / name)
+    shutil.rmtree(tmp_path / "a")
+    for limit in (size - 1, 10_000):  # what is around the constants is too much; they are, before the rest is made
+        monkeypatch.setattr(limits, "SAVED_MODEL_BYTES", limit)
+        for options in (ours(), ours(image_format=True, strict=False)):
+            with pytest.raises(errors.SaveError) as caught:
+                reference_impl.save(root, tmp_path / "a", options=options)
+            text = str(caught.value)
+            assert f"protobuf allows {limit:,}" in text and "tf.Variable(value, trainable=False)" in text
+            listed = re.findall(r"([^;:]*) \(([\d,]+) bytes\)", text)
+            assert [(place.split(" (")[0].strip(), count) for place, count in listed] == [
+                ("a constant of root.g", "8,000"),
+                ("node 'weights' of root.f", "4,012"),  # with its dtype and shape
+                ("a constant of root.g", "3,002"),
+            ]
+            assert not (tmp_path / "a").exists()
+    root = heavy(tf, lambda value: tf.Variable(value, trainable=False))
+    reference_impl.save(root, tmp_path / "a")  # the fix
+    loaded = tf.saved_model.load(str(tmp_path / "a"))
+    assert loaded.g(tf.constant(1.0, tf.float64))[0].numpy() == 499501.0 and loaded.f(1.0).numpy() == 499501.0
 
 
 def test_the_staging_directory_can_be_chosen(ours, model, tmp_path, monkeypatch):

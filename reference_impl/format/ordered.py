@@ -11,7 +11,7 @@ from typing import Any
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
-from . import schema
+from . import errors, limits, schema
 from .varint import write_varint
 
 # Attributes of function references in an AttrValue are not put in order: hardly any has two, and a graph has very many values.
@@ -25,6 +25,9 @@ def ordered_bytes(message: Any) -> bytes:
       LimitError: it is larger than protobuf can write.
     """
     data = _bytes(message)
+    if len(data) > limits.SAVED_MODEL_BYTES:
+        reason = f"{message.DESCRIPTOR.full_name} of {len(data):,} bytes"
+        raise errors.LimitError(reason, limit="SAVED_MODEL_BYTES")
     return data if len(data) == message.ByteSize() else schema.serialize(message)
 
 

@@ -10,7 +10,8 @@ import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import InsideFunctionError, SaveError
-from reference_impl.format import extension, schema
+from reference_impl.format import extension, limits, schema
+from reference_impl.format.errors import LimitError
 from reference_impl.format.layout_writer import LayoutWriter
 from reference_impl.format.ordered import ordered_bytes
 from reference_impl.loading.concrete import LoadedConcreteFunction
@@ -26,6 +27,7 @@ from reference_impl.saving import (
     shapes,
     shards,
     signatures,
+    size,
 )
 from reference_impl.saving.assets import Assets
 from reference_impl.saving.captures import Captures
@@ -82,6 +84,7 @@ class _Export:
         self._functions()
         self.extension = self._extension()
         self._gradients()
+        size.check(tree, self.library, self.names)
         self._hidden_state()
         self._shared_names()
         self.variables = {node.number: objects.variable_name(node.object) for node in tree.nodes if api.is_variable(node.object)}
@@ -328,7 +331,10 @@ class _Export:
     def write(self, export_dir: Union[str, os.PathLike[str]]) -> None:
         message = schema.SavedModel(saved_model_schema_version=1)
         message.meta_graphs.append(self.meta_graph)
-        data = ordered_bytes(message)
+        try:
+            data = ordered_bytes(message)
+        except LimitError as error:
+            raise size.too_large(limits.SAVED_MODEL_BYTES + 1, self.tree, self.library, self.names) from error
         values = checkpoint.values(self.tree, self.keys, self.variables, self.contents, self.object_graph)
         with LayoutWriter(export_dir, replace=True, stage=self.options.stage) as out:
             shards.write(out.checkpoint_prefix, values, self.options)
