@@ -135,7 +135,11 @@ class _Interpreter:
     def create(self, node: Any, inputs: list[tf.Tensor]) -> tf.Operation:
         called = node.op if node.op in self.library else node.attr["f"].func.name if node.op in _CALLS else None
         if called in self.library:
-            return self.call(called, inputs)
+            operation = self.call(called, inputs)
+            for output, shape in zip(operation.outputs, _output_shapes(node)):  # the caller may know more than the function does
+                if output.shape.is_compatible_with(shape):
+                    output.set_shape(shape)
+            return operation
         copy = schema.NodeDef()
         copy.CopyFrom(node)
         op_def = api.op_def(node.op)
@@ -161,10 +165,8 @@ class _Interpreter:
             operation = self.graph.create_op(node.op, inputs, dtypes=[], name=node.name, attrs=attrs)
         except (ValueError, TypeError, tf.errors.OpError) as error:
             raise diagnosis.cannot_be_rebuilt(self.library, node, self.name, error) from error
-        for output, shape in zip(
-            operation.outputs, node.attr["_output_shapes"].list.shape if "_output_shapes" in node.attr else ()
-        ):
-            output.set_shape(to_shape(shape))
+        for output, shape in zip(operation.outputs, _output_shapes(node)):
+            output.set_shape(shape)
         self.describe_handles(node.op, operation, built)
         if built and "While" in node.op and any(tensor.dtype == tf.resource for tensor in inputs):
             self.keep_graphs(operation, node, inputs)
@@ -231,6 +233,11 @@ class _Interpreter:
 def _is_stateful(op: str) -> bool:
     op_def = api.op_def(op)
     return op_def is not None and op_def.is_stateful
+
+
+def _output_shapes(node: Any) -> list[tf.TensorShape]:
+    """What the file says of the shapes of a node's outputs."""
+    return [to_shape(shape) for shape in node.attr["_output_shapes"].list.shape] if "_output_shapes" in node.attr else []
 
 
 def input_specs(function_def: Any) -> list[tf.TensorSpec]:
