@@ -147,7 +147,7 @@ def _of_factory(name: str, factory: Any, path: str) -> Content:
     tensors = lambda key: [spec.tensor for spec in factory(name=key).specs]  # noqa: E731
     functions = api.loaded_content(factory)
     if functions is not None:
-        return Content(name, *functions, parts, lambda: tensors(name))
+        return Content(name, *functions, parts, [spec.tensor for spec in now.specs])
     suffixes = [part[len(name) :] for part in parts]
     put_out = _named_save(lambda key: list(zip([key + suffix for suffix in suffixes], tensors(key))))
     take_in = _named_restore(lambda restored: now.restore(restored, None), specs)
