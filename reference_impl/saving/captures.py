@@ -23,6 +23,10 @@ from reference_impl.saving.traces import Trace
 from reference_impl.saving.tree import Node, Tree
 
 _STATE = (tf.resource, tf.variant)
+_ITERATOR = (
+    "an iterator, whose position no file keeps: give its elements to the function as arguments, or make it inside, of a dataset "
+    "that is an attribute"
+)
 
 
 class Captures:
@@ -91,23 +95,30 @@ class Captures:
 
     def _note(self, capture: Any, path: str, node: Optional[Node]) -> None:
         self._first = self._first or path
+        live = None if node is None else getattr(node.object, "target", node.object)
         functions = [] if node is None else [n.object for n in self._tree.nodes if isinstance(n.object, api.Function)]
-        function = next((f for f in functions if any(concrete is node.object for concrete in api.traces(f))), None)
+        function = next((f for f in functions if any(concrete is live for concrete in api.traces(f))), None)
         place = places.find(
             lambda value: _stands_for(value, capture), self._tree.root, getattr(function, "python_function", None)
         )
+        owner = _owner(capture)
+        hopeless = _computed(capture) if _in_graph(capture) else _ITERATOR if isinstance(owner, tf.data.Iterator) else ""
+        if hopeless:
+            self._problems.append(f"{path} captures {hopeless}")
+            return
         where = f" ({place})" if place else ""
         self._problems.append(
-            f"{path} captures {_describe(capture)}{where}, which cannot be reached from the object that is saved"
+            f"{path} captures {_describe(capture, owner)}{where}, which cannot be reached from the object that is saved"
         )
-        self._fix = self._fix or places.assignment(place)
+        if not self._fix:
+            line = places.assignment(place)
+            self._fix = f"Make each reachable: assign it, or the object that holds it, to an attribute, e.g. `{line}`."
 
     def check(self) -> None:
         """Raises UntrackedCaptureError for everything that was noted (FN-07)."""
         if self._problems:
             problems = list(dict.fromkeys(self._problems))
-            fix = f"Make each reachable: assign it, or the object that holds it, to an attribute, e.g. `{self._fix}`."
-            text = "Tried to export functions which reference untracked resources. " + "; ".join(problems) + ". " + fix
+            text = f"Tried to export functions which reference untracked resources. {'; '.join(problems)}. {self._fix}".strip()
             raise UntrackedCaptureError(text, node=self._first)
 
 
@@ -122,19 +133,41 @@ def _tensors_of(obj: Any) -> list[Any]:
 
 
 def _stands_for(value: Any, capture: Any) -> bool:
-    return isinstance(value, api.Trackable) and (value is capture or any(tensor is capture for tensor in _tensors_of(value)))
+    if not isinstance(value, api.Trackable):
+        return False
+    held = getattr(value, "__dict__", {}).values()  # of datasets and iterators
+    return value is capture or any(tensor is capture for tensor in [*_tensors_of(value), *held])
 
 
-def _describe(capture: Any) -> str:
-    if isinstance(capture, tf.Variable):
-        return f"the variable {capture.name!r}"
-    if not tf.is_tensor(capture):
-        return f"a {type(capture).__name__}"
-    owner = api.resource_of(capture) or next((o for o in gc.get_referrers(capture) if isinstance(o, tf.Variable)), None)
-    if owner is None:
-        owner = next(
-            (o for d in gc.get_referrers(capture) if isinstance(d, dict) for o in gc.get_referrers(d) if api.is_variable(o)), None
-        )
-    if owner is None:
-        return f"a {capture.dtype.name} tensor {getattr(capture, 'name', '') if not eager_tensor(capture) else ''}".strip()
-    return f"the variable {owner.name!r}" if api.is_variable(owner) else f"a {type(owner).__name__}"
+def _in_graph(capture: Any) -> bool:
+    return tf.is_tensor(capture) and capture.dtype not in _STATE and not eager_tensor(capture)
+
+
+def _computed(tensor: tf.Tensor) -> str:
+    """A tensor of a graph, which has no value to save; functions are known by the name of what was being traced."""
+    graph = getattr(tensor.graph, "name", "")
+    where = f"while the function {graph!r} was traced" if graph else "in a graph"
+    return (
+        f"the tensor {tensor.name!r}, which was computed {where} and has no value outside of it: give it to the function as an "
+        "argument, or compute it inside"
+    )
+
+
+def _owner(capture: Any) -> Any:
+    """The object that a captured tensor is a part of, None for nobody's."""
+    if not tf.is_tensor(capture) or isinstance(capture, tf.Variable):
+        return capture
+    parent = getattr(capture, "_parent_trackable", None)  # of tables and other resources
+    if parent is not None:
+        return parent()
+    found = gc.get_referrers(capture)
+    holders = [*found, *(owner for members in found if isinstance(members, dict) for owner in gc.get_referrers(members))]
+    return next((owner for owner in holders if isinstance(owner, api.Trackable)), None)
+
+
+def _describe(capture: Any, owner: Any) -> str:
+    if api.is_variable(owner):
+        return f"the variable {owner.name!r}"
+    if owner is not None:
+        return f"a {type(owner).__name__}"
+    return f"a {capture.dtype.name} tensor {getattr(capture, 'name', '') if not eager_tensor(capture) else ''}".strip()

@@ -20,7 +20,7 @@ from reference_impl.loading.library import FunctionLibrary, find_live, find_suff
 from reference_impl.loading.refusals import REFUSED
 
 _PREFIX = "__inference_"
-_GRADIENT = "_gradient_op_type"
+CUSTOM_GRADIENT = "_gradient_op_type"
 _TEXT_REFERENCES = ("forward_function_name", "backward_function_name")  # attributes of a FunctionDef that name others
 # The attribute of a FunctionDef that says for which interface it is one of several implementations. Nothing refers to the others:
 # Grappler looks for that of the device at hand (Keras 2 has its LSTM and GRU for GPUs so).
@@ -125,10 +125,12 @@ class Library:
                 yield found
             for value in _by_key(node.attr):
                 yield from self._rename_values(source, value)
-            if _GRADIENT in node.attr and node.attr[_GRADIENT].s == REFUSED.encode():
-                del node.attr[_GRADIENT]
-            if _GRADIENT in node.attr:
-                node.attr[_GRADIENT].s = self.op_type(source, node.attr[_GRADIENT].s.decode("utf-8", "replace")).encode()
+            if CUSTOM_GRADIENT in node.attr and node.attr[CUSTOM_GRADIENT].s == REFUSED.encode():
+                del node.attr[CUSTOM_GRADIENT]
+            if CUSTOM_GRADIENT in node.attr:
+                node.attr[CUSTOM_GRADIENT].s = self.op_type(
+                    source, node.attr[CUSTOM_GRADIENT].s.decode("utf-8", "replace")
+                ).encode()
             strip_defaults(node)
         for key in _TEXT_REFERENCES:
             if key in definition.attr and self._is_function(source, definition.attr[key].s.decode("utf-8", "replace")):

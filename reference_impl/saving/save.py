@@ -33,7 +33,7 @@ from reference_impl.saving.assets import Assets
 from reference_impl.saving.captures import Captures
 from reference_impl.saving.debug_info import debug_info
 from reference_impl.saving.fingerprint import fingerprint
-from reference_impl.saving.functions import Library, library_proto, references
+from reference_impl.saving.functions import CUSTOM_GRADIENT, Library, library_proto, references
 from reference_impl.saving.gradients import Gradients
 from reference_impl.saving.graph import INIT_OP, MAIN_OP, Key, MainGraph
 from reference_impl.saving.initial_values import InitialValues
@@ -104,6 +104,7 @@ class _Export:
         for node in self.tree.nodes:  # grows by constants
             if not objects.is_concrete(node.object):
                 continue
+            self._check_saveable(node)
             trace = self._trace(node)
             self.traces[node.number] = trace
             self.names[node.number] = self.library.add(trace.source, trace.name)
@@ -115,6 +116,13 @@ class _Export:
             captures.replicas.clear()
         for number, trace in self.traces.items():
             self.saved_functions[self.names[number]] = saved_concrete(trace, self.bound[number], self.tree.nodes[number].path)
+
+    def _check_saveable(self, node: Node) -> None:
+        function = getattr(node.object, "target", node.object)
+        marks = [] if isinstance(function, LoadedConcreteFunction) else api.saving_errors(function)
+        if marks:
+            reason = f"its code says that it cannot be saved: {'; '.join(marks)}"
+            self.tree.lose(SaveError(reason, node=self._path(node), clause="FN-05"))
 
     def _extension(self) -> Any:
         """What the format has no place for. Its functions join the library, the constants they capture the tree."""
@@ -150,15 +158,29 @@ class _Export:
         self.traced = [function for function in live if not isinstance(function, LoadedConcreteFunction)]
         finder = Gradients(self.library, self.traced)
         done: dict[str, str] = {}
+        users = self._users_of_gradients()
         while len(done) < len(self.library.gradients):
             for op_type, (source, original) in list(self.library.gradients.items()):
                 if op_type not in done:
-                    done[op_type] = self._gradient(finder, source, original) if self.options.custom_gradients else ""
+                    path = f"a custom gradient in {users.get(op_type, 'the gradient of another function')}"
+                    done[op_type] = self._gradient(finder, source, original, path) if self.options.custom_gradients else ""
         self.captures.check()
         self.registered = {op_type: name for op_type, name in done.items() if name}
 
-    def _gradient(self, finder: Gradients, source: Any, original: str) -> str:
-        """The name of a gradient function, "" where there is none."""
+    def _users_of_gradients(self) -> dict[str, str]:
+        """Op type of a custom gradient -> the function that has a node of it, by its path if it has one."""
+        if not self.library.gradients:
+            return {}
+        paths = {name: self.tree.nodes[number].path for number, name in reversed(self.names.items())}
+        return {
+            node.attr[CUSTOM_GRADIENT].s.decode(): paths.get(name, name)
+            for name, definition in reversed(self.library.definitions.items())
+            for node in definition.node_def
+            if CUSTOM_GRADIENT in node.attr
+        }
+
+    def _gradient(self, finder: Gradients, source: Any, original: str, path: str) -> str:
+        """The name of a gradient function, "" where there is none; `path` tells where it is used."""
         try:
             trace = finder.trace(source, original)
         except SaveError as error:
@@ -169,7 +191,6 @@ class _Export:
         if trace is None:
             return ""
         name = self.library.add(trace.source, trace.name)
-        path = f"the gradient {original}"
         self.saved_functions[name] = saved_concrete(trace, self.captures.resolve(trace, path, None), path)
         return name
 

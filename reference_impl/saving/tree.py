@@ -105,15 +105,15 @@ class Tree:
                 "functions that were never called would be saved without a trace, and nobody could call them. Call them once, "
                 f"give them an input_signature, or save with strict=False: {', '.join(untraced)}"
             )
-            self._lose(UntracedFunctionError(reason, node=untraced[0]))
+            self.lose(UntracedFunctionError(reason, node=untraced[0]))
         for path, function in functions:
             for trace in api.traces(function):
                 for name, why in traces.unserialisable(trace).items():
                     reason = f"the value of argument {name!r} in a call of the function cannot be stored: {why}. "
                     reason += "Numbers, strings, None, dtypes, shapes and nests of them can"
-                    self._lose(SaveError(reason, node=path, clause="FN-09"))
+                    self.lose(SaveError(reason, node=path, clause="FN-09"))
 
-    def _lose(self, error: SaveError) -> None:
+    def lose(self, error: SaveError) -> None:
         """Something will be missing from the export: an error, or a warning without ``strict``."""
         if self.strict:
             raise error
@@ -210,7 +210,7 @@ class Tree:
         lost = [f"{path}[{key!r}]" for key, item in items if item is not None and id(item) not in kept and not _is_kept(item)]
         if lost:
             reason = f"not trackable, so they would be missing after loading: {', '.join(lost[:8])}"
-            self._lose(SaveError(reason + ". Save with strict=False to leave them out.", node=path, clause="PRIM-06"))
+            self.lose(SaveError(reason + ". Save with strict=False to leave them out.", node=path, clause="PRIM-06"))
 
 
 def _identity(obj: Any) -> int:

@@ -15,6 +15,7 @@ from reference_impl.tensorflow_api.functions import (
     gradient_op_type,
     jit_compile,
     nested_graphs,
+    saving_errors,
     set_loop_graphs,
     traces,
 )

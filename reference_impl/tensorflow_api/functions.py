@@ -57,6 +57,16 @@ def flat_arguments(concrete: Any) -> tuple[list[str], int]:
     return list(getattr(concrete, "_arg_keywords", None) or ()), getattr(concrete, "_num_positional_args", None) or 0
 
 
+def saving_errors(concrete: Any) -> list[str]:
+    """Why a traced function cannot be saved, in the words of those who marked its graph or that of one it calls.
+
+    `FuncGraph.saving_errors` is in 2.4-2.21. The mark of a strategy (values_util) is left out: it is about replicas of variables,
+    which `reference_impl.saving.replicas` merges or refuses.
+    """
+    found = getattr(concrete.graph, "saving_errors", ())
+    return sorted(error.strip() for error in found if "f_with_input_signature" not in error)
+
+
 def nested_graphs(graph: Any) -> list[tuple[str, Any]]:
     """Name and graph of the functions that a graph knows. `Graph._functions` is in 2.4-2.21."""
     functions = [(name, getattr(function, "graph", None)) for name, function in graph._functions.items()]

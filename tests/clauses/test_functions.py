@@ -234,6 +234,80 @@ def test_FN_07_the_message_says_where_the_state_is_and_what_to_write(tf, tmp_pat
     reference_impl.save(root, tmp_path / "m")
 
 
+def refused(root, path):
+    with pytest.raises(errors.UntrackedCaptureError) as caught:
+        reference_impl.save(root, path)
+    return str(caught.value)
+
+
+def test_FN_07_tensors_of_another_function_are_refused_with_its_name(tf, both, tmp_path):
+    root, scalar = tf.Module(), [tf.TensorSpec([])]
+
+    @tf.function(input_signature=scalar)
+    def outer(x):
+        computed, known = x * 2.0, tf.constant(4.0)
+        root.g = tf.function(lambda z: z * computed, input_signature=scalar)
+        root.h = tf.function(lambda z: z * known, input_signature=scalar)
+        return root.g(x) + root.h(x)
+
+    outer(tf.constant(1.0))
+    text = refused(root, tmp_path / "m")
+    assert "root.g captures the tensor 'mul:0', which was computed while the function 'outer' was traced" in text
+    assert "give it to the function as an argument, or compute it inside" in text and "root.h" not in text
+    del root.g  # what is left uses a constant, which has a value
+    reference_impl.save(root, tmp_path / "m")
+    for loaded in both(tmp_path / "m"):
+        assert loaded.h(tf.constant(2.0)).numpy() == 8.0
+
+
+def test_FN_07_iterators_cannot_be_captured_datasets_can_if_they_are_attributes(tf, both, tmp_path):
+    root, dataset = tf.Module(), tf.data.Dataset.range(4)
+    iterator = iter(dataset)
+    root.f = tf.function(lambda: next(iterator), input_signature=[])
+    assert "root.f captures an iterator, whose position no file keeps" in refused(root, tmp_path / "m")
+    root = tf.Module()
+    root.f = tf.function(lambda: dataset.reduce(tf.constant(0, tf.int64), tf.add), input_signature=[])
+    text = refused(root, tmp_path / "m")
+    assert "root.f captures a _RangeDataset (dataset), " in text and "`root.dataset = dataset`" in text
+    assert text.count("captures") == 1  # not once more for the signature
+    root.dataset = dataset
+    reference_impl.save(root, tmp_path / "m")
+    for loaded in both(tmp_path / "m"):
+        assert loaded.f().numpy() == 6
+
+
+def test_FN_07_a_capture_of_a_custom_gradient_names_the_function_that_uses_it(tf, tmp_path):
+    root, hidden = tf.Module(), tf.Variable(1.0, name="hidden")
+
+    @tf.custom_gradient
+    def scaled(x):
+        return x * 1.0, lambda dy: dy * hidden
+
+    root.child = tf.Module()
+    root.child.f = tf.function(lambda x: scaled(x), input_signature=[tf.TensorSpec([])])
+    assert "a custom gradient in root.child.f captures the variable 'hidden:0'" in refused(root, tmp_path / "m")
+
+
+def test_FN_05_what_says_that_it_cannot_be_saved_is_refused_in_its_words(tf, tmp_path):
+    """`FuncGraph.mark_as_unsaveable`; functions that call a marked one are marked too."""
+    from reference_impl.saving.options import SaveOptions
+
+    @tf.function
+    def marked(x):
+        tf.compat.v1.get_default_graph().mark_as_unsaveable("it has state in this process")
+        return x
+
+    root = tf.Module()
+    root.child = tf.Module()
+    root.child.f = tf.function(lambda x: marked(x), input_signature=[tf.TensorSpec([])])
+    with pytest.raises(errors.SaveError, match=r"root\.child\.f: its code says .*: it has state in this process"):
+        reference_impl.save(root, tmp_path / "m")
+    with pytest.raises(errors.SaveError, match=r"root\.signatures\['s'\]: .*: it has state in this process"):
+        reference_impl.save(tf.Module(), tmp_path / "m", {"s": root.child.f})
+    with pytest.warns(UserWarning, match=r"root\.child\.f: its code says"):
+        reference_impl.save(root, tmp_path / "m", {}, options=SaveOptions(strict=False))
+
+
 def test_FN_07_captured_constants_are_stored(tf, both, tmp_path):
     constant = tf.constant([5.0])
     root = tf.Module()
