@@ -28,7 +28,7 @@ from reference_impl.format.errors import MalformedError
 from reference_impl.format.inspect_functions import plain_name
 from reference_impl.loading import diagnosis
 from reference_impl.loading.library import FunctionLibrary
-from reference_impl.loading.refusals import refuse
+from reference_impl.loading.refusals import REFUSED, refuse
 from reference_impl.loading.returns import return_nodes
 from reference_impl.v1.functionalise import KEPT, NOT_A_LIST
 
@@ -89,7 +89,7 @@ def interpret(library: FunctionLibrary, name: str, inputs: Sequence[tf.Tensor]) 
     function_def = library.get(name)
     order = _in_order(function_def)
     if order is None:
-        return _opaque_call(library, name, inputs)
+        return list(_opaque_call(library, name, inputs).outputs)
     return _Interpreter(library, function_def, inputs).run(order)
 
 
@@ -182,6 +182,9 @@ class _Interpreter:
             api.set_loop_graphs(operation, *(function.get_concrete_function(*each) for function, each in zip(made, specs)))
 
     def call(self, name: str, inputs: list[tf.Tensor]) -> tf.Operation:
+        if _has_v1_flow(self.library.get(name)):  # called as it is, or every generation would put a function around it (GOAL-13)
+            self.library.check(name)
+            return _opaque_call(self.library, name, inputs)
         before = len(self.graph.get_operations())
         specialised(self.library, name, inputs)(*inputs)
         calls = [op for op in self.graph.get_operations()[before:] if op.type in _CALLS]
@@ -292,38 +295,33 @@ def _python_function(library: FunctionLibrary, name: str) -> Any:
     return as_tf_function(library, name, body)
 
 
-def _opaque_call(library: FunctionLibrary, name: str, inputs: Sequence[tf.Tensor]) -> list[tf.Tensor]:
+def _opaque_call(library: FunctionLibrary, name: str, inputs: Sequence[tf.Tensor]) -> tf.Operation:
     """The function as it is, called by one node; the function and what it refers to go along in the graph's library."""
     library.register(name)
     graph_def = schema.GraphDef()
     graph_def.versions.producer = tf.version.GRAPH_DEF_VERSION
     for other in library.closure(name):
         graph_def.library.function.append(library.renamed(other))
-    signature = library.get(name).signature
-    call = graph_def.node.add(name="call", op="StatefulPartitionedCall")
+    tf.graph_util.import_graph_def(api.to_tf(graph_def, tf.compat.v1.GraphDef), name="")  # functions, and no node
+    function_def = library.get(name)
+    reasons = [node.attr[KEPT].s.decode("utf-8", "replace") for node in function_def.node_def if KEPT in node.attr]
+    call = schema.NodeDef()
     call.attr["f"].func.name = library.live_name(name)
-    reasons = [node.attr[KEPT].s.decode("utf-8", "replace") for node in library.get(name).node_def if KEPT in node.attr]
-    reason = reasons[0] if reasons else f"{name} has control flow of TF 1.x"
-    for key, value in refuse(reason).items():
-        call.attr[key].s = value.s
-    call.attr["Tin"].list.type.extend(argument.type for argument in signature.input_arg)
-    call.attr["Tout"].list.type.extend(argument.type for argument in signature.output_arg)
-    for index, argument in enumerate(signature.input_arg):
-        feed = graph_def.node.add(name=f"feed_{index}", op="Placeholder")
-        feed.attr["dtype"].type = argument.type
-        call.input.append(feed.name)
-    (operation,) = tf.graph_util.import_graph_def(
-        api.to_tf(graph_def, tf.compat.v1.GraphDef),
-        input_map={f"feed_{index}:0": tensor for index, tensor in enumerate(inputs)},
-        return_elements=["call"],
-        name="opaque",
-    )
-    return list(operation.outputs)
+    call.attr["Tin"].list.type.extend(argument.type for argument in function_def.signature.input_arg)
+    call.attr["Tout"].list.type.extend(argument.type for argument in function_def.signature.output_arg)
+    attrs = {key: api.to_tf(value, tf.compat.v1.AttrValue) for key, value in call.attr.items()}
+    attrs.update(refuse(reasons[0] if reasons else f"{plain_name(name)} has control flow of TF 1.x"))
+    graph = tf.compat.v1.get_default_graph()
+    return graph.create_op("StatefulPartitionedCall", list(inputs), dtypes=[], name="opaque", attrs=attrs)
+
+
+def _has_v1_flow(function_def: Any) -> bool:
+    return any(node.op in _V1_FLOW for node in function_def.node_def)
 
 
 def _in_order(function_def: Any) -> Optional[list[Any]]:
     """The nodes so that each comes after its inputs, None if they form a cycle or use the control flow of TF 1.x."""
-    if any(node.op in _V1_FLOW for node in function_def.node_def):
+    if _has_v1_flow(function_def):
         return None
     nodes = {node.name: index for index, node in enumerate(function_def.node_def)}
     waiting = [0] * len(nodes)
@@ -350,8 +348,11 @@ def _in_order(function_def: Any) -> Optional[list[Any]]:
 def custom_gradient(library: FunctionLibrary, op_type: str) -> str:
     """Register the gradient that a model brings for `op_type` and return the name it has in this process (FMT-14).
 
-    A type for which the model brings none keeps its name if the program has registered one.
+    A type for which the model brings none keeps its name if the program has registered one; so does that of refusals, for which
+    tf.saved_model.save writes one that does not know the reason.
     """
+    if op_type == REFUSED:
+        return op_type
     brought = op_type in library.index.gradients
     if not brought and api.gradient_function(op_type) is not None:
         return op_type

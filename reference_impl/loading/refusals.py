@@ -6,6 +6,7 @@ tape works, and whoever asks for the gradient gets the reason.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from typing import Any, Optional
 
@@ -24,11 +25,17 @@ def refuse(reason: str) -> dict[str, Any]:
 
 
 @tf.RegisterGradient(REFUSED)
-def _refused(operation: tf.Operation, *_: Any) -> Sequence[Optional[tf.Tensor]]:
-    reason = operation.get_attr(_REASON).decode("utf-8", "replace")
+@tf.autograph.experimental.do_not_convert
+def _refused(operation: Optional[tf.Operation], *given: Any) -> Sequence[Optional[tf.Tensor]]:
+    """The gradient. tf.saved_model.save traces one for all operations of this type, with their inputs and without any of them."""
+    reason, inputs = "the model was loaded from TF 1.x", given
+    if operation is not None:
+        inputs = operation.inputs
+        with contextlib.suppress(ValueError):  # a file may lack the reason
+            reason = operation.get_attr(_REASON).decode("utf-8", "replace")
     assertion = tf.raw_ops.Assert(condition=tf.constant(False), data=[tf.constant(f"There is no gradient here: {reason}")])
     with tf.control_dependencies([assertion]):
-        return [_nothing(tensor) for tensor in operation.inputs]
+        return [_nothing(tensor) for tensor in inputs]
 
 
 def _nothing(tensor: tf.Tensor) -> Optional[tf.Tensor]:
