@@ -5,6 +5,8 @@ The matrix asks this of every model; here are the small ones that once failed.
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 import reference_impl
@@ -104,3 +106,15 @@ def test_GOAL_13_a_call_knows_the_shape_that_the_called_function_does_not(tf, tm
     reference_impl.save(root, tmp_path / "made", signatures=root.find)
     made = generations(reference_impl.load, tf.saved_model.save, tmp_path / "made", tmp_path)
     assert differences(*made[1:]) == []
+
+
+def test_GOAL_13_control_flow_of_TF_1_that_stays_as_it_is(tf, tmp_path):
+    """TensorFlow traces the refusal of its gradient while it saves; what calls the function calls it in every generation."""
+    fixture = Path(__file__).parent.parent / "fixtures_v1" / "flow_gradients" / "model"
+    made = generations(reference_impl.load, tf.saved_model.save, fixture, tmp_path, 2)
+    assert differences(*made) == []
+    x = tf.Variable([[1.0, 2.0, 3.0]])
+    with tf.GradientTape() as tape:
+        y = reference_impl.load(made[1]).signatures["growing_gradients"](n=tf.constant(2), x=x)["x"]
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"There is no gradient here: node .* hands values of a loop to"):
+        tape.gradient(y, x)
