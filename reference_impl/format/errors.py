@@ -47,6 +47,7 @@ class SavedModelError(Exception):
     """
 
     clause: Optional[str] = None
+    ag_pass_through = True  # AutoGraph would raise an error of its own instead, when it leaves a function that is being traced
 
     def __init__(
         self,

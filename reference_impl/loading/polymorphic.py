@@ -47,7 +47,11 @@ class LoadedFunction(api.Function):  # type: ignore[misc,valid-type]
 
         python_function.__name__ = self.saved_name if self.saved_name.isidentifier() else "function"
         python_function.__signature__ = self.binder.signature  # type: ignore[attr-defined]
-        super().__init__(python_function, python_function.__name__, autograph=False, jit_compile=self.binder.jit_compile)
+        options = {"autograph": False, "jit_compile": self.binder.jit_compile}
+        try:
+            super().__init__(python_function, python_function.__name__, input_signature=self.input_signature, **options)
+        except (TypeError, ValueError):  # specs that do not fit the Python signature, as those of older writers
+            super().__init__(python_function, python_function.__name__, **options)
         return object.__getattribute__(self, name)
 
     @tf.autograph.experimental.do_not_convert
@@ -75,8 +79,10 @@ class LoadedFunction(api.Function):  # type: ignore[misc,valid-type]
         decode = self.binder.input_signature
         return None if decode is None else specs.to_tf(decode())
 
-    def _get_concrete_function_garbage_collected(self, *args: Any, **kwargs: Any) -> LoadedConcreteFunction:
-        return self.get_concrete_function(*args, **kwargs)
+    def _get_concrete_function_garbage_collected(self, *args: Any, **kwargs: Any) -> Any:
+        """For TensorFlow's writer: a function around this one, whose outputs are tensors of a graph as it wants them."""
+        self._python_function  # noqa: B018  # initialises the base class
+        return super()._get_concrete_function_garbage_collected(*args, **kwargs)
 
     def _list_all_concrete_functions(self) -> list[LoadedConcreteFunction]:
         return list(self.concrete_functions)

@@ -266,10 +266,13 @@ def write_wrapper(signature: SignatureFunction, target: str, library: Library) -
     call.attr["f"].func.name = target
     call.attr["Tin"].list.type.extend(argument.type for argument in inner.signature.input_arg)
     call.attr["Tout"].list.type.extend(argument.type for argument in inner.signature.output_arg)
+    results = traces.flat_outputs(signature.outputs)
     for position, place in enumerate(signature.order):
         kind = inner.signature.output_arg[place].type
         node = out.node_def.add(name=f"Identity_{position}", op="Identity", input=[f"call:output:{place}"])
         node.attr["T"].type = kind
+        if len(results) == len(signature.order):  # TensorFlow infers no shape of a call when it loads a function (ATTR-03)
+            node.attr["_output_shapes"].list.shape.add().CopyFrom(shape_proto(results[position].shape))
         result = f"identity_{position}"
         out.signature.output_arg.add(name=result, type=kind)
         out.ret[result] = f"{node.name}:output:0"

@@ -50,8 +50,10 @@ class Adoptable(tf.Module):
 def trackable_children(obj: Any, for_export: bool) -> dict[str, Any]:
     """The dependencies of a trackable by name; functions and helpers of an export are among them if asked for.
 
-    `tf.train.TrackableView` gives the same, but refuses objects that are no `Trackable`. The hook is in 2.8-2.21.
+    `tf.train.TrackableView` gives the same, but refuses objects that are no `Trackable`. The hook is in 2.8-2.21; it wants
+    objects that never had an attribute to be told of that first.
     """
+    obj._maybe_initialize_trackable()
     options: dict[str, Any] = {"save_type": "savedmodel", "cache": {}} if for_export else {"save_type": "checkpoint"}
     return dict(obj._trackable_children(**options))
 
