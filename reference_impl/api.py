@@ -54,7 +54,7 @@ def load(
 
 @tf.autograph.experimental.do_not_convert
 def save(
-    obj: Any, export_dir: Union[str, os.PathLike[str]], signatures: Optional[Any] = None, *, options: Optional[Any] = None
+    obj: Any, export_dir: Union[str, os.PathLike[str]], signatures: Optional[Any] = None, options: Optional[Any] = None
 ) -> None:
     """Write a SavedModel (API-01..API-05).
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from reference_impl.format.errors import MissingKeyError, NoMetaGraphError, SavedModelError
 
 __all__ = [
+    "AliasError",
     "BindingError",
     "FunctionMatchError",
     "InsideFunctionError",
@@ -73,6 +74,10 @@ class InsideFunctionError(SaveError, AssertionError):
     """A save is asked for while a `tf.function` is traced (COMPAT-01)."""
 
     clause = "COMPAT-01"
+
+
+class AliasError(SaveError, TypeError):
+    """`function_aliases` names something that is no function of the export."""
 
 
 class NotTrackableError(SaveError):

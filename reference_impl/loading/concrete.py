@@ -345,6 +345,8 @@ def _as_named(kwargs: dict[str, Any], keywords: Sequence[str]) -> dict[str, Any]
 
 def _flat_tensor(value: Any, dtype: tf.DType, key: str, function: str) -> tf.Tensor:
     if dtype == tf.resource:
+        if isinstance(value, tf.Variable):
+            api.variable_accessed(value)
         return value.handle if isinstance(value, tf.Variable) else value
     try:
         tensor = tf.convert_to_tensor(value, dtype_hint=dtype)

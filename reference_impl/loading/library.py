@@ -36,6 +36,7 @@ class FunctionLibrary:
 
     Attributes:
       index: the `reference_impl.format.graphs.Library`: FunctionDefs as read, custom gradients, references.
+      sites: live op type of a custom gradient -> graph (weakly) and name of an operation that has it.
       custom_gradients: registered op type -> maker of the function object that computes the gradient (FMT-14), given this
         library; the loader puts them in when the object graph says what they capture. Not the objects themselves: they hold
         the library, and no cycle may hold a variable.
@@ -45,6 +46,7 @@ class FunctionLibrary:
         self.index = graphs.Library(library)
         self.file = file
         self.custom_gradients: dict[str, Callable[[FunctionLibrary], Any]] = {}
+        self.sites: dict[str, tuple[Callable[[], Any], str]] = {}
         self.rebuilt: dict[str, Any] = {}  # of reference_impl.loading.rebuild: functions as Python functions, by name
         self.lock = threading.RLock()
         self.eager = tf.executing_eagerly()  # otherwise variables and functions belong to a graph

@@ -13,6 +13,8 @@ from typing import Any, Optional
 
 import tensorflow as tf
 
+from reference_impl import tensorflow_api as api
+
 # How far the comparison goes: the second pass over the traces takes arrays and numbers for tensors.
 EQUAL, CONVERT = range(2)
 
@@ -76,6 +78,7 @@ class VariablePattern(Pattern):
             raise Mismatch(
                 f"is a {value.dtype.name} variable of shape {value.shape}, not {self.spec.dtype.name} {self.spec.shape}"
             )
+        api.variable_accessed(value)
         tensors.append(value.handle)
 
 

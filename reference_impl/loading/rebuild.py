@@ -167,6 +167,8 @@ class _Interpreter:
             raise diagnosis.cannot_be_rebuilt(self.library, node, self.name, error) from error
         for output, shape in zip(operation.outputs, _output_shapes(node)):
             output.set_shape(shape)
+        if "_gradient_op_type" in node.attr:
+            self.library.sites[attrs["_gradient_op_type"].s.decode()] = weakref.ref(self.graph), operation.name
         self.describe_handles(node.op, operation, built)
         if built and "While" in node.op and any(tensor.dtype == tf.resource for tensor in inputs):
             self.keep_graphs(operation, node, inputs)
@@ -360,8 +362,12 @@ def custom_gradient(library: FunctionLibrary, op_type: str) -> str:
     if api.gradient_function(live) is None:
         of = weakref.ref(library)
 
-        def gradient(operation: tf.Operation, *results: Optional[tf.Tensor]) -> Any:
+        @tf.autograph.experimental.do_not_convert
+        def gradient(operation: Optional[tf.Operation], *results: Optional[tf.Tensor]) -> Any:
             alive = of()
+            if operation is None and alive is not None:  # TensorFlow's writer asks without saying for which operation
+                graph, name = alive.sites.get(live, (lambda: None, ""))
+                operation = graph().get_operation_by_name(name) if graph() is not None else None
             if alive is not None and not brought:
                 registered = api.gradient_function(op_type)  # perhaps by now
                 if registered is None:

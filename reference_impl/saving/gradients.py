@@ -31,12 +31,15 @@ class Gradients:
     Args:
       library: its `gradients` say what is wanted; functions are added.
       functions: concrete functions that were traced here.
+
+    Attributes:
+      made: the gradient functions that were traced for the export.
     """
 
     def __init__(self, library: Library, functions: list[Any]):
         self._library = library
         self._sites: dict[str, _Site] = {}
-        self._kept: list[Any] = []
+        self.made: list[Any] = []
         for function in functions:
             self._search(function)
 
@@ -66,7 +69,7 @@ class Gradients:
         except Exception as error:  # anybody's code
             reason = f"the custom gradient of {site.operation.name!r} cannot be traced: {error}"
             raise SaveError(reason, node=site.function, clause="FMT-14") from error
-        self._kept.append(function)
+        self.made.append(function)
         trace = trace_of(function)
         self._library.add(None, trace.name)
         self._search(function)

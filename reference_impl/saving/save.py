@@ -9,7 +9,7 @@ from typing import Any, Optional, Union
 import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
-from reference_impl.errors import InsideFunctionError, SaveError
+from reference_impl.errors import AliasError, InsideFunctionError, SaveError
 from reference_impl.format import extension, limits, schema
 from reference_impl.format.errors import LimitError
 from reference_impl.format.layout_writer import LayoutWriter
@@ -29,6 +29,7 @@ from reference_impl.saving import (
     signatures,
     size,
 )
+from reference_impl.saving.annotations import Annotations
 from reference_impl.saving.assets import Assets
 from reference_impl.saving.captures import Captures
 from reference_impl.saving.debug_info import debug_info
@@ -76,6 +77,7 @@ class _Export:
         self.tree, self.contents, self.options = tree, content, options
         self.slots = add_slots(tree)
         self.library = Library()
+        self.annotations = Annotations(self.library)
         self.traces: dict[int, Trace] = {}
         self.names: dict[int, str] = {}
         self.bound: dict[int, list[int]] = {}
@@ -108,6 +110,8 @@ class _Export:
             trace = self._trace(node)
             self.traces[node.number] = trace
             self.names[node.number] = self.library.add(trace.source, trace.name)
+            if isinstance(node.object, api.ConcreteFunction):
+                self.annotations.complete(node.object)
             self.bound[node.number] = captures.resolve(trace, self._path(node), node)
         captures.check()
         expand = self.options.expand
@@ -149,7 +153,9 @@ class _Export:
         if node.object.direct:
             return signatures.direct_trace(node.object)
         target = trace_of(node.object.target)
-        return signatures.write_wrapper(node.object, self.library.add(target.source, target.name), self.library)
+        name = self.library.add(target.source, target.name)
+        self.annotations.complete(node.object.target)
+        return signatures.write_wrapper(node.object, name, self.library)
 
     def _gradients(self) -> None:
         """Functions for the custom gradients that nodes name (FMT-14)."""
@@ -165,6 +171,8 @@ class _Export:
                     path = f"a custom gradient in {users.get(op_type, 'the gradient of another function')}"
                     done[op_type] = self._gradient(finder, source, original, path) if self.options.custom_gradients else ""
         self.captures.check()
+        for function in finder.made:
+            self.annotations.complete(function)
         self.registered = {op_type: name for op_type, name in done.items() if name}
 
     def _users_of_gradients(self) -> dict[str, str]:
@@ -328,7 +336,7 @@ class _Export:
                 traces = api.traces(function) if isinstance(function, api.Function) else [function]
                 numbers = [number for number in map(self.tree.number_of, traces) if number in self.names]
                 if not numbers:
-                    raise SaveError(
+                    raise AliasError(
                         "Unsupported type or not among the functions that are saved", node=f"function_aliases[{alias!r}]"
                     )
                 for number in numbers:

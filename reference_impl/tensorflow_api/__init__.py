@@ -70,10 +70,12 @@ from reference_impl.tensorflow_api.type_specs import (
 )
 from reference_impl.tensorflow_api.variables import (
     UninitializedVariable,
+    behind_handle,
     copy_handle_data,
     dtype_behind,
     is_variable,
     last_variable_creator,
+    variable_accessed,
     variable_components,
     variable_without_value,
 )

@@ -9,8 +9,10 @@ from typing import Any, Optional
 
 import tensorflow as tf
 
+from reference_impl.format import schema
 from reference_impl.tensorflow_api.functions import ConcreteFunction
 from reference_impl.tensorflow_api.lookup import private
+from reference_impl.tensorflow_api.messages import from_tf
 
 # A variable without a value, which a restore function is going to assign: tf.Variable always wants an initial one. In 2.4-2.21.
 UninitializedVariable = private("tensorflow.python.ops.resource_variable_ops:UninitializedVariable")
@@ -63,3 +65,15 @@ def dtype_behind(handle: tf.Tensor) -> Optional[tf.DType]:
     found = _get_handle_data(handle)
     known = found is not None and found.is_set and len(found.shape_and_type) == 1
     return tf.dtypes.as_dtype(found.shape_and_type[0].dtype) if known else None
+
+
+# A variable whose handle is an argument of a call: tapes and graphs watch what is read, and this is no read. In 2.4-2.21.
+variable_accessed = private("tensorflow.python.ops.resource_variable_ops:variable_accessed")
+
+
+def behind_handle(handle: tf.Tensor) -> list[Any]:
+    """What is known of the values behind a handle, as messages of an ArgDef (ours). In 2.4-2.21."""
+    found = _get_handle_data(handle)
+    parts = found.shape_and_type if found is not None and found.is_set else ()
+    make = schema.ResourceHandleProto.DtypeAndShape
+    return [make(dtype=part.dtype, shape=from_tf(part.shape, schema.TensorShapeProto)) for part in parts]

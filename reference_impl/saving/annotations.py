@@ -1,0 +1,60 @@
+"""What a FunctionDef of the eager runtime does not say and readers need: shapes of results, types behind handles (FN-17, A3).
+
+Shipped readers infer no shape through a call, nor what somebody declared by ``set_shape``; without the type of the variable
+behind a handle they cannot differentiate. The Python graph of a traced function knows both.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+from reference_impl import tensorflow_api as api
+from reference_impl.loading.concrete import LoadedConcreteFunction
+from reference_impl.saving.functions import Library
+from reference_impl.saving.gradients import graphs
+from reference_impl.saving.signatures import shape_proto
+
+_SHAPES = "_output_shapes"
+
+
+class Annotations:
+    """Completes the definitions of functions that were traced here.
+
+    Args:
+      library: of the export.
+    """
+
+    def __init__(self, library: Library):
+        self._library = library
+        self._done: set[str] = set()
+
+    def complete(self, function: Any) -> None:
+        """A concrete function and those it calls. What was loaded is complete."""
+        if isinstance(function, LoadedConcreteFunction):
+            return
+        for live, graph in graphs(function):
+            if live not in self._done and self._library.has(live):
+                self._done.add(live)
+                _annotate(self._library.definitions[self._library.add(None, live)], graph)
+
+
+def _annotate(definition: Any, graph: Any) -> None:
+    signature = definition.signature
+    for arguments, tensors in ((signature.input_arg, graph.inputs), (signature.output_arg, graph.outputs)):
+        for argument, tensor in zip(arguments, tensors):  # a differentiated graph has more results than the function
+            if tensor.dtype == tf.resource and not argument.handle_data:
+                argument.handle_data.extend(api.behind_handle(tensor))
+    operations = {operation.name: operation for operation in graph.get_operations()}
+    for node in definition.node_def:
+        operation = operations.get(node.name)
+        if operation is not None and operation.type == node.op and _SHAPES not in node.attr:
+            shapes = [output.shape for output in operation.outputs[: _results(node, operation)]]
+            if any(shape.rank is not None for shape in shapes):
+                node.attr[_SHAPES].list.shape.extend(shape_proto(shape) for shape in shapes)
+
+
+def _results(node: Any, operation: Any) -> int:
+    """How many results a node has; of a call in a graph that was differentiated the operation has more."""
+    return len(node.attr["Tout"].list.type) if "Tout" in node.attr else len(operation.outputs)

@@ -1,0 +1,184 @@
+"""What programs and suites written for `tf.saved_model` rely on without saying so: our functions in the place of TensorFlow's."""
+
+from __future__ import annotations
+
+import pytest
+
+import reference_impl
+from reference_impl.errors import AliasError, BindingError, SaveError
+
+pytestmark = pytest.mark.tensorflow
+
+
+@pytest.fixture(scope="module")
+def tf():
+    return pytest.importorskip("tensorflow")
+
+
+@pytest.fixture
+def model(tf):
+    made = tf.Module()
+    made.w = tf.Variable([[1.0], [2.0]], name="w")
+    inner = tf.function(lambda x: tf.matmul(x, made.w))
+    made.f = tf.function(lambda x: {"y": inner(x)}, input_signature=[tf.TensorSpec([None, 2], name="x")])
+    return made
+
+
+def _plain(tf, tmp_path, obj, save=None, load=None, **options):
+    (save or reference_impl.save)(obj, tmp_path / "m", **options)
+    return (load or reference_impl.load)(str(tmp_path / "m"))
+
+
+# Saving in a graph of a session
+
+
+@pytest.mark.clause("COMPAT-01")
+def test_saving_in_a_graph_takes_values_from_the_session(tf, tmp_path):
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        root = tf.Module()
+        root.v, factor = tf.Variable(3.0), tf.constant(2.0)
+        root.table = tf.lookup.experimental.MutableHashTable(tf.string, tf.int64, -1)
+        root.f = tf.function(lambda x: x * root.v * factor, input_signature=[tf.TensorSpec([])])
+        root.look = tf.function(root.table.lookup, input_signature=[tf.TensorSpec([None], tf.string)])
+        session.run([root.v.initializer, root.table.insert(["a"], tf.constant([7], tf.int64))])
+        session.run(root.v.assign(5.0))
+        reference_impl.save(root, tmp_path / "m", signatures=root.f)
+        again = reference_impl.load(tmp_path / "m")
+        session.run([again.v.initializer, tf.compat.v1.tables_initializer()])
+        assert session.run(again.f(tf.constant(1.0))) == 10.0
+        session.run(again.v.assign(6.0))
+        reference_impl.save(again, tmp_path / "n", signatures=again.f)
+    for load in (reference_impl.load, tf.saved_model.load):
+        assert load(str(tmp_path / "m")).f(tf.constant(1.0)).numpy() == 10.0
+        second = load(str(tmp_path / "n"))
+        assert second.signatures["serving_default"](tf.constant(1.0))["output_0"].numpy() == 12.0
+        assert second.look(tf.constant(["a", "b"])).numpy().tolist() == [7, -1]
+
+
+def test_saving_in_a_graph_without_a_session_says_so(tf, tmp_path):
+    with tf.Graph().as_default():
+        root = tf.Module()
+        root.v = tf.Variable(3.0)
+        with pytest.raises(SaveError, match="Session"):
+            reference_impl.save(root, tmp_path / "m")
+    assert not (tmp_path / "m").exists()
+
+
+@pytest.mark.clause("COMPAT-01")
+def test_saving_while_a_function_is_traced_is_an_assertion_error(tf, tmp_path, model):
+    @tf.function
+    def traced():
+        reference_impl.save(model, tmp_path / "m")
+        return 1
+
+    with pytest.raises(AssertionError, match=r"tf\.function"):
+        traced()
+
+
+# Errors and arguments
+
+
+def test_errors_keep_their_class_on_their_way_out_of_a_traced_function(tf, tmp_path, model):
+    loaded = _plain(tf, tmp_path, model)
+
+    @tf.function
+    def outer(x):
+        return loaded.f(x, x)
+
+    with pytest.raises(BindingError) as raised:
+        outer(tf.ones([1, 2]))
+    assert isinstance(raised.value, TypeError)
+
+
+def test_options_may_be_positional(tf, tmp_path, model):
+    reference_impl.save(model, tmp_path / "m", None, tf.saved_model.SaveOptions())
+    reference_impl.load(tmp_path / "m", None, tf.saved_model.LoadOptions())
+
+
+def test_an_alias_of_something_that_is_no_function_is_a_type_error(tf, tmp_path, model):
+    with pytest.raises(AliasError, match="Unsupported type") as raised:
+        _plain(tf, tmp_path, model, options=tf.saved_model.SaveOptions(function_aliases={"a": 3}))
+    assert isinstance(raised.value, TypeError)
+
+
+def test_an_object_without_attributes_may_list_its_own_children(tf, tmp_path):
+    class Lister(tf.__internal__.tracking.AutoTrackable):
+        def _trackable_children(self, save_type="checkpoint", **kwargs):
+            return {**super()._trackable_children(save_type, **kwargs), "a": tf.Variable(5.0)}
+
+    assert _plain(tf, tmp_path, Lister()).a.numpy() == 5.0
+
+
+# What readers and writers of TensorFlow ask of our files and functions
+
+
+def _shape_in_outer_function(tf, function):
+    outer = tf.function(lambda x: function(x)["y"]).get_concrete_function(tf.TensorSpec([None, 2]))
+    return outer.structured_outputs.shape.as_list()
+
+
+@pytest.mark.clause("ATTR-03")
+def test_shapes_of_results_come_through_calls_and_declarations(tf, tmp_path, model):
+    def declared(x):
+        y = tf.reshape(x, tf.shape(x) + tf.constant([0, 0]))
+        y.set_shape([None, 2])
+        return {"y": y}
+
+    model.g = tf.function(declared, input_signature=[tf.TensorSpec([None, None])])
+    reference_impl.save(model, tmp_path / "m", signatures={"f": model.f})
+    for load in (reference_impl.load, tf.saved_model.load):
+        loaded = load(str(tmp_path / "m"))
+        assert _shape_in_outer_function(tf, loaded.f) == [None, 1]
+        assert _shape_in_outer_function(tf, loaded.g) == [None, 2]
+        assert loaded.signatures["f"].outputs[0].shape.as_list() == [None, 1]
+        assert loaded.f.concrete_functions[0].outputs[0].shape.as_list() == [None, 1]
+
+
+def test_a_handle_that_went_through_a_nested_function_is_differentiable_for_tensorflow(tf, tmp_path, model):
+    def launder(x):
+        handle = tf.identity(model.w.handle)
+        model.w.read_value()  # or no tape would watch it
+        inner = tf.function(lambda: tf.identity(handle))
+        return x @ tf.raw_ops.ReadVariableOp(resource=inner(), dtype=tf.float32)
+
+    model.h = tf.function(launder, input_signature=[tf.TensorSpec([None, 2])])
+    loaded = _plain(tf, tmp_path, model, load=tf.saved_model.load)
+    with tf.GradientTape() as tape:
+        y = loaded.h(tf.ones([1, 2]))
+    assert tape.gradient(y, loaded.w).numpy().tolist() == [[1.0], [1.0]]
+
+
+def test_tensorflow_finds_the_signature_of_what_we_loaded(tf, tmp_path, model):
+    loaded = _plain(tf, tmp_path, model)
+    tf.saved_model.save(loaded, str(tmp_path / "n"))
+    for load in (reference_impl.load, tf.saved_model.load):
+        again = load(str(tmp_path / "n"))
+        assert list(again.signatures) == ["serving_default"]
+        assert again.signatures["serving_default"](tf.ones([1, 2]))["y"].numpy().tolist() == [[3.0]]
+        assert again.f.input_signature == (tf.TensorSpec([None, 2], name="x"),)
+
+
+@pytest.mark.clause("FMT-14")
+def test_custom_gradients_over_variable_arguments_go_on_to_the_second_order_and_to_tensorflow(tf, tmp_path):
+    @tf.custom_gradient
+    def steep(x):
+        e = tf.exp(x)
+        return tf.math.log(1 + e), lambda dy: dy * e
+
+    root = tf.Module()
+    root.f = tf.function(lambda x: steep(steep(x * x)))
+    v = tf.Variable(1.0)
+
+    def gradients(f):
+        with tf.GradientTape() as outer:
+            with tf.GradientTape() as inner:
+                y = f(v)
+            first = inner.gradient(y, v)
+        return float(first), float(outer.gradient(first, v))
+
+    expected = gradients(root.f)
+    loaded = _plain(tf, tmp_path, root)
+    assert gradients(loaded.f) == pytest.approx(expected)
+    tf.saved_model.save(loaded, str(tmp_path / "n"))
+    assert gradients(tf.saved_model.load(str(tmp_path / "n")).f) == pytest.approx(expected)
+    assert gradients(reference_impl.load(tmp_path / "n").f) == pytest.approx(expected)
