@@ -16,7 +16,6 @@ from typing import Any, Union
 import numpy as np
 import tensorflow as tf
 
-from reference_impl import tensorflow_api as api
 from reference_impl.format import schema
 from reference_impl.format.bundle_entry import index_file
 from reference_impl.format.ordered import ordered_bytes
@@ -90,8 +89,7 @@ def _uuid(hashes: bytes, assets: Mapping[str, str]) -> str:
 def _hash(data: bytes) -> int:
     """FarmHash, 64 bits, as the public op computes it."""
     row = np.frombuffer(data, np.uint8).reshape(1, -1)
-    with api.eager_mode():
-        return int.from_bytes(tf.fingerprint(tf.constant(row)).numpy().tobytes(), "little")
+    return int.from_bytes(tf.fingerprint(tf.constant(row)).numpy().tobytes(), "little")
 
 
 def _joined(first: int, second: int) -> int:
