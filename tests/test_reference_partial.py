@@ -108,12 +108,15 @@ def v1_model(tf, folder, build):
     return folder
 
 
-def test_V1_01_a_placeholder_that_nothing_feeds_is_named_and_kept(tf, tmp_path):
+@pytest.mark.parametrize("only", [None, "signatures"])
+def test_V1_01_a_placeholder_that_nothing_feeds_is_named_and_kept(tf, only, tmp_path):
     def build(v1):
         x, forgotten = v1.placeholder(tf.float32, [None], name="x"), v1.placeholder(tf.float32, [], name="forgotten")
-        return {"good": ({"x": x}, {"y": x + 1.0}), "bad": ({"x": x}, {"y": x * forgotten})}
+        table = tf.raw_ops.MutableHashTableV2(key_dtype=tf.int32, value_dtype=tf.float32, shared_name="used_by_bad")
+        found = tf.raw_ops.LookupTableFindV2(table_handle=table, keys=tf.cast(x * forgotten, tf.int32), default_value=0.0)
+        return {"good": ({"x": x}, {"y": x + 1.0}), "bad": ({"x": x}, {"y": found})}
 
-    root = reference_impl.load(v1_model(tf, tmp_path / "v1", build))
+    root = reference_impl.load(v1_model(tf, tmp_path / "v1", build), options=reference_impl.LoadOptions(only=only))
     assert root.signatures["good"](x=tf.constant([1.0]))["y"].numpy() == [2.0]
     with pytest.raises(UnfedPlaceholderError, match="forgotten"):
         root.signatures["bad"](x=tf.constant([1.0]))

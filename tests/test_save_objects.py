@@ -105,3 +105,18 @@ def test_FN_05_other_implementations_of_a_function_are_kept(tf, tmp_path):
         assert paired.attr["backward_function_name"].s.decode() in names
     assert canonical(tmp_path / "first").hash == canonical(tmp_path / "second").hash
     assert tf.saved_model.load(str(source)).f([1.0]).numpy() == [3.0]
+
+
+def test_FN_06_constants_of_any_type_and_rank_are_captured(tf, tmp_path):
+    module = tf.Module()
+    held = [tf.constant("text"), tf.constant(["a", "bc"]), tf.constant(True), tf.constant(2.0 + 1.0j), tf.constant(3, tf.int8)]
+    module.f = tf.function(lambda: list(map(tf.identity, held)), input_signature=[])
+    reference_impl.save(module, tmp_path / "model")
+    found = reference_impl.load(tmp_path / "model").f()
+    assert [item.numpy().tolist() if item.shape.rank else item.numpy() for item in found] == [
+        b"text",
+        [b"a", b"bc"],
+        True,
+        2 + 1j,
+        3,
+    ]

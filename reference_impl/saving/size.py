@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterator, Mapping
 
+import numpy as np
 import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
@@ -61,4 +62,4 @@ def _captured(tree: Tree) -> list[Node]:
 
 
 def _size(tensor: tf.Tensor) -> int:
-    return sum(map(len, tensor.numpy().flat)) if tensor.dtype == tf.string else tensor.dtype.size * int(tf.size(tensor))
+    return sum(map(len, np.ravel(tensor.numpy()))) if tensor.dtype == tf.string else tensor.dtype.size * int(tf.size(tensor))

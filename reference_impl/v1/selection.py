@@ -6,6 +6,7 @@ its variables and tables; tensors that nobody needs are not read.
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 from collections.abc import Collection, Iterable
 from typing import Any, Optional, Union
@@ -13,7 +14,7 @@ from typing import Any, Optional, Union
 from reference_impl.errors import UnknownPathError
 from reference_impl.format import schema, tensor_proto
 from reference_impl.format.errors import SavedModelError
-from reference_impl.v1.extract import Extracted, Feed
+from reference_impl.v1.extract import Extracted, Feed, UnfedPlaceholderError
 from reference_impl.v1.graph import CONTROL, parse_ref
 from reference_impl.v1.op_table import STRING
 from reference_impl.v1.program import Program
@@ -41,10 +42,8 @@ class Part:
         self.keys = _keys(program, [only] if isinstance(only, str) else only)
         self.state: set[str] = set()
         for key in self.keys:
-            try:
-                self._need(program.signature_function(key).captures)
-            except SavedModelError:
-                pass  # it cannot be called; whoever tries is told why
+            with contextlib.suppress(SavedModelError):  # it cannot be called; whoever tries is told why
+                self._need(_signature_function(program, key).captures)
         before = -1
         while before != len(self.state):  # what an initialiser uses is needed as well
             before = len(self.state)
@@ -91,6 +90,14 @@ class Part:
             if not ops.outputs(node)
             and any(ref.index != CONTROL and ref.node in self.state for ref in map(parse_ref, node.input))
         ]
+
+
+def _signature_function(program: Program, key: str) -> Extracted:
+    """The function of a signature as it is saved: also one that needs what nobody feeds is saved, with the state it uses."""
+    try:
+        return program.signature_function(key)
+    except UnfedPlaceholderError:
+        return program.signature_function(key, unfed=True)
 
 
 _SCALAR = schema.TensorShapeProto()
