@@ -147,14 +147,9 @@ class Tree:
         """The number of an object, a new one for an object that has none.
 
         Raises:
-          SaveError: a reference variable of TF 1.x.
+          SaveError: a reference variable of TF 1.x, or one that is made of shards.
         """
-        if isinstance(obj, tf.Variable) and not hasattr(api.variable_components(obj)[0], "handle"):
-            reason = (
-                f"{obj.name!r} is a reference variable, which functions cannot use and TF 2 does not load. Make it a resource "
-            )
-            reason += "variable: tf.compat.v1.enable_resource_variables() before it is made, or use_resource=True"
-            raise SaveError(reason, node=path, clause="COMPAT-01")
+        _check_variable(obj, path)
         found = self._numbers.get(_identity(obj))
         if found is None:
             found = self._numbers[_identity(obj)] = len(self.nodes)
@@ -216,6 +211,18 @@ class Tree:
 def _identity(obj: Any) -> int:
     """What makes an object the same one. A variable is its handle, whatever wrappers are around it (GOAL-09)."""
     return id(api.variable_components(obj)[0].handle) if api.is_variable(obj) else id(obj)
+
+
+def _check_variable(obj: Any, path: str) -> None:
+    if isinstance(obj, tf.Variable) and not hasattr(api.variable_components(obj)[0], "handle"):
+        reason = f"{obj.name!r} is a reference variable, which functions cannot use and TF 2 does not load. Make it a resource "
+        reason += "variable: tf.compat.v1.enable_resource_variables() before it is made, or use_resource=True"
+        raise SaveError(reason, node=path, clause="COMPAT-01")
+    if isinstance(obj, tf.__internal__.distribute.ShardedVariable):
+        # Functions were traced over the shards; nothing but running their code again would make them use one variable (FN-10).
+        reason = f"a variable of {len(obj.variables)} shards: save a copy of the model whose variables are whole, "
+        reason += "`root.name = tf.Variable(tf.convert_to_tensor(sharded))`, and whose functions are traced over these"
+        raise SaveError(reason, node=path, clause="DIST-02")
 
 
 def exported_traces(function: Any, strict: bool) -> list[Any]:

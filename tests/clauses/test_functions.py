@@ -317,6 +317,23 @@ def test_FN_07_captured_constants_are_stored(tf, both, tmp_path):
         assert loaded.f([1.0]).numpy() == [6.0]
 
 
+def test_FMT_02_captured_constants_and_assets_are_children_of_the_trace_as_tensorflow_has_it(tf, tmp_path):
+    (tmp_path / "words.txt").write_text("ant")
+    root, constant = tf.Module(), tf.constant([5.0])
+    root.v, root.asset = tf.Variable(1.0), tf.saved_model.Asset(str(tmp_path / "words.txt"))
+    root.f = tf.function(lambda x: (x * root.v + constant, root.asset.asset_path), input_signature=[tf.TensorSpec([1])])
+    found = []
+    for name, save in (("ours", reference_impl.save), ("theirs", tf.saved_model.save)):
+        save(root, str(tmp_path / name))
+        graph = layout.read(tmp_path / name).meta_graph(None).object_graph_def
+        children = {child.local_name: graph.nodes[child.node_id] for child in graph.nodes[0].children}
+        (trace,) = children["f"].children
+        captures = graph.nodes[trace.node_id].children
+        found.append({child.local_name: graph.nodes[child.node_id].WhichOneof("kind") for child in captures})
+    assert found[0] == {"capture_1": "constant", "capture_2": "asset"}
+    assert found[1] in (found[0], {})  # TensorFlow 2.12 writes none
+
+
 def test_FN_08_reachable_from_the_root_is_enough_until_a_part_is_saved_alone(tf, both, tmp_path):
     root = tf.Module()
     root.a, root.b = tf.Module(), tf.Module()

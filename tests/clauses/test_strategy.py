@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import reference_impl
+from reference_impl.errors import SaveError
 from reference_impl.format import layout
 
 pytestmark = pytest.mark.tensorflow
@@ -72,3 +73,22 @@ def test_DIST_02_and_04_an_export_of_a_strategy_is_not_tied_to_it(both, exports,
     assert {node.device for node in nodes} == {""}
     assert sum(node.op == "VarHandleOp" for node in graph.node) == 2
     assert reference_impl.load(exports[generation]).v.numpy().tolist() == [2.0, 3.0]
+
+
+def test_DIST_02_a_variable_of_shards_is_loaded_whole_and_is_refused_by_save(tf, both, tmp_path):
+    """As partitioners of parameter servers make them; TensorFlow runs the functions' code again to save one."""
+    root, parts = tf.Module(), [tf.Variable([1.0, 2.0], name="v/part_0"), tf.Variable([3.0, 4.0], name="v/part_1")]
+    root.v = tf.__internal__.distribute.ShardedVariable(parts, name="v")
+    root.look = tf.function(lambda i: tf.nn.embedding_lookup(root.v, i), input_signature=[tf.TensorSpec([None], tf.int32)])
+    tf.saved_model.save(root, str(tmp_path / "theirs"))
+    for loaded in both(tmp_path / "theirs"):
+        assert isinstance(loaded.v, tf.Variable) and loaded.v.numpy().tolist() == [1.0, 2.0, 3.0, 4.0]
+        assert loaded.look(tf.constant([0, 3])).numpy().tolist() == [1.0, 4.0]
+    with pytest.raises(SaveError, match=r"root\.v: a variable of 2 shards: .*`root\.name = tf\.Variable\(tf\.convert_to_tensor"):
+        reference_impl.save(root, tmp_path / "ours")
+    whole = tf.Module()
+    whole.v = tf.Variable(tf.convert_to_tensor(root.v))  # as the message says
+    whole.look = tf.function(lambda i: tf.gather(whole.v, i), input_signature=[tf.TensorSpec([None], tf.int32)])
+    reference_impl.save(whole, tmp_path / "ours")
+    for loaded in both(tmp_path / "ours"):
+        assert loaded.look(tf.constant([0, 3])).numpy().tolist() == [1.0, 4.0]
