@@ -75,6 +75,7 @@ class Tree:
         self.signatures: Optional[SignatureMap] = None
         self._numbers: dict[int, int] = {}
         self._resources: dict[int, dict[str, Any]] = {}
+        self._cache: dict[Any, Any] = {}  # of Keras 2
         self._kept: list[Any] = []  # ids are those of living objects
 
     def trace_signatures(self) -> None:
@@ -105,6 +106,8 @@ class Tree:
                 "functions that were never called would be saved without a trace, and nobody could call them. Call them once, "
                 f"give them an input_signature, or save with strict=False: {', '.join(untraced)}"
             )
+            if any(path.endswith(".call_and_return_all_conditional_losses") for path in untraced):
+                reason += ". Keras 2 traces no layers that are not called by a keras.Model itself (cells, layers of a tf.Module)"
             self.lose(UntracedFunctionError(reason, node=untraced[0]))
         for path, function in functions:
             for trace in api.traces(function):
@@ -175,7 +178,7 @@ class Tree:
                 self._kept.append(obj)
             return self._resources[id(obj)]
         try:
-            found = _attributes(obj) if api.tracks_attributes(obj) else api.trackable_children(obj, True)
+            found = _attributes(obj) if api.tracks_attributes(obj) else api.trackable_children(obj, self._cache)
         except (ValueError, NotImplementedError) as error:
             raise SaveError(str(error), node=path, clause="PRIM-06") from error
         signatures = vars(obj).get(SIGNATURES) if hasattr(obj, "__dict__") else None
@@ -184,8 +187,6 @@ class Tree:
         elif isinstance(signatures, SignatureMap):
             found[SIGNATURES] = signatures  # of a model that became a part of another one (ATTR-08)
         found = {name: child for name, child in found.items() if child is not None and not python_only(child)}
-        if api.is_optimizer(obj):
-            found = {name: child for name, child in found.items() if not api.is_optimizer_helper(name)}
         if isinstance(obj, _LISTS + _DICTS + _TUPLES):
             self._check_leaves(obj, found, path)
         return found
@@ -193,8 +194,8 @@ class Tree:
     def _resource_children(self, obj: Any) -> dict[str, Any]:
         if isinstance(obj, LoadedResource):
             functions = {name: obj.functions[name] for name in (CREATE, INITIALIZE, DESTROY) if name in obj.functions}
-            return {**functions, **api.trackable_children(obj, False)}
-        return api.trackable_children(obj, True)
+            return {**functions, **api.trackable_children(obj)}
+        return api.trackable_children(obj, self._cache)
 
     def _check_leaves(self, container: Any, children: Mapping[str, Any], path: str) -> None:
         """Python values beside tracked ones in a container would be dropped, and with them the order of a list (PRIM-06)."""
@@ -249,7 +250,7 @@ def identifier(obj: Any) -> str:
 
 def _attributes(obj: Any) -> dict[str, Any]:
     """Dependencies and functions of a plain module. Functions are looked up in the classes, so that no property runs."""
-    found = api.trackable_children(obj, False)
+    found = api.trackable_children(obj)
     names = {name for cls in type(obj).__mro__ for name in vars(cls)} | set(getattr(obj, "__dict__", ()))
     for name in sorted(names):
         static = inspect.getattr_static(obj, name, None)

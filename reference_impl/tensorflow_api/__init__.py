@@ -23,7 +23,6 @@ from reference_impl.tensorflow_api.keras import keras_signature, keras_variable,
 from reference_impl.tensorflow_api.messages import from_tf, to_tf
 from reference_impl.tensorflow_api.optimizers import (
     is_optimizer,
-    is_optimizer_helper,
     optimizer_slots,
     optimizer_twin,
     optimizer_variables,

@@ -22,14 +22,6 @@ def is_optimizer(obj: Any) -> bool:
     )
 
 
-def is_optimizer_helper(name: str) -> bool:
-    """Is the child of an optimizer a tf.function for Keras' own use, whose traces are told apart by `id(variable)`?
-
-    No other process can call them, and shipped files have the name without a trace. In Keras 2.11-2.15 (tf_keras to 2.21).
-    """
-    return name == "_update_step_xla"
-
-
 def optimizer_slots(optimizer: Any, variables: Sequence[Any]) -> list[tuple[Any, str, Any]]:
     """(variable, slot name, slot) for those of `variables` that the optimizer has slots for."""
     if hasattr(optimizer, "get_slot_names") and hasattr(optimizer, "get_slot"):

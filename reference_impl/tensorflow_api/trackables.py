@@ -47,14 +47,16 @@ class Adoptable(tf.Module):
                 self.adopted(container)
 
 
-def trackable_children(obj: Any, for_export: bool) -> dict[str, Any]:
-    """The dependencies of a trackable by name; functions and helpers of an export are among them if asked for.
+def trackable_children(obj: Any, cache: Optional[dict[Any, Any]] = None) -> dict[str, Any]:
+    """The dependencies of a trackable by name.
 
+    With a cache (at first an empty dict, the same for all objects of an export), functions and helpers of the export are among
+    them; models of Keras 2 make those when they are first asked, all layers at once, and keep them in the cache.
     `tf.train.TrackableView` gives the same, but refuses objects that are no `Trackable`. The hook is in 2.8-2.21; it wants
     objects that never had an attribute to be told of that first.
     """
     obj._maybe_initialize_trackable()
-    options: dict[str, Any] = {"save_type": "savedmodel", "cache": {}} if for_export else {"save_type": "checkpoint"}
+    options: dict[str, Any] = {"save_type": "checkpoint"} if cache is None else {"save_type": "savedmodel", "cache": cache}
     return dict(obj._trackable_children(**options))
 
 
