@@ -157,9 +157,9 @@ def _owner(capture: Any) -> Any:
     """The object that a captured tensor is a part of, None for nobody's."""
     if not tf.is_tensor(capture) or isinstance(capture, tf.Variable):
         return capture
-    parent = getattr(capture, "_parent_trackable", None)  # of tables and other resources
-    if parent is not None:
-        return parent()
+    resource = api.resource_of(capture)
+    if resource is not None:
+        return resource
     found = gc.get_referrers(capture)
     holders = [*found, *(owner for members in found if isinstance(members, dict) for owner in gc.get_referrers(members))]
     return next((owner for owner in holders if isinstance(owner, api.Trackable)), None)
