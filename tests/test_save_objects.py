@@ -120,3 +120,21 @@ def test_FN_06_constants_of_any_type_and_rank_are_captured(tf, tmp_path):
         2 + 1j,
         3,
     ]
+
+
+def test_FN_05_other_implementations_that_were_traced_are_saved(tf, tmp_path):
+    module = tf.Module()
+    spec = tf.TensorSpec([None])
+    implementations = {
+        device: tf.function(body, experimental_attributes={"api_implements": "twice", "api_preferred_device": device})
+        for device, body in (("CPU", lambda x: 2 * x), ("GPU", lambda x: x + x))
+    }
+    kept = implementations["GPU"].get_concrete_function(spec)
+    module.f = tf.function(lambda x: implementations["CPU"](x) + 1, input_signature=[spec])
+    reference_impl.save(module, tmp_path / "model")
+    library = layout.read(tmp_path / "model").meta_graph().graph_def.library.function
+    found = [dict(function.attr) for function in library if function.attr["api_implements"].s == b"twice"]
+    assert sorted(attributes["api_preferred_device"].s for attributes in found) == [b"CPU", b"GPU"]
+    for load in (reference_impl.load, tf.saved_model.load):
+        assert load(str(tmp_path / "model")).f(tf.constant([1.0])).numpy() == [3.0]
+    del kept

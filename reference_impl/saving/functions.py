@@ -7,6 +7,7 @@ nothing but the object; what refers to it is renamed along. Two libraries may ha
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterable, Iterator
 from typing import Any, Optional
@@ -137,9 +138,14 @@ class Library:
                 found = self._claim(source, definition.attr[key].s.decode())
                 definition.attr[key].s = found[2].encode()
                 yield found
-        if source is not None and _IMPLEMENTS in definition.attr:
-            for other in source.implementations.get(definition.attr[_IMPLEMENTS].s, ()):
+        if _IMPLEMENTS in definition.attr:
+            found_here = self._live_implementations if source is None else source.implementations
+            for other in found_here.get(definition.attr[_IMPLEMENTS].s, ()):
                 yield self._claim(source, other)
+
+    @functools.cached_property
+    def _live_implementations(self) -> dict[bytes, list[str]]:
+        return api.implementations()
 
     def _rename_values(self, source: Source, value: Any) -> Iterator[tuple[Source, str, str]]:
         stack = [value]

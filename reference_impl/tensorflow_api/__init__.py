@@ -34,6 +34,7 @@ from reference_impl.tensorflow_api.runtime import (
     function_call_config,
     function_definition,
     gradient_function,
+    implementations,
     make_known,
     may_record,
     op_def,

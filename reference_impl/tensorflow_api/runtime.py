@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Sequence
 from typing import Any, Optional
 
@@ -49,6 +50,20 @@ def function_definition(name: str) -> Optional[Any]:
     if not context.has_function(name):
         return None
     return schema.parse(schema.FunctionDef, context.get_function_def(name).SerializeToString())
+
+
+def implementations() -> dict[bytes, list[str]]:
+    """Interface -> names of the eager runtime's functions that implement it, as their attribute ``api_implements`` says, in the
+    order of their numbers. Nothing refers to them, so only the list of all functions has them; it is in 2.4-2.21.
+    """
+    found: dict[bytes, list[str]] = {}
+    context = _context()
+    names = [text(name) for name in context.list_function_names()]
+    for name in sorted(names, key=lambda name: (int("0" + re.findall(r"\d*\Z", name)[0]), name)):
+        attributes = context.get_function_def(name).attr
+        if "api_implements" in attributes:
+            found.setdefault(attributes["api_implements"].s, []).append(name)
+    return found
 
 
 def make_known(function: Any) -> None:
