@@ -88,6 +88,17 @@ class Binder:
                 keywords[name] = value
         return tuple(positional), keywords
 
+    def without_defaults(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Canonical arguments as early releases (2.4 at least) stored them: only what the declared specs cover (FMT-03).
+
+        Arguments at the end that have their defaults are left out.
+        """
+        parameters = [p for p in self.signature.parameters.values() if p.kind in _POSITIONAL]
+        end = len(args)
+        while 0 < end <= len(parameters) and _same(args[end - 1], parameters[end - 1].default):
+            end -= 1
+        return args[:end]
+
 
 def _identifier(name: str) -> str:
     """A parameter name that `inspect` accepts; names in a file may be anything.
@@ -99,6 +110,11 @@ def _identifier(name: str) -> str:
     swapped = "".join(c if c.isalnum() else "_" for c in name)
     swapped = swapped if swapped[:1].isalpha() else f"arg_{swapped}"
     return swapped if swapped.isidentifier() else "_" + "".join(c if c.isidentifier() or c.isdigit() else "_" for c in name)
+
+
+def _same(value: Any, default: Any) -> bool:
+    plain = isinstance(value, (bool, int, float, str, bytes))
+    return value is default or plain and type(value) is type(default) and bool(value == default)
 
 
 def _short(value: Any) -> str:

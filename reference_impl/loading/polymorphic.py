@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import weakref
 from collections.abc import Sequence
 from typing import Any
@@ -96,14 +97,18 @@ class LoadedFunction(api.Function):  # type: ignore[misc,valid-type]
     def _choose(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[LoadedConcreteFunction, list[Any]]:
         if not self.concrete_functions:
             raise FunctionMatchError("Found zero restored functions for caller function.", node=self.saved_name, clause="FN-06")
-        canonical = self.binder.canonical(args, kwargs)
+        declared = self.binder.input_signature is not None
+        positional, keywords = self.binder.canonical(args, kwargs)
         reasons: list[str] = []
         for level in (patterns.EQUAL, patterns.CONVERT):
             reasons = []
             for function in self.concrete_functions:
                 try:
-                    return function, function.match(*canonical, level)
+                    return function, function.match(positional, keywords, level)
                 except (patterns.Mismatch, SavedModelError) as mismatch:  # the latter: a type in its signature is not known here
                     reasons.append(str(mismatch))
-        declared = self.binder.input_signature is not None
-        raise no_match(self.saved_name, self.concrete_functions, *canonical, reasons, declared)
+        if declared and len(shorter := self.binder.without_defaults(positional)) < len(positional):
+            for function in self.concrete_functions:
+                with contextlib.suppress(patterns.Mismatch, SavedModelError):
+                    return function, function.match(shorter, keywords, patterns.CONVERT)
+        raise no_match(self.saved_name, self.concrete_functions, positional, keywords, reasons, declared)

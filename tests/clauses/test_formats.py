@@ -127,6 +127,22 @@ def test_FMT_03_a_function_lists_concrete_functions_each_with_a_function_def(gra
         assert saved.HasField("output_signature")
 
 
+def test_FMT_03_early_releases_list_only_the_arguments_that_were_declared(tf, tmp_path):
+    """TensorFlow 2.4 leaves defaults out, and then does not find the trace again."""
+    root = tf.Module()
+    root.f = tf.function(lambda x, factor=2.0, sign=-1.0: x * factor * sign, input_signature=[tf.TensorSpec([])])
+    tf.saved_model.save(root, str(tmp_path))
+    saved_model = layout.read(tmp_path).saved_model
+    for function in saved_model.meta_graphs[0].object_graph_def.concrete_functions.values():
+        values = function.canonicalized_input_signature.tuple_value.values[0].tuple_value.values
+        del values[1:]
+    (tmp_path / "saved_model.pb").write_bytes(saved_model.SerializeToString())
+    loaded = reference_impl.load(tmp_path)
+    assert loaded.f(3.0).numpy() == loaded.f(x=3.0, sign=-1.0).numpy() == -6.0
+    with pytest.raises(ValueError, match="Could not find matching concrete function"):
+        loaded.f(3.0, 4.0)
+
+
 def test_FMT_04_nothing_is_pickled(tf, model, export, tmp_path, monkeypatch):
     def refuse(*_, **__):
         raise AssertionError("pickled")
