@@ -114,7 +114,7 @@ def _identifier(name: str) -> str:
 
 def _same(value: Any, default: Any) -> bool:
     plain = isinstance(value, (bool, int, float, str, bytes))
-    return value is default or plain and type(value) is type(default) and bool(value == default)
+    return value is default or (plain and type(value) is type(default) and bool(value == default))
 
 
 def _short(value: Any) -> str:
