@@ -14,7 +14,7 @@ from reference_impl.format.errors import MalformedError
 from reference_impl.v1.flow import V1_FLOW
 from reference_impl.v1.functionalise import KEPT, functionalise
 from reference_impl.v1.op_table import OpTable
-from tests.v1_flow_forge import record
+from tests.v1_flow_forge import record, record_effects
 
 FIXTURES = Path(__file__).parent.parent / "fixtures_v1"
 WITH_FLOW = ("bidirectional_gru", "cond_case", "dynamic_rnn", "nested_loops", "tensor_array", "while_loop")
@@ -57,6 +57,19 @@ def test_V1_11_any_loops_and_branches_answer_and_differentiate_as_in_a_session(t
         got = np.zeros(3) if gradient is None else tf.convert_to_tensor(gradient).numpy()
         # sums over iterations are made in another order
         np.testing.assert_allclose(got, expected.gradients.get(name, np.zeros(3)), rtol=1e-4, atol=1e-6, err_msg=name)
+
+
+@pytest.mark.tensorflow
+@pytest.mark.parametrize("seed", [10, 22, 61, 62, 102, 150, 293])
+@pytest.mark.clause("V1-10", "V1-11")
+def test_V1_11_effects_in_loops_and_branches_have_the_order_of_a_session(tf, seed, tmp_path):
+    """Assignments, scatters, queues, assertions: each waits for the one before. Even seeds: reference variables."""
+    expected = record_effects(tf, seed, str(tmp_path / "m"))
+    signature = reference_impl.load(tmp_path / "m").signatures["serving_default"]
+    assert not flow_ops(signature)
+    for number, outputs in enumerate(expected):
+        for key, value in signature(start=tf.constant(float(number))).items():
+            np.testing.assert_array_equal(value.numpy(), outputs[key], err_msg=f"{key} after run {number}")
 
 
 @pytest.mark.tensorflow

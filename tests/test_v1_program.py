@@ -111,6 +111,22 @@ def test_an_implicit_read_waits_for_the_control_inputs_of_its_reader():
     assert list(inside["later"].input) == ["later/ReadVariableOp:value:0", "x", "^add"]
 
 
+def test_an_implicit_read_waits_for_the_data_of_its_reader_too():
+    """A session follows a reference when the node runs: after everything that computes its other inputs"""
+    build = Builder()
+    build.variable()
+    build.node("one", "Placeholder", dtype=FLOAT)
+    build.node("add", "AssignAdd", "v", "one", T=FLOAT)
+    build.node("waits", "Identity", "one", "^add", T=FLOAT)
+    build.node("y", "Add", "waits", "v", T=FLOAT)
+    build.signature(inputs={"x": "one:0"}, outputs={"y": "y:0"})
+    build.signature("cut", inputs={"waits": "waits:0"}, outputs={"y": "y:0"})
+    program = build.program()
+    assert list(nodes(program.signature_function("serving_default"))["y/ReadVariableOp"].input) == ["v", "^waits"]
+    cut = nodes(program.signature_function("cut"))
+    assert set(cut) == {"y", "y/ReadVariableOp"} and list(cut["y/ReadVariableOp"].input) == ["v"], "what is fed is there"
+
+
 def test_identity_of_an_updated_variable_shows_the_update_as_the_shared_buffer_did():
     build = Builder()
     build.variable()

@@ -148,6 +148,90 @@ class Forge:
             return tf.identity(one)
 
 
+class Effects:
+    """A program of effects of which each waits for the one before: what it leaves in `state` tells the order they had.
+
+    A token is a tensor that is there when all effects so far have happened.
+    """
+
+    def __init__(self, tf: Any, seed: int):
+        self.tf, self.v1 = tf, tf.compat.v1
+        self.random = random.Random(-1 - seed)
+        self.budget = 8
+
+    def write(self, start: Any) -> tuple[Any, Any]:
+        v1 = self.v1
+        self.state = v1.get_variable("state", initializer=1.0, trainable=False)
+        self.rows = v1.get_variable("rows", initializer=np.zeros(3, np.float32), trainable=False)
+        self.queue = v1.FIFOQueue(20, [self.tf.float32], shapes=[[]])
+        done = self.step(start, 4)
+        with self.tf.control_dependencies([done]):
+            return self.tf.identity(self.state.read_value()), self.tf.identity(self.rows.read_value())
+
+    def step(self, token: Any, depth: int) -> Any:
+        makers = [self.assign, self.assign, self.scatter, self.pass_on, self.look]
+        if depth > 0 and self.budget > 0:
+            makers = [self.cond, self.loop, self.sequence, self.sequence, self.assign]
+        self.budget -= 1
+        with self.tf.control_dependencies([token]):
+            return self.random.choice(makers)(token, depth - 1)
+
+    def assign(self, token: Any, depth: int) -> Any:
+        constant = float(self.random.randint(1, 9))
+        update = self.random.choice([lambda: self.state.assign(self.state.read_value() * 0.5 + constant),
+                                     lambda: self.v1.assign(self.state, constant - self.now()),
+                                     lambda: self.v1.assign_add(self.state, constant),
+                                     lambda: self.v1.assign_sub(self.state, token)])()  # fmt: skip
+        with self.tf.control_dependencies([update]):
+            return self.tf.identity(self.state.read_value()) * 0.25
+
+    def scatter(self, token: Any, depth: int) -> Any:
+        update = self.random.choice([self.v1.scatter_add, self.v1.scatter_update])
+        made = update(self.rows, [self.random.randrange(3)], self.tf.reshape(self.state.read_value(), [1]))
+        with self.tf.control_dependencies([made]):
+            return self.tf.reduce_sum(self.rows.read_value()) * 0.125
+
+    def pass_on(self, token: Any, depth: int) -> Any:
+        """Through a queue."""
+        with self.tf.control_dependencies([self.queue.enqueue(self.state.read_value())]):
+            taken = self.queue.dequeue()
+        with self.tf.control_dependencies([taken]):
+            return self.assign(taken, depth)
+
+    def now(self) -> Any:
+        """The value at the moment when who uses it runs: a reference. (What `Identity` of one shows later, nothing defines.)"""
+        return self.state._ref() if hasattr(self.state, "_ref") else self.state.read_value()
+
+    def look(self, token: Any, depth: int) -> Any:
+        with self.tf.control_dependencies([self.v1.Assert(self.tf.equal(token, token), [token])]):
+            return self.tf.identity(self.v1.random_uniform([]) * 0.0 + token)
+
+    def sequence(self, token: Any, depth: int) -> Any:
+        return self.step(self.step(token, depth), depth)
+
+    def cond(self, token: Any, depth: int) -> Any:
+        predicate = self.tf.math.logical_xor(self.state.read_value() > 3.0, self.random.random() < 0.5)
+        other = self.random.random() < 0.5
+        return self.v1.cond(predicate, lambda: self.step(token, depth), lambda: self.step(token, depth) if other else token * 2.0)
+
+    def loop(self, token: Any, depth: int) -> Any:
+        limit, tests = self.random.randint(1, 3), self.random.random() < 0.3
+
+        def test(i: Any, token: Any) -> Any:
+            within = i < limit
+            if tests:  # the predicate runs once more than the body
+                with self.tf.control_dependencies([token]), self.tf.control_dependencies([self.v1.assign_add(self.state, 0.5)]):
+                    return self.tf.identity(within)
+            return within
+
+        def body(i: Any, token: Any) -> Any:
+            made = self.step(token, depth)
+            with self.tf.control_dependencies([made]):
+                return i + 1, made
+
+        return self.v1.while_loop(test, body, [0, token])[1]
+
+
 def record(tf: Any, seed: int, directory: str, x: Any) -> Recorded:
     """Write the graph of ``seed`` as a TF 1.x SavedModel; variables are references for even seeds."""
     v1 = tf.compat.v1
@@ -162,3 +246,16 @@ def record(tf: Any, seed: int, directory: str, x: Any) -> Recorded:
             found = dict(zip(names, v1.gradients(tf.reduce_sum(y), [placeholder, *weights])))
             dense = {name: tf.convert_to_tensor(gradient) for name, gradient in found.items() if gradient is not None}
             return Recorded(outputs, session.run(dense, {placeholder: x}))
+
+
+def record_effects(tf: Any, seed: int, directory: str) -> list[dict[str, Any]]:
+    """Write a program of effects as a TF 1.x SavedModel; what a Session's first runs of it left, variables being references
+    for even seeds."""
+    v1 = tf.compat.v1
+    with tf.Graph().as_default(), v1.variable_scope("", use_resource=seed % 2 == 1), v1.Session() as session:
+        start = v1.placeholder(tf.float32, [], name="start")
+        state, rows = Effects(tf, seed).write(start)
+        outputs = {"state": state, "rows": rows}
+        session.run(v1.global_variables_initializer())
+        v1.saved_model.simple_save(session, directory, {"start": start}, outputs)
+        return [session.run(outputs, {start: float(number)}) for number in range(3)]

@@ -101,7 +101,7 @@ def extract(
         renamed[Ref(capture, 0)] = _add_argument(function, capture, dtype, None, taken)
     translate = _Translator(graph, ops, renamed, frozenset(needed))
     for node_name in needed:
-        _copy_node(function, graph.nodes[node_name], translate)
+        _copy_node(function, graph.nodes[node_name], translate, graph.waits.get(node_name, ()))
     results: list[str] = []
     result_names: set[str] = set()
     for key, ref in fetches.items():
@@ -148,7 +148,7 @@ def _add_argument(function: Any, wanted: str, dtype: int, shape: Any, taken: set
     return name
 
 
-def _copy_node(function: Any, node: Any, translate: _Translator) -> None:
+def _copy_node(function: Any, node: Any, translate: _Translator, waits: Sequence[Ref]) -> None:
     copy = function.node_def.add()
     copy.CopyFrom(node)
     # Colocation ties a node to one that is now an argument; placement follows the captures instead.
@@ -159,6 +159,9 @@ def _copy_node(function: Any, node: Any, translate: _Translator) -> None:
         if ref.index != CONTROL:
             copy.input.append(translate.data(ref, node.name))
         elif translate.keeps_control(ref.node):
+            copy.input.append("^" + ref.node)
+    for ref in waits:
+        if translate.is_made(ref) and "^" + ref.node not in copy.input:
             copy.input.append("^" + ref.node)
 
 
@@ -187,6 +190,10 @@ class _Translator:
 
     def keeps_control(self, node: str) -> bool:
         return node in self._inside
+
+    def is_made(self, ref: Ref) -> bool:
+        """Whether a tensor comes from a node of the function and not from outside."""
+        return ref not in self._renamed and ref.node in self._inside
 
     def _output(self, ref: Ref, wanted_by: str) -> tuple[str, int, int]:
         outputs = self.outputs(ref.node)

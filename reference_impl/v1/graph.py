@@ -52,6 +52,8 @@ class Graph:
         self.file = file
         self.graph_def = graph_def
         self.nodes: dict[str, Any] = {}
+        # Node -> tensors that must be there before it runs, unless they are fed: no edges, since none of them is needed for it.
+        self.waits: dict[str, list[Ref]] = {}
         for node in graph_def.node:
             if node.name in self.nodes:
                 raise errors.DuplicateKeyError("two nodes of this name", file=file, node=node.name)

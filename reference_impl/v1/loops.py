@@ -173,18 +173,41 @@ def convert_loop(body: Body, frame: Frame, name_function: Callable[[str], str]) 
     scope = loop.loop_cond.rpartition("/")[0] or "loop"
     arguments, moved = _arguments(loop)
     counter, following, results = _new_values(loop, scope, arguments)
+    ready = {part: _wait_for_variables(loop, names, scope) for part, names in (("cond", predicate), ("body", inside))}
     wanted = f"{body.function.signature.name}_{scope}"
     (condition,) = body.data(body.nodes[loop.loop_cond], 1)
     waits = body.controls(body.nodes[loop.loop_cond])
     extra = [_after(body, f"{scope}/Condition", condition, BOOL, waits)] if any(w not in loop.structure for w in waits) else []
     holds = Tensor(f"{extra[0]}:output:0" if extra else condition, BOOL)
     functions = [
-        body.extract(name_function(wanted + "_cond"), predicate + extra, arguments, [holds], moved),
-        body.extract(name_function(wanted + "_body"), [*inside, *counter, *following], arguments, results, moved),
+        body.extract(name_function(wanted + "_cond"), predicate + ready["cond"] + extra, arguments, [holds], moved),
+        body.extract(name_function(wanted + "_body"), [*inside, *ready["body"], *counter, *following], arguments, results, moved),
     ]
-    body.remove([*counter, *following, *extra])
+    body.remove([*counter, *following, *extra, *ready["cond"], *ready["body"]])
     _replace(loop, scope, arguments, functions)
     return functions
+
+
+def _wait_for_variables(loop: Loop, names: list[str], scope: str) -> list[str]:
+    """Nodes that stand for "this loop variable is there" in control edges, which no argument can.
+
+    An iteration may begin while the one before still computes, so an effect that waited for a variable goes on waiting.
+    """
+    body = loop.body
+    made: dict[str, str] = {}
+    if not body.is_stateful(names):
+        return []
+    for name in names:
+        node = body.nodes[name]
+        for position, text in enumerate(node.input):
+            waited = body.resolve(text)[1:] if text[:1] == "^" else ""
+            merge = loop.switches.get(waited, waited)
+            if merge in loop.variables:
+                if merge not in made:
+                    dtype = body.dtype(f"{merge}:output:0")
+                    made[merge] = _after(body, f"{scope}/Ready", f"{merge}:output:0", dtype, [])
+                node.input[position] = "^" + made[merge]
+    return list(made.values())
 
 
 def _arguments(loop: Loop) -> tuple[dict[str, Tensor], dict[str, str]]:

@@ -7,7 +7,7 @@ every node's name and moment:
 * ``VariableV2``, ``Variable`` become ``VarHandleOp``;
 * an update (``Assign``, ``AssignAdd``, ``Scatter*``, ``Apply*``, …) becomes its resource form, and whoever used the
   reference it put out uses the variable's handle, after the update;
-* a node that used a reference as a value gets a ``ReadVariableOp`` of its own that runs after all the node's control
+* a node that used a reference as a value gets a ``ReadVariableOp`` of its own that runs after all the node's other
   inputs, as the implicit read did. ``Identity`` of a reference becomes the read itself;
 * ``RefSwitch``, ``RefMerge``, ``RefEnter``, ``RefExit``, ``RefNextIteration``, ``RefIdentity`` carry the handle.
 
@@ -24,6 +24,7 @@ from reference_impl.format import errors, schema
 from reference_impl.v1.graph import CONTROL, Graph, Ref, parse_ref
 from reference_impl.v1.op_table import RESOURCE
 
+MAX_SWITCHES = 1000  # one behind the other: conditions in conditions
 VARIABLES = {"VariableV2", "Variable"}
 
 # Updates whose resource form is not simply "Resource" + op.
@@ -242,12 +243,25 @@ def _read_inputs(graph: Graph, node: Any, inputs: list[Alias | None]) -> None:
     updates = (
         [] if node.op in ("Merge", "RefMerge") else ["^" + alias.after for alias in inputs if alias is not None and alias.after]
     )
+    # And after all its data: what computes an input may wait for an update.
+    others = [parse_ref(text) for text, alias in zip(texts, inputs) if alias is None and not text.startswith("^")]
+    waits = [] if node.op in ("Merge", "RefMerge") else [found for ref in others for found in _before(graph, ref)]
     for position, alias in enumerate(inputs):
         if alias is None:
             continue
         texts[position] = _add_read(graph, f"{node.name}/ReadVariableOp", alias, updates + controls)
+        graph.waits[texts[position]] = waits
     del node.input[:]
     node.input.extend(texts)
+
+
+def _before(graph: Graph, ref: Ref) -> list[Ref]:
+    """The tensor that a read can wait for in the place of ``ref``: a control edge from a Switch would not tell the branch."""
+    for _ in range(MAX_SWITCHES):
+        if ref.node not in graph or graph.nodes[ref.node].op not in ("Switch", "RefSwitch") or not graph.nodes[ref.node].input:
+            break
+        ref = parse_ref(graph.nodes[ref.node].input[0])
+    return [ref] if ref.node in graph and graph.nodes[ref.node].input else []  # a constant or placeholder is always there
 
 
 def _add_read(graph: Graph, name: str, alias: Alias, controls: list[str]) -> str:
