@@ -12,7 +12,7 @@ import pytest
 
 import reference_impl
 from reference_impl import errors
-from reference_impl.format import layout
+from reference_impl.format import layout, schema
 from reference_impl.format.bundle import BundleReader
 
 pytestmark = pytest.mark.tensorflow
@@ -332,6 +332,20 @@ def test_FMT_02_captured_constants_and_assets_are_children_of_the_trace_as_tenso
         found.append({child.local_name: graph.nodes[child.node_id].WhichOneof("kind") for child in captures})
     assert found[0] == {"capture_1": "constant", "capture_2": "asset"}
     assert found[1] in (found[0], {})  # TensorFlow 2.12 writes none
+
+
+def test_FMT_08_handles_that_functions_take_are_scalars_in_the_file(tf, tmp_path):
+    """Those of save and restore too, which no tracing gave a shape."""
+    root = tf.Module()
+    root.v, root.table = tf.Variable(1.0), tf.lookup.experimental.MutableHashTable(tf.string, tf.int64, 0)
+    reference_impl.save(root, tmp_path / "m")
+    found = [
+        shape.unknown_rank or len(shape.dim)
+        for function in layout.read(tmp_path / "m").meta_graph(None).graph_def.library.function
+        for argument, shape in zip(function.signature.input_arg, function.attr["_input_shapes"].list.shape)
+        if argument.type == schema.DT_RESOURCE
+    ]
+    assert len(found) >= 4 and not any(found)
 
 
 def test_FN_08_reachable_from_the_root_is_enough_until_a_part_is_saved_alone(tf, both, tmp_path):
