@@ -175,3 +175,27 @@ def test_V1_11_long_and_deep_graphs_need_neither_recursion_nor_long_names():
     deep += [(f"s{i}", "Switch", f"s{i - 1}:output_true:0", f"s{i - 1}:output_true:0") for i in range(1, 300)]
     made, kept = convert(function_of(*deep, ("x", "Identity", "s299:output_true:0")))
     assert not made and "nested" in kept[0]
+
+
+def test_V1_11_many_branches_in_each_other_and_many_loops_side_by_side():
+    """Fifty deep, two hundred wide: one If each, one While each"""
+    deep, value = [], "p"
+    for i in range(50):
+        deep += [(f"s{i}", "Switch", value, "p"), (f"t{i}", "Identity", f"s{i}:output_true:0")]
+        value = f"t{i}:output:0"
+    for i in reversed(range(50)):
+        deep.append((f"m{i}", "Merge", f"s{i}:output_false:0", value))
+        value = f"m{i}:output:0"
+    function = function_of(*deep)
+    made, kept = convert(function)
+    assert not kept and sum(node.op == "StatelessIf" for each in (function, *made) for node in each.node_def) == 50
+    wide = []
+    for i in range(200):
+        wide += [(f"{name}{i}", op, *(re.sub(r"^(\w+):", rf"\g<1>{i}:", text) for text in texts)) for name, op, *texts in LOOP]
+    function = function_of(*wide)
+    for node in function.node_def:
+        if node.op == "Enter":
+            node.attr["frame_name"].s = node.name.encode()
+    made, kept = convert(function)
+    assert not kept and len(made) == 400
+    assert sum(node.op == "StatelessWhile" for node in function.node_def) == 200
