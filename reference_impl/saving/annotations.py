@@ -44,8 +44,9 @@ def _annotate(definition: Any, graph: Any) -> None:
     signature = definition.signature
     for arguments, tensors in ((signature.input_arg, graph.inputs), (signature.output_arg, graph.outputs)):
         for argument, tensor in zip(arguments, tensors):  # a differentiated graph has more results than the function
-            if tensor.dtype == tf.resource and not argument.handle_data:
-                argument.handle_data.extend(api.behind_handle(tensor))
+            behind = api.behind_handle(tensor) if tensor.dtype == tf.resource and not argument.handle_data else []
+            if len(behind) == 1:  # a variable; of the two types behind a table's handle TensorFlow's load keeps one (GOAL-13)
+                argument.handle_data.extend(behind)
     operations = {operation.name: operation for operation in graph.get_operations()}
     for node in definition.node_def:
         operation = operations.get(node.name)
