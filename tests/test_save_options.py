@@ -153,6 +153,13 @@ def test_the_checkpoint_can_have_several_data_files(tf, ours, model, tmp_path):
     np.testing.assert_array_equal(session_answer(tf, tmp_path / "m", np.ones(3, np.float32)), model.v.numpy())
 
 
+def test_a_data_file_may_be_as_large_as_was_said(tf, ours, tmp_path):
+    root = tf.Module()
+    root.a, root.b, root.c = tf.Variable(np.ones(4, np.float32)), tf.Variable(np.ones(4, np.float32)), tf.Variable(1.0)
+    reference_impl.save(root, tmp_path / "m", options=ours(max_shard_bytes=32))
+    assert 32 in data_files(tmp_path / "m")
+
+
 def test_a_sharding_callback_decides_about_data_files(tf, tmp_path):
     experimental = tf.train.experimental
     if not hasattr(experimental, "MaxShardSizePolicy"):
