@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from typing import Any, Optional, Union
 
 import tensorflow as tf
@@ -11,10 +13,28 @@ import tensorflow as tf
 from reference_impl import collector
 from reference_impl.errors import MetaGraphChoiceError
 from reference_impl.format import layout
-from reference_impl.format.errors import NoMetaGraphError
+from reference_impl.format.errors import ChecksumError, CorruptTableError, NoMetaGraphError, SavedModelError, TruncatedError
 from reference_impl.loading.options import LoadOptions
 
 __all__ = ["load", "save"]
+
+
+@contextlib.contextmanager
+def _damage_reported() -> Iterator[None]:
+    """A damaged checkpoint is also what `tf.saved_model.load` raises then."""
+    try:
+        yield
+    except (ChecksumError, CorruptTableError, TruncatedError) as error:
+        raise _data_loss(type(error))(error) from error
+
+
+@functools.cache
+def _data_loss(kind: type[SavedModelError]) -> Any:
+    def __init__(self: Any, error: SavedModelError) -> None:
+        tf.errors.DataLossError.__init__(self, None, None, str(error))
+        kind.__init__(self, error.reason, file=error.file, node=error.node, clause=error.clause)
+
+    return type(kind.__name__, (kind, OSError, tf.errors.DataLossError), {"__init__": __init__, "__module__": kind.__module__})
 
 
 @tf.autograph.experimental.do_not_convert
@@ -37,12 +57,12 @@ def load(
       MetaGraphChoiceError: no MetaGraph has these tags, or tags are needed to choose one.
       SavedModelError: the directory is no SavedModel, or is damaged, or uses what is not known; the class says which.
     """
-    directory = layout.read(export_dir)
+    directory = layout.read(os.fsdecode(export_dir))
     try:
         meta_graph = directory.meta_graph(tags)
     except NoMetaGraphError as error:
         raise MetaGraphChoiceError(error.reason, file=error.file, node=error.node, clause=error.clause) from None
-    with tf.init_scope(), collector.paused():
+    with tf.init_scope(), collector.paused(), _damage_reported():
         if len(directory.saved_model.meta_graphs) == 1 and meta_graph.HasField("object_graph_def"):
             from reference_impl.loading.loader import load_object_graph
 
@@ -81,4 +101,4 @@ def save(
     from reference_impl.saving.save import save as write
 
     with collector.paused():
-        write(obj, export_dir, signatures, options)
+        write(obj, os.fsdecode(export_dir), signatures, options)

@@ -6,6 +6,7 @@ import pytest
 
 import reference_impl
 from reference_impl.errors import AliasError, BindingError, SaveError
+from reference_impl.format.errors import ChecksumError
 
 pytestmark = pytest.mark.tensorflow
 
@@ -182,3 +183,68 @@ def test_custom_gradients_over_variable_arguments_go_on_to_the_second_order_and_
     tf.saved_model.save(loaded, str(tmp_path / "n"))
     assert gradients(tf.saved_model.load(str(tmp_path / "n")).f) == pytest.approx(expected)
     assert gradients(reference_impl.load(tmp_path / "n").f) == pytest.approx(expected)
+
+
+# Paths and damage
+
+
+@pytest.mark.parametrize("form", ["bytes", "space and é", "PathLike", "trailing slash", "working directory"])
+def test_all_forms_of_a_path(tf, tmp_path, model, form, monkeypatch):
+    place = tmp_path / "a place é"
+    given = {"bytes": str(place).encode(), "PathLike": place, "trailing slash": f"{place}/"}.get(form, str(place))
+    if form == "working directory":
+        place.mkdir()
+        monkeypatch.chdir(place)
+        given = "."
+    for value in (1.0, 5.0):  # the second replaces the first
+        model.w.assign([[value], [0.0]])
+        reference_impl.save(model, given)
+        assert reference_impl.load(given).w.numpy()[0] == value
+    assert tf.saved_model.load(str(place)).w.numpy()[0] == 5.0
+
+
+@pytest.mark.clause("API-04")
+def test_what_else_is_in_a_directory_stays_there(tf, tmp_path, model):
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "mine.txt").write_text("mine")
+    (tmp_path / "assets.extra").mkdir()
+    (tmp_path / "assets.extra" / "warmup").write_text("w")
+    for _ in range(2):
+        reference_impl.save(model, tmp_path)
+        assert (tmp_path / "notes" / "mine.txt").read_text() == "mine"
+        assert (tmp_path / "assets.extra" / "warmup").read_text() == "w"
+    reference_impl.load(tmp_path)
+
+
+def test_what_cannot_be_loaded_is_an_oserror(tf, tmp_path, model):
+    with pytest.raises(OSError, match="SavedModel file does not exist at"):
+        reference_impl.load(tmp_path)
+    with pytest.raises(FileNotFoundError, match="SavedModel file does not exist at"):
+        reference_impl.load(tmp_path / "nowhere")
+    reference_impl.save(model, tmp_path)
+    data = tmp_path / "variables" / "variables.data-00000-of-00001"
+    content = bytearray(data.read_bytes())
+    content[0] ^= 255
+    data.write_bytes(content)
+    with pytest.raises(tf.errors.DataLossError) as raised:
+        reference_impl.load(tmp_path)
+    assert isinstance(raised.value, ChecksumError)
+    assert raised.value.file == str(data)
+    (tmp_path / "saved_model.pb").write_bytes(b"garbage!!")
+    with pytest.raises(OSError, match=r"saved_model\.pb"):
+        reference_impl.load(tmp_path)
+
+
+def test_a_signature_called_with_another_dtype_raises_what_the_runtime_raises(tf, tmp_path, model):
+    loaded = _plain(tf, tmp_path, model)
+    with pytest.raises(tf.errors.InvalidArgumentError) as raised:
+        loaded.signatures["serving_default"](x=tf.ones([1, 2], tf.int32))
+    assert isinstance(raised.value, BindingError)
+
+
+def test_captures_have_the_names_of_the_file(tf, tmp_path, model):
+    model.g = tf.function(lambda x: x @ model.w, input_signature=[tf.TensorSpec([None, 2], name="x")])
+    loaded = _plain(tf, tmp_path, model)
+    theirs = tf.saved_model.load(str(tmp_path / "m"))
+    for function, other in zip(loaded.g.concrete_functions, theirs.g.concrete_functions):
+        assert [tensor.name for tensor in function.inputs] == [tensor.name for tensor in other.inputs]

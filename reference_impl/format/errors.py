@@ -4,6 +4,8 @@ Whatever is wrong with bytes read from a SavedModel or a checkpoint ends in exac
 error of a library below (protobuf, struct, zlib, OSError). Every error says in which file, at which node (a path inside
 the message, a checkpoint key, an object id), why, and which clause of the RFC *SavedModel Save/Load in 2.x* it upholds
 where there is one.
+
+What `tf.saved_model.load` refuses with an OSError is one here too: a path without a model, a file that cannot be parsed.
 """
 
 from __future__ import annotations
@@ -75,15 +77,15 @@ def _printable(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape", "backslashreplace").decode("ascii") for c in text)
 
 
-class NotASavedModelError(SavedModelError):
+class NotASavedModelError(SavedModelError, OSError):
     """The path holds no saved_model.pb, .pbtxt or .cpb."""
 
 
-class MissingFileError(SavedModelError):
+class MissingFileError(SavedModelError, FileNotFoundError):
     """A file that the model refers to (a checkpoint index or shard, an asset) does not exist."""
 
 
-class FileAccessError(SavedModelError):
+class FileAccessError(SavedModelError, OSError):
     """The operating system refuses to read or write: permissions, a directory where a file belongs, a full disk."""
 
 
@@ -93,11 +95,11 @@ class PathEscapeError(SavedModelError):
     clause = "RES-14"
 
 
-class MalformedError(SavedModelError):
+class MalformedError(SavedModelError, OSError):
     """Bytes or text are not the protocol message that they should be, or break an invariant of it."""
 
 
-class TruncatedError(SavedModelError):
+class TruncatedError(SavedModelError, OSError):
     """A file ends before a length or offset stored in the model says it does."""
 
 
@@ -105,7 +107,7 @@ class ChecksumError(SavedModelError):
     """Stored and computed checksums differ."""
 
 
-class SchemaVersionError(SavedModelError):
+class SchemaVersionError(SavedModelError, OSError):
     """saved_model_schema_version is not 1, or a checkpoint asks for a newer reader."""
 
 

@@ -169,6 +169,9 @@ class Layout:
         return [schema.parse(schema.AssetFileDef, value.value, self.file, node) for value in values]
 
 
+_NO_FILE = "SavedModel file does not exist at this path:"  # words that users of the shipped loader look for
+
+
 def read(path: files.AnyPath, *, follow_links: bool = False) -> Layout:
     """Open a SavedModel.
 
@@ -187,12 +190,12 @@ def read(path: files.AnyPath, *, follow_links: bool = False) -> Layout:
         root = files.Root(given, follow_links=follow_links)
         present = [name for name in _FORMATS if root.exists(name)]
         if not present:
-            raise errors.NotASavedModelError(f"no {', '.join(_FORMATS[:-1])} or {CPB} in this directory", file=given)
+            raise errors.NotASavedModelError(f"{_NO_FILE} no {', '.join(_FORMATS[:-1])} or {CPB} in this directory", file=given)
         name, alternatives = present[0], tuple(present[1:])
     elif given.exists():
         root, name, alternatives = files.Root(given.parent, follow_links=follow_links), given.name, ()
     else:
-        raise errors.MissingFileError("no such file or directory", file=given)
+        raise errors.MissingFileError(f"{_NO_FILE} no such file or directory", file=given)
     file = root.path(name)
     saved_model = read_message(file)
     # Modules of TensorFlow Hub 1 are SavedModels that never got a schema version; this file beside them tells.

@@ -43,15 +43,24 @@ class LayoutWriter:
     Args:
       directory: where it will be; parents are made.
       replace: whether a SavedModel that is there already may be replaced, all of it.
+      keep_others: what is there beside the parts of a SavedModel, and extra assets if none are written, stays there (shipped
+        TensorFlow writes between them). Otherwise such a directory is refused.
       stage: directory below which it is put together, on the same file system; by default that in which it will be.
 
     Raises:
       FileAccessError: something is there that may not be replaced, or the file system refuses.
     """
 
-    def __init__(self, directory: files.AnyPath, *, replace: bool = False, stage: Optional[files.AnyPath] = None) -> None:
+    def __init__(
+        self,
+        directory: files.AnyPath,
+        *,
+        replace: bool = False,
+        keep_others: bool = False,
+        stage: Optional[files.AnyPath] = None,
+    ) -> None:
         self.directory = Path(os.path.realpath(directory))
-        self.replace = replace
+        self.replace, self.keep_others = replace, keep_others
         self._wrote_model = False
         self._parent = self.directory.parent if stage is None else Path(os.path.realpath(stage))
         self._lock: Optional[int] = None
@@ -62,9 +71,13 @@ class LayoutWriter:
         try:
             self.directory.parent.mkdir(parents=True, exist_ok=True)
             self._parent.mkdir(parents=True, exist_ok=True)
-            if not staging.same_file_system(self._parent, self.directory.parent):
-                reason = f"is on another file system than {self.directory}: nothing can be put in place in one step from there"
-                raise errors.FileAccessError(reason, file=self._parent)
+            reachable = staging.same_file_system(self._parent, self.directory.parent)
+        except OSError as error:
+            raise files.access_error(error, self._parent) from error
+        if not reachable:
+            reason = f"is on another file system than {self.directory}: nothing can be put in place in one step from there"
+            raise errors.FileAccessError(reason, file=self._parent)
+        try:
             self.stage, self._lock = staging.make(self.directory, self._parent)
             self._root = files.Root(self.stage)
             (self.stage / layout.VARIABLES).mkdir()
@@ -159,7 +172,7 @@ class LayoutWriter:
         if present and not self.replace:
             raise errors.FileAccessError("the directory is not empty, and replace was not asked for", file=self.directory)
         foreign = sorted(present - _MEMBERS)
-        if foreign:
+        if foreign and not self.keep_others:
             reason = f"holds what is no part of a SavedModel and would be lost: {', '.join(foreign[:5])}"
             raise errors.FileAccessError(reason, file=self.directory)
 
@@ -173,14 +186,20 @@ class LayoutWriter:
                 self.stage.rename(self.directory)
                 return
             shutil.copymode(self.directory, self.stage)
-            if _exchange(self.stage, self.directory):
-                return  # the old export is in the stage now and goes with it
-            old = self.stage.with_suffix(staging.REPLACED)
-            self.directory.rename(old)
-            self.stage.rename(self.directory)
-            shutil.rmtree(old, ignore_errors=True)
+            if self.keep_others:
+                staging.link_others(self.directory, self.stage, _MEMBERS - {layout.ASSETS_EXTRA})
+            with staging.working_directory_kept(self.directory):
+                self._swap()
         except OSError as error:
             raise files.access_error(error, self.directory) from error
+
+    def _swap(self) -> None:
+        if _exchange(self.stage, self.directory):
+            return  # the old export is in the stage now and goes with it
+        old = self.stage.with_suffix(staging.REPLACED)
+        self.directory.rename(old)
+        self.stage.rename(self.directory)
+        shutil.rmtree(old, ignore_errors=True)
 
 
 def write(

@@ -10,7 +10,8 @@ import os
 import re
 import secrets
 import shutil
-from contextlib import suppress
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Optional
 
@@ -65,6 +66,42 @@ def sweep(directory: Path, parent: Path) -> None:
 def same_file_system(first: Path, second: Path) -> bool:
     """Can a directory be renamed from one place to the other? Both exist."""
     return first.stat().st_dev == second.stat().st_dev
+
+
+def link_others(source: Path, target: Path, members: Collection[str]) -> None:
+    """Give `target` what `source` holds, other than `members` and what is there already: as links to the same files.
+
+    Raises:
+      OSError
+    """
+    for entry in list(os.scandir(source)):
+        place = target / entry.name
+        if entry.name in members or os.path.lexists(place):
+            continue
+        if entry.is_dir(follow_symlinks=False):
+            shutil.copytree(entry.path, place, symlinks=True, copy_function=_link)
+        else:
+            _link(entry.path, str(place))
+
+
+def _link(source: str, target: str) -> None:
+    try:
+        os.link(source, target, follow_symlinks=False)
+    except OSError:  # a file system without hard links
+        shutil.copy2(source, target, follow_symlinks=False)
+
+
+@contextmanager
+def working_directory_kept(directory: Path) -> Iterator[None]:
+    """While `directory` is exchanged: a process that works in it does so in the new one afterwards, not in one that is gone."""
+    try:
+        here: Optional[str] = os.getcwd()  # noqa: PTH109
+    except OSError:
+        here = None
+    yield
+    with suppress(OSError):
+        if here is not None and Path(here).is_relative_to(directory):
+            os.chdir(here)
 
 
 def _prefix(directory: Path) -> str:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import re
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Optional
@@ -28,7 +29,7 @@ from reference_impl.format.errors import MalformedError
 from reference_impl.format.inspect_functions import plain_name
 from reference_impl.loading import patterns, rebuild
 from reference_impl.loading.binding import Binder
-from reference_impl.loading.diagnosis import why_not_found
+from reference_impl.loading.diagnosis import ArgumentDtypeError, why_not_found
 from reference_impl.loading.library import FunctionLibrary
 
 _DISTRIBUTED = tf.distribute.DistributedValues
@@ -157,7 +158,7 @@ class LoadedConcreteFunction(api.ConcreteFunction):  # type: ignore[misc,valid-t
                 tensors = self._flat_arguments(args, kwargs)
             except BindingError as flat:
                 reason = structured.reason if isinstance(structured, BindingError) else structured
-                raise BindingError(f"{reason}; as flat arguments: {flat.reason}", node=self.saved_name) from None
+                raise type(flat)(f"{reason}; as flat arguments: {flat.reason}", node=self.saved_name) from None
         return self.run(tensors)
 
     def match(self, args: tuple[Any, ...], kwargs: dict[str, Any], level: int) -> list[tf.Tensor]:
@@ -302,7 +303,8 @@ class LoadedConcreteFunction(api.ConcreteFunction):  # type: ignore[misc,valid-t
             graph = tf.compat.v1.get_default_graph()
             leaves = tf.nest.flatten((args, kwargs), expand_composites=True)
             inputs = [leaf.handle if isinstance(leaf, tf.Variable) else leaf for leaf in leaves if tf.is_tensor(leaf)]
-            inputs += [graph.capture(handle) for handle in self._captured()]
+            names = [argument.name for argument in self.library.get(name).signature.input_arg[len(inputs) :]]
+            inputs += [graph.capture(handle, name=_op_name(given)) for handle, given in zip(self._captured(), names)]
             results = rebuild.interpret(self.library, name, inputs)
             specs = tf.nest.flatten(outputs, expand_composites=True)
             for result, spec in zip(results, [spec for spec in specs if isinstance(spec, tf.TypeSpec)]):
@@ -329,6 +331,11 @@ def handle_of(owner: Any, function: str) -> tf.Tensor:
     )
 
 
+def _op_name(argument: str) -> Optional[str]:
+    """The name of an argument as that of a placeholder, if it can be one."""
+    return argument if re.fullmatch(r"[A-Za-z0-9.][\w.\\/>-]*", argument, re.ASCII) else None
+
+
 def _as_named(kwargs: dict[str, Any], keywords: Sequence[str]) -> dict[str, Any]:
     """Arguments under the names of the file, where they came under what `tf.function` makes of those for Python (SIG-07)."""
     unknown = kwargs.keys() - set(keywords)
@@ -353,7 +360,7 @@ def _flat_tensor(value: Any, dtype: tf.DType, key: str, function: str) -> tf.Ten
     except (TypeError, ValueError) as error:
         raise BindingError(f"argument {key!r} cannot become a {dtype.name} tensor: {error}", node=function) from None
     if tensor.dtype != dtype:
-        raise BindingError(f"argument {key!r} has dtype {tensor.dtype.name}, not {dtype.name}", node=function)
+        raise ArgumentDtypeError(f"argument {key!r} has dtype {tensor.dtype.name}, not {dtype.name}", node=function)
     return tensor
 
 

@@ -11,7 +11,7 @@ from typing import Any, Optional
 import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
-from reference_impl.errors import FunctionMatchError, UnsupportedModelError
+from reference_impl.errors import BindingError, FunctionMatchError, UnsupportedModelError
 from reference_impl.format.errors import SavedModelError
 from reference_impl.loading.library import FunctionLibrary
 
@@ -24,6 +24,14 @@ class UnknownOpError(UnsupportedModelError, tf.errors.NotFoundError):
     def __init__(self, reason: str, *, file: Optional[str] = None, node: Optional[str] = None):
         tf.errors.NotFoundError.__init__(self, None, None, reason)
         UnsupportedModelError.__init__(self, reason, file=file, node=node)
+
+
+class ArgumentDtypeError(BindingError, tf.errors.InvalidArgumentError):
+    """A flat argument has another dtype than the function was traced for; shipped TensorFlow finds out in the runtime."""
+
+    def __init__(self, reason: str, *, node: Optional[str] = None):
+        tf.errors.InvalidArgumentError.__init__(self, None, None, reason)
+        BindingError.__init__(self, reason, node=node)
 
 
 class MissingGradientError(SavedModelError, LookupError):
