@@ -99,7 +99,8 @@ def test_a_tuple_that_contains_itself(tmp_path):
 def test_the_family_is_closed():
     members = {getattr(errors, name) for name in errors.__all__} - {errors.SavedModelError}
     assert members == set(PROVOKED) | ELSEWHERE
-    assert all(member.__bases__ == (errors.SavedModelError,) for member in members)
+    assert all(member.__bases__[0] is errors.SavedModelError for member in members)
+    assert {base for member in members for base in member.__bases__[1:]} <= {OSError, FileNotFoundError}
 
 
 def test_an_error_tells_file_node_reason_and_clause():

@@ -166,8 +166,8 @@ def _concrete(key: str, function: Any) -> tuple[Any, Optional[inspect.Signature]
     found = api.traces(function)
     if function.input_signature is None:
         reason = (
-            "Expected a TensorFlow function: only those with an input signature and concrete functions can be signatures. "
-            "Give the function an "
+            "Expected a TensorFlow function: Only tf.functions with an input signature or concrete functions can be "
+            "signatures. Give the function an "
             "`input_signature`, or take `f.get_concrete_function(tf.TensorSpec(...))`."
         )
         raise SignatureError(reason, node=key, clause="SIG-04")
@@ -223,8 +223,9 @@ def _outputs(key: str, outputs: Any) -> tuple[dict[str, Any], list[int]]:
         raise SignatureError(f"Got a non-Tensor value {outputs!r} as the result", node=key, clause="SIG-12")
     for name, item in named:
         if not isinstance(name, str) or not isinstance(item, tf.TypeSpec):
-            what = f"a non-Tensor value {item!r}" if isinstance(name, str) else "a dictionary with a non-string key"
-            reason = f"Got {what} for the output {name!r}; results must be a tensor, a flat list or a flat dict with string keys"
+            what = f"the output {name!r}" if isinstance(name, str) else f"the non-string key {name!r}"
+            reason = f"Got a non-Tensor value {item!r} for {what}; results must be a tensor, a flat list or a flat dict"
+            reason += " with string keys"
             raise SignatureError(reason, node=key, clause="SIG-12")
     # A nest is flattened by TensorFlow with the keys of a dict sorted, and a sequence in its order.
     places: dict[str, list[int]] = {}
