@@ -72,3 +72,24 @@ def test_an_export_of_keras_2_is_loaded_and_saved_again(tf, keras, tmp_path):
         (answer,) = loaded.signatures["serving_default"](tf.constant(x, tf.float32)).values()
         np.testing.assert_allclose(answer, model(x), rtol=1e-6)  # run by other kernels for recurrent layers
         assert len(loaded.variables) == len(reference_impl.load(tmp_path / "export").variables) >= len(model.variables)
+
+
+def test_what_keras_2_has_saved_is_a_keras_model_after_two_more_saves(keras, tmp_path):
+    inputs = keras.Input([4], name="a")
+    hidden = keras.layers.BatchNormalization()(keras.layers.Dense(3, activation="relu")(inputs))
+    recurrent = keras.layers.Bidirectional(keras.layers.LSTM(2))(keras.layers.RepeatVector(3)(hidden))
+    model = keras.Model(inputs, keras.layers.Dense(1)(recurrent))
+    model.compile("adam", "mse")
+    x, y = np.linspace(0.0, 1.0, 32, dtype=np.float32).reshape(8, 4), np.ones([8, 1], np.float32)
+    model.fit(x, y, verbose=0)
+    model.save(str(tmp_path / "keras"), save_format="tf")
+    reference_impl.save(reference_impl.load(tmp_path / "keras"), tmp_path / "one")
+    reference_impl.save(reference_impl.load(tmp_path / "one"), tmp_path / "two")
+    again = keras.models.load_model(str(tmp_path / "two"))
+    assert [type(layer) for layer in again.layers] == [type(layer) for layer in model.layers]
+    np.testing.assert_array_equal(again.predict(x, verbose=0), model.predict(x, verbose=0))
+    for one in (model, again):  # the slots of the optimizer have come along
+        one.fit(x, y, verbose=0, shuffle=False)
+    np.testing.assert_allclose(
+        again.predict(x, verbose=0), model.predict(x, verbose=0), atol=2e-5
+    )  # a step of Adam without its slots is off by 1e-3

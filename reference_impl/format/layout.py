@@ -90,6 +90,14 @@ class Layout:
         return schema.parse(schema.FingerprintDef, data, self.directory / FINGERPRINT)
 
     @functools.cached_property
+    def keras_metadata(self) -> dict[int, schema.KerasObject]:
+        """Node number -> KerasObject of keras_metadata.pb; empty without one. Raises like `schema.parse` and `files.read`."""
+        if not self.root.exists(KERAS_METADATA):
+            return {}
+        data = self.root.read(KERAS_METADATA, limits.SAVED_MODEL_BYTES, "SAVED_MODEL_BYTES")
+        return {item.node_id: item for item in schema.parse(schema.KerasMetadata, data, self.directory / KERAS_METADATA).nodes}
+
+    @functools.cached_property
     def debug_info(self) -> Optional[schema.GraphDebugInfo]:
         """debug/saved_model_debug_info.pb, or None. Raises like `schema.parse` and `files.read`."""
         if not self.root.exists(DEBUG_INFO):

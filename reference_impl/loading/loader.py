@@ -24,7 +24,7 @@ from reference_impl.errors import UnsupportedModelError
 from reference_impl.format import extension
 from reference_impl.format.errors import MalformedError, MissingKeyError
 from reference_impl.format.layout import Layout
-from reference_impl.loading import additions, constants, objects, revived, variables
+from reference_impl.loading import additions, constants, keras_identity, objects, revived, variables
 from reference_impl.loading.assets import Assets
 from reference_impl.loading.binding import Binder
 from reference_impl.loading.checkpoint import Checkpoint
@@ -153,7 +153,13 @@ class Loader:
         made = self.new_object(number, node)
         if node.registered_name or node.HasField("serialized_user_proto"):
             revived.keep(made, node, state)
+        if identifier.startswith(keras_identity.PREFIX) and self.selection is None:
+            keras_identity.keep(made, node.user_object, self.keras_metadata.get(number))
         return made
+
+    @functools.cached_property
+    def keras_metadata(self) -> dict[int, Any]:
+        return keras_identity.described(self.directory)
 
     def new_object(self, number: int, node: Any) -> Any:
         return objects.user_object(self.class_of(number, node))

@@ -9,6 +9,7 @@ import tensorflow as tf
 from reference_impl import specs
 from reference_impl import tensorflow_api as api
 from reference_impl.format import schema
+from reference_impl.loading import keras_identity
 from reference_impl.loading.concrete import CapturedTensor
 from reference_impl.saving import traces
 from reference_impl.saving.functions import Library
@@ -95,6 +96,8 @@ def fill_other(out: Any, node: Node, library: Library, assets: dict[int, int], c
         out.resource.SetInParent()
     elif node.number in constants:
         out.constant.operation = constants[node.number]
+    elif (keras := keras_identity.kept(obj)) is not None:
+        out.user_object.CopyFrom(keras)
     else:
         out.user_object.identifier = identifier(obj)
         out.user_object.version.producer = out.user_object.version.min_consumer = 1

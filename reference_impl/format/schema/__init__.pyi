@@ -646,6 +646,20 @@ class NewSlot(Message):
     def value(self) -> TensorProto: ...
     def __init__(self, **fields: _AnyType) -> None: ...
 
+class KerasMetadata(Message):
+    @property
+    def nodes(self) -> RepeatedCompositeFieldContainer[KerasObject]: ...
+    def __init__(self, **fields: _AnyType) -> None: ...
+
+class KerasObject(Message):
+    node_id: int
+    node_path: str
+    identifier: str
+    metadata: str
+    @property
+    def version(self) -> VersionDef: ...
+    def __init__(self, **fields: _AnyType) -> None: ...
+
 class Any(Message):
     type_url: str
     value: bytes
