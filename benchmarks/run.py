@@ -1,6 +1,7 @@
-"""Run all benchmarks and write a table: ``python -m benchmarks.run [--only NAME] [--repeats N] [--out FOLDER]``.
+"""Run all benchmarks and write tables: ``python -m benchmarks.run [--only NAME] [--repeats N] [--out FOLDER] [--page FILE]``.
 
-Writes ``benchmarks.json`` and ``benchmarks.md``, and prints the table. Exits with 1 when a ratio misses its goal.
+Writes ``benchmarks.json`` and ``benchmarks.md``, and prints the tables; with ``--page`` they replace those of a page of the
+documentation. Exits with 1 when a goal is missed.
 """
 
 from __future__ import annotations
@@ -13,10 +14,15 @@ import pkgutil
 import platform
 import statistics
 import sys
+from importlib import metadata
 from pathlib import Path
+from typing import Union
 
 import benchmarks
-from benchmarks import Comparison
+from benchmarks import Comparison, memory
+from benchmarks.memory import Peak
+
+BEGIN, END = "<!-- Begin: python -m benchmarks.run --page docs/benchmarks.md -->", "<!-- End -->"
 
 
 def names() -> list[str]:
@@ -24,25 +30,50 @@ def names() -> list[str]:
     return sorted(item.name for item in pkgutil.iter_modules(benchmarks.__path__) if item.name not in ("run", "models"))
 
 
-def markdown(found: list[Comparison]) -> str:
-    """The results as a table, one line per comparison."""
-    lines = ["| what | ours | theirs | ours s | theirs s | ratio | goal | |", "| --- | --- | --- | --- | --- | --- | --- | --- |"]
+def markdown(found: list[Comparison], peaks: list[Peak]) -> str:
+    """The results as tables, one line per comparison."""
+    lines = []
+    if found:
+        lines += [
+            "| what | ours | theirs | ours s | theirs s | ratio | goal | |",
+            "| --- | --- | --- | --- | --- | --- | --- | --- |",
+        ]
     for item in found:
         medians = [f"{statistics.median(seconds):.3f}" for seconds in (item.ours_seconds, item.theirs_seconds)]
-        verdict = "ok" if item.reached else "MISSED"
-        cells = [f"{item.name} ({item.notes})", item.ours, item.theirs, *medians, f"{item.ratio:.3f}", f"< {item.goal}", verdict]
-        lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join([*lines, "", f"Seconds and ratio are medians. {_machine()}", ""])
+        cells = [f"{item.name} ({item.notes})", item.ours, item.theirs, *medians, f"{item.ratio:.3f}", f"< {item.goal}"]
+        lines.append(f"| {' | '.join([*cells, _verdict(item)])} |")
+    if peaks:
+        lines += ["", "| peak memory of a load | files MiB | ours MiB | theirs MiB | ours / files | goal | |"]
+        lines += [f"|{' --- |' * 7}"]
+    for peak in peaks:
+        cells = [f"{size / 2**20:.0f}" for size in (peak.size, peak.ours, peak.theirs)]
+        lines.append(f"| {' | '.join([peak.name, *cells, f'{peak.ratio:.2f}', f'<= {memory.GOAL}', _verdict(peak)])} |")
+    return "\n".join([*lines, "", f"Seconds and ratios are medians of pairs. {_machine()}", ""])
+
+
+def _verdict(item: Union[Comparison, Peak]) -> str:
+    return "ok" if item.reached else "MISSED"
 
 
 def _machine() -> str:
-    return f"Python {platform.python_version()}, {platform.machine()}, {os.cpu_count()} cores."
+    versions = ", ".join(f"{name} {metadata.version(name)}" for name in ("tensorflow", "numpy", "protobuf"))
+    return f"{versions}, Python {platform.python_version()}, {platform.machine()}, {os.cpu_count()} cores."
 
 
-def as_json(found: list[Comparison]) -> str:
+def as_json(found: list[Comparison], peaks: list[Peak]) -> str:
     """The results with every single time."""
     items = [{**vars(item), "ratio": item.ratio, "reached": item.reached} for item in found]
-    return json.dumps({"schema": 1, "machine": _machine(), "comparisons": items}, indent=2) + "\n"
+    loads = [{**vars(peak), "ratio": peak.ratio, "reached": peak.reached} for peak in peaks]
+    return json.dumps({"schema": 1, "machine": _machine(), "comparisons": items, "memory": loads}, indent=2) + "\n"
+
+
+def replaced(page: str, tables: str) -> str:
+    """The text of a page with other tables. Raises ValueError: it has no place for them."""
+    before, begin, rest = page.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise ValueError(f"no lines {BEGIN} and {END}")
+    return f"{before}{begin}\n\n{tables}\n{end}{after}"
 
 
 def main() -> int:
@@ -51,17 +82,28 @@ def main() -> int:
     parser.add_argument("--only", action="append", choices=names(), help="run only this benchmark; may be repeated")
     parser.add_argument("--repeats", type=int, default=7, help="pairs of runs")
     parser.add_argument("--out", type=Path, default=Path("benchmark-out"))
+    parser.add_argument("--page", type=Path, help="a page whose tables are replaced by the new ones")
     options = parser.parse_args()
     found: list[Comparison] = []
-    for name in options.only or names():
-        found += importlib.import_module(f"benchmarks.{name}").run(options.repeats)
+    wanted = options.only or names()
+    for name in wanted:
+        if name != "memory":
+            found += importlib.import_module(f"benchmarks.{name}").run(options.repeats)
+    peaks = memory.run() if "memory" in wanted else []
     options.out.mkdir(parents=True, exist_ok=True)
-    for file, text in (("benchmarks.json", as_json(found)), ("benchmarks.md", markdown(found))):
-        partial = options.out / f".{file}.partial"
-        partial.write_text(text, encoding="utf-8")
-        partial.replace(options.out / file)
-    sys.stdout.write(markdown(found))
-    return 0 if all(item.reached for item in found) else 1
+    text = markdown(found, peaks)
+    _write(options.out / "benchmarks.json", as_json(found, peaks))
+    _write(options.out / "benchmarks.md", text)
+    if options.page is not None:
+        _write(options.page, replaced(options.page.read_text(encoding="utf-8"), text))
+    sys.stdout.write(text)
+    return 0 if all(item.reached for item in (*found, *peaks)) else 1
+
+
+def _write(file: Path, text: str) -> None:
+    partial = file.with_name(f".{file.name}.partial")
+    partial.write_text(text, encoding="utf-8")
+    partial.replace(file)
 
 
 if __name__ == "__main__":
