@@ -570,6 +570,18 @@ def test_OPT_07_a_rule_that_depends_on_shapes_is_not_exported(tf, tmp_path):
             step(tf, reference_impl.load(tmp_path / "lenient").optimizer, [tf.Variable(1.0)], 1.0)
 
 
+def test_OPT_01_slots_of_keras_3_are_children_and_nothing_else_to_shipped_readers(tf, tmp_path):
+    """`tf.saved_model.load` refuses a slot variable that is a child of some object too."""
+    root = tf.Module()
+    root.w = tf.Variable([1.0, 2.0])
+    root.optimizer = tf.keras.optimizers.Adam(0.1)
+    root.optimizer.apply_gradients([(tf.constant([1.0, -1.0]), root.w)])
+    reference_impl.save(root, tmp_path / "m")
+    shipped = tf.saved_model.load(str(tmp_path / "m"))
+    assert any(variable.name == "Variable/momentums:0" for variable in shipped.optimizer._variables)
+    assert reference_impl.load(tmp_path / "m").optimizer.get_slot_names() == ["momentums", "velocities"]
+
+
 @pytest.mark.clause("OPT-01", "OPT-02", "OPT-03", "V1-18")
 def test_OPT_02_slots_are_found_by_variable_and_name(tf, tmp_path):
     root = trained(tf, optimizers(tf)["v1 adam"])
