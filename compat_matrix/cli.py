@@ -105,7 +105,9 @@ def _report(error: Exception) -> int:
 
     if isinstance(error, (OSError, SavedModelError)):
         click.echo(f"{type(error).__name__}: {printable(str(error))}", err=True)
-        return HARNESS_ERROR if isinstance(error, (OSError, FileAccessError)) else UNEXPECTED
+        # Some errors of the format layer are OSErrors too, for callers of `tf.saved_model`.
+        about_the_model = isinstance(error, SavedModelError) and not isinstance(error, FileAccessError)
+        return UNEXPECTED if about_the_model else HARNESS_ERROR
     click.echo(printable("".join(traceback.format_exception(type(error), error, error.__traceback__))), err=True)
     return HARNESS_ERROR
 

@@ -30,6 +30,8 @@ def map_file(path: Union[str, os.PathLike[str]]) -> Union[bytes, mmap.mmap]:
         if not stat.S_ISREG(status.st_mode):
             raise FileAccessError("not a regular file", file=path)
         return mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ) if status.st_size else b""
+    except FileAccessError:
+        raise
     except OSError as error:
         raise FileAccessError(f"cannot be mapped: {error}", file=path) from None
     finally:
