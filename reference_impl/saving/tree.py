@@ -203,9 +203,12 @@ class Tree:
             return
         items = container.items() if isinstance(container, Mapping) else enumerate(container)
         kept = {id(child) for child in children.values()}
-        lost = [f"{path}[{key!r}]" for key, item in items if item is not None and id(item) not in kept and not _is_kept(item)]
+        lost = [(key, item) for key, item in items if item is not None and id(item) not in kept and not _is_kept(item)]
+        if path.rpartition(".")[2].startswith("_"):  # what a library keeps for itself, as the operations of a Keras 3 model
+            lost = [(key, item) for key, item in lost if _library(type(item)) not in _LIBRARIES]
         if lost:
-            reason = f"not trackable, so they would be missing after loading: {', '.join(lost[:8])}"
+            names = ", ".join(f"{path}[{key!r}]" for key, _ in lost[:8])
+            reason = f"not trackable, so they would be missing after loading: {names}"
             self.lose(SaveError(reason + ". Save with strict=False to leave them out.", node=path, clause="PRIM-06"))
 
 
@@ -298,11 +301,15 @@ def _is_kept(item: Any) -> bool:
     return isinstance(item, api.Trackable) or is_function(item)
 
 
+def _library(item: Any) -> str:
+    """The package of a class or function."""
+    return str(getattr(item, "__module__", None)).partition(".")[0]
+
+
 def _internal(function: Any) -> bool:
     """A private helper of a library's class that never ran, as ``_update_step_xla`` of a Keras 2 optimizer: nobody calls it."""
     code = function.python_function
-    library = str(getattr(code, "__module__", None)).partition(".")[0]
-    return library in _LIBRARIES and str(getattr(code, "__name__", "")).startswith("_")
+    return _library(code) in _LIBRARIES and str(getattr(code, "__name__", "")).startswith("_")
 
 
 def _step(path: str, parent: Any, name: str) -> str:

@@ -167,3 +167,18 @@ def test_PRIM_08_and_PRIM_09_resources_are_ready_and_lists_of_text_are_taken(mod
 def test_PRIM_10_undecorated_methods_are_absent(loaded):
     for root in loaded:
         assert not hasattr(root, "tokenize") and callable(root.embed)
+
+
+def test_PRIM_06_what_keras_keeps_for_itself_is_no_loss(tf, tmp_path):
+    """A model of Keras 3 lists its operations, of which those of keras.ops are not trackable; they are in its functions."""
+    keras = pytest.importorskip("keras", "3")
+    inputs = keras.Input([4])
+    model = keras.Model(inputs, keras.ops.relu(inputs + keras.layers.Dense(4)(inputs)))
+    model.serve = tf.function(lambda x: model(x), input_signature=[tf.TensorSpec([None, 4])])
+    reference_impl.save(model, tmp_path / "keras")
+    x = tf.constant([[1.0, -2.0, 3.0, -4.0]])
+    assert (reference_impl.load(tmp_path / "keras").serve(x).numpy() == model.serve(x).numpy()).all()
+    root = tf.Module()
+    root._private = [tf.Variable(1.0), object()]
+    with pytest.raises(errors.SaveError, match=r"root\._private\[1\].*PRIM-06"):
+        reference_impl.save(root, tmp_path / "private")
