@@ -65,6 +65,10 @@ def run() -> list[Peak]:
         files = [directory / "saved_model.pb", *directory.glob("variables/*")]
         size = sum(file.stat().st_size for file in files)
         found.append(Peak(model.title, size, *(growth(whose, directory) for whose in ("ours", "theirs"))))
+        if not found[-1].theirs:
+            raise RuntimeError(
+                f"{model.title}: a load that needs no memory was not measured; nothing may be loaded in this process"
+            )
     return found
 
 

@@ -76,12 +76,15 @@ class Tree:
         self._numbers: dict[int, int] = {}
         self._resources: dict[int, dict[str, Any]] = {}
         self._cache: dict[Any, Any] = {}  # of Keras 2
+        self._classes: dict[type, tuple[frozenset[str], frozenset[str]]] = {}
+        self._known: dict[int, dict[str, Any]] = {}  # children, while nothing is traced; Keras traces a model when it is asked
         self._kept: list[Any] = []  # ids are those of living objects
 
     def trace_signatures(self) -> None:
         """Trace every function with an input signature that has not been called, until there is none."""
         done: set[int] = set()
         while True:
+            self._known.clear()
             found = [
                 (path, f)
                 for path, f in self.functions()
@@ -177,8 +180,14 @@ class Tree:
                 self._resources[id(obj)] = self._resource_children(obj)
                 self._kept.append(obj)
             return self._resources[id(obj)]
+        if id(obj) not in self._known:
+            self._known[id(obj)] = self._tracked(obj, path)
+            self._kept.append(obj)
+        return self._known[id(obj)]
+
+    def _tracked(self, obj: Any, path: str) -> dict[str, Any]:
         try:
-            found = _attributes(obj) if api.tracks_attributes(obj) else api.trackable_children(obj, self._cache)
+            found = _attributes(obj, self._classes) if api.tracks_attributes(obj) else api.trackable_children(obj, self._cache)
         except (ValueError, NotImplementedError) as error:
             raise SaveError(str(error), node=path, clause="PRIM-06") from error
         signatures = vars(obj).get(SIGNATURES) if hasattr(obj, "__dict__") else None
@@ -251,17 +260,35 @@ def identifier(obj: Any) -> str:
     return objects.DICT if isinstance(obj, (*_DICTS, dict)) else "_generic_user_object"
 
 
-def _attributes(obj: Any) -> dict[str, Any]:
-    """Dependencies and functions of a plain module. Functions are looked up in the classes, so that no property runs."""
+def _attributes(obj: Any, classes: dict[type, tuple[frozenset[str], frozenset[str]]]) -> dict[str, Any]:
+    """Dependencies and functions of a plain module. Functions are looked up in the classes, so that no property runs.
+
+    Args:
+      classes: what is known of classes so far.
+    """
     found = api.trackable_children(obj)
-    names = {name for cls in type(obj).__mro__ for name in vars(cls)} | set(getattr(obj, "__dict__", ()))
-    for name in sorted(names):
-        static = inspect.getattr_static(obj, name, None)
+    cls, members = type(obj), getattr(obj, "__dict__", {})
+    if cls not in classes:
+        classes[cls] = _class_attributes(cls)
+    functions, descriptors = classes[cls]
+    own = {name for name, value in members.items() if is_function(value) and name not in descriptors}
+    for name in sorted(own | (functions - members.keys())):
+        found[name] = getattr(obj, name)
+    return found
+
+
+def _class_attributes(cls: type) -> tuple[frozenset[str], frozenset[str]]:
+    """Names of the functions of a class, and of what an instance cannot have another one of (properties, slots)."""
+    functions, descriptors = set(), set()
+    for name in {name for base in cls.__mro__ for name in vars(base)}:
+        static = inspect.getattr_static(cls, name, None)
         if isinstance(static, (staticmethod, classmethod)):
             static = static.__func__
         if is_function(static):
-            found[name] = getattr(obj, name)
-    return found
+            functions.add(name)
+        if hasattr(type(static), "__set__"):
+            descriptors.add(name)
+    return frozenset(functions), frozenset(descriptors)
 
 
 def _makes_children(obj: Any) -> bool:
