@@ -195,7 +195,7 @@ class Tree:
             found.pop(SIGNATURES, None)
         elif isinstance(signatures, SignatureMap):
             found[SIGNATURES] = signatures  # of a model that became a part of another one (ATTR-08)
-        found = {name: child for name, child in found.items() if child is not None and not python_only(child)}
+        found = {name: _trackable(child) for name, child in found.items() if child is not None and not python_only(child)}
         if isinstance(obj, _LISTS + _DICTS + _TUPLES):
             self._check_leaves(obj, found, path)
         return found
@@ -326,6 +326,17 @@ def _is_kept(item: Any) -> bool:
     if isinstance(item, (list, dict, tuple)):
         return not python_only(item)
     return isinstance(item, api.Trackable) or is_function(item)
+
+
+def _trackable(child: Any) -> Any:
+    """Keras 3 has lists and dicts of its own, nested too, and gives plain ones of the outermost (3.13 on, at least)."""
+    return _wrap(_plain(child)) if isinstance(child, (list, dict, tuple)) and not isinstance(child, api.Trackable) else child
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, api.Trackable) or not isinstance(value, (list, dict)):
+        return value
+    return {key: _plain(item) for key, item in value.items()} if isinstance(value, dict) else [_plain(item) for item in value]
 
 
 def _library(item: Any) -> str:

@@ -182,3 +182,29 @@ def test_PRIM_06_what_keras_keeps_for_itself_is_no_loss(tf, tmp_path):
     root._private = [tf.Variable(1.0), object()]
     with pytest.raises(errors.SaveError, match=r"root\._private\[1\].*PRIM-06"):
         reference_impl.save(root, tmp_path / "private")
+
+
+def test_PRIM_06_layers_in_containers_of_a_keras_model(tf, tmp_path):
+    """Keras 3 has lists and dicts of its own for them, and gives plain ones when it is asked for its dependencies."""
+    keras = pytest.importorskip("keras", "3")
+
+    class Model(keras.Model):
+        def __init__(self):
+            super().__init__()
+            self.blocks = [keras.layers.Dense(2), [keras.layers.Dense(3)]]
+            self.by = {"out": keras.layers.Dense(1)}
+            self.pair = (keras.layers.Dense(1),)
+            self.units = [2, 3]
+
+        def call(self, x):
+            return self.pair[0](self.by["out"](self.blocks[1][0](self.blocks[0](x))))
+
+    model, x = Model(), tf.constant([[1.0, 2.0]])
+    expected = model(x)
+    model.serve = tf.function(lambda x: model(x), input_signature=[tf.TensorSpec([None, 2])])
+    reference_impl.save(model, tmp_path / "m")
+    for load in (reference_impl.load, tf.saved_model.load):
+        loaded = load(str(tmp_path / "m"))
+        assert (loaded.serve(x).numpy() == expected.numpy()).all()
+        assert (loaded.blocks[1][0]._kernel.numpy() == model.blocks[1][0].kernel.numpy()).all()
+        assert loaded.by["out"]._kernel.shape == [3, 1] and loaded.pair[0]._kernel.shape == [1, 1]
