@@ -10,6 +10,17 @@ import statistics
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import metadata
+
+
+def tensorflow_version() -> str:
+    """The version of the installed TensorFlow, which is not imported for it. Raises PackageNotFoundError: there is none."""
+    for name in ("tensorflow", "tensorflow-cpu", "tensorflow-intel"):
+        try:
+            return metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    raise metadata.PackageNotFoundError("tensorflow")
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Union
 
 import benchmarks
-from benchmarks import Comparison, memory
+from benchmarks import Comparison, memory, tensorflow_version
 from benchmarks.memory import Peak
 
 BEGIN, END = "<!-- Begin: python -m benchmarks.run --page docs/benchmarks.md -->", "<!-- End -->"
@@ -56,8 +56,8 @@ def _verdict(item: Union[Comparison, Peak]) -> str:
 
 
 def _machine() -> str:
-    versions = ", ".join(f"{name} {metadata.version(name)}" for name in ("tensorflow", "numpy", "protobuf"))
-    return f"{versions}, Python {platform.python_version()}, {platform.machine()}, {os.cpu_count()} cores."
+    versions = ", ".join(f"{name} {metadata.version(name)}" for name in ("numpy", "protobuf"))
+    return f"TensorFlow {tensorflow_version()}, {versions}, Python {platform.python_version()}, {platform.machine()}, {os.cpu_count()} cores."
 
 
 def as_json(found: list[Comparison], peaks: list[Peak]) -> str:

@@ -14,10 +14,10 @@ import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from benchmarks import tensorflow_version
 from fixtures_v1 import environments
 
 
@@ -92,7 +92,7 @@ def writer(model: Model) -> str:
 @functools.cache
 def _runtime(kind: str) -> tuple[str, str, str]:
     """Name, interpreter and PYTHONPATH of what makes a model."""
-    version = metadata.version("tensorflow")
+    version = tensorflow_version()
     if kind == "tf 1":
         try:
             return "TF 1.15.5", str(environments.provide("tf1.15")), ""
