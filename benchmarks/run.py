@@ -57,7 +57,8 @@ def _verdict(item: Union[Comparison, Peak]) -> str:
 
 def _machine() -> str:
     versions = ", ".join(f"{name} {metadata.version(name)}" for name in ("numpy", "protobuf"))
-    return f"TensorFlow {tensorflow_version()}, {versions}, Python {platform.python_version()}, {platform.machine()}, {os.cpu_count()} cores."
+    versions = f"TensorFlow {tensorflow_version()}, {versions}"
+    return f"{versions}, Python {platform.python_version()}, {platform.machine()}, {os.cpu_count()} cores."
 
 
 def as_json(found: list[Comparison], peaks: list[Peak]) -> str:
