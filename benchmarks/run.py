@@ -21,6 +21,7 @@ from typing import Union
 import benchmarks
 from benchmarks import Comparison, memory, tensorflow_version
 from benchmarks.memory import Peak
+from compat_matrix.plan import write_text
 
 BEGIN, END = "<!-- Begin: python -m benchmarks.run --page docs/benchmarks.md -->", "<!-- End -->"
 
@@ -94,18 +95,12 @@ def main() -> int:
             found += importlib.import_module(f"benchmarks.{name}").run(options.repeats)
     options.out.mkdir(parents=True, exist_ok=True)
     text = markdown(found, peaks)
-    _write(options.out / "benchmarks.json", as_json(found, peaks))
-    _write(options.out / "benchmarks.md", text)
+    write_text(options.out / "benchmarks.json", as_json(found, peaks))
+    write_text(options.out / "benchmarks.md", text)
     if options.page is not None:
-        _write(options.page, replaced(options.page.read_text(encoding="utf-8"), text))
+        write_text(options.page, replaced(options.page.read_text(encoding="utf-8"), text))
     sys.stdout.write(text)
     return 0 if all(item.reached for item in (*found, *peaks)) else 1
-
-
-def _write(file: Path, text: str) -> None:
-    partial = file.with_name(f".{file.name}.partial")
-    partial.write_text(text, encoding="utf-8")
-    partial.replace(file)
 
 
 if __name__ == "__main__":

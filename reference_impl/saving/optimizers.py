@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -57,9 +56,7 @@ def updates(tree: Tree, library: Library, captures: Captures, options: SaveOptio
             try:
                 out[node.number] = _traced(node, tree, library, captures)
             except SaveError as error:
-                if options.strict:
-                    raise
-                warnings.warn(f"an optimizer comes without its update rule: {error}", stacklevel=2)
+                tree.lose(error, "an optimizer comes without its update rule")
     return out
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from typing import Any, Optional, Union
 
 import tensorflow as tf
@@ -179,7 +178,7 @@ class _Export:
         """Op type of a custom gradient -> the function that has a node of it, by its path if it has one."""
         if not self.library.gradients:
             return {}
-        paths = {name: self.tree.nodes[number].path for number, name in reversed(self.names.items())}
+        paths = self.tree.paths(self.names)
         return {
             node.attr[CUSTOM_GRADIENT].s.decode(): paths.get(name, name)
             for name, definition in reversed(self.library.definitions.items())
@@ -192,9 +191,7 @@ class _Export:
         try:
             trace = finder.trace(source, original)
         except SaveError as error:
-            if self.options.strict:
-                raise
-            warnings.warn(f"a custom gradient is left out: {error}", stacklevel=2)
+            self.tree.lose(error, "a custom gradient is left out")
             return ""
         if trace is None:
             return ""
@@ -206,9 +203,7 @@ class _Export:
         try:
             hidden_state.check(self.library.definitions.values())
         except SaveError as error:
-            if self.options.strict:
-                raise
-            warnings.warn(f"state is left out: {error}", stacklevel=2)
+            self.tree.lose(error, "state is left out")
 
     def _shared_names(self) -> None:
         for node in self.tree.nodes:

@@ -47,7 +47,7 @@ def too_large(total: int, tree: Tree, library: Library, names: Mapping[int, str]
 
 def _constants(tree: Tree, library: Library, names: Mapping[int, str]) -> Iterator[tuple[int, str]]:
     """(bytes, where it is) of each constant."""
-    paths = {name: tree.nodes[number].path for number, name in reversed(names.items())}
+    paths = tree.paths(names)
     for node in _captured(tree):
         yield _size(node.object), node.path
     for name, definition in library.definitions.items():

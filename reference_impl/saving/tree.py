@@ -119,11 +119,11 @@ class Tree:
                     reason += "Numbers, strings, None, dtypes, shapes and nests of them can"
                     self.lose(SaveError(reason, node=path, clause="FN-09"))
 
-    def lose(self, error: SaveError) -> None:
-        """Something will be missing from the export: an error, or a warning without ``strict``."""
+    def lose(self, error: SaveError, what: str = "") -> None:
+        """Something will be missing from the export: an error, or a warning without ``strict``, which may begin with `what`."""
         if self.strict:
             raise error
-        warnings.warn(str(error), stacklevel=2)
+        warnings.warn(f"{what}: {error}" if what else str(error), stacklevel=2)
 
     def functions(self) -> Iterator[tuple[str, Any]]:
         """(path, tf.function) of everything reachable now, each once."""
@@ -162,6 +162,10 @@ class Tree:
             self.nodes.append(Node(found, obj, path))
         return found
 
+    def paths(self, names: Mapping[int, str]) -> dict[str, str]:
+        """Names of functions, given by number of node, -> the path of the first node."""
+        return {name: self.nodes[number].path for number, name in reversed(names.items())}
+
     def number_of(self, obj: Any) -> Optional[int]:
         return self._numbers.get(_identity(obj))
 
@@ -175,15 +179,12 @@ class Tree:
             return {f"trace_{i}": trace for i, trace in enumerate(exported_traces(obj, self.strict))}
         if not isinstance(obj, api.Trackable) or isinstance(obj, api.ConcreteFunction):
             return {}
-        if isinstance(obj, api.CapturableResource) or _makes_children(obj):
-            if id(obj) not in self._resources:  # a resource makes its functions anew each time it is asked
-                self._resources[id(obj)] = self._resource_children(obj)
-                self._kept.append(obj)
-            return self._resources[id(obj)]
-        if id(obj) not in self._known:
-            self._known[id(obj)] = self._tracked(obj, path)
+        makes = isinstance(obj, api.CapturableResource) or _makes_children(obj)
+        known = self._resources if makes else self._known  # a resource makes its functions anew each time it is asked
+        if id(obj) not in known:
+            known[id(obj)] = self._resource_children(obj) if makes else self._tracked(obj, path)
             self._kept.append(obj)
-        return self._known[id(obj)]
+        return known[id(obj)]
 
     def _tracked(self, obj: Any, path: str) -> dict[str, Any]:
         try:
