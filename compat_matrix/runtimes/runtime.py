@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 import importlib.metadata
 import sys
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 # Distributions that install the package `tensorflow`, the usual first.
@@ -14,11 +15,16 @@ DISTRIBUTIONS = ("tensorflow", "tensorflow-cpu", "tf-nightly", "tf-nightly-cpu",
 
 @dataclass(frozen=True)
 class Runtime:
-    """Where a worker runs. ``python`` is the interpreter; ``tensorflow_version`` None says that it has no TensorFlow."""
+    """Where a worker runs. ``python`` is the interpreter; ``tensorflow_version`` None says that it has no TensorFlow.
+
+    ``tensorflow_version`` is what stands in cell ids; two runtimes of one version are told apart by a local label
+    (``2.21.0+candidate``). ``lacks``: the name of a consumer or producer -> why this runtime has none.
+    """
 
     name: str
     python: Path
     tensorflow_version: str | None
+    lacks: Mapping[str, str] = field(default_factory=dict)
 
 
 @functools.lru_cache(maxsize=1)
