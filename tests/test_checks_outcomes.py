@@ -166,6 +166,19 @@ def test_a_step_that_takes_too_long_is_a_timeout(host: Host) -> None:
     assert (seen.outcome, seen.error_class) == (Outcome.TIMEOUT, "TimeLimit")
 
 
+def test_a_pass_keeps_digests_and_only_the_answers_that_are_not_the_recorded_ones(host: Host) -> None:
+    exact = run(host, "values")
+    inexact = run(host, "values", "call=wrong", tolerance={"rtol": 0, "atol": 1, "reason": "a test"})
+    assert exact.outcome is inexact.outcome is Outcome.PASS
+    assert exact.details["answers"].keys() == inexact.details["answers"].keys() == {"r"}
+    assert exact.details["answers"] != inexact.details["answers"]
+    assert "inexact" not in exact.details
+    kept = inexact.evidence[inexact.details["inexact"]["r"]]
+    assert tensors.load(host.out / kept)["y"].array.tolist() == [2.5, 4.0]
+    failed = run(host, "values", "call=wrong")
+    assert (failed.outcome, failed.details["answers"]) == (Outcome.FAIL_VALUE, inexact.details["answers"])
+
+
 def test_the_evidence_of_a_wrong_value_is_complete(host: Host) -> None:
     seen = run(host, "values", "call=wrong")
     assert set(seen.evidence) == {"expected", "got", "details"}

@@ -19,8 +19,8 @@ from compat_matrix.workers.tensors import CARRIERS, Tensor
 
 Array = npt.NDArray[Any]
 
-_FLOATS = {"float16", "float32", "float64"} | {name for name in CARRIERS if name.startswith(("bfloat", "float8"))}
-_COMPLEX = {"complex64": "float32", "complex128": "float64"}
+FLOATS = {"float16", "float32", "float64"} | {name for name in CARRIERS if name.startswith(("bfloat", "float8"))}
+COMPLEX = {"complex64": "float32", "complex128": "float64"}
 _SHOWN = 80  # characters of a value in a message
 
 
@@ -95,19 +95,19 @@ def compare_tensor(where: str, expected: Tensor, got: Tensor, tolerance: Toleran
 
 def numbers(tensor: Tensor) -> Array:
     """The tensor's numbers in a NumPy type that can compute: a carrier of bits becomes the type it carries."""
-    if tensor.dtype in _FLOATS and tensor.dtype != tensor.array.dtype.name:
+    if tensor.dtype in FLOATS and tensor.dtype != tensor.array.dtype.name:
         typed: Array = np.asarray(tensor.array).view(getattr(ml_dtypes, tensor.dtype))
         return typed.astype(np.float32)
     return np.asarray(tensor.array)
 
 
 def _differing(expected: Tensor, got: Tensor, tolerance: Tolerance) -> Array:
-    if expected.dtype not in _FLOATS and expected.dtype not in _COMPLEX:
+    if expected.dtype not in FLOATS and expected.dtype not in COMPLEX:
         return np.asarray(np.not_equal(expected.array, got.array), dtype=bool)
     same = _same_bits(expected, got)
     if not tolerance.exact:
         # In double precision, else a difference near the limit would itself be rounded.
-        wide = np.complex128 if expected.dtype in _COMPLEX else np.float64
+        wide = np.complex128 if expected.dtype in COMPLEX else np.float64
         left, right = numbers(expected).astype(wide), numbers(got).astype(wide)
         with np.errstate(invalid="ignore", over="ignore"):
             near = np.abs(left - right) <= tolerance.atol + tolerance.rtol * np.abs(left)
@@ -118,8 +118,8 @@ def _differing(expected: Tensor, got: Tensor, tolerance: Tolerance) -> Array:
 def _same_bits(expected: Tensor, got: Tensor) -> Array:
     left, right = np.ascontiguousarray(expected.array), np.ascontiguousarray(got.array)
     shape = expected.array.shape
-    if expected.dtype in _COMPLEX:
-        part = np.dtype(_COMPLEX[expected.dtype])
+    if expected.dtype in COMPLEX:
+        part = np.dtype(COMPLEX[expected.dtype])
         pair = [Tensor(part.name, side.view(part).reshape((*shape, 2))) for side in (left, right)]
         return np.asarray(np.all(_same_bits(*pair), axis=-1))
     bits = np.dtype(f"u{left.dtype.itemsize}")
@@ -131,16 +131,16 @@ def _same_bits(expected: Tensor, got: Tensor) -> Array:
 
 def _errors(expected: Tensor, got: Tensor, differs: Array) -> dict[str, float]:
     """Largest absolute error, and largest error in units of the last place, over the differing finite elements."""
-    if expected.dtype not in _FLOATS and expected.dtype not in _COMPLEX:
+    if expected.dtype not in FLOATS and expected.dtype not in COMPLEX:
         return {}
     left, right = numbers(expected)[differs], numbers(got)[differs]
     finite = np.isfinite(left) & np.isfinite(right)
     if not finite.any():
         return {}
-    wide = np.complex128 if expected.dtype in _COMPLEX else np.float64
+    wide = np.complex128 if expected.dtype in COMPLEX else np.float64
     with np.errstate(over="ignore"):
         out = {"max_abs_error": float(np.max(np.abs(left[finite].astype(wide) - right[finite].astype(wide))))}
-    if expected.dtype in _FLOATS:
+    if expected.dtype in FLOATS:
         steps = [_ordered(tensor)[differs][finite] for tensor in (expected, got)]
         # As Python integers: the distance of two doubles of opposite sign does not fit 64 bits.
         out["max_ulp_error"] = float(max(abs(int(a) - int(b)) for a, b in zip(*steps)))
@@ -174,6 +174,29 @@ def compare_nests(
     return list(_walk(expected, got, expected_tensors, got_tensors, tolerance, "result"))
 
 
+def flatten(nest: Any, tensors: Mapping[str, Tensor]) -> tuple[Any, dict[str, Tensor]]:
+    """A nest without tensors, and the tensors by their path in it (the paths of :func:`compare_nests`), whatever their names."""
+    out: dict[str, Tensor] = {}
+    return _without_tensors(nest, tensors, "result", out), out
+
+
+def _without_tensors(nest: Any, tensors: Mapping[str, Tensor], path: str, out: dict[str, Tensor]) -> Any:
+    kind = _kind(nest)
+    if kind in _MEMBERS:
+        names = nest[kind] if isinstance(nest[kind], list) else [nest[kind]]
+        for position, name in enumerate(names):
+            out[_where(path, kind, position)] = tensors[name]
+        return {kind: len(names)}
+    children = _children(nest)
+    if children is None:
+        return nest
+    return [kind, _title(nest), [[key, _without_tensors(item, tensors, f"{path}[{key!r}]", out)] for key, item in children]]
+
+
+def _where(path: str, kind: str, position: int) -> str:
+    return path if kind == "$tensor" else f"{path}.{kind[1:]}[{position}]"
+
+
 def _walk(
     expected: Any, got: Any, left: Mapping[str, Tensor], right: Mapping[str, Tensor], tolerance: Tolerance, path: str
 ) -> Any:
@@ -187,8 +210,7 @@ def _walk(
             yield Mismatch("structure", path, f"has {len(names[1])} components, expected {len(names[0])}")
             return
         for position, (one, other) in enumerate(zip(*names)):
-            where = path if kind == "$tensor" else f"{path}.{kind[1:]}[{position}]"
-            difference = compare_tensor(where, left[one], right[other], tolerance)
+            difference = compare_tensor(_where(path, kind, position), left[one], right[other], tolerance)
             if difference:
                 yield difference
         return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -58,7 +58,7 @@ def finding_of(failure: ReplyError | WorkerDied, what: str = "") -> Finding:
 
 @dataclass
 class Context:
-    """One cell being executed. ``timings`` and ``rss_kib`` grow as the check asks."""
+    """One cell being executed. ``timings`` and ``rss_kib`` grow as the check asks; ``kept`` files are evidence of a pass."""
 
     cell: Cell
     host: Host
@@ -68,6 +68,7 @@ class Context:
     scratch: Path
     timings: dict[str, float] = field(default_factory=dict)
     rss_kib: int | None = None
+    kept: dict[str, Path] = field(default_factory=dict)
 
     @property
     def limit(self) -> float:
@@ -115,7 +116,11 @@ class Evidence:
         for name, text in finding.texts.items():
             if text and name not in self.entries:
                 self._path(name, ".txt").write_text(text, encoding="utf-8", errors="replace")
-        for name, source in finding.files.items():
+        self.add_files(finding.files)
+
+    def add_files(self, files: Mapping[str, Path]) -> None:
+        """Copy files: name -> path."""
+        for name, source in files.items():
             if name not in self.entries and source.is_file():
                 shutil.copyfile(source, self._path(name, source.suffix))
 

@@ -47,7 +47,8 @@ def run_cell(cell: Cell, host: Host, out: Path) -> Observation:
     execution = _Execution(cell, host, out, scratch)
     try:
         details = execution.run()
-        return execution.observation(Outcome.PASS, None, "", details, {})
+        evidence.add_files(execution.context.kept if execution.context else {})
+        return execution.observation(Outcome.PASS, None, "", details, evidence.entries)
     except NotProduced:
         raise
     except Exception as error:  # every failure is an observation; the closed list of outcomes says which
