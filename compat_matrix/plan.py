@@ -18,6 +18,7 @@ from compat_matrix.outcomes import Outcome
 SCHEMA = 1
 # The files of an output folder that a run is continued and judged from.
 PLAN_FILE, LEDGER_FILE, RESULTS_FILE = "plan.json", "expectations.toml", "results.jsonl"
+RUNTIMES_FILE = "runtimes.json"
 PRODUCE = "produce"  # the check of the cell that makes an artifact; its consumer is "-"
 NO_CONSUMER = "-"
 ABSENT = "absent"  # the version of a runtime without TensorFlow
@@ -49,8 +50,9 @@ class Decision:
 class Cell:
     """One question of the matrix. ``consumer`` is ``"-"`` and ``consumer_version`` ``""`` for the production of an artifact.
 
-    ``artifact`` is a path: absolute (a fixture), or relative to the output folder (made by the run). ``timeout`` is the
-    limit of one step in seconds, None for the worker host's default.
+    ``runtime`` is the one that answers, ``producer_runtime`` the one that makes the artifact (``""``: it is committed); a
+    production is answered by its producer. ``artifact`` is a path: absolute (a fixture), or relative to the output folder
+    (made by the run). ``timeout`` is the limit of one step in seconds, None for the worker host's default.
     """
 
     case: str
@@ -61,6 +63,7 @@ class Cell:
     check: str
     runtime: str
     artifact: str
+    producer_runtime: str = ""
     timeout: float | None = None
     decided: Decision | None = None
 
@@ -138,6 +141,11 @@ class Plan:
     @functools.cached_property
     def by_id(self) -> dict[str, Cell]:
         return {cell.id: cell for cell in self.cells}
+
+    @functools.cached_property
+    def runtimes(self) -> tuple[str, ...]:
+        """Names of the runtimes that answer, in the order of the cells."""
+        return tuple(dict.fromkeys(cell.runtime for cell in self.cells))
 
     def to_json(self) -> dict[str, Any]:
         return {"schema": SCHEMA, "plan_id": self.plan_id, "cells": [cell.to_json() for cell in self.cells]}

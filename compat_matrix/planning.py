@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import importlib.util
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,8 @@ MAX_JSON = 1 << 24  # bytes; a provenance.json or io.json larger than this is no
 class Artifact:
     """What the plan knows of an artifact that exists or is to be made.
 
-    ``kinds`` are the kinds of its requests, ``checks`` the only ones to plan (None: all); ``refused``: why it is not made here.
+    ``kinds`` are the kinds of its requests, ``checks`` the only ones to plan (None: all); ``runtime`` makes it (``""``: it is
+    committed); ``refused``: why that runtime does not.
     """
 
     case: str
@@ -36,27 +38,63 @@ class Artifact:
     version: str
     path: str
     kinds: frozenset[str]
-    produced_here: bool
+    runtime: str = ""
     checks: tuple[str, ...] | None = None
     timeout: float | None = None
     refused: str | None = None
 
 
-def make_plan(ledger: Ledger, fixtures: Path | None = None, cases: Path | None = None) -> Plan:
-    """The plan of this machine: committed fixtures and cases, all producers and consumers, one local runtime.
+@dataclass(frozen=True)
+class Axes:
+    """Which runtimes answer, and what is asked of which.
 
-    ``fixtures`` and ``cases`` are folders in place of all that is ours.
+    The runtimes called ``home`` are asked every check about the committed artifacts and their own. Everybody else is asked one
+    question about an artifact: for its answers where it can give any, else to load it. With ``checks`` all are asked these.
+    """
+
+    runtimes: tuple[Runtime, ...]
+    home: Collection[str] = ()
+    checks: tuple[str, ...] | None = None
+
+    def asked(self, artifact: Artifact, runtime: Runtime, consumer: Consumer, checks: Mapping[str, Check]) -> list[Check]:
+        """The checks to plan of a consumer in ``runtime``."""
+        limits = [only for only in (artifact.checks, consumer.checks) if only is not None]
+        possible = [check for name, check in checks.items() if all(name in only for only in limits)]
+        if self.checks is not None:
+            return [check for check in possible if check.name in self.checks]
+        if runtime.name in self.home and artifact.runtime in ("", runtime.name):
+            return possible
+        answers = [check for check in possible if check.name == "values"]
+        if answers and not answers[0].not_applicable(consumer.capabilities, artifact.kinds):
+            return answers
+        return [check for check in possible if check.name == "load"]
+
+
+def make_plan(
+    ledger: Ledger,
+    fixtures: Path | None = None,
+    cases: Path | None = None,
+    axes: Axes | None = None,
+    producers: Collection[str] | None = None,
+) -> Plan:
+    """The plan: fixtures and what is made of the cases, all consumers, the runtimes of ``axes`` (default: the local one).
+
+    ``fixtures`` and ``cases`` are folders in place of all that is ours; ``producers`` those to plan (default: the usual ones).
     Raises PlanError for a fixture or a case that cannot be read.
     """
-    runtime = local_runtime()
+    axes = axes or Axes((local_runtime(),), home=(local_runtime().name,))
     ours = fixtures is None and cases is None
-    artifacts = fixture_artifacts(fixtures or fixtures_root()) if ours or fixtures else []
+    wanted = [p for p in PRODUCERS.values() if (p.name in producers if producers is not None else p.usual)]
+    artifacts: list[Artifact] = []
+    if (ours or fixtures) and any(producer.program is None for producer in wanted):
+        artifacts += fixture_artifacts(fixtures or fixtures_root())
     try:
         infos = all_cases(cases) if ours or cases else []
     except (CaseError, FileNotFoundError) as error:
         raise PlanError(str(error)) from error
-    artifacts += case_artifacts(infos, runtime)
-    return expand(artifacts, CONSUMERS, CHECKS, runtime, ledger)
+    for runtime in axes.runtimes:
+        artifacts += case_artifacts(infos, runtime, [producer.name for producer in wanted])
+    return expand(artifacts, CONSUMERS, CHECKS, axes, ledger)
 
 
 def fixtures_root() -> Path:
@@ -83,7 +121,6 @@ def _fixture(path: Path) -> Artifact:
             version=provenance["producer"]["versions"]["tensorflow"],
             path=str(path),
             kinds=frozenset(request["kind"] for request in questions["requests"]),
-            produced_here=False,
         )
     except (KeyError, TypeError) as error:
         raise PlanError(f"{path}: provenance.json or io.json lacks {error}") from error
@@ -101,8 +138,8 @@ def _read(path: Path) -> dict[str, Any]:
     return data
 
 
-def case_artifacts(cases: Iterable[CaseInfo], runtime: Runtime) -> list[Artifact]:
-    """Every case with every producer that can build one."""
+def case_artifacts(cases: Iterable[CaseInfo], runtime: Runtime, producers: Collection[str] | None = None) -> list[Artifact]:
+    """Every case with every producer that can build one (of ``producers``, if given), made in ``runtime``."""
     version = runtime.tensorflow_version or ABSENT
     return [
         Artifact(
@@ -111,57 +148,102 @@ def case_artifacts(cases: Iterable[CaseInfo], runtime: Runtime) -> list[Artifact
             version=version,
             path=f"artifacts/{case.name}/{producer.name}@{version}",
             kinds=frozenset(request.kind for request in case.requests),
-            produced_here=True,
+            runtime=runtime.name,
             checks=case.checks,
             timeout=case.timeout,
-            refused=_requirement(case, version),
+            refused=runtime.lacks.get(producer.name) or _requirement(case.requires, version, str(case.file)),
         )
         for case in cases
         for producer in PRODUCERS.values()
-        if PRODUCE in producer.capabilities
+        if PRODUCE in producer.capabilities and (producers is None or producer.name in producers)
     ]
 
 
-def _requirement(case: CaseInfo, version: str) -> str | None:
-    """Why a runtime does not meet the case's REQUIRES, or None."""
-    if not case.requires or version == ABSENT:
+def _requirement(requires: str | None, version: str, file: str) -> str | None:
+    """Why a runtime does not meet the REQUIRES of a case, or None."""
+    if not requires or version == ABSENT:
         return None
     try:
-        requirement = Requirement(case.requires)
+        requirement = Requirement(requires)
     except InvalidRequirement as error:
-        raise PlanError(f"{case.file}: REQUIRES: {error}") from error
+        raise PlanError(f"{file}: REQUIRES: {error}") from error
     if requirement.specifier.contains(version, prereleases=True):
         return None
-    return f"the case requires {case.requires}, the runtime has {version}"
+    return f"the case requires {requires}, the runtime has {version}"
 
 
 def expand(
     artifacts: Sequence[Artifact],
     consumers: Mapping[str, Consumer],
     checks: Mapping[str, Check],
-    runtime: Runtime,
+    axes: Axes,
     ledger: Ledger,
 ) -> Plan:
-    """The product of all axes, ordered by artifact, consumer, check; the production of an artifact comes first."""
-    absent = None
-    if runtime.tensorflow_version is None:
-        absent = Decision(Outcome.NOT_RUN, f"no TensorFlow in runtime {runtime.name}")
-    cells: list[Cell] = []
-    for artifact in sorted(artifacts, key=lambda a: (a.case, a.producer, a.version)):
-        refused = artifact.refused and Decision(Outcome.NOT_APPLICABLE, artifact.refused)
-        if artifact.produced_here:
-            production = _cell(artifact, NO_CONSUMER, "", PRODUCE, runtime, refused or absent)
-            cells.append(production)
-            refused = refused or _expected_refusal(production, ledger)
-        for consumer in consumers.values():
-            for check in checks.values():
-                if not all(only is None or check.name in only for only in (artifact.checks, consumer.checks)):
-                    continue
-                reason = check.not_applicable(consumer.capabilities, artifact.kinds)
-                decided = refused or (Decision(Outcome.NOT_APPLICABLE, reason) if reason else absent)
-                version = runtime.tensorflow_version or ABSENT
-                cells.append(_cell(artifact, consumer.name, version, check.name, runtime, decided))
-    return Plan(tuple(cells))
+    """The product of all axes. Ordered by artifact where one runtime answers, the production before what is asked about it;
+    by runtime where many do, all productions first.
+
+    Raises PlanError when two runtimes cannot be told apart.
+    """
+    _told_apart(axes.runtimes)
+    ordered = sorted(artifacts, key=lambda a: (a.case, a.producer, a.version))
+    by_name = {runtime.name: runtime for runtime in axes.runtimes}
+    productions = [_production(artifact, by_name[artifact.runtime]) if artifact.runtime else None for artifact in ordered]
+    refusals = [(cell.decided or _expected_refusal(cell, ledger)) if cell else None for cell in productions]
+    if len(axes.runtimes) == 1:
+        (only,) = axes.runtimes
+        cells = []
+        for artifact, production, refused in zip(ordered, productions, refusals):
+            cells += [production] if production else []
+            cells += _questions(artifact, only, consumers, checks, axes, refused)
+        return Plan(tuple(cells))
+    position = {runtime.name: index for index, runtime in enumerate(axes.runtimes)}
+    made = sorted((cell for cell in productions if cell), key=lambda cell: position[cell.runtime])
+    for runtime in axes.runtimes:
+        for artifact, refused in zip(ordered, refusals):
+            # Of what nobody makes here there is nothing to ask anybody.
+            if refused is None or not artifact.runtime:
+                made += _questions(artifact, runtime, consumers, checks, axes, None)
+    return Plan(tuple(made))
+
+
+def _told_apart(runtimes: Sequence[Runtime]) -> None:
+    for what, values in (("name", [r.name for r in runtimes]), ("version", [r.tensorflow_version for r in runtimes])):
+        value, count = Counter(values).most_common(1)[0]
+        if count > 1:
+            names = ", ".join(r.name for r in runtimes if value in (r.name, r.tensorflow_version))
+            raise PlanError(f"two runtimes of one {what} ({value}): {names}; give one of them a label (LABEL=RUNTIME)")
+
+
+def _production(artifact: Artifact, runtime: Runtime) -> Cell:
+    refused = artifact.refused and Decision(Outcome.NOT_APPLICABLE, artifact.refused)
+    return _cell(artifact, NO_CONSUMER, "", PRODUCE, runtime, refused or _absent(runtime))
+
+
+def _questions(
+    artifact: Artifact,
+    runtime: Runtime,
+    consumers: Mapping[str, Consumer],
+    checks: Mapping[str, Check],
+    axes: Axes,
+    refused: Decision | None,
+) -> list[Cell]:
+    """What one runtime is asked about one artifact."""
+    version, cells = runtime.tensorflow_version or ABSENT, []
+    if refused and refused.outcome is not Outcome.NOT_APPLICABLE:
+        refused = None  # no TensorFlow: every cell says so itself, after what does not apply at all
+    for consumer in consumers.values():
+        lacks = runtime.lacks.get(consumer.name)
+        for check in axes.asked(artifact, runtime, consumer, checks):
+            reason = check.not_applicable(consumer.capabilities, artifact.kinds) or lacks
+            decided = refused or (Decision(Outcome.NOT_APPLICABLE, reason) if reason else _absent(runtime))
+            cells.append(_cell(artifact, consumer.name, version, check.name, runtime, decided))
+    return cells
+
+
+def _absent(runtime: Runtime) -> Decision | None:
+    if runtime.tensorflow_version is not None:
+        return None
+    return Decision(Outcome.NOT_RUN, f"no TensorFlow in runtime {runtime.name}")
 
 
 def _cell(artifact: Artifact, consumer: str, version: str, check: str, runtime: Runtime, decided: Decision | None) -> Cell:
@@ -174,6 +256,7 @@ def _cell(artifact: Artifact, consumer: str, version: str, check: str, runtime: 
         check=check,
         runtime=runtime.name,
         artifact=artifact.path,
+        producer_runtime=artifact.runtime,
         timeout=artifact.timeout,
         decided=decided,
     )

@@ -5,7 +5,8 @@ An item passes when its outcome is what the ledger (``expectations.toml`` beside
 to ``results.jsonl`` beside the plan, one flushed line as each cell ends; results already there of the same plan are kept until
 their cell runs again.
 
-The cells of one artifact run in one process, whatever ``--dist`` says: its production comes first and later cells need it.
+The cells of one artifact run in one process, whatever ``--dist`` says: its production comes first and later cells need it. In a
+plan over many runtimes those of one runtime do; their artifacts have been made by an earlier session on the same folder.
 
 A plugin may execute cells itself through the hook ``pytest_compat_run_cell`` (see :class:`CompatHooks`).
 """
@@ -13,8 +14,9 @@ A plugin may execute cells itself through the hook ``pytest_compat_run_cell`` (s
 from __future__ import annotations
 
 import contextlib
+import functools
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -64,31 +66,63 @@ class Run:
     def host(self) -> Any:
         """The host of worker processes, started with the first cell that needs it."""
         if self._host is None:
-            from compat_matrix.running import started_with
+            from compat_matrix.running import runtimes_of, started_with
             from compat_matrix.runtimes import Host
 
             cases = started_with(self.out).get("cases")  # a folder in place of ours
-            self._host = self.resources.enter_context(Host(self.out, cases=Path(cases[0]) if cases else None))
+            host = Host(self.out, runtimes_of(self.out), Path(cases[0]) if cases else None)
+            self._host = self.resources.enter_context(host)
         return self._host
+
+    @functools.cached_property
+    def failed_before(self) -> dict[str, str]:
+        """Artifact -> why an earlier session on this folder could not make it."""
+        path = self.out / RESULTS_FILE
+        results = {result.cell: result for result in read_results(path)} if path.exists() else {}
+        found = {artifact: results.get(production.id) for artifact, production in self.productions.items()}
+        return {
+            artifact: _why(result)
+            for artifact, result in found.items()
+            if result and result.plan_id == self.plan_id and result.outcome.gate_failure
+        }
+
+    def settled(self, production: Cell) -> bool:
+        """Whether an earlier session of a plan over many runtimes has dealt with a production."""
+        return len(self.plan.runtimes) > 1 and (is_made(production, self.out) or production.artifact_id in self.failed_before)
+
+    def not_made(self, cell: Cell) -> str | None:
+        """Why the artifact a cell asks about was not made: by this process, or by an earlier session."""
+        if cell.is_production or is_made(cell, self.out):
+            return None
+        return self.failed.get(cell.artifact_id) or self.failed_before.get(cell.artifact_id)
+
+    @functools.cached_property
+    def _replay(self) -> Callable[[Cell], str]:
+        from compat_matrix.running import replay_options
+
+        return replay_options(self.out)
+
+    def _observed(self, cell: Cell, seen: Observation) -> Result:
+        return Result.observed(self.plan_id, cell.id, seen, self._replay(cell))
 
     def execute(self, cell: Cell) -> Result:
         """Execute a cell and judge the result. Whatever a check raises becomes a result."""
-        if not cell.is_production and cell.artifact_id in self.failed:
-            reason = f"producer failed: {self.failed[cell.artifact_id]}"
-            return Result.not_executed(self.plan_id, cell.id, Outcome.NOT_RUN, reason)
+        not_made = self.not_made(cell)
+        if not_made:
+            return Result.not_executed(self.plan_id, cell.id, Outcome.NOT_RUN, f"producer failed: {not_made}")
         try:
             seen = self.config.hook.pytest_compat_run_cell(cell=cell, out=self.out, config=self.config)
             if not isinstance(seen, Observation):
                 raise TypeError(f"a check must return an Observation, not {type(seen).__name__}")
-            result = Result.observed(self.plan_id, cell.id, seen)
+            result = self._observed(cell, seen)
         except (KeyboardInterrupt, pytest.exit.Exception):
             raise
         except BaseException as error:  # also SystemExit: one cell must not end the run
             if _is_not_produced(error):
                 return Result.not_executed(self.plan_id, cell.id, Outcome.NOT_RUN, str(error))
-            result = Result.observed(self.plan_id, cell.id, self._setup_error(cell, error))
+            result = self._observed(cell, self._setup_error(cell, error))
         if cell.is_production and result.outcome is not Outcome.PASS:
-            self.failed[cell.artifact_id] = f"{result.outcome} {result.error_class or ''}: {result.message[:300]}"
+            self.failed[cell.artifact_id] = _why(result)
         return self.ledger.judged(cell, result)
 
     def _setup_error(self, cell: Cell, error: BaseException) -> Observation:
@@ -102,6 +136,15 @@ class Run:
             message=str(error),
             evidence={"traceback": f"evidence/{cell.id}/harness_traceback.txt"},
         )
+
+
+def is_made(cell: Cell, out: Path) -> bool:
+    """Whether the artifact of a cell is there, complete."""
+    return (cell.artifact_dir(out) / "provenance.json").is_file()
+
+
+def _why(result: Result) -> str:
+    return f"{result.outcome} {result.error_class or ''}: {result.message[:300]}"
 
 
 def _is_not_produced(error: BaseException) -> bool:
@@ -136,7 +179,7 @@ class CellItem(pytest.Item):
 
     def runtest(self) -> None:
         run = self.config.stash[RUN]
-        if self.needed_by_others and (self.cell.artifact_dir(run.out) / "provenance.json").is_file():
+        if self.needed_by_others and is_made(self.cell, run.out):
             return  # made by an earlier run in this folder, whose result stands
         self.result = result = run.execute(self.cell)
         self.user_properties.append(("outcome", str(result.outcome)))
@@ -318,7 +361,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     complete: list[pytest.Item] = []
     for item in items:
         production = run.productions.get(item.cell.artifact_id) if isinstance(item, CellItem) else None
-        if production and item.parent and production.id not in present:
+        if production and item.parent and production.id not in present and not run.settled(production):
             present.add(production.id)
             complete.append(CellItem.from_parent(item.parent, name=production.id, cell=production, needed_by_others=True))
         complete.append(item)
@@ -343,9 +386,9 @@ def pytest_compat_run_cell(cell: Cell, out: Path, config: pytest.Config) -> Obse
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Cells of one artifact go to one process."""
+    """Cells of one artifact, or of one runtime where there are many, go to one process."""
     if RUN not in config.stash:
         return None
-    from compat_matrix.scheduling import ByArtifact
+    from compat_matrix.scheduling import ByScope
 
-    return ByArtifact(config, log)
+    return ByScope(config, log, config.stash[RUN].plan)

@@ -69,8 +69,8 @@ class Result:
     replay: str = ""
 
     @classmethod
-    def observed(cls, plan_id: str, cell: str, seen: Observation) -> Result:
-        """The result of an executed cell, not judged yet."""
+    def observed(cls, plan_id: str, cell: str, seen: Observation, options: str = "") -> Result:
+        """The result of an executed cell, not judged yet. ``options`` are those that plan the cell again."""
         message = seen.message
         if len(message) > MAX_MESSAGE:
             message = f"{message[:MAX_MESSAGE]} ... ({len(message) - MAX_MESSAGE} characters more)"
@@ -87,7 +87,7 @@ class Result:
             rss_kib=seen.rss_kib,
             evidence=dict(seen.evidence),
             details=_plain(seen.details),
-            replay=f"savedmodel-compat matrix run --out replay --cell {cell}",
+            replay=f"savedmodel-compat matrix run --out replay{options} --cell {cell}",
         )
 
     @classmethod

@@ -8,11 +8,12 @@ import fnmatch
 import json
 import os
 import platform
+import shlex
 import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -23,10 +24,11 @@ from rich.console import Console
 
 from compat_matrix.expectations import Ledger
 from compat_matrix.outcomes import Outcome
-from compat_matrix.plan import LEDGER_FILE, PLAN_FILE, RESULTS_FILE, Plan, write_text
+from compat_matrix.plan import LEDGER_FILE, PLAN_FILE, RESULTS_FILE, RUNTIMES_FILE, Cell, Plan, write_text
 from compat_matrix.report import html, terminal
 from compat_matrix.report.summary import summarise
 from compat_matrix.results import Result, ResultsError, read_results
+from compat_matrix.runtimes.runtime import LOCAL, Runtime, local_runtime
 
 RUN_FILE, SUMMARY_FILE, CELLS_FILE, JUNIT_FILE, HTML_FILE = "run.json", "summary.json", "cells.txt", "junit.xml", "report.html"
 FOLDERS = ("artifacts", "evidence", "logs", "scratch")
@@ -73,11 +75,13 @@ def select(plan: Plan, selectors: Mapping[str, Sequence[str]], cells: Sequence[s
     return chosen
 
 
-def prepare(out: Path, plan: Plan, ledger_text: str, resume: bool) -> set[str]:
-    """Make ``out`` ready for a run of ``plan``; returns the ids of cells that need not run again.
+def prepare(
+    out: Path, plan: Plan, ledger_text: str, resume: bool, runtimes: Sequence[Runtime] = (), options: Sequence[str] = ()
+) -> set[str]:
+    """Make ``out`` ready for a run of ``plan`` in ``runtimes``; returns the ids of cells that need not run again.
 
     A folder of an earlier run is emptied (only of what a run writes), or with ``resume`` taken over. Raises RunError for a folder
-    that holds something else, or results of another plan.
+    that holds something else, or results of another plan. ``options`` are those of ``matrix run`` that make such a plan.
     """
     if out.is_dir() and any(out.iterdir()) and not (out / PLAN_FILE).is_file():
         raise RunError(f"{out} holds files that are not from a run; choose another folder")
@@ -98,7 +102,30 @@ def prepare(out: Path, plan: Plan, ledger_text: str, resume: bool) -> set[str]:
             (out / name).unlink(missing_ok=True)
     plan.write(out / PLAN_FILE)
     write_text(out / LEDGER_FILE, ledger_text)
+    known = {"schema": RUN_SCHEMA, "options": list(options), "runtimes": [runtime.to_json() for runtime in runtimes]}
+    write_text(out / RUNTIMES_FILE, json.dumps(known, indent=1) + "\n")
     return done
+
+
+def runtimes_of(out: Path) -> dict[str, Runtime]:
+    """The runtimes of a prepared folder, by name."""
+    path = out / RUNTIMES_FILE
+    known = json.loads(path.read_text(encoding="utf-8"))["runtimes"] if path.exists() else []
+    return {runtime.name: runtime for runtime in map(Runtime.from_json, known)} or {local_runtime().name: local_runtime()}
+
+
+def replay_options(out: Path) -> Callable[[Cell], str]:
+    """A function that gives the options of ``matrix run`` that plan a cell of this folder again."""
+    path = out / RUNTIMES_FILE
+    known = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {"runtimes": [], "options": []}
+    specs = {item["name"]: item["spec"] for item in known["runtimes"]}
+
+    def options(cell: Cell) -> str:
+        needed = [specs[name] for name in dict.fromkeys((cell.producer_runtime, cell.runtime)) if name in specs]
+        words = [] if set(specs) <= {LOCAL} else [word for spec in needed for word in ("--runtime", spec)]
+        return "".join(f" {shlex.quote(word)}" for word in [*words, *known["options"]])
+
+    return options
 
 
 def _final(result: Result) -> bool:
@@ -106,8 +133,22 @@ def _final(result: Result) -> bool:
     return result.outcome not in (Outcome.NOT_RUN, Outcome.ENV_ERROR)
 
 
-def execute(out: Path, wanted: set[str], processes: int, pytest_args: Sequence[str]) -> None:
-    """Run the cells ``wanted`` of the prepared folder in pytest. Raises RunError when pytest could not do it."""
+def execute(out: Path, plan: Plan, wanted: set[str], processes: int, pytest_args: Sequence[str]) -> None:
+    """Run the cells ``wanted`` of the prepared folder in pytest. Raises RunError when pytest could not do it.
+
+    Where many runtimes answer, everything is made first, in a session of its own: then each is asked about all artifacts.
+    """
+    phases = [wanted]
+    if len(plan.runtimes) > 1:
+        productions = {cell.id for cell in plan if cell.is_production} & wanted
+        phases = [cells for cells in (productions, wanted - productions) if cells]
+    for cells in phases:
+        if _session(out, cells, processes, pytest_args):
+            break  # interrupted
+
+
+def _session(out: Path, wanted: set[str], processes: int, pytest_args: Sequence[str]) -> bool:
+    """One pytest session; whether it was interrupted."""
     import pytest
 
     arguments = [str(out / PLAN_FILE), "-p", "compat_matrix.pytest_plugin", "--junitxml", str(out / JUNIT_FILE)]
@@ -128,6 +169,7 @@ def execute(out: Path, wanted: set[str], processes: int, pytest_args: Sequence[s
         raise RunError("pytest refused its arguments")
     if status not in (0, 1, pytest.ExitCode.INTERRUPTED, NO_TESTS_COLLECTED):
         raise RunError(f"pytest ended with status {status}", harness=True)
+    return status == pytest.ExitCode.INTERRUPTED
 
 
 @contextlib.contextmanager
@@ -187,7 +229,7 @@ def run(out: Path, description: dict[str, Any], wanted: set[str], pytest_args: S
     started = time.monotonic()
     write_text(out / RUN_FILE, json.dumps(description, indent=1) + "\n")
     try:
-        execute(out, wanted, description["processes"], pytest_args)
+        execute(out, Plan.read(out / PLAN_FILE), wanted, description["processes"], pytest_args)
     finally:
         description["seconds"] = round(time.monotonic() - started, 1)
         write_text(out / RUN_FILE, json.dumps(description, indent=1) + "\n")

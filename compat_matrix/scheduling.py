@@ -6,16 +6,26 @@ from typing import Any
 
 from xdist.scheduler import LoadScopeScheduling
 
+from compat_matrix.plan import Plan
 
-class ByArtifact(LoadScopeScheduling):  # type: ignore[misc]
-    """Cells of one artifact go to one process, in their order; a process that dies costs the cell it was at.
 
-    The base class gives that cell to the next process as well, and addresses a process that has not collected yet.
+class ByScope(LoadScopeScheduling):  # type: ignore[misc]
+    """Cells of one scope go to one process, in their order; a process that dies costs the cell it was at.
+
+    The scope is the artifact, whose production comes first; in a plan over many runtimes it is the runtime, which takes
+    seconds to start. The base class gives the cell a process died at to the next process as well, and addresses a process
+    that has not collected yet.
     """
 
+    def __init__(self, config: Any, log: Any, plan: Plan) -> None:
+        super().__init__(config, log)
+        self.by_id = plan.by_id
+        self.by_runtime = len(plan.runtimes) > 1
+
     def _split_scope(self, nodeid: str) -> str:
-        """``case/producer@version`` of ``plan.json::case/producer@version/consumer@version/check``."""
-        return "/".join(nodeid.partition("::")[2].split("/")[:2])
+        """The scope of ``plan.json::cell id``."""
+        cell = self.by_id[nodeid.partition("::")[2]]
+        return cell.runtime if self.by_runtime else cell.artifact_id
 
     def remove_node(self, node: Any) -> str | None:
         """Take back what a process had left to do; returns the cell it died at, if it died."""

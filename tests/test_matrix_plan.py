@@ -14,7 +14,7 @@ from compat_matrix.consumers import CONSUMERS, Consumer
 from compat_matrix.expectations import Ledger
 from compat_matrix.outcomes import ExitCode, Outcome
 from compat_matrix.plan import Cell, Decision, Plan, PlanError, parse_cell_id
-from compat_matrix.planning import Artifact, case_artifacts, expand, fixture_artifacts, make_plan
+from compat_matrix.planning import Artifact, Axes, case_artifacts, expand, fixture_artifacts, make_plan
 from compat_matrix.results import Observation
 from compat_matrix.runtimes import Runtime
 
@@ -98,17 +98,17 @@ def artifact(**changes):
         "version": "2.21.0",
         "path": "x",
         "kinds": frozenset({"signature"}),
-        "produced_here": True,
+        "runtime": "local",
     }
     return Artifact(**{**facts, **changes})
 
 
 def planned(*artifacts, runtime=RUNTIME, ledger="", consumers=CONSUMERS):
-    return expand(artifacts, consumers, CHECKS, runtime, Ledger.parse("schema = 1\n" + ledger))
+    return expand(artifacts, consumers, CHECKS, Axes((runtime,), home=(runtime.name,)), Ledger.parse("schema = 1\n" + ledger))
 
 
 def test_the_product_of_all_axes_in_order():
-    plan = planned(artifact(case="b"), artifact(produced_here=False, producer="fixture", version="1.15.5"))
+    plan = planned(artifact(case="b"), artifact(runtime="", producer="fixture", version="1.15.5"))
     ids = [cell.id for cell in plan]
     assert len(ids) == 1 + 2 * sum(len(CHECKS if one.checks is None else one.checks) for one in CONSUMERS.values())
     assert ids[0] == "a/fixture@1.15.5/tf2@2.21.0/load"
@@ -188,7 +188,7 @@ def test_what_the_files_of_a_fixture_say(world):
     found = {a.case: a for a in fixture_artifacts(world.fixtures)}
     assert (found["both"].version, found["both"].kinds) == ("1.4.1", {"signature", "function"})
     assert Path(found["both"].path) == world.fixtures / "both"
-    assert not found["both"].produced_here
+    assert not found["both"].runtime
 
 
 @pytest.mark.parametrize(

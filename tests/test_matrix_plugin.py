@@ -16,7 +16,7 @@ from compat_matrix.cases import all_cases
 from compat_matrix.checks import CHECKS
 from compat_matrix.consumers import CONSUMERS
 from compat_matrix.expectations import Ledger
-from compat_matrix.planning import case_artifacts, expand, fixture_artifacts
+from compat_matrix.planning import Axes, case_artifacts, expand, fixture_artifacts
 from compat_matrix.runtimes import Runtime
 
 FAIL = {
@@ -45,7 +45,7 @@ def write_plan(world):
     """Plan what is in the world now; returns cell id -> cell."""
     ledger = Ledger.read(world.ledger)
     artifacts = fixture_artifacts(world.fixtures) + case_artifacts(all_cases(world.cases), RUNTIME)
-    plan = expand(artifacts, CONSUMERS, CHECKS, RUNTIME, ledger)
+    plan = expand(artifacts, CONSUMERS, CHECKS, Axes((RUNTIME,), home=("local",)), ledger)
     plan.write(world.out / "plan.json")
     (world.out / "expectations.toml").write_text(world.ledger.read_text())
     return plan.by_id

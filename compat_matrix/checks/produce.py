@@ -33,7 +33,7 @@ def producing_worker(cell: Cell, host: Host) -> Worker:
     producer = PRODUCERS.get(cell.producer)
     if producer is None or producer.program is None:
         raise ArtifactError(f"the producer {cell.producer} makes nothing; its artifact {cell.artifact} is not there")
-    return host.worker(cell.runtime, producer.program)
+    return host.worker(cell.producer_runtime, producer.program)
 
 
 def produce(cell: Cell, host: Host, out: Path, *, again: bool) -> None:
@@ -90,7 +90,7 @@ def _provenance(cell: Cell, case: CaseInfo, versions: dict[str, str], staged: Pa
         "features": list(case.features),
         "producer": {"name": cell.producer, "versions": versions},
         "generator": {"file": case.file.name, "sha256": file_sha256(case.file)},
-        "environment": {"runtime": cell.runtime, "platform": platform.platform()},
+        "environment": {"runtime": cell.producer_runtime, "platform": platform.platform()},
         "command": f"savedmodel-compat matrix run --cell {cell.artifact_id}/-/produce",
         "licence": LICENCE,
         "files": hash_files(staged, ("model", "io")),

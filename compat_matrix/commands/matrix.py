@@ -5,8 +5,10 @@ from __future__ import annotations
 import datetime
 import functools
 import json
+import os
+import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +16,9 @@ import click
 
 from compat_matrix.expectations import DEFAULT_PATH, NO_ENTRIES, Ledger, LedgerError
 from compat_matrix.outcomes import ExitCode, Outcome
-from compat_matrix.plan import PLAN_FILE, RESULTS_FILE, Plan, PlanError, write_text
+from compat_matrix.plan import PLAN_FILE, RESULTS_FILE, Plan, PlanError, parse_cell_id, write_text
 from compat_matrix.results import ResultsError, read_results
+from compat_matrix.runtimes.runtime import LOCAL, Runtime, local_runtime
 
 STALE = ExitCode.STALE_EXPECTATION
 EXISTING_DIR = click.Path(exists=True, file_okay=False, path_type=Path)
@@ -67,10 +70,58 @@ def _ledger_path(expectations: Path | None, fixtures: Path | None, cases: Path |
     return expectations or (NO_ENTRIES if fixtures or cases else DEFAULT_PATH)
 
 
-def _make_plan(ledger: Ledger, fixtures: Path | None, cases: Path | None) -> Plan:
-    from compat_matrix.planning import make_plan
+def runtime_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The options that say which TensorFlows answer."""
+    for option in (
+        click.option(
+            "--runtime",
+            "runtimes",
+            multiple=True,
+            metavar="RUNTIME",
+            help="A TensorFlow to ask (default: the local one and those of COMPAT_RUNTIMES): local, 2.12, tensorflow==2.20.0, a "
+            "wheel, an interpreter; LABEL=RUNTIME tells two of one version apart. The first is asked everything.",
+        ),
+        click.option("--all-checks", is_flag=True, help="Ask every runtime everything."),
+    ):
+        function = option(function)
+    return function
 
-    return make_plan(ledger, fixtures, cases)
+
+def _make_plan(
+    ledger: Ledger,
+    fixtures: Path | None,
+    cases: Path | None,
+    runtimes: Sequence[Runtime] = (),
+    all_checks: bool = False,
+    producers: Collection[str] = (),
+) -> Plan:
+    from compat_matrix.checks import CHECKS
+    from compat_matrix.planning import Axes, make_plan
+    from compat_matrix.producers import PRODUCERS
+
+    runtimes = tuple(runtimes) or (local_runtime(),)
+    axes = Axes(runtimes, home=(runtimes[0].name,), checks=tuple(CHECKS) if all_checks else None)
+    usual = {producer.name for producer in PRODUCERS.values() if producer.usual}
+    return make_plan(ledger, fixtures, cases, axes, usual | {name for name in producers if name in PRODUCERS})
+
+
+LABELLED = re.compile(r"([A-Za-z][A-Za-z0-9_]*)=(?!=)(.+)")
+
+
+def asked_runtimes(specs: Sequence[str]) -> tuple[Runtime, ...]:
+    """The runtimes a command line names; without any the local one and those of COMPAT_RUNTIMES. Raises Refused."""
+    from compat_matrix.runtimes.resolve import RuntimeMissing, resolve_all
+
+    specs = specs or (LOCAL, *filter(None, os.environ.get("COMPAT_RUNTIMES", "").split(",")))
+    found: list[Runtime] = []
+    try:
+        for spec in specs:
+            label = LABELLED.fullmatch(spec.strip())
+            resolved = resolve_all(label[2] if label else spec)
+            found += [runtime.labelled(label[1]) for runtime in resolved] if label else resolved
+    except RuntimeMissing as error:
+        raise Refused(str(error), ExitCode.HARNESS_ERROR) from error
+    return tuple(found)
 
 
 @click.group()
@@ -86,11 +137,22 @@ def matrix() -> None:
 
 @matrix.command()
 @plan_options
+@runtime_options
+@click.option("--producer", multiple=True, metavar="NAME", help="Plan this producer too.")
 @click.option("--json", "as_json", is_flag=True, help="The plan as JSON, as `run` writes it.")
 @exit_codes
-def plan(fixtures: Path | None, cases: Path | None, expectations: Path | None, as_json: bool) -> None:
+def plan(
+    fixtures: Path | None,
+    cases: Path | None,
+    expectations: Path | None,
+    runtimes: tuple[str, ...],
+    all_checks: bool,
+    producer: tuple[str, ...],
+    as_json: bool,
+) -> None:
     """List the cells this machine would run, and what is not applicable and why."""
-    made = _make_plan(Ledger.read(_ledger_path(expectations, fixtures, cases)), fixtures, cases)
+    ledger = Ledger.read(_ledger_path(expectations, fixtures, cases))
+    made = _make_plan(ledger, fixtures, cases, asked_runtimes(runtimes), all_checks, producer)
     if as_json:
         click.echo(json.dumps(made.to_json()))
         return
@@ -112,6 +174,7 @@ def plan(fixtures: Path | None, cases: Path | None, expectations: Path | None, a
 @click.option("--resume", is_flag=True, help="Keep the results of an interrupted run of the same plan, run what is missing.")
 @click.option("--require", is_flag=True, help="A cell that is not run fails the run, whatever the reason.")
 @plan_options
+@runtime_options
 @click.argument("pytest_args", nargs=-1, type=click.UNPROCESSED)
 @exit_codes
 def run(
@@ -124,6 +187,8 @@ def run(
     fixtures: Path | None,
     cases: Path | None,
     expectations: Path | None,
+    runtimes: tuple[str, ...],
+    all_checks: bool,
     pytest_args: tuple[str, ...],
     **selectors: tuple[str, ...],
 ) -> int:
@@ -135,10 +200,13 @@ def run(
     from compat_matrix import running
 
     ledger = _ledger_path(expectations, fixtures, cases)
-    made = _make_plan(Ledger.read(ledger), fixtures, cases)
+    asked = asked_runtimes(runtimes)
+    producers = {*selectors["producer"], *(parse_cell_id(cell)["producer"] for cell in cells)}
+    made = _make_plan(Ledger.read(ledger), fixtures, cases, asked, all_checks, producers)
     chosen = running.select(made, selectors, cells)
     out = out.resolve()
-    done = running.prepare(out, made, ledger.read_text(encoding="utf-8"), resume)
+    options = ["--all-checks"] if all_checks else []
+    done = running.prepare(out, made, ledger.read_text(encoding="utf-8"), resume, asked, options)
     wanted = {cell.id for cell in made if cell.id in chosen - done and not cell.decided}
     selection = {name: list(values) for name, values in {**selectors, "cell": cells}.items() if values}
     selection |= {name: [str(path.resolve())] for name, path in (("cases", cases), ("fixtures", fixtures)) if path}

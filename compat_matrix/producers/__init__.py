@@ -10,12 +10,16 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Producer:
-    """One way to write a SavedModel. ``program`` is a file of ``compat_matrix/workers`` without ``.py``, or None."""
+    """One way to write a SavedModel. ``program`` is a file of ``compat_matrix/workers`` without ``.py``, or None.
+
+    ``usual``: part of every plan; the others are planned where they are asked for.
+    """
 
     name: str
     program: str | None
     capabilities: frozenset[str]
     summary: str
+    usual: bool = True
 
 
 def _table(*producers: Producer) -> dict[str, Producer]:

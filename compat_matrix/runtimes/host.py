@@ -59,8 +59,9 @@ class _Shared:
 class Host:
     """Workers by runtime and program, kept warm; a context manager that ends them.
 
-    ``out`` is the output folder of the run: logs go to ``out/logs``, scratch files to ``out/scratch``. Not for use by
-    several threads; every process of a parallel run has its own. ``cases`` is the folder of the cases that are produced.
+    Only those of one runtime are kept: a plan over many is ordered by them, and each takes its memory. ``out`` is the output
+    folder of the run: logs go to ``out/logs``, scratch files to ``out/scratch``. Not for use by several threads; every process
+    of a parallel run has its own. ``cases`` is the folder of the cases that are produced.
     """
 
     def __init__(self, out: Path, runtimes: Mapping[str, Runtime] | None = None, cases: Path | None = None) -> None:
@@ -69,6 +70,7 @@ class Host:
         self._runtimes = dict(runtimes) if runtimes is not None else {local_runtime().name: local_runtime()}
         self._workers: dict[tuple[str, str], Worker] = {}
         self._shared: dict[tuple[str, str], _Shared] = {}
+        self._started = 0  # workers, so that each has its own log
         self.scratch = self.out / "scratch" / str(os.getpid())
 
     def __enter__(self) -> Host:
@@ -85,9 +87,17 @@ class Host:
         """The worker of a runtime known by name; not started yet. Raises KeyError for an unknown runtime."""
         key = (runtime, program)
         if key not in self._workers:
-            logs = self.out / "logs" / f"{runtime}-{program}-{os.getpid()}"
+            self._leave_others(runtime)
+            self._started += 1
+            logs = self.out / "logs" / f"{runtime}-{program}-{os.getpid()}-{self._started}"
             self._workers[key] = Worker(self._runtimes[runtime], program, self.scratch / f"cwd-{runtime}-{program}", logs)
         return self._workers[key]
+
+    def _leave_others(self, runtime: str) -> None:
+        """End the workers of every other runtime."""
+        for key in [key for key in self._workers if key[0] != runtime]:
+            self._workers.pop(key).close()
+            self._shared.pop(key, None)
 
     @contextmanager
     def model(self, worker: Worker, directory: Path, tags: Sequence[str], timeout: float, shared: bool) -> Iterator[Loaded]:

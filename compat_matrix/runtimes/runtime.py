@@ -6,11 +6,15 @@ import functools
 import importlib.metadata
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 # Distributions that install the package `tensorflow`, the usual first.
 DISTRIBUTIONS = ("tensorflow", "tensorflow-cpu", "tf-nightly", "tf-nightly-cpu", "tensorflow-intel", "tensorflow-macos")
+
+
+LOCAL = "local"  # the name of the runtime that runs the harness
 
 
 @dataclass(frozen=True)
@@ -18,19 +22,33 @@ class Runtime:
     """Where a worker runs. ``python`` is the interpreter; ``tensorflow_version`` None says that it has no TensorFlow.
 
     ``tensorflow_version`` is what stands in cell ids; two runtimes of one version are told apart by a local label
-    (``2.21.0+candidate``). ``lacks``: the name of a consumer or producer -> why this runtime has none.
+    (``2.21.0+candidate``). ``lacks``: the name of a consumer or producer -> why this runtime has none. ``spec``: how to ask for
+    it on a command line.
     """
 
     name: str
     python: Path
     tensorflow_version: str | None
     lacks: Mapping[str, str] = field(default_factory=dict)
+    spec: str = ""
+
+    def labelled(self, label: str) -> Runtime:
+        """This runtime under another name, which its version carries along: two of one release can stand in one plan."""
+        version = self.tensorflow_version and f"{self.tensorflow_version}+{label.replace('_', '.')}"
+        return replace(self, name=label, tensorflow_version=version, spec=f"{label}={self.spec or self.name}")
+
+    def to_json(self) -> dict[str, Any]:
+        return {**vars(self), "python": str(self.python), "lacks": dict(self.lacks)}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Runtime:
+        return cls(**{**data, "python": Path(data["python"])})
 
 
 @functools.lru_cache(maxsize=1)
 def local_runtime() -> Runtime:
     """The interpreter that runs the harness, with the version of the TensorFlow distribution found beside it."""
-    return Runtime("local", Path(sys.executable), _tensorflow_version())
+    return Runtime(LOCAL, Path(sys.executable), _tensorflow_version(), spec=LOCAL)
 
 
 def _tensorflow_version() -> str | None:

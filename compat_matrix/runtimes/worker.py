@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from packaging.version import InvalidVersion, Version
+
 import compat_matrix.workers
 from compat_matrix.runtimes.process import Crashed, Process, TimedOut, log_size, log_tail
 from compat_matrix.runtimes.runtime import Runtime
@@ -118,11 +120,14 @@ class Worker:
             self._process = Process(command(self.runtime, self.program), environment(self.program), self._folder, logs)
             hello = self._process.request({"op": "hello", "protocol": PROTOCOL}, START_LIMIT)
             if hello["status"] == "ok" and hello.get("protocol") == PROTOCOL:
-                self._hello = hello
-                return
-            tail = str(hello.get("traceback") or hello)
+                reason = self._other_version(hello)
+                if not reason:
+                    self._hello = hello
+                    return
+            else:
+                tail = str(hello.get("traceback") or hello)
+                reason = f"{hello.get('error_class')}: {hello.get('message')}"
             self._process.close()
-            reason = f"{hello.get('error_class')}: {hello.get('message')}"
         except (Crashed, TimedOut, OSError) as error:
             reason = str(error)
             tail = log_tail(self._process.stderr) if self._process else ""
@@ -130,6 +135,21 @@ class Worker:
             f"{self.program} does not start in the runtime {self.runtime.name}: {reason}\n{tail}".rstrip()
         )
         raise self._unusable
+
+    def _other_version(self, hello: Mapping[str, Any]) -> str:
+        """What is wrong with the TensorFlow a worker really uses, or "": a cell must not name one and ask another."""
+        wanted, said = self.runtime.tensorflow_version, hello.get("versions", {}).get("tensorflow")
+        if wanted is None or said is None or same_release(wanted, str(said)):
+            return ""
+        return f"the runtime was said to hold TensorFlow {wanted}, the worker uses {said}"
+
+
+def same_release(one: str, other: str) -> bool:
+    """Whether two versions are one release, whatever their local labels (``2.21.0+candidate``) and spelling."""
+    try:
+        return Version(one).public == Version(other).public
+    except InvalidVersion:
+        return one == other
 
 
 def command(runtime: Runtime, program: str) -> list[str]:
