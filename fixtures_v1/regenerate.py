@@ -23,7 +23,9 @@ import click
 from rich.console import Console
 from rich.progress import Progress
 
-from fixtures_v1 import ROOT, cases, environments, verify
+from compat_matrix.runtimes.places import RuntimeTrouble
+from compat_matrix.runtimes.resolve import provide
+from fixtures_v1 import ROOT, cases, verify
 
 PARTS = ("model", "io", "provenance.json")
 TAIL = 15  # lines of a failed generator that are shown
@@ -99,12 +101,10 @@ def run_case(case: str, python: Path, scratch: Path, check: bool) -> list[str]:
 
 
 def run_cases(selected: Sequence[str], check: bool, jobs: int, console: Console) -> dict[str, list[str]]:
-    """Run cases in parallel subprocesses. Returns ``{case: problems}`` in the order given; raises EnvironmentTrouble."""
+    """Run cases in parallel subprocesses. Returns ``{case: problems}`` in the order given; raises RuntimeTrouble."""
     pythons = {}
     for runtime in sorted({runtime_of(case) for case in selected}):
-        if not environments.is_ready(runtime):
-            console.print(f"making the environment {runtime} (once)")
-        pythons[runtime] = environments.provide(runtime)
+        pythons[runtime] = provide(runtime, lambda what, name=runtime: console.print(f"{name}: {what}", markup=False)).python
     results: dict[str, list[str]] = {}
     with tempfile.TemporaryDirectory() as scratch, ThreadPoolExecutor(jobs) as pool, Progress(console=console) as progress:
         task = progress.add_task("generating", total=len(selected))
@@ -131,7 +131,7 @@ def main(names: tuple[str, ...], check: bool, only_verify: bool, jobs: int) -> N
         results = (
             {case: verify(Path(ROOT) / case) for case in selected} if only_verify else run_cases(selected, check, jobs, console)
         )
-    except environments.EnvironmentTrouble as error:
+    except RuntimeTrouble as error:
         console.print(f"environment: {error}", markup=False)
         sys.exit(4)
     for case, problems in results.items():

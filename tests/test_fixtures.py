@@ -12,8 +12,9 @@ import jsonschema
 import pytest
 
 import fixtures_v1
+from compat_matrix.runtimes import places, resolve
 from compat_matrix.workers import tensors
-from fixtures_v1 import compare, environments, regenerate
+from fixtures_v1 import compare, regenerate
 
 ROOT = Path(fixtures_v1.ROOT)
 CASES = fixtures_v1.cases()
@@ -291,20 +292,21 @@ def test_command_verifies_and_refuses_unknown_cases():
 def test_command_without_an_environment_says_so(monkeypatch, tmp_path):
     monkeypatch.setenv("SAVEDMODEL_COMPAT_HOME", str(tmp_path))
     monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("UV_OFFLINE", "1")
+    monkeypatch.setenv("UV_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.delenv("PYENV_ROOT", raising=False)
+    monkeypatch.setenv("UV_PYTHON_DOWNLOADS", "never")
     done = run_regenerate("--check", "half_plus_two")
     assert done.returncode == 4
-    assert "environment: uv is not on PATH" in done.stdout
+    assert "environment: " in done.stdout
 
 
 def test_check_regenerates_a_case():
     """Needs an interpreter of TensorFlow 1.15's Python and, the first time, a package index."""
     runtime = regenerate.runtime_of("hash_table_v2")
-    if not environments.is_ready(runtime):
-        try:
-            environments.find_interpreter(environments.python_version(runtime))
-        except environments.EnvironmentTrouble as trouble:
-            pytest.skip(f"TensorFlow 1.15 cannot run here: {trouble}")
+    try:
+        resolve.provide(runtime, lambda _: None)
+    except places.RuntimeTrouble as trouble:
+        pytest.skip(f"TensorFlow 1.15 cannot run here: {trouble}")
     done = run_regenerate("--check", "hash_table_v2")
-    if done.returncode == 4:
-        pytest.skip(f"TensorFlow 1.15 could not be installed here: {done.stdout.strip()}")
     assert done.returncode == 0, done.stdout + done.stderr

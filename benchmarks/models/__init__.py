@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import tensorflow_version
-from fixtures_v1 import environments
+from compat_matrix.runtimes import places
+from compat_matrix.runtimes.resolve import provide as provide_runtime
 
 
 @dataclass(frozen=True)
@@ -55,14 +56,14 @@ MODELS = (
 
 def home() -> Path:
     """The folder of the models."""
-    return environments.home() / "benchmarks"
+    return places.home() / "benchmarks"
 
 
 def provide(model: Model) -> Path:
     """The directory of a model's SavedModel, which is made on first use, and anew when its program or a version is another.
 
     Raises:
-      EnvironmentTrouble: no uv or no network.
+      RuntimeTrouble: no uv or no network.
       CalledProcessError: the model could not be made.
     """
     script = Path(__file__).with_name(f"{model.name}.py")
@@ -95,8 +96,8 @@ def _runtime(kind: str) -> tuple[str, str, str]:
     version = tensorflow_version()
     if kind == "tf 1":
         try:
-            return "TF 1.15.5", str(environments.provide("tf1.15")), ""
-        except environments.EnvironmentTrouble as error:
+            return "TF 1.15.5", str(provide_runtime("tf1.15", lambda _: None).python), ""
+        except places.RuntimeTrouble as error:
             print(f"no TensorFlow 1.15 ({error}): compat.v1 of {version} makes the graph", file=sys.stderr)
             return f"TF {version} (compat.v1)", sys.executable, ""
     if kind == "keras 2":

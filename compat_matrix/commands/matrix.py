@@ -110,17 +110,18 @@ LABELLED = re.compile(r"([A-Za-z][A-Za-z0-9_]*)=(?!=)(.+)")
 
 def asked_runtimes(specs: Sequence[str]) -> tuple[Runtime, ...]:
     """The runtimes a command line names; without any the local one and those of COMPAT_RUNTIMES. Raises Refused."""
-    from compat_matrix.runtimes.resolve import RuntimeMissing, resolve_all
+    from compat_matrix.runtimes.places import RuntimeTrouble, UnknownRuntime
+    from compat_matrix.runtimes.resolve import resolve_all, split
 
-    specs = specs or (LOCAL, *filter(None, os.environ.get("COMPAT_RUNTIMES", "").split(",")))
+    specs = specs or (LOCAL, *split(os.environ.get("COMPAT_RUNTIMES", "")))
     found: list[Runtime] = []
     try:
         for spec in specs:
             label = LABELLED.fullmatch(spec.strip())
             resolved = resolve_all(label[2] if label else spec)
             found += [runtime.labelled(label[1]) for runtime in resolved] if label else resolved
-    except RuntimeMissing as error:
-        raise Refused(str(error), ExitCode.HARNESS_ERROR) from error
+    except RuntimeTrouble as error:
+        raise Refused(str(error), ExitCode.USAGE if isinstance(error, UnknownRuntime) else ExitCode.HARNESS_ERROR) from error
     return tuple(found)
 
 

@@ -1,57 +1,217 @@
-"""``savedmodel-compat runtimes``: what can be asked on this machine."""
+"""``savedmodel-compat runtimes``: the TensorFlow runtimes: list, install, remove, doctor, lock."""
 
 from __future__ import annotations
 
+import functools
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
 import click
 
+from compat_matrix.cli import HARNESS_ERROR, USAGE, printable
 from compat_matrix.outcomes import ExitCode
+from compat_matrix.runtimes import places, registry
 
 
 @click.group()
 def runtimes() -> None:
-    """The TensorFlow runtimes of this machine and the consumers that run in them."""
+    """The TensorFlow runtimes: environments that uv makes in the folder SAVEDMODEL_COMPAT_HOME (else in the user's cache).
+
+    A runtime is named by its entry in the registry (tf2.12, 2.12, 2.12.1), by a requirement ("tensorflow==2.21.0rc1", with
+    " @3.12" for a certain Python), by the path of a wheel, or by the path of an interpreter that exists.
+    """
+
+
+def told(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Turns trouble with runtimes into one line and an exit code: 64 for what is no runtime, else 4."""
+
+    @functools.wraps(command)
+    def run(*args: Any, **options: Any) -> Any:
+        try:
+            return command(*args, **options)
+        except places.RuntimeTrouble as error:
+            click.echo(f"Error: {printable(str(error))}", err=True)
+            return USAGE if isinstance(error, places.UnknownRuntime) else HARNESS_ERROR
+
+    return run
 
 
 @runtimes.command("list")
-def list_runtimes() -> None:
+@click.option("--json", "as_json", is_flag=True, help="Everything that is known of them, as JSON.")
+@told
+def list_runtimes(as_json: bool) -> None:
     """Show the runtimes, the consumers and the producers, without starting anything."""
     from compat_matrix.consumers import CONSUMERS
     from compat_matrix.producers import PRODUCERS
-    from compat_matrix.runtimes import local_runtime
 
-    runtime = local_runtime()
-    click.echo(f"{runtime.name}: TensorFlow {runtime.tensorflow_version or 'is not installed'}, {runtime.python}")
-    for title, table in (("consumers", CONSUMERS), ("producers", PRODUCERS)):
+    rows = _rows(registry.read())
+    programs = {
+        title: {name: {"summary": one.summary, "capabilities": sorted(one.capabilities)} for name, one in table.items()}
+        for title, table in (("consumers", CONSUMERS), ("producers", PRODUCERS))
+    }
+    if as_json:
+        click.echo(json.dumps({"schema": 1, "home": str(places.home()), "runtimes": rows, **programs}, indent=1))
+        return
+    for row in rows:
+        state = row.get("why_not") or (f"installed, {_size(row['bytes'])}" if "bytes" in row else row["interpreter"])
+        click.echo(f"{row['name']:<10} TensorFlow {row['tensorflow'] or 'none':<10} Python {row['python']:<7} {state}")
+    for reason, names in _reasons(rows).items():
+        click.echo(f"{reason}:")
+        click.echo(f"  {names}")
+    for title, members in programs.items():
         click.echo(f"{title}:")
-        for name, member in table.items():
-            click.echo(f"  {name:<12} {member.summary}")
-            if member.capabilities:
-                click.echo(f"  {'':<12} can: {', '.join(sorted(member.capabilities))}")
+        for name, member in members.items():
+            click.echo(f"  {name:<12} {member['summary']}")
+            if member["capabilities"]:
+                click.echo(f"  {'':<12} can: {', '.join(member['capabilities'])}")
+
+
+def _size(found: Mapping[str, int]) -> str:
+    own, shared = (round(found.get(part, 0) / 1e6) for part in ("own", "shared"))
+    return f"{own} MB, {shared} MB shared with uv's cache"
+
+
+def _reasons(rows: list[dict[str, Any]]) -> dict[str, str]:
+    """``{"without PROGRAMS (REASON)": names of the runtimes}``: many have one reason."""
+    by: dict[tuple[str, ...], list[str]] = {}
+    for row in rows:
+        for reason in dict.fromkeys(row["lacks"].values()):
+            programs = ", ".join(name for name, why in row["lacks"].items() if why == reason)
+            by.setdefault((programs, reason), []).append(row["name"])
+    return {f"without {programs} ({reason})": " ".join(names) for (programs, reason), names in by.items()}
+
+
+def _rows(known: registry.Registry) -> list[dict[str, Any]]:
+    """One row for the local runtime, each of the registry and each ad-hoc one that is installed."""
+    from compat_matrix.runtimes import provision, records, resolve, wanted
+
+    local = resolve.resolve("local", known)
+    out = [_row("local", "local", local.tensorflow_version, _python_version(), local.lacks, interpreter=str(local.python))]
+    for stanza in known.stanzas.values():
+        lacks = known.lacks(stanza.tensorflow)
+        try:
+            target = wanted.of_stanza(stanza)
+            out.append(_installed(target.place, provision.installed(target), lacks))
+        except (records.Untrue, registry.RegistryError) as why:
+            out.append(_row(stanza.name, stanza.name, stanza.tensorflow, stanza.python, lacks, why_not=str(why)))
+    for place, record in ad_hoc():
+        out.append(_installed(place, record, known.lacks(record.tensorflow)))
+    return out
+
+
+def _installed(place: Path, record: Any, lacks: Mapping[str, str]) -> dict[str, Any]:
+    from compat_matrix.runtimes import records
+
+    row = _row(record.name, record.spec, record.tensorflow, record.python, {**lacks, **record.lacks}, installed=True)
+    details = {"interpreter": str(records.interpreter(place)), "versions": record.versions, "seconds": record.seconds}
+    return {**row, **details, "bytes": record.bytes, "locked": record.locked is not None}
+
+
+def _row(name: str, spec: str, tensorflow: str | None, python: str, lacks: Mapping[str, str], **more: Any) -> dict[str, Any]:
+    row = {"name": name, "spec": spec, "tensorflow": tensorflow, "python": python, "installed": name == "local"}
+    return {**row, "lacks": dict(lacks), **more}
+
+
+def _python_version() -> str:
+    import platform
+
+    return platform.python_version()
+
+
+def ad_hoc() -> list[tuple[Path, Any]]:
+    """``(place, record)`` of the environments that no lock made."""
+    from compat_matrix.runtimes import records
+
+    out = []
+    for place in sorted(places.environments().glob("*/")):
+        try:
+            record = records.read(place)
+        except records.Untrue:
+            continue
+        if record.locked is None:
+            out.append((place, record))
+    return out
 
 
 @runtimes.command()
-def doctor() -> int:
-    """Start a worker for each consumer and show what it says it is. Exit code 4 when one does not start."""
-    import tempfile
-    from pathlib import Path
+@click.argument("names", metavar="[RUNTIME]...", nargs=-1)
+@click.option("--all", "everything", is_flag=True, help="All of the registry.")
+@click.option("--jobs", default=2, show_default=True, type=click.IntRange(1), help="Installations at a time.")
+@click.option("--again", is_flag=True, help="Make anew what is installed.")
+@click.option("--python", "python", metavar="X.Y", help="The Python of ad-hoc runtimes; the newest that fits without it.")
+@told
+def install(names: tuple[str, ...], everything: bool, jobs: int, again: bool, python: str | None) -> int:
+    """Make environments. What is complete is kept; an interrupted installation leaves nothing that counts."""
+    from compat_matrix.commands.runtimes_install import install_all
 
-    from compat_matrix.consumers import CONSUMERS
-    from compat_matrix.runtimes import Host, local_runtime
-    from compat_matrix.runtimes.worker import NotStarted
+    known = registry.read()
+    specs = [name if python is None or known.find(name) else f"{name} @{python}" for name in names]
+    specs += list(known.stanzas) if everything else []
+    if not specs:
+        raise click.UsageError("name a runtime, or --all")
+    return install_all(specs, known, jobs=jobs, again=again, steps=[])
 
-    runtime = local_runtime()
-    code = ExitCode.AS_EXPECTED
-    with tempfile.TemporaryDirectory() as folder, Host(Path(folder)) as host:
-        for name, consumer in CONSUMERS.items():
-            try:
-                hello = host.worker(runtime.name, consumer.program).hello()
-            except NotStarted as error:
-                click.echo(f"{name}: {error}")
-                code = ExitCode.HARNESS_ERROR
-                continue
-            versions = ", ".join(f"{part} {version}" for part, version in sorted(hello["versions"].items()))
-            click.echo(f"{name}: {versions}")
-            click.echo(f"  can: {', '.join(sorted(hello['capabilities']))}")
-            for library in hello["libraries"]:
-                click.echo(f"  uses: {library}")
-    return int(code)
+
+@runtimes.command()
+@click.argument("names", metavar="[RUNTIME]...", nargs=-1)
+@click.option("--stale", is_flag=True, help="What an older registry or a killed installation left.")
+@told
+def remove(names: tuple[str, ...], stale: bool) -> None:
+    """Remove environments; uv's cache keeps its packages."""
+    from compat_matrix.runtimes import provision, wanted
+
+    known = registry.read()
+    if not names and not stale:
+        raise click.UsageError("name a runtime, or --stale")
+    gone = []
+    for name in names:
+        target = wanted.parse(name, known)
+        if isinstance(target, Path):
+            raise places.UnknownRuntime(f"{name} was not installed by this program and stays")
+        gone.append((target.name, target.place))
+    gone += [(place.name, place) for place in _stale(known)] if stale else []
+    for name, place in gone:
+        click.echo(f"{name}: {'removed' if place.exists() else 'was not installed'}")
+        provision.discard(place)
+
+
+def _stale(known: registry.Registry) -> list[Path]:
+    """Folders among the environments that stand for no runtime of today."""
+    from compat_matrix.runtimes import wanted
+
+    kept = {wanted.of_stanza(stanza).place for stanza in known.stanzas.values() if stanza.lock.exists()}
+    kept |= {place for place, _ in ad_hoc()}
+    return [place for place in sorted(places.environments().glob("*/")) if Path(place) not in kept]
+
+
+@runtimes.command()
+@click.argument("names", metavar="[RUNTIME]...", nargs=-1)
+@told
+def doctor(names: tuple[str, ...]) -> int:
+    """Check uv, the Pythons, the disk and the compiler, and start a worker of each consumer in each runtime.
+
+    Without a name: in the local one. `installed` are all that are. Exit code 4 when something that is needed does not work.
+    """
+    from compat_matrix.commands.runtimes_doctor import examine
+
+    return examine(names or ("local",))
+
+
+@runtimes.command()
+@click.argument("names", metavar="RUNTIME...", nargs=-1, required=True)
+@click.option("--upgrade", is_flag=True, help="Take the newest versions instead of those the lock has.")
+@told
+def lock(names: tuple[str, ...], upgrade: bool) -> int:
+    """Write the lock of runtimes of the registry: exact versions and hashes of what their requirements resolve to."""
+    from compat_matrix.runtimes import locking
+
+    known = registry.read()
+    for name in names:
+        stanza = known.find(name)
+        if stanza is None:
+            raise places.UnknownRuntime(f"{name} is not in the registry; known are {', '.join(known.stanzas)}")
+        changed = locking.lock(stanza, known, upgrade)
+        click.echo(f"{stanza.name}: {'written' if changed else 'as it was'}")
+    return int(ExitCode.AS_EXPECTED)

@@ -1,42 +1,153 @@
-"""From what a user writes to a runtime. Interim: the local one and interpreters; helper RT replaces this file."""
+"""From the text that names a runtime (see wanted.py) to the runtime. No TensorFlow is imported; only ``provide`` installs."""
 
 from __future__ import annotations
 
+import hashlib
+import json
+import re
+import shlex
 import subprocess
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
-from compat_matrix.runtimes.runtime import LOCAL, Runtime, local_runtime
+from compat_matrix.runtimes import provision, records, registry, wanted
+from compat_matrix.runtimes.places import NotInstalled, UnknownRuntime
+from compat_matrix.runtimes.runtime import DISTRIBUTIONS, LOCAL, Runtime, local_runtime
+from compat_matrix.runtimes.worker import environment
 
+ASK_LIMIT = 60.0  # seconds for an interpreter to say what is installed beside it
+# Python 3.6: the names of installed distributions' folders, since its library cannot tell.
 _ASK = """
-import sys
-try:
-    from importlib.metadata import distributions
-    found = {d.metadata['Name']: d.version for d in distributions()}
-except ImportError:
-    import pkg_resources
-    found = {d.project_name: d.version for d in pkg_resources.working_set}
-print(next((found[n] for n in ('tensorflow', 'tensorflow-cpu') if n in found), ''))
+import json, os, re, sys
+found = {}
+for entry in sys.path:
+    for name in sorted(os.listdir(entry)) if os.path.isdir(entry) else ():
+        match = re.match(r"([A-Za-z0-9_.]+)-([^-]+)[.](dist|egg)-info$", name)
+        if match:
+            found.setdefault(re.sub(r"[-_.]+", "-", match.group(1)).lower(), match.group(2))
+print(json.dumps({"python": sys.executable, "found": found}))
 """
 
 
-class RuntimeMissing(Exception):
-    """No such runtime here; the message names the command that would provide it."""
+def resolve(spec: str, known: registry.Registry | None = None) -> Runtime:
+    """The runtime a spec names.
+
+    Raises :class:`UnknownRuntime` when it names none, :class:`NotInstalled` (with the command that installs it) when it is not
+    here, RegistryError.
+    """
+    known = known or registry.read()
+    if spec.strip() == LOCAL:
+        runtime = local_runtime()
+        return replace(runtime, lacks=known.lacks(runtime.tensorflow_version))
+    target = wanted.parse(spec, known)
+    if isinstance(target, Path):
+        return existing(target, known)
+    try:
+        record = provision.installed(target)
+    except records.Untrue as why:
+        message = f"the runtime {target.name} cannot be used ({why}); {install_command(target.spec)}"
+        raise NotInstalled(message, (target.spec,)) from None
+    return of_record(target, record, known)
 
 
-def resolve(spec: str) -> Runtime:
-    """The runtime called ``spec``. Raises RuntimeMissing."""
-    if spec == LOCAL:
-        return local_runtime()
-    python = Path(spec)
-    if python.is_dir():
-        python = python / "bin" / "python"
-    if not python.is_file():
-        raise RuntimeMissing(f"no runtime {spec}")
-    version = subprocess.run([str(python), "-c", _ASK], capture_output=True, text=True, check=True).stdout.strip()
-    name = "tf" + ".".join(version.split(".")[:2])
-    return Runtime(name, python.absolute(), version or None, spec=spec)
+def provide(spec: str, report: provision.Report) -> Runtime:
+    """The runtime a spec names, installed when it is not here. Raises RuntimeTrouble."""
+    known = registry.read()
+    try:
+        return resolve(spec, known)
+    except NotInstalled:
+        target = wanted.parse(spec, known)
+        assert not isinstance(target, Path)
+        return of_record(target, provision.install(target, known, report), known)
 
 
-def resolve_all(spec: str) -> list[Runtime]:
-    """The runtimes of a comma list."""
-    return [resolve(part.strip()) for part in spec.split(",")]
+def of_record(target: wanted.Wanted, record: records.Record, known: registry.Registry) -> Runtime:
+    """The runtime in an installed environment."""
+    lacks = {**known.lacks(record.tensorflow), **record.lacks}
+    return Runtime(target.name, records.interpreter(target.place), record.tensorflow, lacks, target.spec)
+
+
+def install_command(*specs: str) -> str:
+    """What to type."""
+    return f"run: savedmodel-compat runtimes install {' '.join(map(shlex.quote, specs))}"
+
+
+def resolve_all(specs: str, known: registry.Registry | None = None) -> list[Runtime]:
+    """Several runtimes: ``all`` of the registry, all that are ``installed``, or specs separated by commas; each once.
+
+    Raises what :func:`resolve` raises; :class:`NotInstalled` names all that are missing at once.
+    """
+    known = known or registry.read()
+    runtimes: dict[str, Runtime] = {}
+    missing: list[str] = []
+    for spec in split(specs):
+        for one in list(known.stanzas) if spec in ("all", "installed") else [spec]:
+            try:
+                runtime = resolve(one, known)
+            except NotInstalled as error:
+                if spec != "installed":
+                    missing.extend(error.specs)
+                continue
+            runtimes.setdefault(runtime.name, runtime)
+    if missing:
+        raise NotInstalled(f"not installed: {', '.join(missing)}; {install_command(*missing)}", tuple(missing))
+    if not runtimes:
+        raise UnknownRuntime(f"{specs!r} names no runtime")
+    return list(runtimes.values())
+
+
+def split(specs: str) -> list[str]:
+    """The specs of a list with commas; ``tensorflow>=2.20,<2.21`` is one."""
+    out: list[str] = []
+    for part in (piece.strip() for piece in specs.split(",")):
+        if out and re.match(r"[<>=!~]", part):
+            out[-1] += f",{part}"
+        elif part:
+            out.append(part)
+    return out
+
+
+def existing(python: Path, known: registry.Registry) -> Runtime:
+    """The runtime of an interpreter that exists. It is asked for its distributions; what reference_impl would miss, it lacks.
+
+    Raises :class:`UnknownRuntime` when it does not start or has no TensorFlow.
+    """
+    found = _ask(python)
+    version = next((found[name] for name in DISTRIBUTIONS if name in found), None)
+    if version is None:
+        raise UnknownRuntime(f"{python}: no TensorFlow is installed there")
+    lacks = known.lacks(version)
+    absent = [name for name in map(_distribution, known.reference) if name not in found]
+    if absent:
+        reason = f"{', '.join(absent)} not installed in this environment; reference_impl needs it"
+        lacks = {**dict.fromkeys(registry.REFERENCE, reason), **lacks}
+    # Where it is tells two environments of one version apart.
+    mark = hashlib.sha256(str(python).encode()).hexdigest()[:6]
+    return Runtime(f"tf{version}-{mark}", python, version, lacks, str(python))
+
+
+def _distribution(requirement: str) -> str:
+    name = re.match(r"[A-Za-z0-9._-]+", requirement)
+    assert name is not None
+    return re.sub(r"[-_.]+", "-", name.group()).lower()
+
+
+def _ask(python: Path) -> Mapping[str, str]:
+    command = [str(python), "-c", _ASK]
+    try:
+        done = subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            timeout=ASK_LIMIT,
+            check=True,
+            stdin=subprocess.DEVNULL,
+            env=environment("tf2_worker"),
+        )
+        found: Mapping[str, str] = json.loads(done.stdout.splitlines()[-1])["found"]
+    except subprocess.CalledProcessError as error:
+        raise UnknownRuntime(f"{python}: is no Python that starts: {error.stderr.strip()[-500:]}") from error
+    except (OSError, subprocess.SubprocessError, ValueError, LookupError) as error:
+        raise UnknownRuntime(f"{python}: is no Python that starts: {error}") from error
+    return found

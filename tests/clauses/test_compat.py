@@ -12,8 +12,7 @@ import pytest
 import recorded
 
 import reference_impl
-from compat_matrix.runtimes import Host, Runtime
-from fixtures_v1 import environments
+from compat_matrix.runtimes import Host, Runtime, places, resolve
 from reference_impl.format import layout
 
 pytestmark = pytest.mark.tensorflow
@@ -89,9 +88,10 @@ print(json.dumps(out))
 @pytest.fixture(scope="module")
 def tf1():
     """The interpreter of the environment that the fixtures are made in."""
-    if not environments.is_ready("tf1.15"):
-        pytest.skip("the environment of TF 1.15 is not on this machine; `python -m fixtures_v1.regenerate` makes it")
-    return environments.provide("tf1.15")
+    try:
+        return resolve.resolve("tf1.15").python
+    except places.NotInstalled as error:
+        pytest.skip(str(error))
 
 
 @pytest.mark.parametrize("generation", ["saved", "saved again"])

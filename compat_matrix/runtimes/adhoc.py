@@ -1,0 +1,66 @@
+"""What a requirement that is not in the registry resolves to on this machine: a Python, and exact versions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from packaging.requirements import Requirement
+
+from compat_matrix.runtimes import interpreters, registry, uv
+from compat_matrix.runtimes.places import RuntimeTrouble
+from compat_matrix.runtimes.wanted import Wanted
+
+CONFLICT = "what reference_impl needs cannot be installed beside this TensorFlow"
+
+
+class NoResolution(RuntimeTrouble):
+    """No Python of this machine can have the requirement."""
+
+
+@dataclass(frozen=True)
+class Resolution:
+    """An interpreter and the exact versions for it, as lines of a requirements file."""
+
+    interpreter: str
+    pinned: str
+    lacks: Mapping[str, str] = field(default_factory=dict)
+
+
+def resolve(wanted: Wanted, known: registry.Registry) -> Resolution:
+    """The newest Python that has the requirement, with what reference_impl needs where that goes together.
+
+    What the nearest runtime of the registry pins beside TensorFlow (a protobuf, a NumPy that it works with) is a constraint
+    here. Raises :class:`NoResolution`.
+    """
+    assert wanted.requirement is not None
+    pythons = {wanted.python: interpreters.find(wanted.python)} if wanted.python else interpreters.here()
+    near = known.nearest(wanted.tensorflow) if wanted.tensorflow else None
+    constraints = near.pins if near else ()
+    attempts: list[tuple[tuple[str, ...], dict[str, str]]]
+    if "reference" in known.lacks(wanted.tensorflow):
+        attempts = [((), {})]
+    else:
+        attempts = [(known.reference, {}), ((), dict.fromkeys(registry.REFERENCE, CONFLICT))]
+    complaints: dict[str, str] = {}
+    for needs, missing in attempts:
+        for version, interpreter in pythons.items():
+            try:
+                pinned = _compile([wanted.requirement, *needs], constraints, interpreter)
+            except uv.UvTrouble as error:
+                if error.offline:
+                    raise
+                complaints[version] = str(error)
+            else:
+                return Resolution(interpreter, pinned, missing)
+    told = "\n".join(f"Python {version}: {text}" for version, text in complaints.items())
+    raise NoResolution(f"{wanted.spec}: no Python here can have it ({', '.join(pythons) or 'none found'})\n{told}")
+
+
+def _compile(requirements: Iterable[str], constraints: Iterable[str], interpreter: str) -> str:
+    """Exact versions for one interpreter. A pin that the requirement itself contradicts would make it unsolvable, rightly."""
+    lines = list(requirements)
+    named = {Requirement(line).name for line in lines}
+    lines += [line for line in constraints if Requirement(line).name not in named]
+    arguments = ["pip", "compile", "--quiet", "--no-header", "--no-annotate", "--python", interpreter, "-"]
+    return uv.run(arguments, "\n".join(lines))

@@ -1,0 +1,97 @@
+"""Pythons on this machine: pyenv's, those on PATH, uv's. Each is started once to hear what it really is."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+from compat_matrix.runtimes import uv
+from compat_matrix.runtimes.places import RuntimeTrouble
+
+MINORS = tuple(f"3.{minor}" for minor in range(20, 5, -1))  # newest first
+_ASK = "import platform, sys; print('%d.%d' % sys.version_info[:2] if platform.python_implementation() == 'CPython' else '')"
+
+
+class NoInterpreter(RuntimeTrouble):
+    """No Python of the version; the message says where was looked."""
+
+
+@functools.cache
+def find(version: str) -> str:
+    """An interpreter of exactly this ``major.minor``. Raises :class:`NoInterpreter`."""
+    tried = []
+    for candidate in _candidates(version):
+        tried.append(candidate)
+        # Run it: a pyenv shim exists for versions that are not selected and only fails when started.
+        if _output([candidate, "-c", _ASK]) == version:
+            return candidate
+    looked = ", ".join(tried) or "pyenv, PATH and uv know none"
+    raise NoInterpreter(f"no Python {version} ({looked}); `uv python install {version}` or `pyenv install {version}` makes one")
+
+
+def here() -> dict[str, str]:
+    """``{major.minor: interpreter}`` of all that are installed, newest first. Downloads nothing."""
+    found = {}
+    for version in MINORS:
+        for candidate in _installed(version):
+            if _output([candidate, "-c", _ASK]) == version:
+                found[version] = candidate
+                break
+    return found
+
+
+def _candidates(version: str) -> Iterator[str]:
+    yield from _installed(version)
+    if os.environ.get("UV_PYTHON_DOWNLOADS") not in ("never", "manual"):
+        _uv("install", version)
+        found = _uv("find", version)
+        if found:
+            yield found
+
+
+def _installed(version: str) -> Iterator[str]:
+    root = _pyenv()
+    if root:
+        yield from map(str, sorted(Path(root, "versions").glob(f"{version}.*/bin/python")))
+    on_path = shutil.which(f"python{version}")
+    if on_path:
+        yield on_path
+    if version in _managed():
+        yield _managed()[version]
+
+
+@functools.lru_cache(maxsize=1)
+def _pyenv() -> str:
+    return _output(["pyenv", "root"]) or os.environ.get("PYENV_ROOT", "")
+
+
+@functools.lru_cache(maxsize=1)
+def _managed() -> dict[str, str]:
+    """``{major.minor: interpreter}`` that uv installed."""
+    try:
+        listed = json.loads(uv.run(["python", "list", "--managed-python", "--only-installed", "--output-format", "json"]))
+    except (uv.UvTrouble, ValueError):
+        return {}
+    parts = [(one["version_parts"], one["path"]) for one in listed if one.get("implementation") == "cpython" and one.get("path")]
+    return {f"{part['major']}.{part['minor']}": path for part, path in parts}
+
+
+def _uv(command: str, version: str) -> str:
+    try:
+        return uv.run(["python", command, version]).strip()
+    except uv.UvTrouble:
+        return ""
+
+
+def _output(command: list[str]) -> str:
+    """Standard output of a command, empty when it fails or is not there."""
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60, stdin=subprocess.DEVNULL)
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return done.stdout.strip()

@@ -1,0 +1,172 @@
+"""Make an environment: staged in a sibling folder, started once for proof, then renamed. Killed at any moment, it leaves
+either the environment or a folder that does not count and that the next installation removes.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import platform
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from compat_matrix.runtimes import adhoc, interpreters, places, records, registry, uv
+from compat_matrix.runtimes.places import RuntimeTrouble
+from compat_matrix.runtimes.records import Record
+from compat_matrix.runtimes.runtime import Runtime
+from compat_matrix.runtimes.wanted import Wanted
+from compat_matrix.runtimes.worker import NotStarted, Worker
+
+Report = Callable[[str], None]  # takes what is being done, in a few words
+Step = Callable[[Runtime, Report], None]  # done after the installation; raises RuntimeTrouble
+PROOF = "v1_session_worker"  # starts on every TensorFlow, and imports it
+LOCKED_FOR = ("Linux", "x86_64")
+PACKAGES = ("numpy", "protobuf", "keras", "h5py", "ml-dtypes", "google-crc32c", "cramjam")  # worth a place in the record
+
+
+class InstallFailed(RuntimeTrouble):
+    """No environment was made; what was there before is untouched."""
+
+
+def install(wanted: Wanted, known: registry.Registry, report: Report, again: bool = False) -> Record:
+    """Make an environment unless it is there; ``again`` makes it anew. Its record.
+
+    Raises :class:`RuntimeTrouble`: no uv, no interpreter, no network, no space, a TensorFlow that does not start or is another
+    one than it should be.
+    """
+    with _alone(wanted, report):
+        if not again:
+            try:
+                return installed(wanted)
+            except records.Untrue:
+                pass
+        _sweep(wanted)
+        staging = wanted.place.with_name(f"{wanted.folder}.{os.getpid()}.tmp")
+        try:
+            record = _make(wanted, staging, known, report)
+            records.write(staging, record)
+            discard(wanted.place)
+            staging.rename(wanted.place)
+        except OSError as error:
+            raise InstallFailed(f"{wanted.name}: {error}") from error
+        finally:
+            shutil.rmtree(staging, ignore_errors=True)
+    return record
+
+
+def installed(wanted: Wanted) -> Record:
+    """The record of an environment that is complete and holds what it should. Raises :class:`records.Untrue`."""
+    record = records.read(wanted.place)
+    if wanted.tensorflow is not None and not records.same_version(record.tensorflow, wanted.tensorflow):
+        raise records.Untrue(f"holds TensorFlow {record.tensorflow}, not {wanted.tensorflow}")
+    if wanted.python is not None and record.python.split(".")[:2] != wanted.python.split("."):
+        raise records.Untrue(f"holds Python {record.python}, not {wanted.python}")
+    return record
+
+
+def discard(place: Path) -> None:
+    """Remove an environment. It is renamed first, so that half of one never stands in its place."""
+    if place.exists():
+        with tempfile.TemporaryDirectory(prefix=f"{place.name}.", suffix=".tmp", dir=place.parent) as grave:
+            place.rename(Path(grave) / "gone")
+
+
+def _make(wanted: Wanted, staging: Path, known: registry.Registry, report: Report) -> Record:
+    began = time.monotonic()
+    seconds: dict[str, float] = {}
+
+    def timed(phase: str) -> None:
+        nonlocal began
+        now = time.monotonic()
+        seconds[phase] = round(now - began, 1)
+        began = now
+
+    lacks: Mapping[str, str] = {}
+    python = interpreters.find(wanted.python) if wanted.python else ""
+    if wanted.lock is None:
+        report("resolving")
+        resolved = adhoc.resolve(wanted, known)
+        python, lacks, arguments = resolved.interpreter, resolved.lacks, ["-r", "-"]
+        given: str | None = resolved.pinned
+        timed("resolve")
+    else:
+        if (platform.system(), platform.machine()) != LOCKED_FOR:
+            raise InstallFailed(
+                f"{wanted.name}: its lock is for {' '.join(LOCKED_FOR)}, this is {platform.system()} {platform.machine()}; "
+                f"install a requirement instead: tensorflow=={wanted.tensorflow}"
+            )
+        arguments, given = ["--require-hashes", "-r", str(wanted.lock)], None
+    report("creating the environment")
+    uv.run(["venv", "--quiet", "--relocatable", "--no-project", "--python", python, str(staging)])
+    timed("venv")
+    report("installing")
+    # uv compiles for Python 3.8 and newer; for the others the first import does it.
+    compiled = "--no-compile-bytecode" if _old(wanted.python) else "--compile-bytecode"
+    uv.run(["pip", "install", "--quiet", compiled, "--python", str(records.interpreter(staging)), *arguments], given)
+    timed("install")
+    report("starting it")
+    versions = _proof(wanted, staging)
+    timed("start")
+    found = records.distributions(staging)
+    return Record(
+        name=wanted.name,
+        spec=wanted.spec,
+        tensorflow=found["tensorflow"],
+        python=versions["python"],
+        locked=hashlib.sha256(wanted.lock.read_bytes()).hexdigest() if wanted.lock else None,
+        versions={name: found[name] for name in PACKAGES if name in found},
+        seconds=seconds,
+        bytes=records.disk(staging),
+        lacks=lacks,
+    )
+
+
+def _old(python: str | None) -> bool:
+    return python is not None and int(python.split(".")[1]) < 8
+
+
+def _proof(wanted: Wanted, staging: Path) -> dict[str, str]:
+    """Start a real worker in a fresh environment; the versions it says. Raises :class:`InstallFailed`."""
+    found = records.distributions(staging).get("tensorflow")
+    runtime = Runtime(wanted.name, records.interpreter(staging), found)
+    with tempfile.TemporaryDirectory() as folder:
+        worker = Worker(runtime, PROOF, Path(folder) / "cwd", Path(folder) / "log")
+        try:
+            versions: dict[str, str] = worker.hello()["versions"]
+        except NotStarted as error:
+            raise InstallFailed(f"{wanted.name}: {error}") from error
+        finally:
+            worker.close()
+    for said in (versions["tensorflow"], found or "nothing"):
+        if not records.same_version(said, wanted.tensorflow or found or "nothing"):
+            raise InstallFailed(f"{wanted.name}: is to be TensorFlow {wanted.tensorflow or found}, says {said}")
+    return versions
+
+
+@contextmanager
+def _alone(wanted: Wanted, report: Report) -> Iterator[None]:
+    """One installation of an environment at a time; the system frees the lock of a process that dies."""
+    folder = places.environments()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        stream = (folder / f"{wanted.folder}.lock").open("w")
+    except OSError as error:
+        raise InstallFailed(f"{wanted.name}: {error}") from error
+    with stream:
+        try:
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            report("waiting for another installation of it")
+            fcntl.flock(stream, fcntl.LOCK_EX)
+        yield
+
+
+def _sweep(wanted: Wanted) -> None:
+    """Remove what killed installations of this environment left."""
+    for left in places.environments().glob(f"{wanted.folder}.*.tmp"):
+        shutil.rmtree(left, ignore_errors=True)
