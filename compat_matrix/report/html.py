@@ -54,15 +54,6 @@ def render(
       expectations: index of a ledger entry, as results name it -> its ``kind``, ``reason`` and ``issue``.
       log_tails: cell -> name of an evidence text -> its last lines.
     """
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("compat_matrix.report"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["plain"] = plain
-    environment.filters["evidence"] = evidence_text
     by_cell = {result["cell"]: result for result in results}
     not_run = {entry["cell"]: entry["reason"] for entry in summary["not_run"]}
     cells = [_cell(cell, by_cell.get(cell["id"]), not_run, expectations or {}) for cell in plan["cells"]]
@@ -75,18 +66,36 @@ def render(
         for row in _rows(cells)
         if not all(cell["id"] in left_out for cell in row["cells"] if cell["outcome"] != NOT_APPLICABLE)
     ]
-    return environment.get_template("report.html.j2").render(
-        summary=summary,
-        consumers=sorted({cell["consumer_label"] for cell in cells if cell["consumer"] != "-"}),
-        rows=rows,
-        unexpected=[cell for cell in cells if not cell["expected"]],
-        known=[cell for cell in cells if cell["known"]],
-        # What is wrong with entries; what is wrong with cells stands in the list of cells.
-        ledger=[(kind, items) for kind, items in sorted(summary["ledger"].items()) if items and kind not in _ABOUT_CELLS],
-        not_run=_grouped_by_reason(cells),
-        counts=[(outcome.value, summary["by_outcome"].get(outcome.value, 0)) for outcome in reversed(_WORST_FIRST)],
-        versions=sorted({(cell["consumer_label"], cell["versions"]) for cell in cells if cell["versions"]}),
+    return (
+        environment()
+        .get_template("report.html.j2")
+        .render(
+            summary=summary,
+            consumers=sorted({cell["consumer_label"] for cell in cells if cell["consumer"] != "-"}),
+            rows=rows,
+            unexpected=[cell for cell in cells if not cell["expected"]],
+            known=[cell for cell in cells if cell["known"]],
+            # What is wrong with entries; what is wrong with cells stands in the list of cells.
+            ledger=[(kind, items) for kind, items in sorted(summary["ledger"].items()) if items and kind not in _ABOUT_CELLS],
+            not_run=_grouped_by_reason(cells),
+            counts=[(outcome.value, summary["by_outcome"].get(outcome.value, 0)) for outcome in reversed(_WORST_FIRST)],
+            versions=sorted({(cell["consumer_label"], cell["versions"]) for cell in cells if cell["versions"]}),
+        )
     )
+
+
+def environment() -> jinja2.Environment:
+    """Templates of this folder: everything is escaped, nothing undefined is passed over."""
+    out = jinja2.Environment(
+        loader=jinja2.PackageLoader("compat_matrix.report"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    out.filters["plain"] = plain
+    out.filters["evidence"] = evidence_text
+    return out
 
 
 def _cell(cell: Record, result: Record | None, not_run: Mapping[str, str], expectations: Mapping[int, Record]) -> dict[str, Any]:

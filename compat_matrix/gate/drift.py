@@ -1,0 +1,106 @@
+"""By how much two answers differ that both pass: the first diverging output, its element, both values, the error in ulp.
+
+A passing answer is the recorded one of its artifact, or it was kept as evidence (docs/contracts.md, section 6).
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from compat_matrix.checks.artifact import Artifact, ArtifactError, read_artifact
+from compat_matrix.checks.compare import EXACT, Mismatch, compare_named
+from compat_matrix.checks.digest import named_outputs
+from compat_matrix.gate.pairs import Pair, Side
+from compat_matrix.outcomes import Outcome
+from compat_matrix.workers import tensors
+
+MAX_REQUESTS = 5  # of one cell, in the report
+
+Drift = dict[str, Any]
+
+
+def drifts(pair: Pair) -> list[Drift]:
+    """What differs between the answers of a pair that passes on both sides, request by request; nothing where they are equal.
+
+    Each is ``{"request", "output", "index", "baseline", "candidate", "ulp", "absolute", "differing", "elements", "within",
+    "message"}``; ``within``: by no more than the baseline artifact's tolerance. What cannot be measured (the artifacts are not in
+    the folders any more) is not within it.
+    """
+    one, other = pair.baseline, pair.candidate
+    if one is None or other is None or one.result is None or other.result is None:
+        return []
+    if one.result.outcome is not Outcome.PASS or other.result.outcome is not Outcome.PASS:
+        return []
+    left, right = (side.result.details.get("answers") or {} for side in (one, other) if side.result)
+    out = []
+    for request in dict.fromkeys([*left, *right]):
+        if request not in left or request not in right:
+            who = "candidate" if request in left else "baseline"
+            out.append(_drift(request, message=f"the {who} was not asked this request"))
+        elif left[request] != right[request]:
+            out.append(_measured(request, one, other))
+    return out
+
+
+def _drift(request: str, **facts: Any) -> Drift:
+    empty = dict.fromkeys(("output", "index", "baseline", "candidate", "ulp", "absolute", "differing", "elements"))
+    return {"request": request, **empty, "within": False, "message": "", **facts}
+
+
+def _measured(request: str, one: Side, other: Side) -> Drift:
+    try:
+        artifacts = [_artifact(side) for side in (one, other)]
+        left, right = (_answer(side, artifact, request) for side, artifact in zip((one, other), artifacts))
+    except (ArtifactError, OSError, KeyError, ValueError) as error:
+        return _drift(request, message=f"cannot be measured: {type(error).__name__}: {error}")
+    exact = compare_named(left[1], right[1], EXACT)
+    if left[0] != right[0] or not exact:
+        return _drift(request, message="the structure of the result differs")
+    first = min(exact, key=lambda difference: _position(difference, left[1]))
+    within = not compare_named(left[1], right[1], artifacts[0].tolerance)
+    facts = first.details
+    return _drift(
+        request,
+        output=first.where or None,
+        index=facts.get("index"),
+        baseline=facts.get("expected"),
+        candidate=facts.get("got"),
+        ulp=facts.get("max_ulp_error"),
+        absolute=facts.get("max_abs_error"),
+        differing=facts.get("differing"),
+        elements=facts.get("elements"),
+        within=within,
+        message=str(first) + (f" (and {len(exact) - 1} more outputs)" if len(exact) > 1 else ""),
+    )
+
+
+def _position(difference: Mismatch, order: dict[str, Any]) -> int:
+    return list(order).index(difference.where) if difference.where in order else -1
+
+
+def _artifact(side: Side) -> Artifact:
+    return read_artifact(side.cell.artifact_dir(side.run.out))
+
+
+def _answer(side: Side, artifact: Artifact, name: str) -> tuple[str, dict[str, tensors.Tensor]]:
+    """What was answered to a request: what it holds beside tensors, as text, and its tensors by output or path."""
+    assert side.result is not None
+    request = next((entry for entry in artifact.requests if entry["id"] == name), None)
+    if request is None or request["outputs"] is None:
+        raise KeyError(f"{artifact.io} has no recorded answer to {name}")
+    recorded = dict(tensors.load(artifact.io / request["outputs"]))
+    skeleton, named = named_outputs(request, request.get("structure"), recorded)
+    kept = side.result.details.get("inexact", {}).get(name)
+    if kept is not None:
+        named = dict(tensors.load(_inside(side.run.out, side.result.evidence[kept])))
+    return json.dumps(skeleton, sort_keys=True), named
+
+
+def _inside(out: Path, relative: str) -> Path:
+    """A file of a result folder; folders come from anywhere, so a path may not lead out of them."""
+    path = (out / relative).resolve()
+    if not path.is_relative_to(out.resolve()):
+        raise ValueError(f"{relative} is not inside the folder")
+    return path

@@ -1,0 +1,189 @@
+"""Which cells are compared with which: every baseline cell has a counterpart of the candidate, in up to three roles.
+
+``reads``: the same artifact (a committed one, or what the baseline wrote), read by either: the candidate's loader and kernels.
+``writes``: what either wrote, read by the baseline: can what is in use today read what the candidate writes?
+``both``: each reads what it wrote itself.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from compat_matrix.outcomes import Outcome
+from compat_matrix.plan import PLAN_FILE, RESULTS_FILE, Cell, Plan
+from compat_matrix.results import DESELECTED, Result, read_results
+
+READS, WRITES, BOTH = "reads", "writes", "both"
+ROLES = (READS, WRITES, BOTH)
+NOT_PLANNED = "not planned"
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run's folder: its plan, its results by cell, and where its artifacts and evidence are."""
+
+    out: Path
+    plan: Plan
+    results: Mapping[str, Result]
+
+    @classmethod
+    def of(cls, out: Path, plan: Plan, results: Iterable[Result]) -> Run:
+        """Results of other plans are left out."""
+        return cls(out, plan, {r.cell: r for r in results if r.plan_id == plan.plan_id and r.cell in plan.by_id})
+
+    @classmethod
+    def read(cls, out: Path) -> Run:
+        """Raises PlanError and ResultsError for files that cannot be used."""
+        return cls.of(out, Plan.read(out / PLAN_FILE), read_results(out / RESULTS_FILE))
+
+    def productions(self) -> dict[str, Cell]:
+        """Artifacts that are made in the run: artifact id -> the cell that makes it."""
+        return {cell.artifact_id: cell for cell in self.plan if cell.is_production}
+
+
+@dataclass(frozen=True)
+class Side:
+    """One side of a pair: a cell and what became of it. ``production`` is the result of the cell that makes its artifact."""
+
+    run: Run
+    cell: Cell
+    result: Result | None
+    production: Result | None = None
+
+    @property
+    def observed(self) -> bool:
+        return self.result is not None and self.result.outcome.observable
+
+    @property
+    def reason(self) -> str:
+        """Why nothing was observed."""
+        if self.cell.decided:
+            return self.cell.decided.reason
+        if self._not_made and self.production:
+            return f"its artifact could not be made: {self.production.outcome} {self.production.message_normalised}".strip()
+        return self.result.message if self.result else "no result: the run did not come to its end"
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether the run owes an answer: neither the plan nor the selection nor a failed production says why there is none."""
+        if self.observed or self.cell.decided or self._not_made:
+            return False
+        return self.result is None or self.result.message != DESELECTED
+
+    @property
+    def _not_made(self) -> bool:
+        made = self.production
+        return made is not None and made.outcome.observable and made.outcome is not Outcome.PASS
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A cell of the baseline and its counterpart; None: there is no such cell. ``name`` is that of both, without versions."""
+
+    name: str
+    role: str
+    baseline: Side | None
+    candidate: Side | None
+
+    @property
+    def cell(self) -> Cell:
+        """One of the two, for what is the same in both: case, producer, consumer, check."""
+        side = self.baseline or self.candidate
+        assert side is not None
+        return side.cell
+
+
+_Key = tuple[str, str, str, str, str, str]  # case, producer, its version, consumer, its version, check
+
+
+def pairs_of_run(run: Run, baseline: str, candidate: str) -> list[Pair]:
+    """All pairs of two TensorFlow versions of one run, in the order of the plan."""
+    cells = {_key(cell): cell for cell in run.plan}
+    productions = run.productions()
+
+    def side(key: _Key) -> Side | None:
+        cell = cells.get(key)
+        return _side(run, cell, productions) if cell else None
+
+    out: dict[tuple[str, str], Pair] = {}
+    for cell in run.plan:
+        for role, one, other in _counterparts(cell, cell.artifact_id in productions, baseline, candidate):
+            name = _name(cell) if role != READS or cell.artifact_id in productions else _fixture_name(cell)
+            if (role, name) not in out:
+                out[role, name] = Pair(name, role, side(one), side(other))
+    return list(out.values())
+
+
+def _counterparts(cell: Cell, made: bool, baseline: str, candidate: str) -> Iterator[tuple[str, _Key, _Key]]:
+    """(role, key of the baseline's cell, key of the candidate's) of every comparison a cell of either belongs to."""
+    case, producer, written_by, consumer, read_by, check = _key(cell)
+
+    def key(writer: str, reader: str) -> _Key:
+        return (case, producer, writer, consumer, reader, check)
+
+    two = (baseline, candidate)
+    if cell.is_production:
+        if written_by in two:
+            yield WRITES, key(baseline, ""), key(candidate, "")
+    elif not made:
+        if read_by in two:
+            yield READS, key(written_by, baseline), key(written_by, candidate)
+    elif written_by in two and read_by in two:
+        here = key(baseline, baseline)
+        theirs = {READS: key(baseline, candidate), WRITES: key(candidate, baseline), BOTH: key(candidate, candidate)}
+        for role, there in theirs.items():
+            if _key(cell) in (here, there):
+                yield role, here, there
+
+
+def pairs_of_folders(a: Run, b: Run) -> list[Pair]:
+    """All pairs of two runs. A cell is the same cell in both when its names are: versions are what a release changes.
+
+    Where one of the runs holds several versions of a cell, versions must agree too.
+    """
+    loose = _unambiguous(a.plan) and _unambiguous(b.plan)
+    sides = []
+    for run in (a, b):
+        productions = run.productions()
+        sides.append({_name(cell) if loose else cell.id: _side(run, cell, productions) for cell in run.plan})
+    made = {*a.productions(), *b.productions()}
+    return [_folder_pair(name, sides[0].get(name), sides[1].get(name), made) for name in dict.fromkeys([*sides[0], *sides[1]])]
+
+
+def _folder_pair(name: str, one: Side | None, other: Side | None, made: set[str]) -> Pair:
+    cell = (one or other).cell  # type: ignore[union-attr]
+    versions = {(side.cell.producer_version, side.cell.consumer_version) for side in (one, other) if side}
+    if cell.is_production:
+        role = WRITES
+    elif cell.artifact_id not in made:
+        role = READS
+    elif len({reader for _, reader in versions}) == 1 and len(versions) > 1:
+        role = WRITES
+    else:
+        role = BOTH
+    return Pair(name, role, one, other)
+
+
+def _side(run: Run, cell: Cell, productions: Mapping[str, Cell]) -> Side:
+    production = None if cell.is_production else productions.get(cell.artifact_id)
+    return Side(run, cell, run.results.get(cell.id), run.results.get(production.id) if production else None)
+
+
+def _key(cell: Cell) -> _Key:
+    return (cell.case, cell.producer, cell.producer_version, cell.consumer, cell.consumer_version, cell.check)
+
+
+def _name(cell: Cell) -> str:
+    return f"{cell.case}/{cell.producer}/{cell.consumer}/{cell.check}"
+
+
+def _fixture_name(cell: Cell) -> str:
+    """A committed artifact's version is part of what it is."""
+    return f"{cell.case}/{cell.artifact_id.partition('/')[2]}/{cell.consumer}/{cell.check}"
+
+
+def _unambiguous(plan: Plan) -> bool:
+    return max(Counter(map(_name, plan)).values(), default=0) <= 1

@@ -1,0 +1,29 @@
+"""``gate.html``: the verdict of a gate as one self-contained page. Pure: equal verdicts give equal bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from compat_matrix.outcomes import ExitCode
+from compat_matrix.report.gate_words import EXIT_WORDS, KIND_WORDS, ROLE_WORDS, headline, total_counts
+from compat_matrix.report.html import environment
+
+
+def render(verdict: Mapping[str, Any]) -> str:
+    """The page. ``verdict`` is the content of ``gate.json``; all text in it is of untrusted origin and escaped."""
+    totals = total_counts(verdict)
+    blocking, others = ([cause for cause in verdict["causes"] if cause["blocks"] is blocks] for blocks in (True, False))
+    return (
+        environment()
+        .get_template("gate.html.j2")
+        .render(
+            verdict=verdict,
+            headline=headline(verdict),
+            exit_words=EXIT_WORDS[ExitCode(verdict["exit_code"])],
+            kinds=[kind for kind in KIND_WORDS if totals[kind]],
+            kind_words=KIND_WORDS,
+            role_words=ROLE_WORDS,
+            lists=[("What blocks", "blocks", blocking), ("What else changed", "others", others)],
+        )
+    )

@@ -1,0 +1,132 @@
+"""``gate.md``: the verdict as a comment of a CI system. Pure; what does not fit the usual limit is cut, visibly."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from compat_matrix.outcomes import ExitCode
+from compat_matrix.report.gate_words import EXIT_WORDS, KIND_WORDS, ROLE_WORDS, drift_words, headline, names, side_words
+
+LIMIT = 65_536  # characters of a comment; kept in bytes, which is safe either way
+TOLD = 20  # causes outside of collapsed parts
+MAX_CELL = 240  # characters of one field of a table
+_RESERVE = 1_000  # bytes for the notes at the end
+# What Markdown or a CI system would make something of: emphasis, links, HTML, tables, mentions, references to issues.
+_SPECIAL = {ord(char): f"&#{ord(char)};" for char in "\\`*_{}[]<>()#!|~@&$:^"}
+
+Record = Mapping[str, Any]
+
+
+def render(verdict: Record, limit: int = LIMIT) -> str:
+    """The comment, never longer than ``limit`` bytes.
+
+    Args:
+      verdict: content of ``gate.json``.
+    """
+    page = _Page(limit - _RESERVE)
+    mark = "✅" if verdict["exit_code"] == 0 else "❌"
+    versions = f"{text(verdict['baseline']['label'])} → {text(verdict['candidate']['label'])}"
+    page.add(f"### {mark} TensorFlow {versions}: {EXIT_WORDS[ExitCode(verdict['exit_code'])]}\n\n{text(headline(verdict))}\n\n")
+    page.add(_counts(verdict))
+    blocking = [cause for cause in verdict["causes"] if cause["blocks"]]
+    others = [cause for cause in verdict["causes"] if not cause["blocks"]]
+    if blocking:
+        page.add("\n#### What blocks\n\n")
+        page.table(_CAUSE_HEAD, map(_cause_row, blocking[:TOLD]), "causes")
+    for title, causes in (("More that blocks", blocking[TOLD:]), ("What else changed", others)):
+        if causes:
+            page.folded(f"{title} ({len(causes)} causes)", _CAUSE_HEAD, list(map(_cause_row, causes)), "causes")
+    facts = verdict["facts"]
+    if facts:
+        page.folded(f"Every pair that changed ({len(facts)})", _PAIR_HEAD, list(map(_pair_row, facts)), "pairs")
+    roles = "; ".join(f"*{role}*: {words}" for role, words in ROLE_WORDS.items())
+    page.end(f"\n<sub>{roles}. All of it is in gate.json and gate.html.</sub>\n")
+    return "".join(page.parts)
+
+
+_CAUSE_HEAD = ("pairs", "class", "why", "cases", "consumers", "roles")
+_PAIR_HEAD = ("class", "role", "pair", "baseline", "candidate")
+
+
+class _Page:
+    """A text that grows as far as it may."""
+
+    def __init__(self, room: int) -> None:
+        self.room = room
+        self.parts: list[str] = []
+
+    def add(self, part: str) -> bool:
+        """Take a part, if there is room for it."""
+        size = len(part.encode())
+        if size > self.room:
+            return False
+        self.room -= size
+        self.parts.append(part)
+        return True
+
+    def end(self, part: str) -> None:
+        """The last part, for which there is a reserve."""
+        self.parts.append(part)
+
+    def table(self, head: Sequence[str], rows: Iterable[Sequence[str]], what: str, closing: str = "") -> None:
+        rows = list(rows)
+        cut = "\n**Cut here: {} more " + what + " do not fit a comment; they are in gate.html and gate.json.**\n"
+        reserve = len(cut) + 10 + len(closing)
+        self.room -= reserve
+        fits = self.add(_row(head) + _row(["---"] * len(head)))
+        shown = 0
+        while fits and shown < len(rows) and self.add(_row(rows[shown])):
+            shown += 1
+        self.room += reserve
+        if shown < len(rows):
+            self.add(cut.format(len(rows) - shown))
+        if closing:
+            self.add(closing)
+
+    def folded(self, title: str, head: Sequence[str], rows: Sequence[Sequence[str]], what: str) -> None:
+        closing = "\n</details>\n"
+        self.room -= len(closing)
+        opened = self.add(f"\n<details><summary>{title}</summary>\n\n")
+        self.room += len(closing)
+        if opened:
+            self.table(head, rows, what, closing)
+
+
+def _counts(verdict: Record) -> str:
+    counts = verdict["counts"]
+    kinds = [kind for kind in KIND_WORDS if any(counts[role][kind] for role in counts)]
+    rows = [[KIND_WORDS[kind], *(str(counts[role][kind]) for role in counts)] for kind in kinds]
+    return _row(["pairs", *counts]) + _row(["---", *["---:"] * len(counts)]) + "".join(map(_row, rows))
+
+
+def _cause_row(cause: Record) -> list[str]:
+    return [
+        str(cause["pairs"]),
+        KIND_WORDS[cause["kind"]],
+        _code(cause["cause"]),
+        text(names(cause["cases"], 6)),
+        text(names(cause["consumers"], 6)),
+        ", ".join(cause["roles"]),
+    ]
+
+
+def _pair_row(fact: Record) -> list[str]:
+    after = "; ".join(map(drift_words, fact["drift"])) if fact["drift"] else side_words(fact["candidate"])
+    kind = KIND_WORDS[fact["kind"]] + (" (another error)" if fact["changed"] else "") + (" (known)" if fact["known"] else "")
+    return [kind, fact["role"], _code(fact["pair"]), _code(side_words(fact["baseline"])), _code(after)]
+
+
+def _row(fields: Sequence[str]) -> str:
+    return f"| {' | '.join(fields)} |\n"
+
+
+def _code(value: str) -> str:
+    return f"<code>{text(value)}</code>" if value else ""
+
+
+def text(value: str) -> str:
+    """Text of untrusted origin: one line, no longer than a field may be, nothing that Markdown would read as more than text."""
+    line = " ".join("".join(c if c.isprintable() else " " for c in value).split())
+    line = line if len(line) <= MAX_CELL else line[: MAX_CELL - 1] + "…"
+    return line.translate(_SPECIAL)

@@ -1,0 +1,65 @@
+"""A gate on a terminal. The first screen says what changed, what blocks and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from compat_matrix.outcomes import ExitCode
+from compat_matrix.report.gate_words import EXIT_WORDS, KIND_WORDS, ROLE_WORDS, headline, names
+from compat_matrix.results import one_line
+
+MAX_BLOCKING, MAX_OTHERS = 12, 8  # causes shown
+
+Record = Mapping[str, Any]
+
+
+def render(verdict: Record, console: Console, files: Iterable[str] = ()) -> None:
+    """Print the verdict (content of ``gate.json``). ``files``: paths of the outputs, shown at the end."""
+    good = verdict["exit_code"] == 0
+    sides = " -> ".join(_who(verdict[side]) for side in ("baseline", "candidate"))
+    console.print(Text(f"gate: {sides}", style="bold"))
+    console.print(Text(headline(verdict), style="bold green" if good else "bold red"))
+    console.print(_table(verdict))
+    causes = verdict["causes"]
+    blocking, others = ([cause for cause in causes if cause["blocks"] is blocks] for blocks in (True, False))
+    _list("what blocks", blocking, MAX_BLOCKING, "red", console)
+    _list("what else changed", others, MAX_OTHERS, "yellow", console)
+    for path in files:
+        console.print(Text(f"  {path}"))
+    code = ExitCode(verdict["exit_code"])
+    console.print(Text(f"exit {int(code)}: {EXIT_WORDS[code]}", style="bold green" if good else "bold red"))
+
+
+def _who(side: Record) -> str:
+    return str(side["label"]) + (f" ({side['spec']})" if side["spec"] != side["label"] else "")
+
+
+def _table(verdict: Record) -> Table:
+    table = Table("pairs", header_style="bold")
+    counts = verdict["counts"]
+    for role in counts:
+        table.add_column(f"{role}\n{ROLE_WORDS[role]}", justify="right")
+    for kind, word in KIND_WORDS.items():
+        if any(counts[role][kind] for role in counts):
+            table.add_row(word, *(str(counts[role][kind]) for role in counts))
+    return table
+
+
+def _list(title: str, causes: list[Record], most: int, style: str, console: Console) -> None:
+    if not causes:
+        return
+    console.print(Text(f"{title}:", style="bold"))
+    for cause in causes[:most]:
+        count = f"{cause['pairs']} pair{'s' if cause['pairs'] != 1 else ''}"
+        what = f"  {KIND_WORDS[cause['kind']]}, {count}: {one_line(cause['cause'], 220)}"
+        console.print(Text(what, style=style), soft_wrap=True)
+        where = [names(cause["cases"], 4), names(cause["consumers"] or ["production"], 6), ", ".join(cause["roles"])]
+        console.print(Text(f"      {one_line(' · '.join(where), 200)}"), soft_wrap=True)
+    if len(causes) > most:
+        rest = causes[most:]
+        console.print(f"  ... and {len(rest)} more causes ({sum(cause['pairs'] for cause in rest)} pairs), see gate.html")

@@ -1,0 +1,81 @@
+"""Words that all reports of a gate share. Pure; ``verdict`` is the content of ``gate.json``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from compat_matrix.outcomes import ExitCode
+
+Record = Mapping[str, Any]
+
+KIND_WORDS = {
+    "regressed": "regressed",
+    "vanished": "vanished",
+    "drifted": "drifted",
+    "still_failing": "still failing",
+    "fixed": "fixed",
+    "newly_covered": "newly covered",
+    "harness_error": "harness error",
+    "unfinished": "unfinished",
+    "same": "same",
+}
+ROLE_WORDS = {
+    "reads": "the same model, read by baseline and by candidate",
+    "writes": "written by baseline and by candidate, read by baseline",
+    "both": "each writes and reads its own",
+}
+EXIT_WORDS = {
+    ExitCode.AS_EXPECTED: "nothing blocks",
+    ExitCode.UNEXPECTED: "blocked",
+    ExitCode.INCOMPLETE: "incomplete",
+    ExitCode.HARNESS_ERROR: "harness or environment error",
+}
+
+
+def headline(verdict: Record) -> str:
+    """The verdict in one line."""
+    code = ExitCode(verdict["exit_code"])
+    totals = total_counts(verdict)
+    if code is ExitCode.UNEXPECTED:
+        kinds = [f"{count} {KIND_WORDS[kind]}" for kind, count in blocking_counts(verdict).items()]
+        return f"BLOCKED: {', '.join(kinds)}, of {verdict['compared']} pairs"
+    if code is ExitCode.HARNESS_ERROR:
+        return f"HARNESS ERROR in {totals['harness_error']} of {verdict['compared']} pairs: nothing else can be trusted"
+    if code is ExitCode.INCOMPLETE:
+        return f"INCOMPLETE: {totals['unfinished']} of {verdict['compared']} pairs have no result"
+    changed = verdict["compared"] - totals["same"]
+    if changed:
+        return f"OK: nothing blocks, {changed} of {verdict['compared']} pairs differ"
+    return f"OK: all {verdict['compared']} pairs alike"
+
+
+def total_counts(verdict: Record) -> dict[str, int]:
+    """Kind -> pairs, all roles together."""
+    return {kind: sum(counts[kind] for counts in verdict["counts"].values()) for kind in KIND_WORDS}
+
+
+def blocking_counts(verdict: Record) -> dict[str, int]:
+    """Kind -> pairs that block."""
+    out: dict[str, int] = {}
+    for cause in verdict["causes"]:
+        if cause["blocks"]:
+            out[cause["kind"]] = out.get(cause["kind"], 0) + cause["pairs"]
+    return out
+
+
+def names(items: Sequence[str], most: int) -> str:
+    """At most ``most`` names, and how many more."""
+    return ", ".join(items[:most]) + (f" and {len(items) - most} more" if len(items) > most else "")
+
+
+def side_words(side: Record) -> str:
+    """One side of a pair: what was observed, or why nothing was."""
+    if side["outcome"] is None:
+        return f"not observed: {side['message']}"
+    return " ".join(filter(None, (side["outcome"], side["error_class"], side["skew"] or side["message"])))
+
+
+def drift_words(item: Record) -> str:
+    """One diverging answer."""
+    return f"{item['request']}: {item['message']}" + ("" if item["within"] else ", beyond the tolerance of the case")
