@@ -25,7 +25,7 @@ from rich.console import Console
 from compat_matrix.expectations import Ledger
 from compat_matrix.outcomes import Outcome
 from compat_matrix.plan import LEDGER_FILE, PLAN_FILE, RESULTS_FILE, RUNTIMES_FILE, Cell, Plan, write_text
-from compat_matrix.report import html, terminal
+from compat_matrix.report import html, junit, terminal
 from compat_matrix.report.summary import summarise
 from compat_matrix.results import Result, ResultsError, read_results
 from compat_matrix.runtimes.runtime import LOCAL, Runtime, local_runtime
@@ -151,7 +151,7 @@ def _session(out: Path, wanted: set[str], processes: int, pytest_args: Sequence[
     """One pytest session; whether it was interrupted."""
     import pytest
 
-    arguments = [str(out / PLAN_FILE), "-p", "compat_matrix.pytest_plugin", "--junitxml", str(out / JUNIT_FILE)]
+    arguments = [str(out / PLAN_FILE), "-p", "compat_matrix.pytest_plugin"]
     # Nothing around the output folder (a conftest.py, a pyproject.toml) and no installed plugin has a say.
     arguments += ["-c", os.devnull, "--rootdir", str(out), "--confcutdir", str(out), "-p", "no:cacheprovider"]
     arguments += ["--capture=no"]  # what a worker prints goes to its own files
@@ -242,7 +242,7 @@ def started_with(out: Path) -> dict[str, Any]:
 
 
 def report(out: Path, console: Console, today: datetime.date) -> dict[str, Any]:
-    """Judge a folder from its files alone and write ``summary.json`` and ``report.html``; returns the summary.
+    """Judge a folder from its files alone and write ``summary.json``, ``report.html``, ``junit.xml``; returns the summary.
 
     Raises PlanError, ResultsError, LedgerError, or OSError for files that cannot be used.
     """
@@ -255,6 +255,7 @@ def report(out: Path, console: Console, today: datetime.date) -> dict[str, Any]:
     records = [json.loads(result.to_line()) for result in results]
     reasons = {entry.index: {"kind": entry.kind, "reason": entry.reason, "issue": entry.issue} for entry in ledger.entries}
     write_text(out / HTML_FILE, html.render(plan.to_json(), records, summary, reasons, _log_tails(out, records)))
+    write_text(out / JUNIT_FILE, junit.of_run(plan.to_json(), records, summary))
     files = [str(out / name) for name in (HTML_FILE, SUMMARY_FILE, RESULTS_FILE, JUNIT_FILE) if (out / name).exists()]
     terminal.render(plan, results, summary, console, files)
     return summary

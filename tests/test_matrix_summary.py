@@ -16,7 +16,6 @@ from compat_matrix.expectations import Ledger
 from compat_matrix.outcomes import Outcome
 from compat_matrix.plan import Cell, Decision, Plan
 from compat_matrix.report import terminal
-from compat_matrix.report.diff import compare
 from compat_matrix.report.progress import Progress
 from compat_matrix.report.summary import NO_RESULT, summarise
 from compat_matrix.results import DESELECTED, Observation, Result, ResultsError, normalise, one_line, read_results, write_results
@@ -282,31 +281,3 @@ def test_progress_on_a_terminal_and_elsewhere(here):
 def test_one_line_of_untrusted_text():
     assert one_line("a\x07b\r\n c\u200b", 80) == "a b c"
     assert one_line("x" * 50, 10) == "xxxxxxx..."
-
-
-def test_two_runs_compared_across_versions():
-    names = ("regressed", "fixed", "failing", "same", "new", "gone", "dropped")
-    before = ("PASS", "CRASH", LOAD_ERROR, "PASS", LEFT_OUT, "PASS", "PASS")
-    after = (LOAD_ERROR, "PASS", "CRASH", "PASS", "CRASH", LEFT_OUT)
-    plan_a = Plan(tuple(Cell(n, "tf2", "2.20.0", "tf2", "2.20.0", "load", "local", "x") for n in names))
-    plan_b = Plan(tuple(Cell(n, "tf2", "2.21.0", "tf2", "2.21.0", "load", "local", "x") for n in names[:-1]))
-    results = []
-    for plan, outcomes in ((plan_a, before), (plan_b, after)):
-        results.append([result(plan, c, *([o] if isinstance(o, str) else o)) for c, o in zip(plan, outcomes)])
-    facts = compare(plan_a, results[0], plan_b, results[1])
-    assert {kind: [fact["cell"].split("/")[0] for fact in items] for kind, items in facts.items()} == {
-        "regressed": ["regressed"],
-        "fixed": ["fixed"],
-        "still_failing": ["failing"],
-        "newly_covered": ["new"],
-        "vanished": ["gone", "dropped"],
-    }
-    fact = facts["regressed"][0]
-    assert (fact["cell"], fact["a"]["outcome"], fact["b"]["error_class"]) == ("regressed/tf2/tf2/load", "PASS", "x.NotFoundError")
-
-
-def test_two_versions_in_one_run_are_not_mixed_up():
-    plan = Plan((cell(0, version="2.20.0"), cell(0, version="2.21.0")))
-    a = [result(plan, plan.cells[0], "CRASH"), result(plan, plan.cells[1], "PASS")]
-    b = [result(plan, plan.cells[0], "PASS"), result(plan, plan.cells[1], "PASS")]
-    assert {kind: len(items) for kind, items in compare(plan, a, plan, b).items() if items} == {"fixed": 1}

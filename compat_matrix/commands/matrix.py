@@ -196,7 +196,6 @@ def run(
     """Run the matrix and write results.jsonl, summary.json, junit.xml and report.html to the output folder.
 
     Arguments behind -- go to pytest (-x, -v, ...). A selection includes the production of the artifacts it asks about.
-    After --resume, junit.xml holds the cells that were still missing; the other files hold all.
     """
     from compat_matrix import running
 
@@ -235,28 +234,29 @@ def report(out: Path) -> int:
 @click.option("--json", "as_json", is_flag=True, help="The comparison as JSON.")
 @exit_codes
 def diff(out_a: Path, out_b: Path, as_json: bool) -> int:
-    """Compare two runs: what regressed, vanished, was fixed, still fails, is newly covered. Versions may differ.
+    """Compare two runs: what regressed, vanished, drifted, was fixed, still fails, is newly covered. Versions may differ.
 
-    Exit code 1 when a cell regressed (passed in A, fails in B) or vanished (observed in A, not in B).
+    Exit code 1 when a cell regressed (passed in A, fails in B) or vanished (observed in A, not in B), or when an answer drifted
+    by more than the case tolerates. `savedmodel-compat gate` makes pages and a comment of it.
     """
-    from compat_matrix.report.diff import compare
+    from compat_matrix.gate.compare import KINDS, compare
+    from compat_matrix.gate.drift import drifts
+    from compat_matrix.gate.pairs import Run, pairs_of_folders
+    from compat_matrix.report.gate_words import KIND_WORDS, drift_words, side_words
     from compat_matrix.results import one_line
 
-    loaded = [(Plan.read(out / PLAN_FILE), read_results(out / RESULTS_FILE)) for out in (out_a, out_b)]
-    facts = compare(*loaded[0], *loaded[1])
+    sides = [{"label": out.name, "spec": str(out)} for out in (out_a, out_b)]
+    _, verdict = compare(pairs_of_folders(Run.read(out_a), Run.read(out_b)), sides, drifts)
     if as_json:
-        click.echo(json.dumps(facts))
-    else:
-        for kind, items in facts.items():
-            click.echo(f"{kind.replace('_', ' ')}: {len(items)}")
-            for item in items:
-                words = " -> ".join(_words(item[side]) for side in "ab")
-                click.echo(f"  {item['cell']}  {one_line(words, 200)}")
-    return int(ExitCode.UNEXPECTED if facts["regressed"] or facts["vanished"] else ExitCode.AS_EXPECTED)
-
-
-def _words(fact: dict[str, Any] | None) -> str:
-    return " ".join(filter(None, (fact["outcome"], fact["error_class"]))) if fact else "not observed"
+        click.echo(json.dumps({kind: [fact for fact in verdict["facts"] if fact["kind"] == kind] for kind in KINDS}))
+        return int(verdict["exit_code"])
+    for kind in KINDS:
+        items = [fact for fact in verdict["facts"] if fact["kind"] == kind]
+        click.echo(f"{KIND_WORDS[kind]}: {sum(counts[kind] for counts in verdict['counts'].values())}")
+        for fact in items:
+            words = " -> ".join(side_words(fact[side]) for side in ("baseline", "candidate"))
+            click.echo(f"  {fact['pair']}  {one_line('; '.join(map(drift_words, fact['drift'])) or words, 200)}")
+    return int(verdict["exit_code"])
 
 
 @matrix.group()

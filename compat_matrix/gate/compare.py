@@ -5,7 +5,7 @@ A pair is, the first that applies:
 * ``harness_error``: on either side the harness or the machine failed; nothing can be said,
 * ``unfinished``: the run did not come to its end there,
 * ``vanished``: the baseline was observed, the candidate was not (a regression too); ``newly_covered``: the other way round,
-* ``regressed``: passed, fails now; ``fixed``: failed, passes now; ``still_failing``: ``changed`` says if the error is another,
+* ``regressed``: passed, fails now; ``fixed``: failed, passes now; ``changed_error``, ``still_failing``: another, the same error,
 * ``drifted``: both pass, but the answers differ,
 * ``same``.
 
@@ -16,8 +16,9 @@ anew must not be allowed more. A drift within it blocks only with ``fail_on_drif
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from compat_matrix.gate.drift import MAX_REQUESTS, Drift
@@ -26,7 +27,8 @@ from compat_matrix.outcomes import ExitCode, Outcome
 
 SCHEMA = 1
 SAME = "same"
-KINDS = ("regressed", "vanished", "drifted", "still_failing", "fixed", "newly_covered", "harness_error", "unfinished")
+UNCHANGED = ("still_failing", SAME)
+KINDS = ("regressed", "vanished", "drifted", "changed_error", "fixed", "newly_covered", "harness_error", "unfinished", *UNCHANGED)
 MAX_MESSAGE = 300  # characters of one side's message
 _HARNESS = (Outcome.SETUP_ERROR, Outcome.ENV_ERROR)
 
@@ -58,15 +60,23 @@ def classify(pair: Pair, measure: Measure = no_measure) -> Fact | None:
 
 
 def _both_observed(pair: Pair, measure: Measure) -> tuple[str, list[Drift]]:
-    passed = [_outcome(side) is Outcome.PASS for side in (pair.baseline, pair.candidate)]
+    one, other = (side.result for side in (pair.baseline, pair.candidate) if side and side.result)
+    passed = [result.outcome is Outcome.PASS for result in (one, other)]
     if passed == [True, True]:
         drift = measure(pair)
         return ("drifted" if drift else SAME), drift
-    return {(True, False): "regressed", (False, True): "fixed", (False, False): "still_failing"}[passed[0], passed[1]], []
+    if passed == [False, False]:
+        errors = [(result.outcome, result.error_class, _words(result.message_normalised)) for result in (one, other)]
+        return ("still_failing" if errors[0] == errors[1] else "changed_error"), []
+    return ("regressed" if passed[0] else "fixed"), []
 
 
-def _outcome(side: Side | None) -> Outcome | None:
-    return side.result.outcome if side and side.result else None
+def _words(message: str) -> list[str]:
+    """The words of a message, sorted, without the numbers of functions (``__inference_f_12__load``).
+
+    TensorFlow writes attributes in the order of a map, which is another one in every process.
+    """
+    return sorted(re.findall(r"[^\s,;\[\]{}]+", re.sub(r"(?<=[A-Za-z0-9])_\d+(?=_)", "", message)))
 
 
 def _fact(pair: Pair, kind: str, drift: list[Drift]) -> Fact:
@@ -81,7 +91,6 @@ def _fact(pair: Pair, kind: str, drift: list[Drift]) -> Fact:
         "consumer": cell.consumer,
         "check": cell.check,
         **sides,
-        "changed": kind == "still_failing" and _error(sides["baseline"]) != _error(sides["candidate"]),
         "known": _known(pair.candidate, kind),
         "cause": _cause(kind, sides, drift),
         "drift": drift[:MAX_REQUESTS],
@@ -117,16 +126,13 @@ def skew_words(skew: Any) -> str | None:
     return str(skew)
 
 
-def _error(side: Fact) -> tuple[Any, ...]:
-    return side["outcome"], side["error_class"], side["message"]
-
-
 def _known(candidate: Side | None, kind: str) -> bool:
     """Whether the candidate's failure is one the ledger expects, its absence one that was declared."""
-    if candidate is None or kind not in ("regressed", "vanished", "still_failing"):
+    if candidate is None or kind not in ("regressed", "vanished", "changed_error", "still_failing"):
         return False
     if kind == "vanished":
-        return bool(candidate.cell.decided and candidate.cell.decided.outcome is Outcome.NOT_APPLICABLE)
+        declared = candidate.cell.decided and candidate.cell.decided.outcome is Outcome.NOT_APPLICABLE
+        return bool(declared or (candidate.production and candidate.production.expected and candidate.not_made))
     return bool(candidate.result and candidate.result.expected)
 
 
@@ -143,15 +149,22 @@ def _cause(kind: str, sides: dict[str, Fact], drift: list[Drift]) -> str:
 
 def compare(
     pairs: Sequence[Pair],
+    sides: Sequence[Mapping[str, str]],
     measure: Measure = no_measure,
     *,
     fail_on_drift: bool = False,
     accept_known: bool = False,
     progress: Callable[[int], None] = lambda done: None,
 ) -> tuple[list[Fact], Fact]:
-    """The facts about all pairs, and the verdict: the content of ``gate.json`` but for who was compared.
+    """The facts about all pairs, and the verdict: the content of ``gate.json``.
 
-    ``accept_known``: a regression that the candidate's ledger expects, with a reason, does not block.
+    Args:
+      pairs: of ``gate.pairs``.
+      sides: baseline and candidate as reports name them: ``label``, as it stands in cell ids, and ``spec``, as it was asked for.
+      measure: finds the answers of a pair that differ.
+      fail_on_drift: a drift blocks also within the tolerance of the case.
+      accept_known: a regression that the ledger of the run expects, with a reason, does not block.
+      progress: called with the number of pairs done.
     """
     facts = []
     for done, pair in enumerate(pairs, 1):
@@ -160,19 +173,20 @@ def compare(
             fact["blocks"] = _blocks(fact, fail_on_drift, accept_known)
             facts.append(fact)
         progress(done)
-    changed = [fact for fact in facts if fact["kind"] != SAME]
     counts = {role: Counter(fact["kind"] for fact in facts if fact["role"] == role) for role in ROLES}
     return facts, {
         "schema": SCHEMA,
+        "baseline": dict(sides[0]),
+        "candidate": dict(sides[1]),
         "pairs": len(pairs),
         "compared": len(facts),
         "not_covered": len(pairs) - len(facts),
-        "counts": {role: {kind: counts[role][kind] for kind in (*KINDS, SAME)} for role in ROLES},
+        "counts": {role: {kind: counts[role][kind] for kind in KINDS} for role in ROLES},
         "blocking": sum(fact["blocks"] for fact in facts),
         "fail_on_drift": fail_on_drift,
         "accept_known": accept_known,
-        "causes": causes(changed),
-        "facts": [fact for kind in KINDS for fact in changed if fact["kind"] == kind],
+        "causes": causes([fact for fact in facts if fact["kind"] not in UNCHANGED]),
+        "facts": [fact for kind in KINDS if kind != SAME for fact in facts if fact["kind"] == kind],
         "exit_code": int(_exit_code(facts)),
     }
 

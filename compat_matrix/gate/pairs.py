@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from compat_matrix.outcomes import Outcome
-from compat_matrix.plan import PLAN_FILE, RESULTS_FILE, Cell, Plan
+from compat_matrix.plan import NO_CONSUMER, PLAN_FILE, PRODUCE, RESULTS_FILE, Cell, Plan
 from compat_matrix.results import DESELECTED, Result, read_results
 
 READS, WRITES, BOTH = "reads", "writes", "both"
@@ -46,7 +46,10 @@ class Run:
 
 @dataclass(frozen=True)
 class Side:
-    """One side of a pair: a cell and what became of it. ``production`` is the result of the cell that makes its artifact."""
+    """One side of a pair: a cell and what became of it. ``production`` is the result of the cell that makes its artifact.
+
+    Where that is not made, and nothing planned about it, ``cell`` is the production.
+    """
 
     run: Run
     cell: Cell
@@ -62,19 +65,20 @@ class Side:
         """Why nothing was observed."""
         if self.cell.decided:
             return self.cell.decided.reason
-        if self._not_made and self.production:
+        if self.not_made and self.production:
             return f"its artifact could not be made: {self.production.outcome} {self.production.message_normalised}".strip()
         return self.result.message if self.result else "no result: the run did not come to its end"
 
     @property
     def unfinished(self) -> bool:
         """Whether the run owes an answer: neither the plan nor the selection nor a failed production says why there is none."""
-        if self.observed or self.cell.decided or self._not_made:
+        if self.observed or self.cell.decided or self.not_made:
             return False
         return self.result is None or self.result.message != DESELECTED
 
     @property
-    def _not_made(self) -> bool:
+    def not_made(self) -> bool:
+        """Whether making the artifact failed."""
         made = self.production
         return made is not None and made.outcome.observable and made.outcome is not Outcome.PASS
 
@@ -91,22 +95,29 @@ class Pair:
     @property
     def cell(self) -> Cell:
         """One of the two, for what is the same in both: case, producer, consumer, check."""
-        side = self.baseline or self.candidate
-        assert side is not None
-        return side.cell
+        cells = [side.cell for side in (self.baseline, self.candidate) if side]
+        return next((cell for cell in cells if not cell.is_production), cells[0])
 
 
 _Key = tuple[str, str, str, str, str, str]  # case, producer, its version, consumer, its version, check
 
 
 def pairs_of_run(run: Run, baseline: str, candidate: str) -> list[Pair]:
-    """All pairs of two TensorFlow versions of one run, in the order of the plan."""
+    """All pairs of two TensorFlow versions of one run, in the order of the plan.
+
+    A pair is left out where the plan asks only one of the two, unless that is because the other's artifact is not made.
+    """
     cells = {_key(cell): cell for cell in run.plan}
     productions = run.productions()
 
     def side(key: _Key) -> Side | None:
-        cell = cells.get(key)
-        return _side(run, cell, productions) if cell else None
+        if key in cells:
+            return _side(run, cells[key], productions)
+        production = cells.get((*key[:3], NO_CONSUMER, "", PRODUCE))
+        made = run.results.get(production.id) if production else None
+        if production is None or (made and made.outcome is Outcome.PASS):
+            return None
+        return Side(run, production, None, made)
 
     out: dict[tuple[str, str], Pair] = {}
     for cell in run.plan:
@@ -114,7 +125,7 @@ def pairs_of_run(run: Run, baseline: str, candidate: str) -> list[Pair]:
             name = _name(cell) if role != READS or cell.artifact_id in productions else _fixture_name(cell)
             if (role, name) not in out:
                 out[role, name] = Pair(name, role, side(one), side(other))
-    return list(out.values())
+    return [pair for pair in out.values() if pair.baseline and pair.candidate]
 
 
 def _counterparts(cell: Cell, made: bool, baseline: str, candidate: str) -> Iterator[tuple[str, _Key, _Key]]:

@@ -6,7 +6,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from compat_matrix.outcomes import ExitCode
-from compat_matrix.report.gate_words import EXIT_WORDS, KIND_WORDS, ROLE_WORDS, drift_words, headline, names, side_words
+from compat_matrix.report.gate_words import (
+    EXIT_WORDS,
+    KIND_WORDS,
+    ROLE_WORDS,
+    UNCHANGED,
+    drift_words,
+    headline,
+    names,
+    side_words,
+)
 
 LIMIT = 65_536  # characters of a comment; kept in bytes, which is safe either way
 TOLD = 20  # causes outside of collapsed parts
@@ -37,7 +46,7 @@ def render(verdict: Record, limit: int = LIMIT) -> str:
     for title, causes in (("More that blocks", blocking[TOLD:]), ("What else changed", others)):
         if causes:
             page.folded(f"{title} ({len(causes)} causes)", _CAUSE_HEAD, list(map(_cause_row, causes)), "causes")
-    facts = verdict["facts"]
+    facts = [fact for fact in verdict["facts"] if fact["kind"] not in UNCHANGED]
     if facts:
         page.folded(f"Every pair that changed ({len(facts)})", _PAIR_HEAD, list(map(_pair_row, facts)), "pairs")
     roles = "; ".join(f"*{role}*: {words}" for role, words in ROLE_WORDS.items())
@@ -113,7 +122,7 @@ def _cause_row(cause: Record) -> list[str]:
 
 def _pair_row(fact: Record) -> list[str]:
     after = "; ".join(map(drift_words, fact["drift"])) if fact["drift"] else side_words(fact["candidate"])
-    kind = KIND_WORDS[fact["kind"]] + (" (another error)" if fact["changed"] else "") + (" (known)" if fact["known"] else "")
+    kind = KIND_WORDS[fact["kind"]] + (" (known)" if fact["known"] else "")
     return [kind, fact["role"], _code(fact["pair"]), _code(side_words(fact["baseline"])), _code(after)]
 
 

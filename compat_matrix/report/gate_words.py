@@ -13,13 +13,15 @@ KIND_WORDS = {
     "regressed": "regressed",
     "vanished": "vanished",
     "drifted": "drifted",
-    "still_failing": "still failing",
+    "changed_error": "fails otherwise",
     "fixed": "fixed",
     "newly_covered": "newly covered",
     "harness_error": "harness error",
     "unfinished": "unfinished",
+    "still_failing": "fails as before",
     "same": "same",
 }
+UNCHANGED = ("still_failing", "same")
 ROLE_WORDS = {
     "reads": "the same model, read by baseline and by candidate",
     "writes": "written by baseline and by candidate, read by baseline",
@@ -44,7 +46,7 @@ def headline(verdict: Record) -> str:
         return f"HARNESS ERROR in {totals['harness_error']} of {verdict['compared']} pairs: nothing else can be trusted"
     if code is ExitCode.INCOMPLETE:
         return f"INCOMPLETE: {totals['unfinished']} of {verdict['compared']} pairs have no result"
-    changed = verdict["compared"] - totals["same"]
+    changed = verdict["compared"] - sum(totals[kind] for kind in UNCHANGED)
     if changed:
         return f"OK: nothing blocks, {changed} of {verdict['compared']} pairs differ"
     return f"OK: all {verdict['compared']} pairs alike"

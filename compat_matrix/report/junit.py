@@ -115,7 +115,7 @@ def _pair(fact: Record) -> TestCase:
         state = ERROR
     elif fact["blocks"]:
         state = FAILURE
-    elif fact["kind"] in ("still_failing", "unfinished", "regressed", "vanished") or (
+    elif fact["kind"] in ("still_failing", "changed_error", "unfinished", "regressed", "vanished") or (
         fact["kind"] == "newly_covered" and fact["candidate"]["outcome"] != Outcome.PASS.value
     ):
         state = SKIPPED

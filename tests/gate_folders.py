@@ -1,0 +1,67 @@
+"""Synthetic result folders for tests of the gate: cells with any outcome, artifacts with any answers. Needs no TensorFlow."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from compat_matrix.checks.digest import answer_digest
+from compat_matrix.gate.pairs import Run
+from compat_matrix.outcomes import Outcome
+from compat_matrix.plan import Cell, Decision, Plan
+from compat_matrix.results import Observation, Result
+from compat_matrix.workers import tensors
+
+OLD, NEW = "2.20.0", "2.21.0"
+SIDES = ({"label": OLD, "spec": f"tensorflow=={OLD}"}, {"label": NEW, "spec": f"tensorflow=={NEW}"})
+REQUEST = {"id": "r", "kind": "signature", "tags": ["serve"], "signature": "s", "inputs": "in.npz", "outputs": "out.npz"}
+
+
+def cell(case="c", written=OLD, read=OLD, check="values", producer="tf2", consumer="tf2", decided=None) -> Cell:
+    """A cell; ``read`` None: the production."""
+    artifact = f"artifacts/{case}/{producer}@{written}"
+    reader, consumer, check = (read, consumer, check) if read else ("", "-", "produce")
+    decided = decided and Decision(Outcome.NOT_APPLICABLE, decided)
+    return Cell(case, producer, written, consumer, reader, check, "local", artifact, decided=decided)
+
+
+def run(out: Path, *what: tuple[Any, ...]) -> Run:
+    """A run of ``(cell, outcome, fields of the observation)``. Outcome None: no result; NOT_RUN with the reason for fields."""
+    plan = Plan(tuple(item[0] for item in what))
+    results = []
+    for one, outcome, *more in what:
+        if one.decided or outcome == "NOT_RUN":
+            reason = one.decided.reason if one.decided else more[0]
+            outcome = one.decided.outcome if one.decided else Outcome.NOT_RUN
+            results.append(Result.not_executed(plan.plan_id, one.id, outcome, reason))
+        elif outcome is not None:
+            result = Result.observed(plan.plan_id, one.id, Observation(outcome, **(more[0] if more else {})))
+            result.expected = result.outcome is Outcome.PASS
+            results.append(result)
+    return Run.of(out, plan, results)
+
+
+def answered(out: Path, one: Cell, recorded: Any, answer: Any = None, rtol: float = 0.0) -> dict[str, Any]:
+    """Write the artifact of a cell, with ``recorded`` for its answer; the observation of a cell that gives ``answer``."""
+    io = one.artifact_dir(out) / "io"
+    io.mkdir(parents=True, exist_ok=True)
+    (io / "io.json").write_text(
+        json.dumps({"schema": 1, "stateful": False, "tolerance": {"rtol": rtol, "atol": 0}, "requests": [REQUEST]})
+    )
+    tensors.save(io / "out.npz", named(recorded))
+    said = named(recorded if answer is None else answer)
+    details: dict[str, Any] = {"answers": {"r": answer_digest(REQUEST, None, said)}}
+    if answer is None:
+        return {"details": details}
+    kept = f"evidence/{one.id}/answer-0.npz"
+    (out / kept).parent.mkdir(parents=True)
+    tensors.save(out / kept, said)
+    return {"details": {**details, "inexact": {"r": "answer-0"}}, "evidence": {"answer-0": kept}}
+
+
+def named(value: Any) -> dict[str, tensors.Tensor]:
+    values = value if isinstance(value, dict) else {"y": value}
+    return {name: tensors.from_numpy(np.asarray(item)) for name, item in values.items()}
