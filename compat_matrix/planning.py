@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import importlib.util
 import json
 from collections import Counter
@@ -76,10 +77,12 @@ def make_plan(
     cases: Path | None = None,
     axes: Axes | None = None,
     producers: Collection[str] | None = None,
+    only: Collection[str] = (),
 ) -> Plan:
     """The plan: fixtures and what is made of the cases, all consumers, the runtimes of ``axes`` (default: the local one).
 
-    ``fixtures`` and ``cases`` are folders in place of all that is ours; ``producers`` those to plan (default: the usual ones).
+    ``fixtures`` and ``cases`` are folders in place of all that is ours; ``producers`` those to plan (default: the usual ones);
+    ``only``: patterns (with ``*``) of the names of the cases to plan, if given.
     Raises PlanError for a fixture or a case that cannot be read.
     """
     axes = axes or Axes((local_runtime(),), home=(local_runtime().name,))
@@ -94,6 +97,8 @@ def make_plan(
         raise PlanError(str(error)) from error
     for runtime in axes.runtimes:
         artifacts += case_artifacts(infos, runtime, [producer.name for producer in wanted])
+    if only:
+        artifacts = [artifact for artifact in artifacts if any(fnmatch.fnmatchcase(artifact.case, name) for name in only)]
     return expand(artifacts, CONSUMERS, CHECKS, axes, ledger)
 
 

@@ -14,6 +14,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,7 @@ from rich.console import Console
 from compat_matrix.expectations import Ledger
 from compat_matrix.outcomes import Outcome
 from compat_matrix.plan import LEDGER_FILE, PLAN_FILE, RESULTS_FILE, RUNTIMES_FILE, Cell, Plan, write_text
-from compat_matrix.report import html, junit, terminal
+from compat_matrix.report import grid, grid_html, html, junit, terminal
 from compat_matrix.report.summary import summarise
 from compat_matrix.results import Result, ResultsError, read_results
 from compat_matrix.runtimes.runtime import LOCAL, Runtime, local_runtime
@@ -224,6 +225,31 @@ def _revision() -> str | None:
     return answers[0] + ("+" if answers[1] else "")
 
 
+@dataclass(frozen=True)
+class Order:
+    """A run as a command asks for it. ``chosen``: ids of cells; ``options``: those of ``matrix run`` that plan as much again."""
+
+    plan: Plan
+    chosen: set[str]
+    ledger_text: str
+    runtimes: Sequence[Runtime] = ()
+    options: Sequence[str] = ()
+    selection: Mapping[str, Any] = field(default_factory=dict)
+    processes: int | None = None
+    resume: bool = False
+    require: bool = False
+    pytest_args: Sequence[str] = ()
+
+
+def carry_out(out: Path, order: Order) -> dict[str, Any]:
+    """Prepare the folder, run what is missing, write the reports; returns the summary. Raises what its parts raise."""
+    done = prepare(out, order.plan, order.ledger_text, order.resume, order.runtimes, order.options)
+    wanted = {cell.id for cell in order.plan if cell.id in order.chosen - done and not cell.decided}
+    description = describe_run(order.require, order.selection, order.processes or default_processes())
+    run(out, description, wanted, order.pytest_args)
+    return report(out, stdout_console(), datetime.date.today())
+
+
 def run(out: Path, description: dict[str, Any], wanted: set[str], pytest_args: Sequence[str]) -> None:
     """Execute the prepared folder and leave ``run.json`` beside the results, also when it is interrupted."""
     started = time.monotonic()
@@ -254,7 +280,12 @@ def report(out: Path, console: Console, today: datetime.date) -> dict[str, Any]:
     write_text(out / SUMMARY_FILE, json.dumps(summary, indent=1) + "\n")
     records = [json.loads(result.to_line()) for result in results]
     reasons = {entry.index: {"kind": entry.kind, "reason": entry.reason, "issue": entry.issue} for entry in ledger.entries}
-    write_text(out / HTML_FILE, html.render(plan.to_json(), records, summary, reasons, _log_tails(out, records)))
+    tails = _log_tails(out, records)
+    if grid.is_grid(plan.runtimes):
+        page = grid_html.render(plan, results, summary, reasons, tails)
+    else:
+        page = html.render(plan.to_json(), records, summary, reasons, tails)
+    write_text(out / HTML_FILE, page)
     write_text(out / JUNIT_FILE, junit.of_run(plan.to_json(), records, summary))
     files = [str(out / name) for name in (HTML_FILE, SUMMARY_FILE, RESULTS_FILE, JUNIT_FILE) if (out / name).exists()]
     terminal.render(plan, results, summary, console, files)

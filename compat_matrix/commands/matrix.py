@@ -204,18 +204,24 @@ def run(
     producers = {*selectors["producer"], *(parse_cell_id(cell)["producer"] for cell in cells)}
     made = _make_plan(Ledger.read(ledger), fixtures, cases, asked, all_checks, producers)
     chosen = running.select(made, selectors, cells)
-    out = out.resolve()
-    options = ["--all-checks"] if all_checks else []
-    done = running.prepare(out, made, ledger.read_text(encoding="utf-8"), resume, asked, options)
-    wanted = {cell.id for cell in made if cell.id in chosen - done and not cell.decided}
     selection = {name: list(values) for name, values in {**selectors, "cell": cells}.items() if values}
     selection |= {name: [str(path.resolve())] for name, path in (("cases", cases), ("fixtures", fixtures)) if path}
     if expression:
         selection["k"] = [expression]
         pytest_args += ("-k", expression)
-    description = running.describe_run(require, selection, processes or running.default_processes())
-    running.run(out, description, wanted, pytest_args)
-    return int(running.report(out, running.stdout_console(), datetime.date.today())["exit_code"])
+    order = running.Order(
+        made,
+        chosen,
+        ledger.read_text(encoding="utf-8"),
+        asked,
+        ["--all-checks"] if all_checks else [],
+        selection,
+        processes,
+        resume,
+        require,
+        pytest_args,
+    )
+    return int(running.carry_out(out.resolve(), order)["exit_code"])
 
 
 @matrix.command()

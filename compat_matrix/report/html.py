@@ -75,8 +75,7 @@ def render(
             rows=rows,
             unexpected=[cell for cell in cells if not cell["expected"]],
             known=[cell for cell in cells if cell["known"]],
-            # What is wrong with entries; what is wrong with cells stands in the list of cells.
-            ledger=[(kind, items) for kind, items in sorted(summary["ledger"].items()) if items and kind not in _ABOUT_CELLS],
+            ledger=about_entries(summary),
             not_run=_grouped_by_reason(cells),
             counts=[(outcome.value, summary["by_outcome"].get(outcome.value, 0)) for outcome in reversed(_WORST_FIRST)],
             versions=sorted({(cell["consumer_label"], cell["versions"]) for cell in cells if cell["versions"]}),
@@ -96,6 +95,11 @@ def environment() -> jinja2.Environment:
     out.filters["plain"] = plain
     out.filters["evidence"] = evidence_text
     return out
+
+
+def about_entries(summary: Record) -> list[tuple[str, list[Any]]]:
+    """What is wrong with entries of the ledger; what is wrong with cells stands in the list of cells."""
+    return [(kind, items) for kind, items in sorted(summary["ledger"].items()) if items and kind not in _ABOUT_CELLS]
 
 
 def _cell(cell: Record, result: Record | None, not_run: Mapping[str, str], expectations: Mapping[int, Record]) -> dict[str, Any]:

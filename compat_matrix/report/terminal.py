@@ -12,6 +12,7 @@ from rich.text import Text
 
 from compat_matrix.outcomes import ExitCode, Outcome
 from compat_matrix.plan import Cell, Plan
+from compat_matrix.report import grid
 from compat_matrix.results import Result, one_line
 
 MAX_LISTED = 40  # of one kind of trouble; the rest is counted and stands in summary.json
@@ -40,6 +41,19 @@ def render(
     by_cell = {result.cell: result for result in results}
     _unexpected(summary, console)
     _ledger(summary["ledger"], console)
+    if grid.is_grid(plan.runtimes):
+        for table in grid.tables(grid.tally(plan, by_cell)):
+            console.print(grid.terminal_table(table))
+    else:
+        _artifacts(plan, by_cell, console)
+    _counts(summary, console)
+    for path in files:
+        console.print(Text(f"  {path}"))
+    code = ExitCode(summary["exit_code"])
+    console.print(Text(f"exit {int(code)}: {EXIT_WORDS[code]}", style="bold green" if code == 0 else "bold red"))
+
+
+def _artifacts(plan: Plan, by_cell: Mapping[str, Result], console: Console) -> None:
     seen, told = rows_of(plan, by_cell)
     if len(told) < len(seen):
         passed = len(seen) - len(told)
@@ -48,11 +62,6 @@ def render(
         )
     if told:
         console.print(matrix_table(plan, by_cell, told))
-    _counts(summary, console)
-    for path in files:
-        console.print(Text(f"  {path}"))
-    code = ExitCode(summary["exit_code"])
-    console.print(Text(f"exit {int(code)}: {EXIT_WORDS[code]}", style="bold green" if code == 0 else "bold red"))
 
 
 def _unexpected(summary: Mapping[str, Any], console: Console) -> None:

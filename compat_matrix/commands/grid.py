@@ -1,0 +1,96 @@
+"""``savedmodel-compat grid``: what each TensorFlow writes, read by each TensorFlow."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+import tomlkit
+
+from compat_matrix.commands.matrix import EXISTING_FILE, Refused, asked_runtimes, exit_codes
+from compat_matrix.expectations import DEFAULT_PATH, Ledger
+from compat_matrix.outcomes import ExitCode
+
+GRID_FILE = Path(__file__).parent.parent / "grid.toml"
+NAMES = re.compile(r"[\s,]+")
+
+
+@click.command()
+@click.option("--out", type=click.Path(file_okay=False, path_type=Path), required=True, help="The output folder.")
+@click.option("--runtimes", multiple=True, metavar="NAMES", help="Runtimes, by comma, or `all` (default: those of grid.toml).")
+@click.option("--cases", multiple=True, metavar="NAMES", help="Cases, by comma, * is allowed (default: those of grid.toml).")
+@click.option("--producer", "producers", multiple=True, metavar="NAME", help="Only what this producer writes.")
+@click.option("--consumer", "consumers", multiple=True, metavar="NAME", help="Only this consumer.")
+@click.option("--changed-since", metavar="REVISION", help="Only cases and runtimes that changed since this git revision.")
+@click.option("-n", "processes", type=click.IntRange(1, 64), help="Processes (default: by CPUs and free memory).")
+@click.option("--resume", is_flag=True, help="Keep the results of an interrupted run of the same plan, run what is missing.")
+@click.option("--require", is_flag=True, help="A cell that is not run fails the run, whatever the reason.")
+@click.option("--no-install", is_flag=True, help="Do not make the environments that are missing.")
+@click.option("--expectations", type=EXISTING_FILE, default=DEFAULT_PATH, help="The ledger of known failures (default: ours).")
+@click.argument("pytest_args", nargs=-1, type=click.UNPROCESSED)
+@exit_codes
+def grid(
+    out: Path,
+    runtimes: tuple[str, ...],
+    cases: tuple[str, ...],
+    producers: tuple[str, ...],
+    consumers: tuple[str, ...],
+    changed_since: str | None,
+    processes: int | None,
+    resume: bool,
+    require: bool,
+    no_install: bool,
+    expectations: Path,
+    pytest_args: tuple[str, ...],
+) -> int:
+    """Fill the version grid: every runtime writes every case, every runtime reads what each of them wrote.
+
+    Writes what `matrix run` writes; the report shows a table for each pair of writer and reader, and exits likewise.
+    """
+    from compat_matrix import running
+    from compat_matrix.planning import Axes, make_plan
+    from compat_matrix.producers import PRODUCERS
+
+    names, patterns = narrowed(_split(runtimes), _split(cases), changed_since)
+    if not no_install:
+        from compat_matrix.runtimes.provision import install_missing
+
+        install_missing(names)
+    asked = asked_runtimes(names)
+    ledger_text = expectations.read_text(encoding="utf-8")
+    plan = make_plan(Ledger.read(expectations), axes=Axes(asked), producers=set(PRODUCERS), only=patterns)
+    chosen = running.select(plan, {"producer": producers, "consumer": [*consumers, "-"] if consumers else ()}, ())
+    selection: dict[str, Any] = {"grid": names, "case": patterns, "producer": producers, "consumer": consumers}
+    selection = {key: list(value) for key, value in selection.items() if value}
+    order = running.Order(plan, chosen, ledger_text, asked, (), selection, processes, resume, require, pytest_args)
+    return int(running.carry_out(out.resolve(), order)["exit_code"])
+
+
+def _split(values: Sequence[str]) -> list[str]:
+    return [name for value in values for name in NAMES.split(value) if name]
+
+
+def narrowed(runtimes: Sequence[str], cases: Sequence[str], revision: str | None) -> tuple[list[str], list[str]]:
+    """Names of runtimes and patterns of cases to run: those asked for, else the file's; less what did not change."""
+    defaults = tomlkit.parse(GRID_FILE.read_text(encoding="utf-8")).unwrap()
+    names, patterns = list(runtimes or defaults["runtimes"]), list(cases or defaults["cases"])
+    if revision is None:
+        return names, patterns
+    from compat_matrix.changed import ChangesUnknown, changed_since
+
+    try:
+        changes = changed_since(revision)
+    except ChangesUnknown as error:
+        raise Refused(str(error), ExitCode.USAGE) from error
+    if changes.everything:
+        click.echo(f"{changes.everything} changed: everything has to run", err=True)
+    elif changes.locks:
+        click.echo(f"changed runtimes: {', '.join(sorted(changes.locks))}: every cell with one of them", err=True)
+    elif not changes.cases:
+        raise Refused(f"nothing that a cell depends on changed since {revision}", ExitCode.USAGE)
+    else:
+        patterns = sorted(changes.cases)
+    return names, patterns

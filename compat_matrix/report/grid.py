@@ -1,0 +1,153 @@
+"""The version grid: what writers of each TensorFlow made, and how much of it readers of each TensorFlow can use.
+
+Pure functions of plan and results. A field counts cells, never artifacts: a passing cell is one that was asked and did what it
+was asked. Nothing is averaged; a cell without a result is counted as not run.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from packaging.version import InvalidVersion, Version
+from rich.table import Table
+from rich.text import Text
+
+from compat_matrix.outcomes import Outcome
+from compat_matrix.plan import Cell, Plan
+from compat_matrix.results import DESELECTED, Result
+
+SCHEMA = 1
+# What becomes of the cells of a field, in the order it is told.
+PASSED, KNOWN, UNEXPECTED, NOT_RUN = "passed", "known", "unexpected", "not_run"
+
+
+def tally(plan: Plan, results: Mapping[str, Result]) -> dict[str, Any]:
+    """``{"schema", "made": {producer: {version: counts}}, "read": {producer: {version: {consumer: {version: counts}}}}}``.
+
+    ``counts`` has the members ``passed``, ``known``, ``unexpected`` and ``not_run`` as far as they are not 0. Cells that do not
+    apply and cells nobody selected are in no count; a field where nothing applies is absent.
+    """
+    made: dict[str, Any] = {}
+    read: dict[str, Any] = {}
+    for cell in plan:
+        state = _state(results.get(cell.id))
+        if state is None or (cell.decided and cell.decided.outcome is Outcome.NOT_APPLICABLE):
+            continue
+        if cell.is_production:
+            counts = made.setdefault(cell.producer, {}).setdefault(cell.producer_version, Counter())
+        else:
+            writer = read.setdefault(cell.producer, {}).setdefault(cell.producer_version, {})
+            counts = writer.setdefault(cell.consumer, {}).setdefault(cell.consumer_version, Counter())
+        counts[state] += 1
+    return {"schema": SCHEMA, "made": _sorted(made), "read": _sorted(read)}
+
+
+def _state(result: Result | None) -> str | None:
+    if result is None:
+        return NOT_RUN
+    if result.outcome is Outcome.NOT_RUN:
+        return None if result.message == DESELECTED else NOT_RUN
+    if result.outcome is Outcome.NOT_APPLICABLE:
+        return None
+    if result.expected is False:
+        return UNEXPECTED
+    return PASSED if result.outcome is Outcome.PASS else KNOWN
+
+
+def _sorted(table: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        key: _sorted(value) if isinstance(value, dict) and not isinstance(value, Counter) else dict(sorted(value.items()))
+        for key, value in sorted(table.items(), key=lambda item: release_order(item[0]))
+    }
+
+
+def release_order(text: str) -> tuple[Any, ...]:
+    """Sorts versions by release, other names by themselves and before."""
+    try:
+        return (1, Version(text), "")
+    except InvalidVersion:
+        return (0, Version("0"), text)
+
+
+def tables(facts: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """One table for each producer and consumer: ``{"producer", "consumer", "readers": [versions], "rows": [(writer, fields)]}``.
+
+    A field is ``{"passed", "asked", ...}`` or None where nothing was asked.
+    """
+    out = []
+    for producer, writers in facts["read"].items():
+        for consumer in dict.fromkeys(name for by_consumer in writers.values() for name in by_consumer):
+            readers = sorted({v for by_consumer in writers.values() for v in by_consumer.get(consumer, {})}, key=release_order)
+            rows = []
+            for writer, by_consumer in writers.items():
+                found = by_consumer.get(consumer, {})
+                rows.append((writer, [_field(found.get(reader)) for reader in readers]))
+            out.append({"producer": producer, "consumer": consumer, "readers": readers, "rows": rows})
+    return out
+
+
+def _field(counts: Mapping[str, int] | None) -> dict[str, Any] | None:
+    if counts is None:
+        return None
+    asked = sum(counts.values())
+    return {"asked": asked, PASSED: counts.get(PASSED, 0), UNEXPECTED: counts.get(UNEXPECTED, 0), NOT_RUN: counts.get(NOT_RUN, 0)}
+
+
+def field_words(field: Mapping[str, Any] | None) -> str:
+    """``34/41``, with ``!2`` for unexpected results and ``?3`` for cells that were not run."""
+    if field is None:
+        return ""
+    words = f"{field[PASSED]}/{field['asked']}"
+    return words + "".join(f" {sign}{field[key]}" for sign, key in (("!", UNEXPECTED), ("?", NOT_RUN)) if field[key])
+
+
+def minor(version: str) -> str:
+    """``2.12`` of ``2.12.1``; a local label stays."""
+    try:
+        parsed = Version(version)
+    except InvalidVersion:
+        return version
+    return f"{parsed.major}.{parsed.minor}" + (f"+{parsed.local}" if parsed.local else "")
+
+
+def markdown(table: Mapping[str, Any]) -> list[str]:
+    """The lines of a Markdown table: writers down, readers across."""
+    lines = ["| written by | " + " | ".join(minor(reader) for reader in table["readers"]) + " |"]
+    lines.append("|---" * (len(table["readers"]) + 1) + "|")
+    lines += [f"| {minor(writer)} | " + " | ".join(map(field_words, fields)) + " |" for writer, fields in table["rows"]]
+    return lines
+
+
+def terminal_table(table: Mapping[str, Any]) -> Table:
+    """The same for a terminal."""
+    out = Table(title=f"written by {table['producer']}, read by {table['consumer']}", header_style="bold", title_justify="left")
+    out.add_column("written by \\ read by", no_wrap=True)
+    for reader in table["readers"]:
+        out.add_column(minor(reader), justify="right", no_wrap=True)
+    for writer, fields in table["rows"]:
+        out.add_row(writer, *(Text(field_words(field), style=_style(field)) for field in fields))
+    return out
+
+
+def _style(field: Mapping[str, Any] | None) -> str:
+    if field is None or field[NOT_RUN]:
+        return "dim"
+    if field[UNEXPECTED]:
+        return "bold red"
+    return "green" if field[PASSED] == field["asked"] else "yellow"
+
+
+def by_entry(cells: Iterable[tuple[Cell, Result]]) -> list[tuple[int, list[str]]]:
+    """Ledger entry -> ids of the cells it explains, the entry with most cells first."""
+    grouped: dict[int, list[str]] = {}
+    for cell, result in cells:
+        if result.expectation is not None:
+            grouped.setdefault(result.expectation, []).append(cell.id)
+    return sorted(grouped.items(), key=lambda item: (-len(item[1]), item[0]))
+
+
+def is_grid(runtimes: Sequence[str]) -> bool:
+    """Whether a plan's runtimes make its report one of versions rather than of artifacts."""
+    return len(runtimes) > 1

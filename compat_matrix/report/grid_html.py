@@ -1,0 +1,86 @@
+"""The page of a run over many runtimes: tables of versions, what is unexpected, what explains the rest. A pure function."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from compat_matrix.outcomes import Outcome
+from compat_matrix.plan import Plan
+from compat_matrix.report import grid, html
+from compat_matrix.results import Result
+
+SHOWN_UNEXPECTED = 200  # with everything that is known of them; the rest is counted
+SHOWN_CELLS = 50  # ids under an entry
+
+
+def render(
+    plan: Plan,
+    results: Iterable[Result],
+    summary: Mapping[str, Any],
+    expectations: Mapping[int, Mapping[str, Any]],
+    log_tails: Mapping[str, Mapping[str, str]],
+) -> str:
+    """The page. The arguments are those of :func:`compat_matrix.report.html.render`, as objects."""
+    by_cell = {result.cell: result for result in results}
+    facts = grid.tally(plan, by_cell)
+    unexpected = [result for cell in plan if (result := by_cell.get(cell.id)) and result.expected is False]
+    shown = [_unexpected(result, log_tails.get(result.cell, {})) for result in unexpected[:SHOWN_UNEXPECTED]]
+    known = ((cell, by_cell[cell.id]) for cell in plan if cell.id in by_cell and by_cell[cell.id].expected)
+    not_run: dict[str, list[str]] = {}
+    for item in summary["not_run"]:
+        not_run.setdefault(item["reason"], []).append(item["cell"])
+    return (
+        html.environment()
+        .get_template("grid.html.j2")
+        .render(
+            summary=summary,
+            unexpected=shown,
+            unexpected_more=len(unexpected) - len(shown),
+            known_count=sum(result.outcome.gate_failure and result.expected is True for result in by_cell.values()),
+            counts=[(outcome.value, summary["by_outcome"].get(outcome.value, 0)) for outcome in Outcome],
+            ledger=html.about_entries(summary),
+            not_run=sorted(not_run.items()),
+            made=[(producer, version, counts) for producer, found in facts["made"].items() for version, counts in found.items()],
+            states=(grid.PASSED, grid.KNOWN, grid.UNEXPECTED, grid.NOT_RUN),
+            tables=[_table(table) for table in grid.tables(facts)],
+            known=[_entry(expectations.get(index, {}), by_cell, cells) for index, cells in grid.by_entry(known)],
+        )
+    )
+
+
+def _unexpected(result: Result, tails: Mapping[str, str]) -> dict[str, Any]:
+    details = [(key, value) for key, value in sorted(result.details.items()) if value not in (None, "", [], {})]
+    return {
+        "id": result.cell,
+        "outcome": result.outcome.value,
+        "error_class": result.error_class or "",
+        "message": result.message,
+        "details": details,
+        "tails": sorted(tails.items()),
+        "evidence": sorted(result.evidence.items()),
+        "replay": result.replay,
+    }
+
+
+def _table(table: Mapping[str, Any]) -> dict[str, Any]:
+    rows = [(writer, [(grid.field_words(field), _state(field)) for field in fields]) for writer, fields in table["rows"]]
+    return {**table, "readers": [grid.minor(reader) for reader in table["readers"]], "rows": rows}
+
+
+def _state(field: Mapping[str, Any] | None) -> str:
+    if field is None or field[grid.NOT_RUN]:
+        return ""
+    return "unexpected" if field[grid.UNEXPECTED] else "pass" if field[grid.PASSED] == field["asked"] else "known"
+
+
+def _entry(facts: Mapping[str, Any], by_cell: Mapping[str, Result], cells: list[str]) -> dict[str, Any]:
+    first = by_cell[cells[0]]
+    return {
+        "kind": facts.get("kind", ""),
+        "reason": facts.get("reason", ""),
+        "issue": facts.get("issue") or "",
+        "message": f"{first.outcome} {first.error_class or ''}\n{first.message_normalised}",
+        "cells": cells[:SHOWN_CELLS],
+        "more": max(0, len(cells) - SHOWN_CELLS),
+    }
