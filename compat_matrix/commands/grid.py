@@ -55,11 +55,7 @@ def grid(
     from compat_matrix.producers import PRODUCERS
 
     names, patterns = narrowed(_split(runtimes), _split(cases), changed_since)
-    if not no_install:
-        from compat_matrix.runtimes.provision import install_missing
-
-        install_missing(names)
-    asked = asked_runtimes(names)
+    asked = asked_runtimes(names, install=not no_install)
     ledger_text = expectations.read_text(encoding="utf-8")
     plan = make_plan(Ledger.read(expectations), axes=Axes(asked), producers=set(PRODUCERS), only=patterns)
     chosen = running.select(plan, {"producer": producers, "consumer": [*consumers, "-"] if consumers else ()}, ())

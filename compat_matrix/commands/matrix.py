@@ -108,20 +108,31 @@ def _make_plan(
 LABELLED = re.compile(r"([A-Za-z][A-Za-z0-9_]*)=(?!=)(.+)")
 
 
-def asked_runtimes(specs: Sequence[str]) -> tuple[Runtime, ...]:
-    """The runtimes a command line names; without any the local one and those of COMPAT_RUNTIMES. Raises Refused."""
-    from compat_matrix.runtimes.places import RuntimeTrouble, UnknownRuntime
-    from compat_matrix.runtimes.resolve import resolve_all, split
+def asked_runtimes(specs: Sequence[str], install: bool = False) -> tuple[Runtime, ...]:
+    """The runtimes a command line names; without any the local one and those of COMPAT_RUNTIMES.
 
-    specs = specs or (LOCAL, *split(os.environ.get("COMPAT_RUNTIMES", "")))
+    ``install`` makes what is not here. Raises Refused.
+    """
+    from compat_matrix.runtimes.places import NotInstalled, RuntimeTrouble, UnknownRuntime
+    from compat_matrix.runtimes.resolve import provide, resolve_all
+
     found: list[Runtime] = []
     try:
-        for spec in specs:
+        for spec in specs or (LOCAL, *filter(None, [os.environ.get("COMPAT_RUNTIMES")])):
             label = LABELLED.fullmatch(spec.strip())
-            resolved = resolve_all(label[2] if label else spec)
+            wanted = label[2] if label else spec
+            try:
+                resolved = resolve_all(wanted)
+            except NotInstalled as missing:
+                if not install:
+                    raise
+                for one in missing.specs:
+                    provide(one, lambda doing, one=one: click.echo(f"{one}: {doing}", err=True))  # type: ignore[misc]
+                resolved = resolve_all(wanted)
             found += [runtime.labelled(label[1]) for runtime in resolved] if label else resolved
     except RuntimeTrouble as error:
-        raise Refused(str(error), ExitCode.USAGE if isinstance(error, UnknownRuntime) else ExitCode.HARNESS_ERROR) from error
+        code = ExitCode.USAGE if isinstance(error, UnknownRuntime) else ExitCode.HARNESS_ERROR
+        raise Refused(str(error), code) from error
     return tuple(found)
 
 
