@@ -32,6 +32,7 @@ from compat_matrix.results import Result, ResultsError, read_results
 from compat_matrix.runtimes.runtime import LOCAL, Runtime, local_runtime
 
 RUN_FILE, SUMMARY_FILE, CELLS_FILE, JUNIT_FILE, HTML_FILE = "run.json", "summary.json", "cells.txt", "junit.xml", "report.html"
+GRID_FILE = "grid.json"  # of a run over many runtimes
 FOLDERS = ("artifacts", "evidence", "logs", "scratch")
 RUN_SCHEMA = 1
 MEMORY_PER_PROCESS = 3 << 30  # bytes: four workers with a TensorFlow each
@@ -99,7 +100,7 @@ def prepare(
     else:
         for name in FOLDERS:
             shutil.rmtree(out / name, ignore_errors=True)
-        for name in (RESULTS_FILE, RUN_FILE, SUMMARY_FILE, CELLS_FILE, JUNIT_FILE, HTML_FILE):
+        for name in (RESULTS_FILE, RUN_FILE, SUMMARY_FILE, CELLS_FILE, JUNIT_FILE, HTML_FILE, GRID_FILE):
             (out / name).unlink(missing_ok=True)
     plan.write(out / PLAN_FILE)
     write_text(out / LEDGER_FILE, ledger_text)
@@ -282,12 +283,13 @@ def report(out: Path, console: Console, today: datetime.date) -> dict[str, Any]:
     reasons = {entry.index: {"kind": entry.kind, "reason": entry.reason, "issue": entry.issue} for entry in ledger.entries}
     tails = _log_tails(out, records)
     if grid.is_grid(plan.runtimes):
+        write_text(out / GRID_FILE, json.dumps(grid.record(plan, results, summary, reasons), indent=1) + "\n")
         page = grid_html.render(plan, results, summary, reasons, tails)
     else:
         page = html.render(plan.to_json(), records, summary, reasons, tails)
     write_text(out / HTML_FILE, page)
     write_text(out / JUNIT_FILE, junit.of_run(plan.to_json(), records, summary))
-    files = [str(out / name) for name in (HTML_FILE, SUMMARY_FILE, RESULTS_FILE, JUNIT_FILE) if (out / name).exists()]
+    files = [str(out / name) for name in (HTML_FILE, SUMMARY_FILE, RESULTS_FILE, JUNIT_FILE, GRID_FILE) if (out / name).exists()]
     terminal.render(plan, results, summary, console, files)
     return summary
 

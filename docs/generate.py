@@ -17,7 +17,7 @@ from pathlib import Path
 import tomlkit
 
 from compat_matrix.cases import all_cases
-from docs import clauses
+from docs import clauses, grid_page
 
 DOCS = Path(__file__).parent
 ROOT = DOCS.parent
@@ -114,6 +114,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "cases.md": cases_page,
     "clauses.md": clauses_page,
     "fixtures.md": fixtures_page,
+    "grid.md": grid_page.page,
     "known_failures.md": known_failures_page,
 }
 

@@ -44,6 +44,26 @@ def tally(plan: Plan, results: Mapping[str, Result]) -> dict[str, Any]:
     return {"schema": SCHEMA, "made": _sorted(made), "read": _sorted(read)}
 
 
+def record(
+    plan: Plan, results: Iterable[Result], summary: Mapping[str, Any], expectations: Mapping[int, Mapping[str, Any]]
+) -> dict[str, Any]:
+    """``grid.json``: the tally, how the run went, and how many failures each reason explains."""
+    by_cell = {result.cell: result for result in results}
+    cells = [(cell, by_cell[cell.id]) for cell in plan if cell.id in by_cell and by_cell[cell.id].expected]
+    reasons: dict[tuple[str, str], int] = Counter()
+    for index, ids in by_entry(cells):
+        entry = expectations.get(index, {})
+        reasons[str(entry.get("kind", "")), str(entry.get("reason", ""))] += len(ids)
+    run = summary["run"]
+    return {
+        **tally(plan, by_cell),
+        "cases": sorted({cell.case for cell in plan}),
+        "run": {key: summary[key] for key in ("planned", "observed", "not_applicable", "by_outcome", "exit_code")}
+        | {key: run.get(key) for key in ("seconds", "processes", "revision", "tool_version", "started")},
+        "reasons": [{"kind": kind, "reason": reason, "cells": n} for (kind, reason), n in Counter(reasons).most_common()],
+    }
+
+
 def _state(result: Result | None) -> str | None:
     if result is None:
         return NOT_RUN

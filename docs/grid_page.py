@@ -1,0 +1,90 @@
+"""The page of the version grid, from the record of the last whole run, ``docs/data/grid.json``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from compat_matrix.consumers import CONSUMERS
+from compat_matrix.producers import PRODUCERS
+from compat_matrix.report import grid
+
+RECORD = Path(__file__).parent / "data" / "grid.json"
+# What most people ask first: today's loader and the loaders of servers, on what each API writes.
+FIRST = (("tf2", "tf2"), ("tf2", "cpp"), ("reference", "tf2"), ("reference", "cpp"), ("v1_builder", "tf2"), ("v1_builder", "cpp"))
+
+
+def page() -> str:
+    """Markdown."""
+    facts = json.loads(RECORD.read_text(encoding="utf-8"))
+    found = {(table["producer"], table["consumer"]): table for table in grid.tables(facts)}
+    first = [key for key in FIRST if key in found]
+    out = [_introduction(facts), "\n## The tables most people ask for\n"]
+    out += [_table(found[key]) for key in first]
+    out.append("\n## All others\n")
+    out += [_table(table) for key, table in found.items() if key not in first]
+    out += [_made(facts), _reasons(facts), "\n## The cases\n\n" + ", ".join(f"`{name}`" for name in facts["cases"]) + "\n"]
+    return "".join(out)
+
+
+def _introduction(facts: Mapping[str, Any]) -> str:
+    run = facts["run"]
+    versions = sorted({version for by in facts["read"].values() for version in by}, key=grid.release_order)
+    readers = {v for by in facts["read"].values() for row in by.values() for column in row.values() for v in column}
+    asked = {name for by in facts["read"].values() for row in by.values() for name in row}
+    passed = run["by_outcome"]["PASS"]
+    return f"""# Written by X, read by Y
+
+{len(versions)} releases of TensorFlow write, {len(readers)} read: {", ".join(versions)}. {len(facts["cases"])} cases.
+
+`tox -e grid` makes this: each case is built and saved inside each release; each release is then asked, through each of its
+readers, for the recorded answers (where it can give none, to load). A field counts cells, **passed/asked**; the others are
+known failures, each explained by an entry of the [ledger](known_failures.md), and the run fails when one passes or fails
+otherwise. An empty field: there is nothing to ask (the release has no such reader or writer). The most instructive failures,
+each with one command that shows it: [findings](findings.md).
+
+Last whole run: {run["observed"]} of {run["planned"]} planned cells observed, {passed} of them passed, exit code
+{run["exit_code"]}, {round((run["seconds"] or 0) / 60)} minutes in {run["processes"]} processes on 2 cores.
+
+| writer | what it is |
+|---|---|
+{_legend({key: PRODUCERS[key].summary for key in facts["read"] if key in PRODUCERS})}
+| reader | what it is |
+|---|---|
+{_legend({key: one.summary for key, one in CONSUMERS.items() if key in asked})}"""
+
+
+def _legend(names: Mapping[str, str]) -> str:
+    return "".join(f"| `{name}` | {summary} |\n" for name, summary in names.items())
+
+
+def _table(table: Mapping[str, Any]) -> str:
+    lines = "\n".join(grid.markdown(table))
+    return f"\n### Written by `{table['producer']}`, read by `{table['consumer']}`\n\n{lines}\n"
+
+
+def _made(facts: Mapping[str, Any]) -> str:
+    versions = _writers(facts)
+    lines = ["\n## What was written\n", f"| producer | {' | '.join(versions)} |", "|---" * (len(versions) + 1) + "|"]
+    for producer, found in facts["made"].items():
+        fields = []
+        for version in versions:
+            counts = found.get(version)
+            fields.append(f"{counts.get('passed', 0)}/{sum(counts.values())}" if counts else "")
+        lines.append(f"| `{producer}` | " + " | ".join(fields) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def _writers(facts: Mapping[str, Any]) -> list[str]:
+    return sorted({version for found in facts["made"].values() for version in found}, key=grid.release_order)
+
+
+def _reasons(facts: Mapping[str, Any]) -> str:
+    rows = "".join(f"| {item['cells']} | {item['kind']} | {_plain(item['reason'])} |\n" for item in facts["reasons"])
+    return f"\n## What explains the failures\n\n| cells | kind | reason |\n|---|---|---|\n{rows}"
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|")
