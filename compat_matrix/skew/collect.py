@@ -1,0 +1,65 @@
+"""Make the op history from the registries of installed runtimes: ``savedmodel-compat runtimes ops --update``.
+
+Each runtime is asked in a worker of its own (``compat_matrix/workers/registry_worker.py``). A release that is not asked keeps
+what the table says of it, so one runtime more costs asking one.
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+
+from compat_matrix.runtimes.host import Host
+from compat_matrix.runtimes.runtime import Runtime
+from compat_matrix.skew.history import TABLE, History
+from compat_matrix.skew.protos import cpu_kernels, op_record
+from compat_matrix.skew.records import Release, Snapshot
+from compat_matrix.skew.table import encode
+from reference_impl.format import schema
+
+LIMIT = 300.0  # seconds for one runtime
+
+
+def ask(runtime: Runtime) -> tuple[Release, Snapshot]:
+    """What a runtime registers. Raises what a worker's request raises (ReplyError, WorkerDied, NotStarted)."""
+    with tempfile.TemporaryDirectory() as scratch, Host(Path(scratch), {runtime.name: runtime}) as host:
+        folder = Path(scratch) / "registry"
+        reply = host.worker(runtime.name, "registry_worker").request("registry", LIMIT, dir=str(folder))
+        version = str(reply["versions"]["tensorflow"])
+        name = ".".join(version.split(".")[:2])
+        kernels = folder / "kernels.binpb"
+        release = Release(name, version, int(reply["producer"]), int(reply["min_consumer"]), kernels.exists())
+        return release, read_registry(folder)
+
+
+def read_registry(folder: Path) -> Snapshot:
+    """The files that the worker wrote, as records."""
+    known = cpu_kernels((folder / "kernels.binpb").read_bytes()) if (folder / "kernels.binpb").exists() else None
+    found: Snapshot = {}
+    files = [("", folder / "ops.binpb")]
+    files += [(path.stem.replace("__", "/"), path) for path in sorted((folder / "libraries").glob("*.binpb"))]
+    for library, path in files:
+        for definition in schema.OpList.FromString(path.read_bytes()).op:
+            kernels = None if known is None or library else frozenset(known.get(definition.name, ()))
+            found.setdefault(definition.name, op_record(definition, library, kernels))
+    return found
+
+
+def update(runtimes: Iterable[Runtime], table: Path = TABLE) -> str:
+    """Ask the runtimes and write the table anew. Returns its text."""
+    known: dict[str, tuple[Release, Snapshot]] = {}
+    if table.exists():
+        old = History(table.read_text(encoding="utf-8"), table.name)
+        known = {release.name: (release, old.snapshot(index)) for index, release in enumerate(old.releases)}
+    for runtime in runtimes:
+        release, snapshot = ask(runtime)
+        known[release.name] = release, snapshot
+    text = encode([known[name] for name in sorted(known, key=_order)])
+    table.write_text(text, encoding="utf-8")
+    return text
+
+
+def _order(name: str) -> list[int]:
+    return [int(part) for part in re.findall(r"\d+", name)]

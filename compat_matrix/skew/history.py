@@ -1,0 +1,186 @@
+"""The op history: which release knows which op, attr, value and kernel. Reads the committed table a line at a time.
+
+    >>> history().op("DisableCopyOnRead").since
+    '2.12'
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Optional
+
+from compat_matrix.skew import spans
+from compat_matrix.skew.records import Attr, Kernel, Op, Release, Snapshot
+from compat_matrix.skew.table import SCHEMA, VARYING
+
+TABLE = Path(__file__).parent / "op_history.jsonl"
+_OP = '{"op":"'
+_NUMBER = re.compile(r"(\d+)\.(\d+)")
+
+
+class TableError(ValueError):
+    """A table that cannot be used; the message names the file and the reason."""
+
+
+class OpHistory:
+    """One op through the releases. ``members`` are the numbers of the releases that have it, oldest first."""
+
+    def __init__(self, line: dict[str, Any], table: History) -> None:
+        self.name: str = line["op"]
+        self._line = line
+        self._table = table
+        self.members = table.span(line.get("in"))
+
+    @property
+    def since(self) -> str:
+        """The first release of the table that has it."""
+        return self._table.releases[self.members[0]].name
+
+    @property
+    def until(self) -> Optional[str]:
+        """The last one; None when that is the newest of the table."""
+        last = self.members[-1]
+        return None if last == len(self._table.releases) - 1 else self._table.releases[last].name
+
+    @property
+    def span(self) -> str:
+        """All of them: ``1.12-1.15,2.3-``."""
+        return self._table.text(self.members)
+
+    @property
+    def attr_names(self) -> tuple[str, ...]:
+        """Every attr that some release knows."""
+        return tuple(self._line.get("attrs", ()))
+
+    def attr_members(self, name: str) -> tuple[int, ...]:
+        """The releases in which the op has the attr; none for an attr that no release knows."""
+        attr = self._line.get("attrs", {}).get(name)
+        if attr is None:
+            return ()
+        return self._table.span(attr["in"]) if "in" in attr else self.members
+
+    def at(self, index: int) -> Optional[Op]:
+        """The op in the release of this number; None when that has no such op."""
+        if index not in self.members:
+            return None
+        line = self._line
+        deprecated = self._value(line.get("deprecated"), index)
+        attrs = tuple(self._attr(name, index) for name in self.attr_names if index in self.attr_members(name))
+        return Op(
+            self.name,
+            self._value(line.get("sig"), index) or "",
+            attrs,
+            bool(self._value(line.get("stateful"), index)),
+            (deprecated[0], deprecated[1]) if deprecated else None,
+            self._value(line.get("lib"), index) or "",
+            frozenset(self.kernels(index)) if self._table.releases[index].has_kernels else None,
+        )
+
+    def library(self, index: int) -> str:
+        """The file that must be mapped before this release has the op; "" for a core op."""
+        return self._value(self._line.get("lib"), index) or ""
+
+    def deprecated(self, index: int) -> Optional[tuple[int, str]]:
+        """(GraphDef version from which on graphs may not use it, advice), as this release says."""
+        found = self._value(self._line.get("deprecated"), index)
+        return (found[0], found[1]) if found else None
+
+    def _attr(self, name: str, index: int) -> Attr:
+        attr = {key: self._value(value, index) for key, value in self._line["attrs"][name].items() if key != "in"}
+        allowed = attr.get("allowed")
+        return Attr(name, attr["type"], attr.get("default"), None if allowed is None else tuple(allowed), attr.get("min"))
+
+    def _value(self, value: Any, index: int) -> Any:
+        if isinstance(value, dict) and VARYING in value:
+            return next((item for span, item in value[VARYING] if index in self._table.span(span)), None)
+        return value
+
+    def kernels(self, index: int) -> Iterator[Kernel]:
+        """Every combination of dtypes that a CPU kernel of the release takes."""
+        for product in self.products(index):
+            yield from _combinations(product)
+
+    def products(self, index: int) -> list[dict[str, list[str]]]:
+        """The same, not multiplied out: ``[{attr: [dtype, ...]}, ...]``; an attr that is not there may have any value."""
+        kernels = self._line.get("cpu", [])
+        if isinstance(kernels, list):
+            return kernels
+        return [product for span, group in kernels.items() if index in self._table.span(span) for product in group]
+
+
+def _combinations(product: dict[str, list[str]]) -> list[Kernel]:
+    found: list[Kernel] = [()]
+    for attr, dtypes in product.items():
+        found = [(*known, (attr, dtype)) for known in found for dtype in dtypes]
+    return [tuple(sorted(kernel)) for kernel in found]
+
+
+class History:
+    """The table. Raises TableError for a text that is none.
+
+    Attributes:
+      releases: oldest first; other methods name a release by its number here.
+    """
+
+    def __init__(self, text: str, source: str = "the table") -> None:
+        lines = text.split("\n")
+        try:
+            header = json.loads(lines[0])
+            if header["schema"] != SCHEMA:
+                raise ValueError(f"the schema is not {SCHEMA}")
+            self.releases = tuple(Release(**release) for release in header["releases"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise TableError(f"{source} is no op history: {error}") from error
+        self._names = [release.name for release in self.releases]
+        # Parsing a line costs more than finding it.
+        self._lines = {line[len(_OP) : line.index('"', len(_OP))]: line for line in lines[1:] if line}
+        self._ops: dict[str, OpHistory] = {}
+        self.span = functools.cache(self._span)
+
+    def _span(self, text: Optional[str]) -> tuple[int, ...]:
+        """The releases of a span, in order; of None all."""
+        return tuple(range(len(self._names)) if text is None else sorted(spans.from_text(text, self._names)))
+
+    def text(self, members: tuple[int, ...]) -> str:
+        """The span of some releases."""
+        return spans.to_text(members, self._names)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Every op that some release knows, sorted."""
+        return tuple(self._lines)
+
+    def op(self, name: str) -> Optional[OpHistory]:
+        """The history of an op; None when no release of the table knows it."""
+        if name not in self._ops:
+            line = self._lines.get(name)
+            if line is None:
+                return None
+            self._ops[name] = OpHistory(json.loads(line), self)
+        return self._ops[name]
+
+    def index(self, version: str) -> Optional[int]:
+        """The number of the release of a version, ``2.15`` or ``2.15.1rc0+local``; None when the table has no such minor."""
+        found = _NUMBER.match(version)
+        name = f"{int(found[1])}.{int(found[2])}" if found else version
+        return self._names.index(name) if name in self._names else None
+
+    def snapshot(self, index: int) -> Snapshot:
+        """Everything that a release registers."""
+        found = {}
+        for name in self.names:
+            history = self.op(name)
+            op = history.at(index) if history else None
+            if op is not None:
+                found[name] = op
+        return found
+
+
+@functools.lru_cache(maxsize=1)
+def history() -> History:
+    """The committed table. Raises TableError."""
+    return History(TABLE.read_text(encoding="utf-8"), TABLE.name)

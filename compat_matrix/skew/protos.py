@@ -1,0 +1,134 @@
+"""From OpDef, KernelDef and AttrValue messages to :mod:`~compat_matrix.skew.records`."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator
+from typing import Any
+
+from compat_matrix.skew.records import Attr, Kernel, Op
+from reference_impl.format import schema
+from reference_impl.format.dtypes import by_number
+from reference_impl.format.errors import DtypeError
+from reference_impl.format.varint import read_varint
+
+_CPU = ("CPU", "DEFAULT")  # DEFAULT: any device without a kernel of its own
+
+
+def dtype_name(number: int) -> str:
+    """``float32``; ``dtype 77`` for a number without a name."""
+    try:
+        return by_number(number).name
+    except DtypeError:
+        return f"dtype {number}"
+
+
+def plain_value(value: schema.AttrValue) -> Any:
+    """An attr's value as JSON: equal values are equal JSON for attrs of one type.
+
+    Types are their names, shapes ``[2, -1]`` or ``"?"`` in ``{"shape": ...}``, functions ``{"func": name}``, tensors and bytes
+    that are no text ``{"bytes": base64}``, floats ``"inf"`` and the like where JSON has no number. None without a value.
+    """
+    kind = value.WhichOneof("value")
+    if kind is None:
+        return None
+    if kind == "list":
+        return [_scalar(field.name, item) for field, items in value.list.ListFields() for item in items]
+    return _scalar(kind, getattr(value, kind))
+
+
+def _scalar(kind: str, value: Any) -> Any:
+    if kind == "s":
+        try:
+            return value.decode("utf-8")
+        except UnicodeDecodeError:
+            return {"bytes": base64.b64encode(value).decode("ascii")}
+    if kind == "type":
+        return dtype_name(value)
+    if kind == "f":
+        return value if value - value == 0 else str(value)
+    if kind == "shape":
+        return {"shape": "?" if value.unknown_rank else [dim.size for dim in value.dim]}
+    if kind == "tensor":
+        return {"bytes": base64.b64encode(value.SerializeToString(deterministic=True)).decode("ascii")}
+    if kind == "func":
+        return {"func": value.name}
+    return value  # i, b, placeholder
+
+
+def op_record(definition: schema.OpDef, library: str, kernels: frozenset[Kernel] | None) -> Op:
+    """The record of an OpDef."""
+    attrs = tuple(
+        Attr(
+            attr.name,
+            attr.type,
+            plain_value(attr.default_value) if attr.HasField("default_value") else None,
+            tuple(sorted(map(str, plain_value(attr.allowed_values) or ()))) if attr.HasField("allowed_values") else None,
+            attr.minimum if attr.has_minimum else None,
+        )
+        for attr in sorted(definition.attr, key=lambda item: item.name)
+    )
+    deprecated = definition.deprecation
+    return Op(
+        definition.name,
+        f"{_arguments(definition.input_arg)} -> {_arguments(definition.output_arg)}".strip(),
+        attrs,
+        definition.is_stateful,
+        (deprecated.version, deprecated.explanation) if definition.HasField("deprecation") else None,
+        library,
+        kernels,
+    )
+
+
+def _arguments(arguments: Any) -> str:
+    return ", ".join(f"{argument.name}: {_argument_type(argument)}" for argument in arguments)
+
+
+def _argument_type(argument: schema.OpDef.ArgDef) -> str:
+    text = argument.type_list_attr or argument.type_attr or dtype_name(argument.type)
+    if argument.number_attr:
+        text = f"{argument.number_attr}*{text}"
+    return f"Ref({text})" if argument.is_ref else text
+
+
+def cpu_kernels(data: bytes) -> dict[str, set[Kernel]]:
+    """Op -> its CPU kernels, of a serialized KernelList; those with a label must be asked for by name and are left out.
+
+    Raises ValueError for bytes that are none.
+    """
+    found: dict[str, set[Kernel]] = {}
+    for kernel in _fields(data, 1):
+        if _text(kernel, 2) in _CPU and not _text(kernel, 5):
+            found.setdefault(_text(kernel, 1), set()).update(_constraints(list(_fields(kernel, 3))))
+    return found
+
+
+def _constraints(constraints: list[bytes]) -> Iterator[Kernel]:
+    """Every combination of dtypes that a kernel takes."""
+    combinations: list[Kernel] = [()]
+    for constraint in constraints:
+        value = schema.AttrValue.FromString(b"".join(_fields(constraint, 2)))
+        names = [dtype_name(number) for number in value.list.type]
+        combinations = [(*known, (_text(constraint, 1), name)) for known in combinations for name in names]
+    for combination in combinations:
+        yield tuple(sorted(combination))
+
+
+def _text(data: bytes, number: int) -> str:
+    return b"".join(list(_fields(data, number))[-1:]).decode("utf-8")
+
+
+def _fields(data: bytes, wanted: int) -> Iterator[bytes]:
+    """The length-delimited fields of this number. KernelList has only these and, for priorities, varints."""
+    position, end = 0, len(data)
+    while position < end:
+        tag, position = read_varint(data, position, end)
+        if tag & 7 == 0:
+            _, position = read_varint(data, position, end)
+            continue
+        size, position = read_varint(data, position, end)
+        if tag & 7 != 2 or size > end - position:
+            raise ValueError("no KernelList")
+        if tag >> 3 == wanted:
+            yield data[position : position + size]
+        position += size

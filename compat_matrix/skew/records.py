@@ -1,0 +1,72 @@
+"""What a release registers, as plain data: the currency between the registries, the table and the lookups."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Optional
+
+# A kernel's dtypes: ((attr, dtype name), ...), sorted by attr; an attr that is not there may have any value.
+Kernel = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class Release:
+    """A TensorFlow release of the table.
+
+    Attributes:
+      name: major.minor, ``2.15``.
+      tensorflow: the version that was asked, ``2.15.1``.
+      producer: the GraphDef version it writes.
+      min_consumer: the oldest GraphDef version that it says may read its graphs.
+      has_kernels: its C API tells the kernels (from 1.12 on).
+    """
+
+    name: str
+    tensorflow: str
+    producer: int
+    min_consumer: int
+    has_kernels: bool
+
+
+@dataclass(frozen=True)
+class Attr:
+    """An attr of an op in one release. ``default`` None: it must be given. ``allowed`` None: every value of the type.
+
+    Values are as :func:`compat_matrix.skew.protos.plain_value` writes them.
+    """
+
+    name: str
+    type: str
+    default: Any
+    allowed: Optional[tuple[str, ...]]
+    minimum: Optional[int]
+
+
+@dataclass(frozen=True)
+class Op:
+    """An op in one release.
+
+    Attributes:
+      name: of the op.
+      signature: ``a: T, b: T -> product: T``.
+      attrs: in order of their names.
+      stateful: is_stateful.
+      deprecated: (GraphDef version from which on graphs may not use it, what to use instead).
+      library: the file, below the package, that must be mapped before the op exists (tensorflow.contrib); "" for core ops.
+      kernels: those for the CPU without a label; None where the release does not tell.
+    """
+
+    name: str
+    signature: str
+    attrs: tuple[Attr, ...]
+    stateful: bool
+    deprecated: Optional[tuple[int, str]]
+    library: str
+    kernels: Optional[frozenset[Kernel]]
+
+    def attr(self, name: str) -> Optional[Attr]:
+        """The attr of this name, or None."""
+        return next((attr for attr in self.attrs if attr.name == name), None)
+
+
+Snapshot = dict[str, Op]  # what one release registers, by name

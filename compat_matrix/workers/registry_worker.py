@@ -1,0 +1,107 @@
+"""The op registry of a runtime: every OpDef, every kernel and the GraphDef versions, as its C API tells them.
+
+Python 3.6 syntax, standard library and NumPy. The tensorflow package is not imported: what the library registers when it is
+mapped is what Serving, Go and Java see. The libraries of ``tensorflow.contrib`` are then mapped one by one, as its modules
+do when they are used, so that the ops of each are known as such.
+"""
+
+import ctypes
+import os
+
+from . import c_library, protocol, signature_wire
+
+_P = ctypes.c_void_p
+_BUFFER = ctypes.POINTER(c_library.Buffer)
+_PROTOTYPES = {
+    "TF_GetAllOpList": (_BUFFER, []),
+    "TF_GetAllRegisteredKernels": (_BUFFER, [_P]),
+    "TF_GraphToGraphDef": (None, [_P, _BUFFER, _P]),
+    "TF_LoadLibrary": (_P, [ctypes.c_char_p, _P]),
+    "TF_GetOpList": (c_library.Buffer, [_P]),
+}
+# Folders of the package with libraries that its Python maps when a module is used. Those with ops of TensorFlow's own tests
+# lie elsewhere.
+OP_LIBRARIES = ("contrib", "lite/experimental/microfrontend")
+GRAPH_VERSIONS, PRODUCER, MIN_CONSUMER = 4, 1, 2  # field numbers in GraphDef and VersionDef
+
+
+class RegistryWorker(protocol.Worker):
+    """Writes what the runtime has registered; loads no model."""
+
+    name = "registry"
+    capabilities = ("registry",)
+
+    def __init__(self):
+        super(RegistryWorker, self).__init__()
+        self.library = c_library.Library()
+        for name, (result, arguments) in _PROTOTYPES.items():
+            function = getattr(self.library._handles[-1], name, None)
+            if function is not None:
+                function.restype, function.argtypes = result, arguments
+            setattr(self.library, name, function)
+
+    def versions(self):
+        out = super(RegistryWorker, self).versions()
+        out["tensorflow"] = self.library.version
+        return out
+
+    def op_registry(self, request):
+        """Write ``ops.binpb`` (OpList), ``kernels.binpb`` (KernelList) and ``libraries/*.binpb`` (OpLists) into ``dir``."""
+        folder = request["dir"]
+        self._write(folder, "ops.binpb", self.library.TF_GetAllOpList())
+        has_kernels = self.library.TF_GetAllRegisteredKernels is not None
+        if has_kernels:
+            kernels = self.library.checked(lambda status: self.library.TF_GetAllRegisteredKernels(status))
+            self._write(folder, "kernels.binpb", kernels)
+        producer, min_consumer = self._graph_versions()
+        # After the two above: from here on the registry holds more than a session that imports nothing knows.
+        failed = self._libraries(os.path.join(folder, "libraries"))
+        return {"versions": self.versions(), "producer": producer, "min_consumer": min_consumer, "failed": failed}
+
+    def _graph_versions(self):
+        """Of an empty graph, which carries the versions this release writes."""
+        library = self.library
+        graph, buffer = library.TF_NewGraph(), library.TF_NewBuffer()
+        try:
+            library.checked(lambda status: library.TF_GraphToGraphDef(graph, buffer, status))
+            data = ctypes.string_at(buffer.contents.data, buffer.contents.length)
+        finally:
+            library.TF_DeleteBuffer(buffer)
+            library.TF_DeleteGraph(graph)
+        versions = dict(signature_wire.fields(dict(signature_wire.fields(data)).get(GRAPH_VERSIONS, b"")))
+        return versions.get(PRODUCER, 0), versions.get(MIN_CONSUMER, 0)
+
+    def _libraries(self, folder):
+        """Map every library of ops that the package has; write those that hold any. Returns ``{library: why it cannot be}``."""
+        root, failed = c_library.package_folder(), {}
+        tops = [os.path.join(root, *top.split("/")) for top in OP_LIBRARIES]
+        for path in sorted(os.path.join(where, name) for top in tops for where, _, names in os.walk(top) for name in names):
+            if not path.endswith(".so"):
+                continue
+            name = os.path.relpath(path, root).replace(os.sep, "/")
+            try:
+                handle = self.library.checked(lambda status: self.library.TF_LoadLibrary(path.encode("utf-8"), status))
+            except c_library.CError as error:
+                failed[name] = str(error)
+                continue
+            listed = self.library.TF_GetOpList(handle)  # the library's own, not to be freed
+            if listed.length:
+                with open(_made(os.path.join(folder, name.replace("/", "__") + ".binpb")), "wb") as stream:
+                    stream.write(ctypes.string_at(listed.data, listed.length))
+        return failed
+
+    def _write(self, folder, name, buffer):
+        try:
+            with open(_made(os.path.join(folder, name)), "wb") as stream:
+                stream.write(ctypes.string_at(buffer.contents.data, buffer.contents.length))
+        finally:
+            self.library.TF_DeleteBuffer(buffer)
+
+
+def _made(path):
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    return path
+
+
+def main():
+    protocol.serve(RegistryWorker)
