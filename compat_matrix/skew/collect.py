@@ -14,7 +14,7 @@ from pathlib import Path
 from compat_matrix.runtimes.host import Host
 from compat_matrix.runtimes.runtime import Runtime
 from compat_matrix.skew.history import TABLE, History
-from compat_matrix.skew.protos import cpu_kernels, op_record
+from compat_matrix.skew.protos import cpu_kernels, dtype_name, op_record
 from compat_matrix.skew.records import Release, Snapshot
 from compat_matrix.skew.table import encode
 from reference_impl.format import schema
@@ -30,7 +30,8 @@ def ask(runtime: Runtime) -> tuple[Release, Snapshot]:
         version = str(reply["versions"]["tensorflow"])
         name = ".".join(version.split(".")[:2])
         kernels = folder / "kernels.binpb"
-        release = Release(name, version, int(reply["producer"]), int(reply["min_consumer"]), kernels.exists())
+        dtypes = tuple(dtype_name(number) for number in reply["dtypes"])
+        release = Release(name, version, int(reply["producer"]), int(reply["min_consumer"]), kernels.exists(), dtypes)
         return release, read_registry(folder)
 
 

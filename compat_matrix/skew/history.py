@@ -1,7 +1,7 @@
 """The op history: which release knows which op, attr, value and kernel. Reads the committed table a line at a time.
 
-    >>> history().op("DisableCopyOnRead").since
-    '2.12'
+>>> history().op("DisableCopyOnRead").since
+'2.12'
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Optional
 
@@ -38,13 +38,12 @@ class OpHistory:
     @property
     def since(self) -> str:
         """The first release of the table that has it."""
-        return self._table.releases[self.members[0]].name
+        return self._table.since(self.members)
 
     @property
     def until(self) -> Optional[str]:
         """The last one; None when that is the newest of the table."""
-        last = self.members[-1]
-        return None if last == len(self._table.releases) - 1 else self._table.releases[last].name
+        return self._table.until(self.members)
 
     @property
     def span(self) -> str:
@@ -124,6 +123,7 @@ class History:
 
     Attributes:
       releases: oldest first; other methods name a release by its number here.
+      dtypes: data type -> the releases that know it.
     """
 
     def __init__(self, text: str, source: str = "the table") -> None:
@@ -132,10 +132,13 @@ class History:
             header = json.loads(lines[0])
             if header["schema"] != SCHEMA:
                 raise ValueError(f"the schema is not {SCHEMA}")
-            self.releases = tuple(Release(**release) for release in header["releases"])
+            rows = header["releases"]
+            self._names: list[str] = [row["name"] for row in rows]
+            self.dtypes = {dtype: tuple(sorted(spans.from_text(span, self._names))) for dtype, span in header["dtypes"].items()}
+            known = [tuple(dtype for dtype in self.dtypes if index in self.dtypes[dtype]) for index in range(len(rows))]
+            self.releases = tuple(Release(**row, dtypes=dtypes) for row, dtypes in zip(rows, known))
         except (KeyError, TypeError, ValueError) as error:
             raise TableError(f"{source} is no op history: {error}") from error
-        self._names = [release.name for release in self.releases]
         # Parsing a line costs more than finding it.
         self._lines = {line[len(_OP) : line.index('"', len(_OP))]: line for line in lines[1:] if line}
         self._ops: dict[str, OpHistory] = {}
@@ -145,9 +148,28 @@ class History:
         """The releases of a span, in order; of None all."""
         return tuple(range(len(self._names)) if text is None else sorted(spans.from_text(text, self._names)))
 
-    def text(self, members: tuple[int, ...]) -> str:
+    def text(self, members: Sequence[int]) -> str:
         """The span of some releases."""
         return spans.to_text(members, self._names)
+
+    def since(self, members: Sequence[int]) -> str:
+        """The first of some releases."""
+        return self._names[members[0]]
+
+    def until(self, members: Sequence[int]) -> Optional[str]:
+        """The last of some releases; None when that is the newest of the table."""
+        return None if members[-1] == len(self._names) - 1 else self._names[members[-1]]
+
+    def gap(self, members: Sequence[int]) -> Optional[str]:
+        """The release before the first of some, where releases between the two were not asked (1.5 to 1.7, 1.9 to 1.11)."""
+        if not members or members[0] == 0:
+            return None
+        (major, minor), before = self._parts(members[0]), self._parts(members[0] - 1)
+        return self._names[members[0] - 1] if major == before[0] and minor - before[1] > 1 else None
+
+    def _parts(self, index: int) -> tuple[int, int]:
+        major, minor = self._names[index].split(".")
+        return int(major), int(minor)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -168,6 +190,13 @@ class History:
         found = _NUMBER.match(version)
         name = f"{int(found[1])}.{int(found[2])}" if found else version
         return self._names.index(name) if name in self._names else None
+
+    def nearest(self, version: str) -> Optional[int]:
+        """The same, or the newest release before it; None for what is no version or older than all."""
+        found = _NUMBER.match(version)
+        wanted = (int(found[1]), int(found[2])) if found else (-1, -1)
+        older = [index for index in range(len(self._names)) if self._parts(index) <= wanted]
+        return older[-1] if older else None
 
     def snapshot(self, index: int) -> Snapshot:
         """Everything that a release registers."""

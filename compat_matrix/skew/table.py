@@ -22,12 +22,21 @@ VARYING = "@"
 def encode(releases: Sequence[tuple[Release, Snapshot]]) -> str:
     """The table of these releases, oldest first. The same registries give the same text."""
     names = [release.name for release, _ in releases]
-    header = {"schema": SCHEMA, "releases": [vars(release) for release, _ in releases]}
+    rows = [{key: value for key, value in vars(release).items() if key != "dtypes"} for release, _ in releases]
+    header = {"schema": SCHEMA, "releases": rows, "dtypes": _dtypes([release for release, _ in releases])}
     lines = [_dump(header)]
     for op in sorted({op for _, snapshot in releases for op in snapshot}):
         known = {index: snapshot[op] for index, (_, snapshot) in enumerate(releases) if op in snapshot}
         lines.append(_dump(_line(op, known, names)))
     return "\n".join(lines) + "\n"
+
+
+def _dtypes(releases: Sequence[Release]) -> dict[str, str]:
+    """Data type -> the releases that know it."""
+    names = [release.name for release in releases]
+    known = dict.fromkeys(dtype for release in releases for dtype in release.dtypes)
+    members = {dtype: [index for index, release in enumerate(releases) if dtype in release.dtypes] for dtype in known}
+    return {dtype: spans.to_text(members[dtype], names) for dtype in known}
 
 
 def _dump(value: Any) -> str:

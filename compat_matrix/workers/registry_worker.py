@@ -18,10 +18,14 @@ _PROTOTYPES = {
     "TF_GraphToGraphDef": (None, [_P, _BUFFER, _P]),
     "TF_LoadLibrary": (_P, [ctypes.c_char_p, _P]),
     "TF_GetOpList": (c_library.Buffer, [_P]),
+    "TF_NewOperation": (_P, [_P, ctypes.c_char_p, ctypes.c_char_p]),
+    "TF_SetAttrType": (None, [_P, ctypes.c_char_p, ctypes.c_int]),
+    "TF_FinishOperation": (_P, [_P, _P]),
 }
 # Folders of the package with libraries that its Python maps when a module is used. Those with ops of TensorFlow's own tests
 # lie elsewhere.
 OP_LIBRARIES = ("contrib", "lite/experimental/microfrontend")
+HIGHEST_DTYPE = 63  # more than any release has; references begin at 101
 GRAPH_VERSIONS, PRODUCER, MIN_CONSUMER = 4, 1, 2  # field numbers in GraphDef and VersionDef
 
 
@@ -56,7 +60,13 @@ class RegistryWorker(protocol.Worker):
         producer, min_consumer = self._graph_versions()
         # After the two above: from here on the registry holds more than a session that imports nothing knows.
         failed = self._libraries(os.path.join(folder, "libraries"))
-        return {"versions": self.versions(), "producer": producer, "min_consumer": min_consumer, "failed": failed}
+        return {
+            "versions": self.versions(),
+            "producer": producer,
+            "min_consumer": min_consumer,
+            "dtypes": self._dtypes(),
+            "failed": failed,
+        }
 
     def _graph_versions(self):
         """Of an empty graph, which carries the versions this release writes."""
@@ -70,6 +80,23 @@ class RegistryWorker(protocol.Worker):
             library.TF_DeleteGraph(graph)
         versions = dict(signature_wire.fields(dict(signature_wire.fields(data)).get(GRAPH_VERSIONS, b"")))
         return versions.get(PRODUCER, 0), versions.get(MIN_CONSUMER, 0)
+
+    def _dtypes(self):
+        """The numbers of DataType that an attr may have: those with which a Placeholder can be made."""
+        library, known = self.library, []
+        graph = library.TF_NewGraph()
+        try:
+            for number in range(1, HIGHEST_DTYPE + 1):
+                operation = library.TF_NewOperation(graph, b"Placeholder", "p{}".format(number).encode("utf-8"))
+                library.TF_SetAttrType(operation, b"dtype", number)
+                try:
+                    library.checked(lambda status: library.TF_FinishOperation(operation, status))
+                except c_library.CError:
+                    continue
+                known.append(number)
+        finally:
+            library.TF_DeleteGraph(graph)
+        return known
 
     def _libraries(self, folder):
         """Map every library of ops that the package has; write those that hold any. Returns ``{library: why it cannot be}``."""

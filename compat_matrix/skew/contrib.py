@@ -1,0 +1,131 @@
+"""Where the ops of ``tensorflow.contrib`` went, and those of core that were removed.
+
+Which ops contrib had stands in the table (its libraries were mapped in 1.4 to 1.15); what became of them cannot be read from a
+registry and is kept here by hand. Names and interfaces of TensorFlow Addons are those of its release 0.16.1, of TensorFlow IO
+those of 0.24.0: ``same`` says that inputs, outputs and attrs were compared and are equal, so that renaming the node is enough.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Optional
+
+ADDONS, IO = "tensorflow-addons", "tensorflow-io"
+
+
+@dataclass(frozen=True)
+class Replacement:
+    """What can stand in the place of an op.
+
+    Attributes:
+      op: the op to use; "" when there is none of that kind.
+      package: the package to import before the model is loaded; "" for core TensorFlow.
+      same: the op takes the same inputs and attrs.
+      advice: what else to know, or what to do without an op.
+    """
+
+    op: str = ""
+    package: str = ""
+    same: bool = False
+    advice: str = ""
+
+    @property
+    def text(self) -> str:
+        """One sentence."""
+        if not self.op:
+            return self.advice
+        where = f"{self.package}'s op '{self.op}'" if self.package else f"the core op '{self.op}'"
+        how = "takes the same inputs and attrs: rename the node" if self.same else "does the same"
+        load = f", and import {self.package.replace('-', '_')} before loading" if self.package else ""
+        return f"{where} {how}{load}" + (f"; {self.advice}" if self.advice else "")
+
+
+_EXPORT = "rewrite that part of the model with core ops and export it again"
+_RETRAIN = "no TensorFlow 2 reads this model; TensorFlow Decision Forests trains and exports such trees anew"
+_READER = "no replacement of its interface; TensorFlow IO has a reader of its own for this source, feed the model from outside"
+_DATASET = "an input pipeline does not belong into a served graph; export without it"
+
+_LISTED: dict[str, Replacement] = {
+    "Resampler": Replacement("Addons>Resampler", ADDONS, True, "without bfloat16"),
+    "ResamplerGrad": Replacement("Addons>ResamplerGrad", ADDONS, True, "without bfloat16"),
+    "GatherTree": Replacement("Addons>GatherTree", ADDONS, True, "TensorFlow 1.4's form had other inputs"),
+    "AdjustHsvInYiq": Replacement("Addons>AdjustHsvInYiq", ADDONS, True),
+    "ImageConnectedComponents": Replacement("Addons>ImageConnectedComponents", ADDONS, True, "without strings"),
+    "SkipGramGenerateCandidates": Replacement("Addons>SkipGramGenerateCandidates", ADDONS, True),
+    "DecodeLibsvm": Replacement("IO>DecodeLibsvm", IO, True),
+    "ImageProjectiveTransform": Replacement(
+        "ImageProjectiveTransformV2", advice="with the output's shape as a third input; in core from 2.2 on"
+    ),
+    "ImageProjectiveTransformV2": Replacement(
+        "ImageProjectiveTransformV2", same=True, advice="in core from 2.2 on, not in 2.0 and 2.1"
+    ),
+    "BucketizeWithInputBoundaries": Replacement("Bucketize", advice="with the boundaries as an attr instead of an input"),
+    "SparseFeatureCross": Replacement(
+        "SparseCross", advice="with other inputs, and other hashes: the weights behind it do not fit"
+    ),
+    "SparseFeatureCrossV2": Replacement("SparseCross", advice="with N, dense_types, ... in the same roles; compare the answers"),
+    "FusedConv2DBiasActivation": Replacement(advice="Conv2D, BiasAdd and Relu give the same; the op had only GPU kernels"),
+    "BipartiteMatch": Replacement(advice=f"no library has it; {_EXPORT}"),
+    "ZeroInitializer": Replacement("Assign", advice="of a Fill or Const of zeros"),
+    "ZeroVarInitializer": Replacement("AssignVariableOp", advice="of a Fill or Const of zeros"),
+    "KafkaDataset": Replacement("IO>KafkaDataset", IO, advice="with four more inputs"),
+    "BytesInUse": Replacement(advice="tf.config.experimental.get_memory_info tells it outside the graph"),
+    "BytesLimit": Replacement(advice="tf.config.experimental.get_memory_info tells it outside the graph"),
+    "MaxBytesInUse": Replacement(advice="tf.config.experimental.get_memory_info tells it outside the graph"),
+    "TPUReplicate": Replacement(advice="a TPU program; export the model again for serving on CPU"),
+    "CompareAndBitpack": Replacement(
+        advice="removed after 2.5 with no replacement; Greater, Cast and a reduction give the same bits"
+    ),
+    "Rpc": Replacement(advice="removed after 2.4; call the service outside the graph"),
+    "TryRpc": Replacement(advice="removed after 2.4; call the service outside the graph"),
+    "BigQueryReader": Replacement(advice=_READER),
+    "GenerateBigQueryReaderPartitions": Replacement(advice=_READER),
+}
+
+# By the folder of the contrib library, for what is not listed by name.
+_BY_FOLDER = {
+    "batching": "the core has it since 1.8",
+    "bigtable": _READER,
+    "boosted_trees": _RETRAIN,
+    "coder": "TensorFlow Compression (package tensorflow-compression) continues these ops",
+    "factorization": f"no library has it; {_EXPORT}",
+    "ffmpeg": "tf.audio.decode_wav in the core, tfio.audio and tfio.experimental.ffmpeg in tensorflow-io; decode outside the model",
+    "hadoop": _READER,
+    "ignite": _READER,
+    "input_pipeline": _DATASET,
+    "kafka": _READER,
+    "kinesis": _READER,
+    "nearest_neighbor": f"no library has it; {_EXPORT}",
+    "periodic_resample": f"no library has it; {_EXPORT}",
+    "reduce_slice_ops": "no drop-in: the segment ops (SegmentSum, UnsortedSegmentMax, ...) over a ragged range do the same",
+    "tensor_forest": _RETRAIN,
+}
+
+
+def replacement(op: str, library: str = "") -> Optional[Replacement]:
+    """What can stand in the place of an op that a release lacks; None when nothing is known.
+
+    Args:
+      op: its name.
+      library: the contrib library that had it, as the table says.
+    """
+    found = _LISTED.get(op)
+    if found is None and library.startswith("contrib/"):
+        found = Replacement(advice=_BY_FOLDER.get(library.split("/")[1], f"no library has it; {_EXPORT}"))
+    if found is None and op.startswith(("TensorForest", "BoostedTrees")):
+        found = Replacement(advice=_RETRAIN)
+    return found
+
+
+# A namespaced op belongs to a package that registers it when it is imported.
+PACKAGES = {
+    "Addons": ADDONS,
+    "IO": IO,
+    "Fact": "tensorflow-text",
+    "SentencepieceOp": "tensorflow-text",
+    "TFText": "tensorflow-text",
+    "DecisionForests": "tensorflow-decision-forests",
+    "Struct2Tensor": "struct2tensor",
+    "TFRA": "tensorflow-recommenders-addons",
+    "Miss": "tfmiss",
+}

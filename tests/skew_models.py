@@ -1,0 +1,108 @@
+"""Models made by hand, each with one op, attr, value or version that not every release knows; no TensorFlow needed.
+
+All take ``x: float32[2,2]`` and give ``y``. ``inner`` puts the node into a function called by a function.
+"""
+
+from model_edits import new_model, write
+
+from reference_impl.format import schema
+from reference_impl.format.dtypes import by_name
+
+SQUARE = schema.TensorShapeProto(dim=[schema.TensorShapeProto.Dim(size=2)] * 2)
+
+
+def attrs(node, **values):
+    """Set attrs: types as ``"type:float32"``, functions as ``"func:f"``, lists of types as lists, and plain values."""
+    for key, value in values.items():
+        slot = node.attr[key]
+        if isinstance(value, list):
+            slot.list.type.extend(by_name(item).number for item in value)
+            slot.list.SetInParent()
+        elif isinstance(value, bool):
+            slot.b = value
+        elif isinstance(value, int):
+            slot.i = value
+        elif isinstance(value, float):
+            slot.f = value
+        elif value.startswith("type:"):
+            name = value[5:]
+            slot.type = int(name) if name.isdecimal() else by_name(name).number
+        elif value.startswith("func:"):
+            slot.func.name = value[5:]
+        else:
+            slot.s = value.encode()
+
+
+def node(nodes, name, op, *inputs, **values):
+    made = nodes.add(name=name, op=op, input=inputs)
+    attrs(made, **values)
+    return made
+
+
+def model(folder, op, inputs=("x",), inner=False, producer=24, min_consumer=0, bad=(), dtype="float32", **values):
+    """Write a model whose node ``victim`` is of type ``op``; inside ``outer`` -> ``inner_body`` when ``inner``."""
+    message, graph = new_model()
+    versions = graph.graph_def.versions
+    versions.producer, versions.min_consumer = producer, min_consumer
+    versions.bad_consumers.extend(bad)
+    graph.meta_info_def.tensorflow_version = "1.4.1"
+    nodes = graph.graph_def.node
+    node(nodes, "x", "Placeholder", dtype=f"type:{dtype}").attr["shape"].shape.dim.extend(SQUARE.dim)
+    if inner:
+        call = {"Tin": [dtype], "Tout": [dtype]}
+        node(nodes, "y", "PartitionedCall", "x", f="func:outer", **call)
+        body = _function(graph, "inner_body", dtype, "victim:y:0")
+        node(body, "victim", op, *inputs, **values)
+        node(_function(graph, "outer", dtype, "call:output:0"), "call", "PartitionedCall", "x", f="func:inner_body", **call)
+        output = "y:0"
+    else:
+        node(nodes, "victim", op, *inputs, **values)
+        output = "victim:0"
+    signature = graph.signature_def["serving_default"]
+    signature.method_name = "tensorflow/serving/predict"
+    _tensor(signature.inputs["x"], "x:0", dtype)
+    _tensor(signature.outputs["y"], output, dtype)
+    return write(message, folder)
+
+
+def _function(graph, name, dtype, result):
+    function = graph.graph_def.library.function.add()
+    function.signature.name = name
+    for arguments, argument in ((function.signature.input_arg, "x"), (function.signature.output_arg, "y")):
+        arguments.add(name=argument, type=by_name(dtype).number)
+    function.ret["y"] = result
+    return function.node_def
+
+
+def _tensor(info, name, dtype):
+    info.name, info.dtype = name, by_name(dtype).number
+    info.tensor_shape.CopyFrom(SQUARE)
+
+
+MODELS = {
+    "nobody_knows": dict(op="NoSuchOpAtAll", T="type:float32"),
+    "newer_op": dict(op="BesselJ0", T="type:float32"),
+    "newer_op_inner": dict(op="BesselJ0", T="type:float32", inner=True),
+    "newer_attr": dict(op="MatMul", inputs=("x", "x"), T="type:float32", grad_a=False),
+    "newer_attr_inner": dict(op="Cast", inputs=("x",), SrcT="type:float32", DstT="type:float32", Truncate=True, inner=True),
+    "newer_value": dict(op="BroadcastTo", inputs=("x", "x"), T="type:float32", Tidx="type:float32"),
+    "no_kernel": dict(op="Neg", T="type:uint8", dtype="uint8"),
+    "newer_type": dict(op="MatMul", inputs=("x", "x"), T="type:uint8", dtype="uint8"),
+    "newer_dtype": dict(op="Identity", T="type:int4", dtype="int4"),
+    "unknown_dtype": dict(op="Identity", T="type:77"),
+    "min_consumer": dict(op="Relu", T="type:float32", producer=99999, min_consumer=99999),
+    "bad_consumer": dict(op="Relu", T="type:float32", bad=(24, 26, 27, 38, 134, 561, 1395, 1645, 1994, 2288, 2474)),
+    "far_producer": dict(op="BesselJ0", T="type:float32", producer=99999),
+    "deprecated": dict(
+        op="BatchNormWithGlobalNormalization",
+        inputs=("x",) * 5,
+        T="type:float32",
+        variance_epsilon=0.1,
+        scale_after_normalization=True,
+    ),
+    "missing_attr": dict(op="Relu6"),
+    "missing_attr_inner": dict(op="MatMul", inputs=("x", "x"), inner=True),
+    "inputs": dict(op="Relu", inputs=("x", "x"), T="type:float32"),
+    "contrib": dict(op="Resampler", inputs=("x", "x"), T="type:float32"),
+    "addons": dict(op="Addons>GatherTree", inputs=("x",), T="type:float32"),
+}
