@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
 from compat_matrix.runtimes.host import Host
 from compat_matrix.runtimes.runtime import Runtime
 from compat_matrix.skew.history import TABLE, History
-from compat_matrix.skew.protos import cpu_kernels, dtype_name, op_record
+from compat_matrix.skew.protos import dtype_name, kernels_of, op_record
 from compat_matrix.skew.records import Release, Snapshot
 from compat_matrix.skew.table import encode
 from reference_impl.format import schema
@@ -32,12 +32,12 @@ def ask(runtime: Runtime) -> tuple[Release, Snapshot]:
         kernels = folder / "kernels.binpb"
         dtypes = tuple(dtype_name(number) for number in reply["dtypes"])
         release = Release(name, version, int(reply["producer"]), int(reply["min_consumer"]), kernels.exists(), dtypes)
-        return release, read_registry(folder)
+        return release, read_registry(folder, reply["devices"])
 
 
-def read_registry(folder: Path) -> Snapshot:
-    """The files that the worker wrote, as records."""
-    known = cpu_kernels((folder / "kernels.binpb").read_bytes()) if (folder / "kernels.binpb").exists() else None
+def read_registry(folder: Path, devices: Collection[str]) -> Snapshot:
+    """The files that the worker wrote, as records; ``devices`` are the types that a session has."""
+    known = kernels_of((folder / "kernels.binpb").read_bytes(), devices) if (folder / "kernels.binpb").exists() else None
     found: Snapshot = {}
     files = [("", folder / "ops.binpb")]
     files += [(path.stem.replace("__", "/"), path) for path in sorted((folder / "libraries").glob("*.binpb"))]

@@ -56,13 +56,9 @@ _LISTED: dict[str, Replacement] = {
     "ImageProjectiveTransform": Replacement(
         "ImageProjectiveTransformV2", advice="with the output's shape as a third input; in core from 2.2 on"
     ),
-    "ImageProjectiveTransformV2": Replacement(
-        "ImageProjectiveTransformV2", same=True, advice="in core from 2.2 on, not in 2.0 and 2.1"
-    ),
+    "ImageProjectiveTransformV2": Replacement("ImageProjectiveTransformV2", same=True, advice="in core from 2.2 on"),
     "BucketizeWithInputBoundaries": Replacement("Bucketize", advice="with the boundaries as an attr instead of an input"),
-    "SparseFeatureCross": Replacement(
-        "SparseCross", advice="with other inputs, and other hashes: the weights behind it do not fit"
-    ),
+    "SparseFeatureCross": Replacement("SparseCross", advice="with other inputs and other hashes: weights behind it do not fit"),
     "SparseFeatureCrossV2": Replacement("SparseCross", advice="with N, dense_types, ... in the same roles; compare the answers"),
     "FusedConv2DBiasActivation": Replacement(advice="Conv2D, BiasAdd and Relu give the same; the op had only GPU kernels"),
     "BipartiteMatch": Replacement(advice=f"no library has it; {_EXPORT}"),
@@ -73,9 +69,7 @@ _LISTED: dict[str, Replacement] = {
     "BytesLimit": Replacement(advice="tf.config.experimental.get_memory_info tells it outside the graph"),
     "MaxBytesInUse": Replacement(advice="tf.config.experimental.get_memory_info tells it outside the graph"),
     "TPUReplicate": Replacement(advice="a TPU program; export the model again for serving on CPU"),
-    "CompareAndBitpack": Replacement(
-        advice="removed after 2.5 with no replacement; Greater, Cast and a reduction give the same bits"
-    ),
+    "CompareAndBitpack": Replacement(advice="removed after 2.5; Greater, Cast and a reduction give the same bits"),
     "Rpc": Replacement(advice="removed after 2.4; call the service outside the graph"),
     "TryRpc": Replacement(advice="removed after 2.4; call the service outside the graph"),
     "BigQueryReader": Replacement(advice=_READER),
@@ -89,7 +83,7 @@ _BY_FOLDER = {
     "boosted_trees": _RETRAIN,
     "coder": "TensorFlow Compression (package tensorflow-compression) continues these ops",
     "factorization": f"no library has it; {_EXPORT}",
-    "ffmpeg": "tf.audio.decode_wav in the core, tfio.audio and tfio.experimental.ffmpeg in tensorflow-io; decode outside the model",
+    "ffmpeg": "decode outside the model, or with tf.audio.decode_wav or tensorflow-io's tfio.audio",
     "hadoop": _READER,
     "ignite": _READER,
     "input_pipeline": _DATASET,
@@ -117,15 +111,13 @@ def replacement(op: str, library: str = "") -> Optional[Replacement]:
     return found
 
 
-# A namespaced op belongs to a package that registers it when it is imported.
-PACKAGES = {
-    "Addons": ADDONS,
-    "IO": IO,
-    "Fact": "tensorflow-text",
-    "SentencepieceOp": "tensorflow-text",
-    "TFText": "tensorflow-text",
-    "DecisionForests": "tensorflow-decision-forests",
-    "Struct2Tensor": "struct2tensor",
-    "TFRA": "tensorflow-recommenders-addons",
-    "Miss": "tfmiss",
-}
+# Ops that were never TensorFlow's: the package whose import registers them.
+PACKAGES = {"Addons>": ADDONS, "IO>": IO, "TFText>": "tensorflow-text", "SimpleML": "tensorflow-decision-forests"}
+_TEXT = ("Sentencepiece", "Wordpiece", "WhitespaceTokenize", "CaseFoldUTF8", "NormalizeUTF8", "RegexSplitWithOffsets")
+
+
+def package(op: str) -> Optional[str]:
+    """The package that registers an op no TensorFlow has, by its name; None when nothing is known."""
+    if op.startswith(_TEXT):
+        return "tensorflow-text"
+    return next((name for prefix, name in PACKAGES.items() if op.startswith(prefix)), None)

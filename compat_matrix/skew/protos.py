@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from compat_matrix.skew.records import Attr, Kernel, Op
@@ -12,15 +12,15 @@ from reference_impl.format.dtypes import by_number
 from reference_impl.format.errors import DtypeError
 from reference_impl.format.varint import read_varint
 
-_CPU = ("CPU", "DEFAULT")  # DEFAULT: any device without a kernel of its own
+_ANY_DEVICE = "DEFAULT"  # the device type of kernels for every device that has none of its own
 
 
 def dtype_name(number: int) -> str:
-    """``float32``; ``dtype 77`` for a number without a name."""
+    """``float32``; ``number 77`` for a number without a name."""
     try:
         return by_number(number).name
     except DtypeError:
-        return f"dtype {number}"
+        return f"number {number}"
 
 
 def plain_value(value: schema.AttrValue) -> Any:
@@ -91,14 +91,16 @@ def _argument_type(argument: schema.OpDef.ArgDef) -> str:
     return f"Ref({text})" if argument.is_ref else text
 
 
-def cpu_kernels(data: bytes) -> dict[str, set[Kernel]]:
-    """Op -> its CPU kernels, of a serialized KernelList; those with a label must be asked for by name and are left out.
+def kernels_of(data: bytes, devices: Collection[str]) -> dict[str, set[Kernel]]:
+    """Op -> its kernels for these types of devices, of a serialized KernelList.
+
+    Those with a label must be asked for by name and are left out.
 
     Raises ValueError for bytes that are none.
     """
     found: dict[str, set[Kernel]] = {}
     for kernel in _fields(data, 1):
-        if _text(kernel, 2) in _CPU and not _text(kernel, 5):
+        if _text(kernel, 2) in (*devices, _ANY_DEVICE) and not _text(kernel, 5):
             found.setdefault(_text(kernel, 1), set()).update(_constraints(list(_fields(kernel, 3))))
     return found
 

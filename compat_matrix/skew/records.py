@@ -55,7 +55,8 @@ class Op:
       stateful: is_stateful.
       deprecated: (GraphDef version from which on graphs may not use it, what to use instead).
       library: the file, below the package, that must be mapped before the op exists (tensorflow.contrib); "" for core ops.
-      kernels: those for the CPU without a label; None where the release does not tell.
+      kernels: those for the devices of a session without accelerator (CPU; until 2.3 also XLA_CPU); None where the release
+        does not tell.
     """
 
     name: str

@@ -3,7 +3,7 @@
 A line says what holds in every release that has the op; where releases differ, ``{"@": [[span, value], ...]}`` stands in
 the place of the value. ``in`` is the span of an op, or of an attr that not all of these releases have.
 
-    {"op": "VarHandleOp", "sig": " -> resource: resource", "attrs": {"debug_name": {"type": "string", "default": "", "in": "2.8-"}, ...}}
+    {"op": "VarHandleOp", "sig": "-> resource: resource", "attrs": {"debug_name": {"in": "2.15-", "type": "string", ...}}}
 """
 
 from __future__ import annotations
@@ -117,6 +117,6 @@ def products(kernels: Iterable[Kernel]) -> list[dict[str, list[str]]]:
             merged: dict[tuple[tuple[str, ...], ...], set[str]] = {}
             for row in rows:
                 merged.setdefault(row[:column] + row[column + 1 :], set()).update(row[column])
-            rows = {rest[:column] + (tuple(sorted(dtypes)),) + rest[column:] for rest, dtypes in merged.items()}
+            rows = {(*rest[:column], tuple(sorted(dtypes)), *rest[column:]) for rest, dtypes in merged.items()}
         found += [dict(zip(attrs, map(list, row))) for row in sorted(rows)]
     return found

@@ -18,6 +18,11 @@ _PROTOTYPES = {
     "TF_GraphToGraphDef": (None, [_P, _BUFFER, _P]),
     "TF_LoadLibrary": (_P, [ctypes.c_char_p, _P]),
     "TF_GetOpList": (c_library.Buffer, [_P]),
+    "TF_NewSession": (_P, [_P, _P, _P]),
+    "TF_SessionListDevices": (_P, [_P, _P]),
+    "TF_DeviceListCount": (ctypes.c_int, [_P]),
+    "TF_DeviceListType": (ctypes.c_char_p, [_P, ctypes.c_int, _P]),
+    "TF_DeleteDeviceList": (None, [_P]),
     "TF_NewOperation": (_P, [_P, ctypes.c_char_p, ctypes.c_char_p]),
     "TF_SetAttrType": (None, [_P, ctypes.c_char_p, ctypes.c_int]),
     "TF_FinishOperation": (_P, [_P, _P]),
@@ -55,8 +60,7 @@ class RegistryWorker(protocol.Worker):
         self._write(folder, "ops.binpb", self.library.TF_GetAllOpList())
         has_kernels = self.library.TF_GetAllRegisteredKernels is not None
         if has_kernels:
-            kernels = self.library.checked(lambda status: self.library.TF_GetAllRegisteredKernels(status))
-            self._write(folder, "kernels.binpb", kernels)
+            self._write(folder, "kernels.binpb", self._checked(self.library.TF_GetAllRegisteredKernels))
         producer, min_consumer = self._graph_versions()
         # After the two above: from here on the registry holds more than a session that imports nothing knows.
         failed = self._libraries(os.path.join(folder, "libraries"))
@@ -65,6 +69,7 @@ class RegistryWorker(protocol.Worker):
             "producer": producer,
             "min_consumer": min_consumer,
             "dtypes": self._dtypes(),
+            "devices": self._devices(),
             "failed": failed,
         }
 
@@ -73,13 +78,31 @@ class RegistryWorker(protocol.Worker):
         library = self.library
         graph, buffer = library.TF_NewGraph(), library.TF_NewBuffer()
         try:
-            library.checked(lambda status: library.TF_GraphToGraphDef(graph, buffer, status))
+            self._checked(library.TF_GraphToGraphDef, graph, buffer)
             data = ctypes.string_at(buffer.contents.data, buffer.contents.length)
         finally:
             library.TF_DeleteBuffer(buffer)
             library.TF_DeleteGraph(graph)
         versions = dict(signature_wire.fields(dict(signature_wire.fields(data)).get(GRAPH_VERSIONS, b"")))
         return versions.get(PRODUCER, 0), versions.get(MIN_CONSUMER, 0)
+
+    def _devices(self):
+        """The types of a session's devices: from 1.12 to 2.3 an op without a CPU kernel was put on XLA_CPU."""
+        library = self.library
+        if library.TF_SessionListDevices is None:
+            return ["CPU"]
+        graph, options = library.TF_NewGraph(), library.TF_NewSessionOptions()
+        session = self._checked(library.TF_NewSession, graph, options)
+        try:
+            devices = self._checked(library.TF_SessionListDevices, session)
+            count = library.TF_DeviceListCount(devices)
+            types = [self._checked(library.TF_DeviceListType, devices, index) for index in range(count)]
+            library.TF_DeleteDeviceList(devices)
+            return sorted({name.decode("utf-8") for name in types})
+        finally:
+            self._checked(library.TF_DeleteSession, session)
+            library.TF_DeleteSessionOptions(options)
+            library.TF_DeleteGraph(graph)
 
     def _dtypes(self):
         """The numbers of DataType that an attr may have: those with which a Placeholder can be made."""
@@ -90,7 +113,7 @@ class RegistryWorker(protocol.Worker):
                 operation = library.TF_NewOperation(graph, b"Placeholder", "p{}".format(number).encode("utf-8"))
                 library.TF_SetAttrType(operation, b"dtype", number)
                 try:
-                    library.checked(lambda status: library.TF_FinishOperation(operation, status))
+                    self._checked(library.TF_FinishOperation, operation)
                 except c_library.CError:
                     continue
                 known.append(number)
@@ -107,7 +130,7 @@ class RegistryWorker(protocol.Worker):
                 continue
             name = os.path.relpath(path, root).replace(os.sep, "/")
             try:
-                handle = self.library.checked(lambda status: self.library.TF_LoadLibrary(path.encode("utf-8"), status))
+                handle = self._checked(self.library.TF_LoadLibrary, path.encode("utf-8"))
             except c_library.CError as error:
                 failed[name] = str(error)
                 continue
@@ -116,6 +139,9 @@ class RegistryWorker(protocol.Worker):
                 with open(_made(os.path.join(folder, name.replace("/", "__") + ".binpb")), "wb") as stream:
                     stream.write(ctypes.string_at(listed.data, listed.length))
         return failed
+
+    def _checked(self, function, *arguments):
+        return self.library.checked(lambda status: function(*(arguments + (status,))))
 
     def _write(self, folder, name, buffer):
         try:

@@ -1,0 +1,116 @@
+"""What would help against a version skew, in words; only what the table or a check by hand supports."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Optional
+
+from compat_matrix.skew import contrib
+from compat_matrix.skew.history import History, OpHistory
+
+# Attrs whose value no answer depends on, checked by hand: dropping them is safe, whatever they hold.
+IDLE_ATTRS: dict[tuple[str, str], str] = {
+    ("VarHandleOp", "debug_name"): "it only names the variable in messages",
+    ("PartitionedCall", "config_proto"): "it only tunes the rewriting of the called function",
+    ("StatefulPartitionedCall", "config_proto"): "it only tunes the rewriting of the called function",
+}
+SHOWN_DTYPES = 12
+# Ops without a result, whose nodes can be removed with the control edges to them.
+IDLE_OPS: dict[str, str] = {
+    "DisableCopyOnRead": "it has no result and only saves memory: without the node every answer is the same",
+}
+
+
+def words(span: str) -> str:
+    """``2.10 or newer``, ``1.4 to 1.15 or 2.2 or newer`` of a span."""
+    parts = []
+    for part in span.split(","):
+        first, dash, last = part.partition("-")
+        parts.append(first if not dash else f"{first} to {last}" if last else f"{first} or newer")
+    return ", or ".join(parts)
+
+
+def existence(table: History, members: Sequence[int]) -> str:
+    """``since 2.10``, ``only in 1.4 to 1.15``, ``since 1.12 (not in 1.8)``, or ""."""
+    if not members:
+        return ""
+    last, gap = len(table.releases) - 1, table.gap(members)
+    before = f" (not in {gap})" if gap else ""
+    consecutive = members[-1] - members[0] + 1 == len(members)
+    if not consecutive:
+        return f"only in {words(table.text(members))}"
+    if members[-1] != last:
+        return f"only in {words(table.text(members))}{before}"
+    return f"since {table.since(members)}{before}" if members[0] else "in every release of the table"
+
+
+def load_there(table: History, members: Sequence[int]) -> str:
+    """In which releases it would work."""
+    return f"load it in {words(table.text(members))}, or export it without" if members else "no release of the table has it"
+
+
+def custom_op(op: str) -> str:
+    """An op that no release has."""
+    package = contrib.package(op)
+    if package:
+        return f"an op of the package {package}: import it before the model is loaded"
+    return "no TensorFlow of the table has it: a custom op, load the library that registers it (tf.load_op_library) first"
+
+
+def not_loaded(library: str) -> str:
+    """An op that the release has, and yet does not know."""
+    if library.startswith("contrib/"):
+        module = ".".join(["tensorflow", *library.split("/")[:2]])
+        return f"import {module} before the model is loaded; loaders without Python need its library {library} (TF_LoadLibrary)"
+    if library:
+        return f"import tensorflow, or load its library {library} first: the op is not in the core library"
+    return "the release has the op, this build of it does not"
+
+
+def newer_op(op: str, table: History, members: Sequence[int]) -> str:
+    """An op that only newer releases have."""
+    return IDLE_OPS.get(op) or load_there(table, members)
+
+
+def removed(table: History, members: Sequence[int]) -> str:
+    """An op that only older releases have, and nothing else is known of."""
+    return f"load it in {words(table.text(members))}; nothing takes its place"
+
+
+def attr(op: str, name: str, value: Any, default: Any, table: History, members: Sequence[int]) -> str:
+    """An attr that the release does not know. ``value`` and ``default`` are None where they are not known."""
+    if not members:
+        return "no release of the table has it: the op is a custom one's namesake, or the model is newer than the table"
+    idle = IDLE_ATTRS.get((op, name))
+    if idle:
+        return f"{idle}: drop it"
+    if value is not None and value == default:
+        return "it has its default: drop it, or export with stripped default attrs (strip_default_attrs=True)"
+    held = f"its value {value!r} is not the default {default!r}: " if value is not None else ""
+    return held + load_there(table, members)
+
+
+def takes(products: Sequence[Mapping[str, Sequence[str]]], types: Mapping[str, Sequence[str]]) -> bool:
+    """Whether a kernel of ``products`` takes these dtypes; an attr of which nothing is said is taken for granted."""
+    return any(
+        all(dtype in allowed for attr_name, allowed in product.items() for dtype in types.get(attr_name, ()))
+        for product in products
+    )
+
+
+def kernel(
+    op: str, known: OpHistory, here: Optional[int], table: History, members: Sequence[int], types: Mapping[str, Sequence[str]]
+) -> str:
+    """A kernel that the release does not have for these dtypes; ``members`` are the releases that do."""
+    instead = contrib.replacement(op)
+    if op.startswith(("PyFunc", "EagerPyFunc")):
+        return "it calls Python code of the process that made the model: no other process can run it"
+    if members:
+        later = here is None or members[-1] > here
+        return load_there(table, members) if later or instead is None else instead.text
+    if not any(known.products(index) for index in known.members):
+        return "no release has a CPU kernel of it in the core library: the op is for other devices or other builds"
+    products = known.products(here if here is not None and known.products(here) else known.members[-1])
+    other = sorted({dtype for product in products for attr in types for dtype in product.get(attr, ())})
+    cast = f": cast to {' or '.join(other)}" if 0 < len(other) <= SHOWN_DTYPES else ""
+    return f"no release of the table has this kernel for the CPU{cast}"

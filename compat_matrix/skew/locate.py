@@ -1,0 +1,149 @@
+"""Where in a SavedModel an op is: MetaGraph, function, node, and what leads there (signatures, the object tree)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Optional
+
+from reference_impl.format import layout, schema
+from reference_impl.format.graphs import Library
+from reference_impl.format.inspect_functions import Reach
+from reference_impl.format.inspect_objects import Paths
+
+Wanted = Callable[[schema.NodeDef], bool]
+
+
+@dataclass(frozen=True)
+class Place:
+    """A node.
+
+    Attributes:
+      tags: of its MetaGraph.
+      node: the NodeDef.
+      function: the FunctionDef that holds it; "" in the main graph.
+      chain: the functions that lead to it, from one that a node of the main graph or the object tree names to ``function``.
+      paths: places in the object tree whose calls may run it.
+      signatures: signatures whose calls may run it; None where that was too much to find out.
+      count: how many nodes of the model were wanted.
+    """
+
+    tags: tuple[str, ...]
+    node: schema.NodeDef
+    function: str
+    chain: tuple[str, ...]
+    paths: tuple[str, ...]
+    signatures: Optional[tuple[str, ...]]
+    count: int
+
+    @property
+    def text(self) -> str:
+        """``node 'a' of function 'g' (called through 'f'; object 'child.f'; signature 'serving_default')``."""
+        where = f"node '{self.node.name}' of " + (f"function '{self.function}'" if self.function else "the main graph")
+        by = []
+        if len(self.chain) > 1:
+            by.append("called through " + " -> ".join(f"'{name}'" for name in self.chain[:-1]))
+        if self.paths:
+            by.append("object " + ", ".join(f"'{path}'" for path in self.paths[:3]))
+        if self.signatures:
+            by.append("signature " + ", ".join(f"'{key}'" for key in self.signatures[:3]))
+        elif self.signatures is not None and self.function:
+            by.append("reached by no signature")
+        more = f", and {self.count - 1} more" if self.count > 1 else ""
+        return where + (f" ({'; '.join(by)})" if by else "") + more
+
+
+def locate(model: Path, wanted: Wanted, *, node: str = "", function: str = "") -> Optional[Place]:
+    """The node that an error most likely means.
+
+    Args:
+      model: a SavedModel.
+      wanted: says of a NodeDef whether it can be the one.
+      node: its name as the error has it: a loader may have put prefixes in front of it.
+      function: the same for the function; loaders put suffixes behind it.
+
+    Returns:
+      Of the wanted nodes the one whose name and function fit best, the first of the file when none does; None without any.
+
+    Raises:
+      SavedModelError: what :func:`reference_impl.format.layout.read` raises.
+    """
+    best: Optional[tuple[int, schema.MetaGraphDef, str, schema.NodeDef]] = None
+    count = 0
+    for graph in layout.read(model).saved_model.meta_graphs:
+        for holder, candidate in nodes(graph):
+            if not wanted(candidate):
+                continue
+            count += 1
+            score = _fit(node, candidate.name) * 2 + _fit_function(function, holder)
+            if best is None or score > best[0]:
+                best = score, graph, holder, candidate
+    return None if best is None else place(*best[1:], count)
+
+
+def nodes(graph: schema.MetaGraphDef) -> Iterator[tuple[str, schema.NodeDef]]:
+    """(function, node) of every node of a MetaGraph; the function is "" in the main graph."""
+    for item in graph.graph_def.node:
+        yield "", item
+    for function in graph.graph_def.library.function:
+        for item in function.node_def:
+            yield function.signature.name, item
+
+
+def _fit(said: str, name: str) -> int:
+    return 2 if said == name else 1 if said.endswith("/" + name) else 0
+
+
+def _fit_function(said: str, name: str) -> int:
+    return 2 if said == name else 1 if name and said.startswith(name) else 0
+
+
+def place(graph: schema.MetaGraphDef, holder: str, node: schema.NodeDef, count: int = 1) -> Place:
+    """What leads to a node of a MetaGraph."""
+    library = Library(graph.graph_def.library)
+    calls = library.calls()
+    reach = Reach(graph, library, calls)
+    reached = (reach.functions() if holder else reach.nodes()) if reach.signatures is not None else None
+    chain, paths = _callers(graph, library, calls, holder) if holder else ((), ())
+    signatures = None if reached is None else tuple(reached.get(holder or node.name, ()))
+    return Place(tuple(sorted(graph.meta_info_def.tags)), node, holder, chain, paths, signatures, count)
+
+
+def _callers(
+    graph: schema.MetaGraphDef, library: Library, calls: dict[str, list[str]], holder: str
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The shortest chain of functions from one that is named outside the library, and the objects that lead to the holder."""
+    callers: dict[str, list[str]] = {}
+    for caller, called in calls.items():
+        for name in called:
+            callers.setdefault(name, []).append(caller)
+    towards: dict[str, Optional[str]] = {holder: None}
+    queue = [holder]
+    for name in queue:  # grows while it is walked: breadth first, each function once
+        for caller in callers.get(name, ()):
+            if caller not in towards:
+                towards[caller] = name
+                queue.append(caller)
+    named = _objects(graph)
+    outside = set(named).union(*([set(library.references(node)) for node in graph.graph_def.node] or [set()]))
+    start = next((name for name in queue if name in outside), holder)
+    chain = [start]
+    while (following := towards[chain[-1]]) is not None:
+        chain.append(following)
+    return tuple(chain), tuple(dict.fromkeys(path for name in queue for path in named.get(name, ())))
+
+
+def _objects(graph: schema.MetaGraphDef) -> dict[str, list[str]]:
+    """Concrete function -> the paths in the object tree that hold it."""
+    objects: Any = graph.object_graph_def.nodes
+    paths = Paths(objects)
+    found: dict[str, list[str]] = {}
+    for number, node in enumerate(objects):
+        kind = node.WhichOneof("kind")
+        names = list(node.function.concrete_functions) if kind == "function" else []
+        if kind == "bare_concrete_function":
+            names = [node.bare_concrete_function.concrete_function_name]
+        for name in names:
+            found.setdefault(name, []).append(paths.label(number))
+    return found

@@ -1,0 +1,214 @@
+"""What the consumers of TensorFlow 1.4 to 2.21 say when they are too old or too new for a model, taken apart.
+
+Every pattern was met in the wild: the texts, with their versions, are in ``tests/data/skew``. A text tells the kind of trouble
+and some of op, attr, node and function; which release has what, and where in the model it is, is looked up afterwards.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Optional
+
+from reference_impl.format.dtypes import by_name, by_number
+from reference_impl.format.errors import DtypeError
+
+MAX_TEXT = 20_000  # characters looked at: a model may make its reader say anything
+
+
+@dataclass(frozen=True)
+class Complaint:
+    """What a text says.
+
+    Attributes:
+      kind: one of :data:`compat_matrix.skew.naming.KINDS`.
+      op, attr: what is unknown, or "".
+      value: the value that is not allowed, the unknown dtype, the version asked for; "" where the text does not tell.
+      node, function: where, as far as the text tells; names may have been changed by the loader.
+      types: attr -> dtypes, of a kernel that is missing.
+      advice: what the text itself advises.
+      guess: the text alone does not prove it; the model must hold such a node.
+    """
+
+    kind: str
+    op: str = ""
+    attr: str = ""
+    value: str = ""
+    node: str = ""
+    function: str = ""
+    types: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    advice: str = ""
+    guess: bool = False
+
+
+def complaint(error_class: Optional[str], message: str) -> Optional[Complaint]:
+    """The complaint in a message of any consumer; None when it has none of the known texts."""
+    message = message[:MAX_TEXT]
+    for pattern, read in _PATTERNS:
+        found = pattern.search(message)
+        if found:
+            return _placed(read(found, message), message)
+    found = _KEY_ERROR.search(message)
+    if found and (error_class or "").rpartition(".")[2] == "KeyError":
+        return Complaint("unknown_op", op=found[1], guess=True)
+    return None
+
+
+# Where ------------------------------------------------------------------------------------------------------------------
+
+_FUNCTION = re.compile(r"\{\{function_node ([^}\s]+)\}\}")
+_NODES = (
+    re.compile(r"NodeDef: (?:\{\{function_node [^}]+\}\})?\{\{node ([^}\s]+)\}\}"),
+    re.compile(r"NodeDef: ([^\s={]+) = "),
+    re.compile(r"used by (?:\{\{function_node [^}]+\}\})?\{\{node ([^}\s]+)\}\}"),
+    re.compile(r"used by node (\S+) "),
+    re.compile(r"\[\[Node: ([^\s=]+) = "),
+    re.compile(r"node '([^']+)' of function"),
+    re.compile(r"\{\{node ([^}\s]+)\}\}"),
+    re.compile(r"\[\[([^\[\]{}\s]+)\]\]"),
+)
+
+
+def _placed(said: Complaint, message: str) -> Complaint:
+    """With node and function, as far as the text tells: the first pattern wins, they go from the surest to the vaguest."""
+    node = said.node or next((found[1] for pattern in _NODES if (found := pattern.search(message))), "")
+    # Outer calls come first; the op is in the innermost.
+    functions = _FUNCTION.findall(message)
+    return replace(said, node=node, function=functions[-1] if functions else "")
+
+
+def _dtype(text: str) -> str:
+    """A dtype's name from ``DT_HALF``, ``half``, ``29``."""
+    try:
+        if text.isdecimal():
+            return by_number(int(text)).name
+        return by_name(_CPP_NAMES.get(text, text)).name
+    except DtypeError:
+        return f"number {text}" if text.isdecimal() else text
+
+
+_CPP_NAMES = {"float": "float32", "double": "float64", "half": "float16"}
+
+# What -------------------------------------------------------------------------------------------------------------------
+
+Reader = Callable[["re.Match[str]", str], Complaint]
+
+
+def _unknown_op(found: re.Match[str], message: str) -> Complaint:
+    return Complaint("unknown_op", op=found["op"])
+
+
+def _unknown_attr(found: re.Match[str], message: str) -> Complaint:
+    return Complaint("unknown_attr", op=found["op"], attr=found["attr"])
+
+
+def _missing_attr(found: re.Match[str], message: str) -> Complaint:
+    parts = found.groupdict()
+    return Complaint("missing_attr", op=parts.get("op") or "", attr=found["attr"], node=parts.get("node") or "")
+
+
+def _value(found: re.Match[str], message: str) -> Complaint:
+    op = _OP.search(message, found.end())
+    return Complaint("attr_value", op=op[1] if op else "", attr=found["attr"], value=_dtype(found["value"]))
+
+
+def _unknown_dtype(found: re.Match[str], message: str) -> Complaint:
+    op = _OP.search(message)
+    attr = _FOR_ATTR.match(message, found.end())
+    return Complaint("unknown_dtype", op=op[1] if op else "", attr=attr[1] if attr else "", value=_dtype(found["dtype"]))
+
+
+def _untyped(found: re.Match[str], message: str) -> Complaint:
+    return Complaint("unknown_dtype", op=found["op"], attr=found["attr"])
+
+
+def _kernel(found: re.Match[str], message: str) -> Complaint:
+    return Complaint("missing_kernel", op=found["op"], types=_types(found["op"], message, found.end()))
+
+
+def _types(op: str, message: str, start: int) -> dict[str, tuple[str, ...]]:
+    """The dtypes that were asked for: in brackets behind the sentence, or (up to 1.12) in the node's own text at the end."""
+    end = message.find("Registered", start)
+    asked = message[start:end] if end >= 0 else message[start:]
+    if "=" not in asked:
+        node = re.search(rf"= {re.escape(op)}\[(.*)\]\(", message[start:])
+        asked = node[1] if node else ""
+    found = {}
+    for attr, dtypes in re.findall(r"(\w+)=(DT_\w+|\[(?:DT_\w+(?:, )?)+\])", asked):
+        if not attr.startswith("_"):
+            found[attr] = tuple(_dtype(dtype) for dtype in re.findall(r"DT_\w+", dtypes))
+    return found
+
+
+def _min_consumer(found: re.Match[str], message: str) -> Complaint:
+    return Complaint("newer_checkpoint" if found["what"] == "Checkpoint" else "min_consumer", value=found["version"])
+
+
+def _bad_consumer(found: re.Match[str], message: str) -> Complaint:
+    return Complaint("bad_consumer", value=found["version"])
+
+
+def _deprecated(found: re.Match[str], message: str) -> Complaint:
+    return Complaint("deprecated_op", op=found["op"], value=found["version"], advice=found["advice"])
+
+
+def _inputs(found: re.Match[str], message: str) -> Complaint:
+    return Complaint("changed_inputs", op=found["op"], value=found["given"])
+
+
+def _op_version(found: re.Match[str], message: str) -> Complaint:
+    return Complaint("op_version", op=found["op"], attr="version", value=found["version"])
+
+
+def _window(found: re.Match[str], message: str) -> Complaint:
+    return Complaint("forward_window", value=found["producer"])
+
+
+_NAME = r"[A-Za-z_][\w.>/-]*"
+_OP = re.compile(r"Op<name=([^;>]+(?:>[^;]+)?);")
+_FOR_ATTR = re.compile(r"\s*for attr '([^']+)'")
+_KEY_ERROR = re.compile(rf"(?:^|: )'({_NAME})'$")
+_OF_OP = r"Op<name=(?P<op>[^;]+);"
+_PATTERNS: tuple[tuple[re.Pattern[str], Reader], ...] = (
+    (re.compile(r"Op type not registered '(?P<op>[^']+)'"), _unknown_op),
+    (re.compile(r"No op named (?P<op>\S+) in defined operations"), _unknown_op),
+    (re.compile(r"nothing describes op '(?P<op>[^']+)'"), _unknown_op),
+    (re.compile(rf"NodeDef mentions attr '(?P<attr>[^']+)' not in {_OF_OP}"), _unknown_attr),
+    (re.compile(rf"NodeDef missing attrs? '(?P<attr>[^']+)'.*? from {_OF_OP}"), _missing_attr),
+    (re.compile(r"attr '(?P<attr>[^']+)' of op '(?P<op>[^']+)' is absent"), _missing_attr),
+    (re.compile(r"No attr named '(?P<attr>[^']+)' in NodeDef"), _missing_attr),
+    (re.compile(r"type attr not found: (?P<attr>\S+)"), _missing_attr),
+    (
+        re.compile(r"Expected one attr with name '(?P<attr>[^']+)' in name: \"(?P<node>[^\"]+)\"\s+op: \"(?P<op>[^\"]+)\""),
+        _missing_attr,
+    ),
+    (re.compile(r"Value for attr '(?P<attr>[^']+)' of \"?(?P<value>[^\"\n]+?)\"? is not in the list of allowed values"), _value),
+    (re.compile(r"Value for attr '(?P<attr>[^']+)' of (?P<value>\S+) must be at least minimum"), _value),
+    (re.compile(r"AttrValue has invalid DataType enum: (?P<dtype>\d+)"), _unknown_dtype),
+    (re.compile(r"incompatible with expected unknown dtype enum \((?P<dtype>\d+)\)"), _unknown_dtype),
+    (
+        re.compile(r"Cannot convert (?:the argument `type_value`: )?(?P<dtype>\d+) to a (?:TensorFlow DType|dtype)"),
+        _unknown_dtype,
+    ),
+    (re.compile(r"TensorFlow \S+ has no dtype (?P<dtype>\w+)"), _unknown_dtype),
+    (
+        re.compile(
+            r"KernelDef 'op: \"(?P<op>[^\"]+)\".*has constraint on attr '(?P<attr>\w+)' that has value '.*' that does not have"
+        ),
+        _untyped,
+    ),
+    (re.compile(r"No OpKernel was registered to support Op '(?P<op>[^']+)'"), _kernel),
+    (re.compile(r"(?P<what>GraphDef|Checkpoint) min consumer version (?P<version>\d+) above current version"), _min_consumer),
+    (re.compile(r"(?:GraphDef|Checkpoint) disallows consumer version (?P<version>\d+)"), _bad_consumer),
+    (
+        re.compile(
+            r"Op (?P<op>\S+) is not available in GraphDef version \d+\. "
+            r"It has been removed in version (?P<version>\d+)\. (?P<advice>[^\n]*?)\.?(?= \(Check|\n|$)"
+        ),
+        _deprecated,
+    ),
+    (re.compile(rf"NodeDef expected inputs '[^']*' do not match (?P<given>\d+) inputs specified; {_OF_OP}"), _inputs),
+    (re.compile(r"(?P<op>XlaCallModule)Op with version (?P<version>\d+) is not supported by this build"), _op_version),
+    (re.compile(r"produced by a binary built when GraphDef version was (?P<producer>\d+)"), _window),
+)
