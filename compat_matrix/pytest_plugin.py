@@ -199,6 +199,8 @@ class CellItem(pytest.Item):
         if result.error_class or result.message:
             message = "\n".join(result.message.splitlines()[:12])
             lines.append(f"{result.error_class or 'message'}: {message[:2000]}")
+        if result.skew:
+            lines.append(f"skew: {result.skew}")
         lines += [f"{name}: {run.out / path}" for name, path in sorted(result.evidence.items())]
         return "\n".join([*lines, f"replay: {result.replay}"])
 

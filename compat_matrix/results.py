@@ -96,6 +96,12 @@ class Result:
         expected = True if outcome is Outcome.NOT_APPLICABLE else None
         return cls(plan_id, cell, outcome, message=reason, message_normalised=normalise(reason), expected=expected)
 
+    @property
+    def skew(self) -> str:
+        """The version skew that was found to blame, in one line; "" when none was."""
+        found = self.details.get("skew")
+        return str(found.get("text", "")) if isinstance(found, dict) else ""
+
     def to_line(self) -> str:
         return json.dumps({"schema": SCHEMA, **vars(self), "outcome": str(self.outcome)}, allow_nan=False)
 

@@ -175,11 +175,13 @@ def test_a_known_regression_blocks_unless_it_is_accepted():
 
 
 def test_the_name_of_a_version_skew_is_the_cause():
-    skew = {"kind": "unknown op", "message": "op Foo of function f exists since 2.21", "help": "install 2.21"}
+    skew = {
+        "kind": "unknown_op",
+        "cause": "unknown op 'Foo': since 2.21",
+        "text": "unknown op 'Foo': since 2.21; node 'x' of ...",
+    }
     verdict = verdict_of(pair("PASS", ("LOAD_ERROR", {**ERROR, "details": {"skew": skew}})))
-    assert verdict["causes"][0]["cause"] == (
-        "LOAD_ERROR x.NotFoundError unknown op: op Foo of function f exists since 2.21: install 2.21"
-    )
+    assert verdict["causes"][0]["cause"] == "LOAD_ERROR x.NotFoundError unknown op 'Foo': since 2.21"
 
 
 def test_pairs_of_one_cause_are_told_together_and_what_blocks_first():

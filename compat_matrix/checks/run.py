@@ -19,6 +19,7 @@ from compat_matrix.plan import Cell
 from compat_matrix.results import Observation
 from compat_matrix.runtimes.host import Host
 from compat_matrix.runtimes.worker import NotStarted, ReplyError, Worker, WorkerDied
+from compat_matrix.skew import naming as skew
 from reference_impl.format.errors import SavedModelError
 
 RUN: dict[str, Callable[[Context], dict[str, Any]]] = {
@@ -29,6 +30,7 @@ RUN: dict[str, Callable[[Context], dict[str, Any]]] = {
     "reexport": reexport.check,
     "checkpoint": checkpoint.check,
 }
+_MAY_BE_SKEW = (Outcome.LOAD_ERROR, Outcome.CALL_ERROR, Outcome.REJECTED)
 # Of the machine, not of anything under test.
 _ENVIRONMENT = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS})
 
@@ -54,6 +56,7 @@ def run_cell(cell: Cell, host: Host, out: Path) -> Observation:
     except Exception as error:  # every failure is an observation; the closed list of outcomes says which
         finding = _finding(error)
         execution.add_log(finding)
+        execution.name_skew(finding)
         evidence.add(finding)
         if finding.details:
             evidence.add_json("details", finding.details)
@@ -109,6 +112,16 @@ class _Execution:
         """The worker's own words since the cell began, unless the finding brought those of the failing step."""
         if self.worker is not None and not finding.texts.get("stderr"):
             finding.texts["stderr"] = self.worker.log_since(self.log_start)
+
+    def name_skew(self, finding: Finding) -> None:
+        """Say which op, attr, kernel or version is to blame, where one is: ``details["skew"]`` (contracts, section 6)."""
+        if finding.outcome not in _MAY_BE_SKEW:
+            return
+        version = self.cell.producer_version if self.cell.is_production else self.cell.consumer_version
+        model = self.context.artifact.model if self.context else None
+        found = skew.name(finding.error_class, str(finding), version, model)
+        if found is not None:
+            finding.details["skew"] = found.to_json()
 
     def observation(
         self, outcome: Outcome, error_class: str | None, message: str, details: dict[str, Any], evidence: dict[str, str]

@@ -118,12 +118,8 @@ def _side(side: Side | None) -> Fact:
 
 
 def skew_words(skew: Any) -> str | None:
-    """The name of a version skew and what would help, as one line."""
-    if not skew:
-        return None
-    if isinstance(skew, dict):
-        return ": ".join(str(skew[key]) for key in ("kind", "message", "help") if skew.get(key)) or None
-    return str(skew)
+    """The name of a version skew and what would help, as one line: the same wherever in a model the op is."""
+    return (str(skew.get("cause", "")) or None) if isinstance(skew, dict) else None
 
 
 def _known(candidate: Side | None, kind: str) -> bool:

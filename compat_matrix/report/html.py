@@ -116,6 +116,7 @@ def _cell(cell: Record, result: Record | None, not_run: Mapping[str, str], expec
         "known": expected and Outcome(outcome).gate_failure,
         "error_class": result.get("error_class") or "",
         "message": result.get("message") or "",
+        "skew": ((result.get("details") or {}).get("skew") or {}).get("text", ""),
         "expectation": expectations.get(result.get("expectation", -1), {}),
         "details": [
             (key, value) for key, value in sorted((result.get("details") or {}).items()) if value not in (None, "", [], {})

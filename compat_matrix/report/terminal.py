@@ -17,6 +17,7 @@ from compat_matrix.results import Result, one_line
 
 MAX_LISTED = 40  # of one kind of trouble; the rest is counted and stands in summary.json
 MAX_ROWS = 40  # of more artifacts than this, only those that do not pass everything have a row
+MAX_SKEW = 600  # characters of what is told of a version skew
 WIDTH = 120  # where no terminal says how wide it is
 
 EXIT_WORDS = {
@@ -39,7 +40,7 @@ def render(
 ) -> None:
     """Print the report of a run. ``files``: paths of the outputs, shown at the end."""
     by_cell = {result.cell: result for result in results}
-    _unexpected(summary, console)
+    _unexpected(summary, by_cell, console)
     _ledger(summary["ledger"], console)
     if grid.is_grid(plan.runtimes):
         for table in grid.tables(grid.tally(plan, by_cell)):
@@ -64,7 +65,7 @@ def _artifacts(plan: Plan, by_cell: Mapping[str, Result], console: Console) -> N
         console.print(matrix_table(plan, by_cell, told))
 
 
-def _unexpected(summary: Mapping[str, Any], console: Console) -> None:
+def _unexpected(summary: Mapping[str, Any], by_cell: Mapping[str, Result], console: Console) -> None:
     facts = summary["unexpected"]
     if not facts:
         console.print(Text("nothing unexpected", style="green"))
@@ -77,6 +78,9 @@ def _unexpected(summary: Mapping[str, Any], console: Console) -> None:
         what = one_line(f"{fact['error_class'] or ''} {fact['message']}", 300)
         if what:
             console.print(Text(f"      {what}"), soft_wrap=True)
+        skew = by_cell[fact["cell"]].skew if fact["cell"] in by_cell else ""
+        if skew:
+            console.print(Text(f"      skew: {one_line(skew, MAX_SKEW)}"), soft_wrap=True)
     _rest(facts, console)
 
 

@@ -48,6 +48,7 @@ class Skew:
       tags, node, function, paths, signatures: where it is in the model (:class:`~compat_matrix.skew.locate.Place`).
       since, until: the first and the last release of the table that have it; None where there is none, or it still has it.
       advice: what would help.
+      cause: the kind of trouble and what would help, in one line that is the same for all models.
       text: all of it in one line.
     """
 
@@ -64,6 +65,7 @@ class Skew:
     since: Optional[str]
     until: Optional[str]
     advice: str
+    cause: str
     text: str
 
     def to_json(self) -> dict[str, Any]:
@@ -153,10 +155,8 @@ def name(error_class: Optional[str], message: str, version: str, model: Optional
 
 def _skew(case: _Case, found: _Found) -> Skew:
     said, place, members = case.said, case.place, list(found.members)
-    exists = advice.existence(case.table, members)
-    text = f"{found.what}: " + "; ".join(
-        part for part in (exists, f"here {case.version}", place.text if place else "", found.advice) if part
-    )
+    parts = [advice.existence(case.table, members), f"here {case.version}", place.text if place else "", found.advice]
+    cause, text = (f"{found.what}: {'; '.join(filter(None, some))}" for some in (parts[::3], parts))
     return Skew(
         found.kind or said.kind,
         case.op,
@@ -171,6 +171,7 @@ def _skew(case: _Case, found: _Found) -> Skew:
         case.table.since(members) if members else None,
         case.table.until(members) if members else None,
         found.advice,
+        cause,
         text,
     )
 
