@@ -15,6 +15,8 @@ IDLE_ATTRS: dict[tuple[str, str], str] = {
     ("StatefulPartitionedCall", "config_proto"): "it only tunes the rewriting of the called function",
 }
 SHOWN_DTYPES = 12
+# Releases from this on pass over attrs that they do not know, with an entry in the log; older ones refuse the node.
+IGNORES_UNKNOWN_ATTRS = "2.5"
 # Ops without a result, whose nodes can be removed with the control edges to them.
 IDLE_OPS: dict[str, str] = {
     "DisableCopyOnRead": "it has no result and only saves memory: without the node every answer is the same",
@@ -83,7 +85,7 @@ def attr(op: str, name: str, value: Any, default: Any, table: History, members: 
         return "no release of the table has it: the op is a custom one's namesake, or the model is newer than the table"
     idle = IDLE_ATTRS.get((op, name))
     if idle:
-        return f"{idle}: drop it"
+        return f"{idle}: drop it; {IGNORES_UNKNOWN_ATTRS} and newer ignore it"
     if value is not None and value == default:
         return "it has its default: drop it, or export with stripped default attrs (strip_default_attrs=True)"
     held = f"its value {value!r} is not the default {default!r}: " if value is not None else ""

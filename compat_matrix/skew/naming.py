@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Optional
@@ -106,7 +106,7 @@ class _Case:
             known = self.table.releases[self.here].dtypes if self.here is not None else ()
             return lambda node: (
                 (not said.op or node.op == said.op)
-                and any(dtype == said.value or (not said.value and dtype not in known) for dtype in _dtypes(node))
+                and any(dtype == said.value or (not said.value and dtype not in known) for dtype in dtypes_of(node.attr.values()))
             )
         if said.kind in ("min_consumer", "bad_consumer", "newer_checkpoint", "forward_window"):
             return lambda node: False
@@ -241,7 +241,7 @@ def _unknown_dtype(case: _Case) -> Optional[_Found]:
     value = case.said.value
     if case.place and not value:
         known = case.table.releases[case.here].dtypes if case.here is not None else ()
-        value = next(dtype for dtype in _dtypes(case.place.node) if dtype not in known)
+        value = next(dtype for dtype in dtypes_of(case.place.node.attr.values()) if dtype not in known)
     members = case.table.dtypes.get(value, ())
     if (case.model is not None and case.place is None) or (members and case.here in members):
         return None
@@ -327,9 +327,9 @@ _READ: dict[str, Callable[[_Case], Optional[_Found]]] = {
 }
 
 
-def _dtypes(node: schema.NodeDef) -> Iterator[str]:
-    """Every dtype that is, or is listed in, an attr of the node."""
-    for value in node.attr.values():
+def dtypes_of(values: Iterable[schema.AttrValue]) -> Iterator[str]:
+    """Every dtype that is, or is listed in, one of the values."""
+    for value in values:
         if value.WhichOneof("value") == "type":
             yield dtype_name(value.type)
         for number in value.list.type:

@@ -1,0 +1,319 @@
+"""Which releases have everything a SavedModel uses: every op, attr, attr value, dtype and CPU kernel, by the op history.
+
+What decides is told part by part, since a model need not be read whole: a session imports the main graph and runs the initialiser
+and one signature, ``tf.saved_model.load`` imports every function. Only ops are looked at: Python objects, checkpoints and custom
+libraries are not.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Optional
+
+from compat_matrix.skew import advice
+from compat_matrix.skew.history import History, OpHistory, history
+from compat_matrix.skew.locate import place
+from compat_matrix.skew.naming import dtypes_of
+from compat_matrix.skew.protos import plain_value
+from reference_impl.format import layout, schema
+from reference_impl.format.graphs import Library, data_inputs, parse_input, reachable
+from reference_impl.format.inspect_functions import Reach
+from reference_impl.format.inspect_signatures import RESERVED, init_ops
+
+SCHEMA = 1
+MAX_LACKS = 20  # told of one release
+IMPORTS_CALLS = "1.14"  # from this on importing a graph looks into the functions it calls; those it does not call cost nothing
+SESSION, OBJECTS = "session", "tf.saved_model.load"
+
+
+@dataclass(frozen=True)
+class Lack:
+    """Something that a release does not have.
+
+    ``kind`` is one of :data:`compat_matrix.skew.naming.KINDS`; ``members`` are the releases that have it; ``what`` says it.
+    """
+
+    kind: str
+    op: str
+    attr: str
+    value: str
+    members: tuple[int, ...]
+    what: str
+
+
+@dataclass(frozen=True)
+class Part:
+    """A way to use a MetaGraph.
+
+    Attributes:
+      name: ``session`` (import the graph, restore, initialise), ``signature KEY`` (that, and run it), ``tf.saved_model.load``.
+      members: the releases that have everything for it.
+      before, after: what the nearest release outside these lacks, on the older and on the newer side; with no members,
+        ``before`` is of the release that lacks least.
+      where: for each of these lacks, in words, where it is.
+    """
+
+    name: str
+    members: tuple[int, ...]
+    before: tuple[Lack, ...]
+    after: tuple[Lack, ...]
+    where: dict[Lack, str]
+
+
+@dataclass(frozen=True)
+class GraphNeeds:
+    """The parts of one MetaGraph."""
+
+    tags: tuple[str, ...]
+    written_by: str
+    producer: int
+    parts: tuple[Part, ...]
+
+
+def needs(model: Path) -> list[GraphNeeds]:
+    """What each MetaGraph of a SavedModel needs. Raises SavedModelError, TableError."""
+    table = history()
+    return [_graph(graph, table) for graph in layout.read(model).saved_model.meta_graphs]
+
+
+def to_json(found: Sequence[GraphNeeds], table: History) -> dict[str, Any]:
+    """The JSON form, described in docs/contracts.md."""
+    return {"schema": SCHEMA, "meta_graphs": [_graph_json(graph, table) for graph in found]}
+
+
+def _graph_json(graph: GraphNeeds, table: History) -> dict[str, Any]:
+    parts = [
+        {
+            "name": part.name,
+            "releases": table.text(part.members),
+            "min": table.since(part.members) if part.members else None,
+            "max": table.until(part.members) if part.members else None,
+            **{side: [_lack_json(lack, part, table) for lack in getattr(part, side)] for side in ("before", "after")},
+        }
+        for part in graph.parts
+    ]
+    return {"tags": list(graph.tags), "tensorflow_version": graph.written_by, "producer": graph.producer, "parts": parts}
+
+
+def _lack_json(lack: Lack, part: Part, table: History) -> dict[str, Any]:
+    fields = {"kind": lack.kind, "op": lack.op, "attr": lack.attr, "value": lack.value, "releases": table.text(lack.members)}
+    return {key: value for key, value in {**fields, "what": lack.what, "where": part.where.get(lack, "")}.items() if value}
+
+
+class _Use:
+    """The uses of one op with the same attrs: they stand or fall together."""
+
+    def __init__(self, node: schema.NodeDef, history_: Optional[OpHistory]) -> None:
+        self.node, self.history = node, history_
+        self.attrs = {name: value for name, value in node.attr.items() if not name.startswith("_")}
+        self.types = {name: found for name, value in self.attrs.items() if (found := tuple(dtypes_of([value])))}
+        self.dtypes = {dtype for found in self.types.values() for dtype in found}
+
+
+def _key(node: schema.NodeDef) -> str:
+    """What a release's answer depends on. Of values that can be long only that they are there."""
+    plain = {
+        name: "..." if value.WhichOneof("value") in ("tensor", "func") else plain_value(value)
+        for name, value in node.attr.items()
+        if not name.startswith("_")
+    }
+    return json.dumps([node.op, len(data_inputs(node)), sorted(plain.items())])
+
+
+def _graph(graph: schema.MetaGraphDef, table: History) -> GraphNeeds:
+    walk = _Walk(graph, table)
+    parts = [walk.part(SESSION, walk.start, walk.at_load, imports_calls=True)]
+    keys = sorted(set(graph.signature_def) - set(RESERVED))
+    parts += [walk.part(f"signature {key}", walk.start, [*walk.at_load, *walk.reached(key)], imports_calls=True) for key in keys]
+    if graph.HasField("object_graph_def"):
+        parts.append(walk.part(OBJECTS, walk.everything, walk.at_load, first="2.0"))
+    info = graph.meta_info_def
+    return GraphNeeds(tuple(sorted(info.tags)), info.tensorflow_version, graph.graph_def.versions.producer, tuple(parts))
+
+
+class _Walk:
+    """One MetaGraph: which uses of ops belong to which part."""
+
+    def __init__(self, graph: schema.MetaGraphDef, table: History) -> None:
+        self.graph, self.table = graph, table
+        self.library = Library(graph.graph_def.library)
+        self.calls = self.library.calls()
+        self.reach = Reach(graph, self.library, self.calls)
+        self.uses: dict[str, _Use] = {}
+        self.holder: dict[str, str] = {}
+        self.lacks: dict[tuple[str, int, bool], Optional[Lack]] = {}
+        self.lack_at: dict[Lack, str] = {}  # a use that has it
+        self.versions = graph.graph_def.versions
+        self.nodes = {node.name: node for node in graph.graph_def.node}
+        self.bodies = {name: self._keys(function.node_def, name) for name, function in self.library.functions.items()}
+        self.start = self._keys(self.nodes.values(), "")
+        self.everything = [*self.start, *(key for keys in self.bodies.values() for key in keys)]
+        ops = [graph.saver_def.restore_op_name, *(item.op for item in init_ops(graph))]
+        # All of the main graph is placed on devices before any of it runs.
+        self.at_load = [*self.start, *self._run([parse_input(name).source for name in ops if name])]
+        called = [name for node in self.nodes.values() for name in self.library.references(node)]
+        self.called = [key for name in reachable(called, self.calls) for key in self.bodies[name]]
+
+    def _keys(self, nodes: Iterable[schema.NodeDef], holder: str) -> list[str]:
+        found: dict[str, None] = {}
+        for node in nodes:
+            if node.op in self.library.functions:
+                continue  # a call by op type
+            key = _key(node)
+            found[key] = None
+            if key not in self.uses:
+                self.uses[key] = _Use(node, self.table.op(node.op))
+                self.holder[key] = holder
+        return list(found)
+
+    def _run(self, starts: Sequence[str]) -> list[str]:
+        """The uses that run when these nodes of the main graph do."""
+        edges = {name: [parse_input(text).source for text in node.input] for name, node in self.nodes.items()}
+        nodes = [self.nodes[name] for name in reachable(starts, edges) if name in self.nodes]
+        called = reachable([name for node in nodes for name in self.library.references(node)], self.calls)
+        return [*self._keys(nodes, ""), *(key for name in called for key in self.bodies[name])]
+
+    def reached(self, signature: str) -> list[str]:
+        """The uses that a call of the signature runs; all of them where that would take too long to find out."""
+        if self.reach.signatures is None:
+            return self.everything
+        nodes, functions = self.reach.signatures[signature]
+        found = [self.nodes[name] for name in nodes if name in self.nodes]
+        return [*self._keys(found, ""), *(key for name in functions for key in self.bodies.get(name, ()))]
+
+    def part(self, name: str, imported: Iterable[str], run: Iterable[str], first: str = "", imports_calls: bool = False) -> Part:
+        """``imported`` must be known to the release, ``run`` needs kernels too. ``first``: the first release with such a part.
+        ``imports_calls``: the functions that the main graph calls are imported too, in releases that do that."""
+        imported, run = dict.fromkeys(imported), dict.fromkeys(run)
+        more = dict.fromkeys([*imported, *(self.called if imports_calls else ())])
+        start, calls = (self.table.index(release) or 0 for release in (first, IMPORTS_CALLS))
+        lacks = {
+            index: list(self._lacking(more if index >= calls else imported, run, index))
+            for index in range(start, len(self.table.releases))
+        }
+        members = tuple(index for index, found in lacks.items() if not found)
+        if members:
+            before, after = (lacks.get(index, []) for index in (members[0] - 1, members[-1] + 1))
+        else:
+            before, after = min(lacks.values(), key=len), []
+        told = tuple(tuple(dict.fromkeys(side))[:MAX_LACKS] for side in (before, after))
+        return Part(name, members, told[0], told[1], {lack: self._where(lack) for side in told for lack in side})
+
+    def _lacking(self, imported: Iterable[str], run: Iterable[str], index: int) -> Iterator[Lack]:
+        yield from _versions(self.versions, self.table, index)
+        for keys, kernels in ((imported, False), (run, True)):
+            for key in keys:
+                lack = self._lack(key, index, kernels)
+                if lack is not None:
+                    self.lack_at.setdefault(lack, key)
+                    yield lack
+
+    def _lack(self, key: str, index: int, kernels: bool) -> Optional[Lack]:
+        at = key, index, kernels
+        if at not in self.lacks:
+            lack = _definition(self.uses[key], self.table, index, self.versions.producer)
+            if lack is None and kernels:
+                lack = _kernel(self.uses[key], self.table, index)
+            self.lacks[at] = lack
+        return self.lacks[at]
+
+    def _where(self, lack: Lack) -> str:
+        key = self.lack_at.get(lack)
+        return "" if key is None else place(self.graph, self.holder[key], self.uses[key].node).text
+
+
+def _versions(versions: schema.VersionDef, table: History, index: int) -> Iterator[Lack]:
+    """What the GraphDef versions refuse."""
+    releases = table.releases
+    if releases[index].producer < versions.min_consumer:
+        members = tuple(i for i, release in enumerate(releases) if release.producer >= versions.min_consumer)
+        yield Lack("min_consumer", "", "", str(versions.min_consumer), members, f"min_consumer {versions.min_consumer}")
+    if releases[index].producer in versions.bad_consumers:
+        members = tuple(i for i, release in enumerate(releases) if release.producer not in versions.bad_consumers)
+        yield Lack("bad_consumer", "", "", str(releases[index].producer), members, f"bad_consumer {releases[index].producer}")
+
+
+def _definition(use: _Use, table: History, index: int, producer: int) -> Optional[Lack]:
+    """What of the op's definition a release lacks."""
+    name, known = use.node.op, use.history
+    if known is None:
+        return Lack("unknown_op", name, "", "", (), f"op '{name}', which no release has: {advice.custom_op(name)}")
+    op = known.at(index)
+    if op is None:
+        return Lack("unknown_op", name, "", "", known.members, f"op '{name}'")
+    if op.library:
+        core = tuple(member for member in known.members if not known.library(member))
+        return Lack("unknown_op", name, "", "", core, f"op '{name}' ({advice.not_loaded(op.library)})")
+    if op.deprecated and 0 < op.deprecated[0] <= producer:
+        return Lack("deprecated_op", name, "", str(op.deprecated[0]), (), f"op '{name}', deprecated: {op.deprecated[1]}")
+    for dtype in sorted(use.dtypes):
+        members = table.dtypes.get(dtype, ())
+        if index not in members:
+            return Lack("unknown_dtype", name, "", dtype, members, f"dtype {dtype}")
+    for attr_name, value in use.attrs.items():
+        attr = op.attr(attr_name)
+        if attr is None:
+            if _is_ignored(known, attr_name, value, table, index):
+                continue
+            members = known.attr_members(attr_name)
+            return Lack("unknown_attr", name, attr_name, "", members, f"attr '{attr_name}' of op '{name}'")
+        for item in _values(value) if attr.allowed is not None else ():
+            if item not in (attr.allowed or ()):
+                members = tuple(member for member in known.attr_members(attr_name) if _allows(known, member, attr_name, item))
+                return Lack("attr_value", name, attr_name, item, members, f"{attr_name}={item} of op '{name}'")
+    for attr in op.attrs:
+        if attr.default is None and attr.name not in use.attrs:
+            members = tuple(member for member in known.members if not _requires(known, member, attr.name))
+            return Lack("missing_attr", name, attr.name, "", members, f"a default for attr '{attr.name}' of op '{name}'")
+    return None
+
+
+def _is_ignored(known: OpHistory, attr_name: str, value: schema.AttrValue, table: History, index: int) -> bool:
+    """Whether the release passes over the attr, and no answer depends on that: the attr is idle, or has its default."""
+    members = known.attr_members(attr_name)
+    op = known.at(members[-1]) if members else None
+    attr = op.attr(attr_name) if op else None
+    idle = (known.name, attr_name) in advice.IDLE_ATTRS or (attr is not None and plain_value(value) == attr.default)
+    return idle and index >= (table.index(advice.IGNORES_UNKNOWN_ATTRS) or 0)
+
+
+def _values(value: schema.AttrValue) -> Iterator[str]:
+    """The values that a list of allowed ones is about; none for an attr that a function passes on (legacy Defun)."""
+    if value.WhichOneof("value") == "placeholder":
+        return
+    plain = plain_value(value)
+    for item in plain if isinstance(plain, list) else [plain]:
+        if isinstance(item, str):
+            yield item
+
+
+def _allows(known: OpHistory, member: int, attr_name: str, value: str) -> bool:
+    op = known.at(member)
+    attr = op.attr(attr_name) if op else None
+    return attr is not None and (attr.allowed is None or value in attr.allowed)
+
+
+def _requires(known: OpHistory, member: int, attr_name: str) -> bool:
+    op = known.at(member)
+    attr = op.attr(attr_name) if op else None
+    return attr is not None and attr.default is None
+
+
+def _kernel(use: _Use, table: History, index: int) -> Optional[Lack]:
+    """The kernel that a release lacks; nothing where the table has none of any release (Python's, a TPU's), or does not tell."""
+    known = use.history
+    if known is None or not table.releases[index].has_kernels or advice.takes(known.products(index), use.types):
+        return None
+    members = tuple(
+        member
+        for member in known.members
+        if table.releases[member].has_kernels and advice.takes(known.products(member), use.types)
+    )
+    if not any(known.products(member) for member in known.members):
+        return None
+    op = use.node.op
+    words = ", ".join(f"{attr}={'/'.join(dtypes)}" for attr, dtypes in sorted(use.types.items()))
+    return Lack("missing_kernel", op, "", words, members, f"a CPU kernel of op '{op}'" + (f" for {words}" if words else ""))
