@@ -17,7 +17,8 @@ from pathlib import Path
 import tomlkit
 
 from compat_matrix.cases import all_cases
-from docs import clauses, grid_page
+from compat_matrix.runtimes import registry
+from docs import clauses, grid_page, runtimes
 
 DOCS = Path(__file__).parent
 ROOT = DOCS.parent
@@ -101,6 +102,25 @@ def clauses_page() -> str:
     return "".join(out)
 
 
+def runtimes_page() -> str:
+    """The registry of runtimes: what each is made of, what it costs, what it lacks."""
+    known, measured = registry.read(), runtimes.read_measured()
+    out = [
+        f"# The {len(known.stanzas)} runtimes\n\n"
+        "Each is an environment that `savedmodel-compat runtimes install NAME` makes from a lock with hashes. The locks are\n"
+        "for Linux on x86_64 with glibc; elsewhere, and for every other TensorFlow, name a requirement\n"
+        "(`tensorflow==2.20.0`), a wheel or an interpreter. Adding a runtime is a stanza in\n"
+        "[`runtimes.toml`](../compat_matrix/runtimes/runtimes.toml) and `savedmodel-compat runtimes lock NAME`.\n\n"
+        "Costs were measured by `python -m docs.runtimes` on a busy machine with two cores: upper bounds. *cache*: what an\n"
+        "empty cache of uv grows by. *disk*: what an environment takes beside the cache, and what it shares with it by\n"
+        "hard links. *install*: seconds until the worker that proves it had started; first with an empty cache, then again.\n\n",
+        _table(runtimes.COSTS, runtimes.cost_rows(known, measured)),
+        "\n## What they lack\n\nThese cells of a plan are NOT_APPLICABLE, with the reason.\n\n",
+        _table(("programs", "TensorFlow", "runtimes", "why"), runtimes.lack_rows(known)),
+    ]
+    return "".join(out)
+
+
 def _words(value: object) -> str:
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
@@ -116,6 +136,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "fixtures.md": fixtures_page,
     "grid.md": grid_page.page,
     "known_failures.md": known_failures_page,
+    "runtimes.md": runtimes_page,
 }
 
 

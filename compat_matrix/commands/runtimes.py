@@ -56,7 +56,7 @@ def list_runtimes(as_json: bool) -> None:
         return
     for row in rows:
         state = row.get("why_not") or (f"installed, {_size(row['bytes'])}" if "bytes" in row else row["interpreter"])
-        click.echo(f"{row['name']:<10} TensorFlow {row['tensorflow'] or 'none':<10} Python {row['python']:<7} {state}")
+        click.echo(f"{row['name']:<10} TensorFlow {row['tensorflow'] or 'none':<8} Python {row['python']:<8} {state}")
     for reason, names in _reasons(rows).items():
         click.echo(f"{reason}:")
         click.echo(f"  {names}")
@@ -96,7 +96,7 @@ def _rows(known: registry.Registry) -> list[dict[str, Any]]:
             out.append(_installed(target.place, provision.installed(target), lacks))
         except (records.Untrue, registry.RegistryError) as why:
             out.append(_row(stanza.name, stanza.name, stanza.tensorflow, stanza.python, lacks, why_not=str(why)))
-    for place, record in ad_hoc():
+    for place, record in records.ad_hoc(places.environments()).items():
         out.append(_installed(place, record, known.lacks(record.tensorflow)))
     return out
 
@@ -118,21 +118,6 @@ def _python_version() -> str:
     import platform
 
     return platform.python_version()
-
-
-def ad_hoc() -> list[tuple[Path, Any]]:
-    """``(place, record)`` of the environments that no lock made."""
-    from compat_matrix.runtimes import records
-
-    out = []
-    for place in sorted(places.environments().glob("*/")):
-        try:
-            record = records.read(place)
-        except records.Untrue:
-            continue
-        if record.locked is None:
-            out.append((place, record))
-    return out
 
 
 @runtimes.command()
@@ -179,11 +164,11 @@ def remove(names: tuple[str, ...], stale: bool) -> None:
 
 def _stale(known: registry.Registry) -> list[Path]:
     """Folders among the environments that stand for no runtime of today."""
-    from compat_matrix.runtimes import wanted
+    from compat_matrix.runtimes import records, wanted
 
     kept = {wanted.of_stanza(stanza).place for stanza in known.stanzas.values() if stanza.lock.exists()}
-    kept |= {place for place, _ in ad_hoc()}
-    return [place for place in sorted(places.environments().glob("*/")) if Path(place) not in kept]
+    kept |= set(records.ad_hoc(places.environments()))
+    return [place for place in map(Path, sorted(places.environments().glob("*/"))) if place not in kept]
 
 
 @runtimes.command()

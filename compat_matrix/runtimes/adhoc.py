@@ -42,7 +42,7 @@ def resolve(wanted: Wanted, known: registry.Registry) -> Resolution:
         attempts = [((), {})]
     else:
         attempts = [(known.reference, {}), ((), dict.fromkeys(registry.REFERENCE, CONFLICT))]
-    complaints: dict[str, str] = {}
+    complaints: dict[str, list[str]] = {}  # what uv said -> of which Pythons
     for needs, missing in attempts:
         for version, interpreter in pythons.items():
             try:
@@ -50,10 +50,10 @@ def resolve(wanted: Wanted, known: registry.Registry) -> Resolution:
             except uv.UvTrouble as error:
                 if error.offline:
                     raise
-                complaints[version] = str(error)
+                complaints.setdefault(str(error), []).append(version)
             else:
                 return Resolution(interpreter, pinned, missing)
-    told = "\n".join(f"Python {version}: {text}" for version, text in complaints.items())
+    told = "\n".join(f"Python {', '.join(dict.fromkeys(versions))}: {text}" for text, versions in complaints.items())
     raise NoResolution(f"{wanted.spec}: no Python here can have it ({', '.join(pythons) or 'none found'})\n{told}")
 
 

@@ -151,10 +151,11 @@ def _proof(wanted: Wanted, staging: Path) -> dict[str, str]:
 @contextmanager
 def _alone(wanted: Wanted, report: Report) -> Iterator[None]:
     """One installation of an environment at a time; the system frees the lock of a process that dies."""
-    folder = places.environments()
+    locks = places.home() / "locks"
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        stream = (folder / f"{wanted.folder}.lock").open("w")
+        locks.mkdir(parents=True, exist_ok=True)
+        places.environments().mkdir(exist_ok=True)
+        stream = (locks / wanted.folder).open("w")
     except OSError as error:
         raise InstallFailed(f"{wanted.name}: {error}") from error
     with stream:

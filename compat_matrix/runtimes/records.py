@@ -78,6 +78,19 @@ def read(place: Path) -> Record:
     return record
 
 
+def ad_hoc(folder: Path) -> dict[Path, Record]:
+    """The environments in ``folder`` that no lock made, by place."""
+    out = {}
+    for place in sorted(folder.glob("*/")):
+        try:
+            record = read(Path(place))
+        except Untrue:
+            continue
+        if record.locked is None:
+            out[Path(place)] = record
+    return out
+
+
 def _record(data: Any) -> Record:
     if not isinstance(data, dict) or data.get("schema") != SCHEMA:
         raise Untrue(f"{NAME} is not of schema {SCHEMA}")

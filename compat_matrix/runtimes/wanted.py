@@ -7,6 +7,7 @@ The text of a request, its *spec*:
     tensorflow==2.21.0rc1                  a requirement, installed into an environment of its own; not locked
     tensorflow-cpu==2.20.0 @3.12           the same with a Python that is named
     dist/tensorflow-2.22.0-….whl           a wheel, likewise
+    tensorflow-2.21.0rc1                   what `runtimes list` calls one of these that is installed
     /opt/venv, /opt/venv/bin/python        an environment or interpreter that exists; nothing is installed
 """
 
@@ -20,7 +21,7 @@ from pathlib import Path
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
 
-from compat_matrix.runtimes import places, registry
+from compat_matrix.runtimes import places, records, registry
 from compat_matrix.runtimes.places import UnknownRuntime
 from compat_matrix.runtimes.runtime import DISTRIBUTIONS
 
@@ -77,6 +78,9 @@ def parse(spec: str, known: registry.Registry) -> Wanted | Path:
     python = PYTHON.search(spec)
     text, version = (spec[: python.start()], python.group(1)) if python else (spec, None)
     text = text.strip()
+    for place, record in records.ad_hoc(places.environments()).items():
+        if spec.strip() == record.name:
+            return Wanted(record.name, record.spec, place.name, None, record.tensorflow)
     path = Path(text).expanduser()
     if text.endswith(".whl"):
         return _wheel(path, version)
