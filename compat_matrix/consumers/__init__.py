@@ -15,7 +15,8 @@ from dataclasses import dataclass
 class Consumer:
     """One way to read a SavedModel.
 
-    ``program`` is a file of ``compat_matrix/workers``, without ``.py``; ``checks`` the only ones to plan (None: all).
+    ``program`` is a file of ``compat_matrix/workers``, without ``.py``, or a key of ``runtimes.worker.NOT_PYTHON``; ``checks`` the
+    only ones to plan (None: all).
     """
 
     name: str
@@ -36,6 +37,12 @@ CONSUMERS = _table(
     ),
     Consumer(
         "c_api", "c_api_worker", frozenset({"fetch", "tags"}), "TF_LoadSessionFromSavedModel: the loader of Serving, Go and Java"
+    ),
+    Consumer(
+        "cpp",
+        "cpp_worker",
+        frozenset({"fetch", "tags"}),
+        "tensorflow::LoadSavedModel and Session::Run, in a C++ program built against the wheel",
     ),
     Consumer(
         "reference",

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from packaging.version import InvalidVersion, Version
 
 import compat_matrix.workers
+from compat_matrix.runtimes.native import build
 from compat_matrix.runtimes.process import Crashed, Process, TimedOut, log_size, log_tail
 from compat_matrix.runtimes.runtime import Runtime
 
@@ -20,6 +21,9 @@ PROGRAMS = Path(next(iter(compat_matrix.workers.__path__)))
 PRODUCT = PROGRAMS.parent.parent
 # The only programs that import more of the project than their own folder.
 NEEDS_PRODUCT = frozenset({"reference_worker", "reference_to_tf2_worker", "tf2_to_reference_worker"})
+
+# Programs that the runtime's Python does not run -> the command line that does, for a runtime.
+NOT_PYTHON: Mapping[str, Callable[[Runtime], list[str]]] = {build.BINARY: build.command}
 
 
 class ReplyError(Exception):
@@ -128,7 +132,7 @@ class Worker:
                 tail = str(hello.get("traceback") or hello)
                 reason = f"{hello.get('error_class')}: {hello.get('message')}"
             self._process.close()
-        except (Crashed, TimedOut, OSError) as error:
+        except (Crashed, TimedOut, OSError, build.BuildError) as error:
             reason = str(error)
             tail = log_tail(self._process.stderr) if self._process else ""
         self._unusable = NotStarted(
@@ -153,8 +157,9 @@ def same_release(one: str, other: str) -> bool:
 
 
 def command(runtime: Runtime, program: str) -> list[str]:
-    """The command line of a worker."""
-    return [str(runtime.python), str(PROGRAMS), program]
+    """The command line of a worker. Raises BuildError for one that has to be compiled and cannot be."""
+    other = NOT_PYTHON.get(program)
+    return other(runtime) if other else [str(runtime.python), str(PROGRAMS), program]
 
 
 def environment(program: str) -> dict[str, str]:

@@ -1,0 +1,164 @@
+"""Compile the C++ loader for an installed TensorFlow.
+
+The binary is kept in the cache folder, by wheel, sources, flags and compiler; a build is staged and renamed, and two at once wait
+for each other. Nothing here imports TensorFlow.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import functools
+import hashlib
+import json
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from compat_matrix.runtimes.native.wheel import NotForNative, Wheel, wheel_of
+from compat_matrix.runtimes.runtime import Runtime
+from fixtures_v1.environments import home
+
+SOURCES = Path(__file__).resolve().parent
+BINARY = "cpp_worker"
+COMPILERS = ("g++", "c++", "clang++")
+BUILD_LIMIT = 1800  # seconds, on a busy machine; an idle one needs half a minute
+SHOWN = 6000  # characters of what the compiler said
+Report = Callable[[str], None]
+
+
+class BuildError(Exception):
+    """There is no binary and none could be made; the message says why, with the command that failed."""
+
+
+def why_not(runtime: Runtime) -> str | None:
+    """Why the C++ loader cannot be used in a runtime: of its wheel, or for want of a compiler. None when it can."""
+    impossible = unsupported(runtime)
+    if impossible:
+        return impossible
+    try:
+        _place(wheel_of(runtime.python))
+    except BuildError as error:
+        return str(error)
+    return None
+
+
+def unsupported(runtime: Runtime) -> str | None:
+    """Why the runtime's wheel allows no C++ loader, whatever is installed beside it; None when it does."""
+    if runtime.tensorflow_version is None:
+        return "there is no TensorFlow"
+    try:
+        wheel_of(runtime.python)
+    except NotForNative as error:
+        return str(error)
+    return None
+
+
+def binary(runtime: Runtime) -> Path | None:
+    """The program, when it is built already."""
+    try:
+        path = _place(wheel_of(runtime.python)) / BINARY
+    except (BuildError, NotForNative):
+        return None
+    return path if path.is_file() else None
+
+
+def command(runtime: Runtime) -> list[str]:
+    """The command line of the worker `cpp_worker`, which is built when it is not there yet. Raises :class:`BuildError`."""
+    return [str(build(runtime))]
+
+
+def build(runtime: Runtime, report: Report = lambda text: None) -> Path:
+    """The program for a runtime; compiled when it is not there yet. ``report`` takes what is being done.
+
+    Raises :class:`BuildError`.
+    """
+    try:
+        wheel = wheel_of(runtime.python)
+    except NotForNative as error:
+        raise BuildError(f"{runtime.name} has no C++ loader: {error}") from error
+    place = _place(wheel)
+    if (place / BINARY).is_file():
+        return place / BINARY
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with _alone(place.with_suffix(".lock")):
+        if (place / BINARY).is_file():  # built while this one waited
+            return place / BINARY
+        report(f"compiling the C++ loader for {runtime.name}; once, about half a minute")
+        with tempfile.TemporaryDirectory(prefix=f"{place.name}.", suffix=".tmp", dir=place.parent) as folder:
+            staged = Path(folder) / "made"
+            staged.mkdir()
+            arguments = [*_compiler(), *flags(wheel), "-o", str(staged / BINARY), *map(str, _units()), *_link(wheel)]
+            _run(arguments, Path(folder))
+            staged.rename(place)
+    return place / BINARY
+
+
+def flags(wheel: Wheel) -> list[str]:
+    """How to compile against a wheel. NDEBUG as it was built with: the layout of some classes depends on it."""
+    abi = f"-D_GLIBCXX_USE_CXX11_ABI={int(wheel.new_strings)}"
+    return [f"-std={wheel.standard}", abi, "-DNDEBUG", "-O1", "-pthread", "-isystem", str(wheel.include)]
+
+
+def _link(wheel: Wheel) -> list[str]:
+    # No symbol of ours is in the library that registers the kernels; it must be there all the same.
+    keep = ["-Wl,--no-as-needed"] if sys.platform != "darwin" else []
+    folders = dict.fromkeys(str(path.parent) for path in wheel.libraries)
+    return [*keep, *(str(path) for path in wheel.libraries), *(f"-Wl,-rpath,{folder}" for folder in folders)]
+
+
+def _units() -> list[Path]:
+    return sorted(SOURCES.glob("*.cc"))
+
+
+def _place(wheel: Wheel) -> Path:
+    """The folder of the program for a wheel. Raises BuildError without a compiler: it is part of the key."""
+    digest = hashlib.sha256()
+    for path in sorted([*SOURCES.glob("*.cc"), *SOURCES.glob("*.h")]):
+        digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+    facts = [_compiler(), _compiler_version(tuple(_compiler())), flags(wheel), _link(wheel), wheel.stamp]
+    digest.update(json.dumps(facts).encode())
+    return home() / "native" / digest.hexdigest()[:20]
+
+
+def _compiler() -> list[str]:
+    """The command of the C++ compiler: CXX, which may have arguments, else the first there is. Raises BuildError."""
+    asked = shlex.split(os.environ.get("CXX", ""))
+    if asked:
+        if shutil.which(asked[0]):
+            return asked
+        raise BuildError(f"no C++ compiler: CXX is {os.environ['CXX']!r}, which is not on PATH")
+    found = next((name for name in COMPILERS if shutil.which(name)), None)
+    if found is None:
+        raise BuildError(f"no C++ compiler ({', '.join(COMPILERS)}) on PATH; install g++ or set CXX")
+    return [found]
+
+
+@functools.lru_cache(maxsize=8)
+def _compiler_version(compiler: tuple[str, ...]) -> str:
+    try:
+        return subprocess.run([*compiler, "--version"], capture_output=True, text=True, check=True, timeout=60).stdout
+    except (OSError, subprocess.SubprocessError) as error:
+        raise BuildError(f"the C++ compiler {shlex.join(compiler)} does not start: {error}") from error
+
+
+def _run(arguments: list[str], folder: Path) -> None:
+    try:
+        subprocess.run(arguments, capture_output=True, text=True, check=True, timeout=BUILD_LIMIT, cwd=folder, errors="replace")
+    except subprocess.CalledProcessError as error:
+        raise BuildError(f"the C++ loader does not compile:\n$ {shlex.join(arguments)}\n{error.stderr[:SHOWN]}") from error
+    except (OSError, subprocess.SubprocessError) as error:
+        raise BuildError(f"the C++ loader does not compile:\n$ {shlex.join(arguments)}\n{error}") from error
+
+
+@contextmanager
+def _alone(path: Path) -> Iterator[None]:
+    """Wait until nobody else is between these lines for the same file."""
+    with path.open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
