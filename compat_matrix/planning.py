@@ -7,7 +7,7 @@ import importlib.util
 import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +15,12 @@ from packaging.requirements import InvalidRequirement, Requirement
 
 from compat_matrix.cases import CaseError, CaseInfo, all_cases
 from compat_matrix.checks import CHECKS, Check
-from compat_matrix.consumers import CONSUMERS, Consumer
+from compat_matrix.consumers import CONSUMERS, CPP, Consumer
 from compat_matrix.expectations import Ledger
 from compat_matrix.outcomes import Outcome
 from compat_matrix.plan import ABSENT, NO_CONSUMER, PRODUCE, Cell, Decision, Plan, PlanError
 from compat_matrix.producers import PRODUCERS
-from compat_matrix.runtimes import Runtime, local_runtime
+from compat_matrix.runtimes import Runtime, local_runtime, native
 
 ARTIFACT_SCHEMA = 1
 MAX_JSON = 1 << 24  # bytes; a provenance.json or io.json larger than this is no description of requests
@@ -86,6 +86,7 @@ def make_plan(
     Raises PlanError for a fixture or a case that cannot be read.
     """
     axes = axes or Axes((local_runtime(),), home=(local_runtime().name,))
+    axes = replace(axes, runtimes=tuple(native.examined(runtime, CPP) for runtime in axes.runtimes))
     ours = fixtures is None and cases is None
     wanted = [p for p in PRODUCERS.values() if (p.name in producers if producers is not None else p.usual)]
     artifacts: list[Artifact] = []
@@ -240,15 +241,16 @@ def _questions(
         lacks = runtime.lacks.get(consumer.name)
         for check in axes.asked(artifact, runtime, consumer, checks):
             reason = check.not_applicable(consumer.capabilities, artifact.kinds) or lacks
-            decided = refused or (Decision(Outcome.NOT_APPLICABLE, reason) if reason else _absent(runtime))
+            decided = refused or (Decision(Outcome.NOT_APPLICABLE, reason) if reason else _absent(runtime, consumer.name))
             cells.append(_cell(artifact, consumer.name, version, check.name, runtime, decided))
     return cells
 
 
-def _absent(runtime: Runtime) -> Decision | None:
-    if runtime.tensorflow_version is not None:
-        return None
-    return Decision(Outcome.NOT_RUN, f"no TensorFlow in runtime {runtime.name}")
+def _absent(runtime: Runtime, consumer: str = "") -> Decision | None:
+    if runtime.tensorflow_version is None:
+        return Decision(Outcome.NOT_RUN, f"no TensorFlow in runtime {runtime.name}")
+    unready = runtime.unready.get(consumer)
+    return Decision(Outcome.NOT_RUN, unready) if unready else None
 
 
 def _cell(artifact: Artifact, consumer: str, version: str, check: str, runtime: Runtime, decided: Decision | None) -> Cell:

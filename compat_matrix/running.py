@@ -13,7 +13,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -23,12 +23,14 @@ import psutil
 from packaging.version import Version
 from rich.console import Console
 
+from compat_matrix.consumers import CPP
 from compat_matrix.expectations import Ledger
 from compat_matrix.outcomes import Outcome
 from compat_matrix.plan import LEDGER_FILE, PLAN_FILE, RESULTS_FILE, RUNTIMES_FILE, Cell, Plan, write_text
 from compat_matrix.report import grid, grid_html, html, junit, terminal
 from compat_matrix.report.summary import summarise
 from compat_matrix.results import Result, ResultsError, read_results
+from compat_matrix.runtimes import native
 from compat_matrix.runtimes.runtime import LOCAL, Runtime, local_runtime
 
 RUN_FILE, SUMMARY_FILE, CELLS_FILE, JUNIT_FILE, HTML_FILE = "run.json", "summary.json", "cells.txt", "junit.xml", "report.html"
@@ -128,6 +130,15 @@ def replay_options(out: Path) -> Callable[[Cell], str]:
         return "".join(f" {shlex.quote(word)}" for word in [*words, *known["options"]])
 
     return options
+
+
+def build_programs(plan: Plan, wanted: Collection[str], runtimes: Iterable[Runtime]) -> None:
+    """Compile what the cells ``wanted`` need and is not there yet, before they are timed; what fails is left to them to tell."""
+    needed = {cell.runtime for cell in plan if cell.id in wanted and cell.consumer == CPP}
+    for runtime in runtimes:
+        if runtime.name in needed:
+            with contextlib.suppress(native.BuildError):
+                native.build(runtime, lambda text: print(text, file=sys.stderr, flush=True))
 
 
 def _final(result: Result) -> bool:
@@ -246,6 +257,7 @@ def carry_out(out: Path, order: Order) -> dict[str, Any]:
     """Prepare the folder, run what is missing, write the reports; returns the summary. Raises what its parts raise."""
     done = prepare(out, order.plan, order.ledger_text, order.resume, order.runtimes, order.options)
     wanted = {cell.id for cell in order.plan if cell.id in order.chosen - done and not cell.decided}
+    build_programs(order.plan, wanted, order.runtimes)
     description = describe_run(order.require, order.selection, order.processes or default_processes())
     run(out, description, wanted, order.pytest_args)
     return report(out, stdout_console(), datetime.date.today())

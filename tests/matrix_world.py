@@ -39,6 +39,9 @@ class World:
         for folder in (self.cases, self.fixtures, self.site):
             folder.mkdir()
         self.tensorflow(VERSION)
+        # Nothing to compile against, whatever is installed beside the harness: the consumer cpp is not applicable.
+        (self.site / "tensorflow").mkdir()
+        (self.site / "tensorflow" / "__init__.py").write_text("")
         self.case("alpha", [SIGNATURE, FUNCTION])
         self.case("beta", [FUNCTION], 'CHECKS = ("load", "values")')
         self.fixture("old")

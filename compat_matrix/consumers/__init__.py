@@ -10,13 +10,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+CPP = "cpp"
+
 
 @dataclass(frozen=True)
 class Consumer:
     """One way to read a SavedModel.
 
-    ``program`` is a file of ``compat_matrix/workers``, without ``.py``, or a key of ``runtimes.worker.NOT_PYTHON``; ``checks`` the
-    only ones to plan (None: all).
+    ``program`` is a file of ``compat_matrix/workers``, without ``.py``, or a key of ``runtimes.worker.NOT_PYTHON``; ``checks``
+    the only ones to plan (None: all).
     """
 
     name: str
@@ -39,7 +41,7 @@ CONSUMERS = _table(
         "c_api", "c_api_worker", frozenset({"fetch", "tags"}), "TF_LoadSessionFromSavedModel: the loader of Serving, Go and Java"
     ),
     Consumer(
-        "cpp",
+        CPP,
         "cpp_worker",
         frozenset({"fetch", "tags"}),
         "tensorflow::LoadSavedModel and Session::Run, in a C++ program built against the wheel",

@@ -22,8 +22,8 @@ class Runtime:
     """Where a worker runs. ``python`` is the interpreter; ``tensorflow_version`` None says that it has no TensorFlow.
 
     ``tensorflow_version`` is what stands in cell ids; two runtimes of one version are told apart by a local label
-    (``2.21.0+candidate``). ``lacks``: the name of a consumer or producer -> why this runtime has none. ``spec``: how to ask for
-    it on a command line.
+    (``2.21.0+candidate``). ``lacks``: the name of a consumer or producer -> why this runtime has none; ``unready``: likewise, why
+    it has none at present on this machine, and what would help. ``spec``: how to ask for it on a command line.
     """
 
     name: str
@@ -31,6 +31,7 @@ class Runtime:
     tensorflow_version: str | None
     lacks: Mapping[str, str] = field(default_factory=dict)
     spec: str = ""
+    unready: Mapping[str, str] = field(default_factory=dict)
 
     def labelled(self, label: str) -> Runtime:
         """This runtime under another name, which its version carries along: two of one release can stand in one plan."""
@@ -38,7 +39,7 @@ class Runtime:
         return replace(self, name=label, tensorflow_version=version, spec=f"{label}={self.spec or self.name}")
 
     def to_json(self) -> dict[str, Any]:
-        return {**vars(self), "python": str(self.python), "lacks": dict(self.lacks)}
+        return {**vars(self), "python": str(self.python), "lacks": dict(self.lacks), "unready": dict(self.unready)}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Runtime:

@@ -11,7 +11,7 @@ from typing import Any
 from packaging.version import InvalidVersion, Version
 
 import compat_matrix.workers
-from compat_matrix.runtimes.native import build
+from compat_matrix.runtimes import native
 from compat_matrix.runtimes.process import Crashed, Process, TimedOut, log_size, log_tail
 from compat_matrix.runtimes.runtime import Runtime
 
@@ -23,7 +23,7 @@ PRODUCT = PROGRAMS.parent.parent
 NEEDS_PRODUCT = frozenset({"reference_worker", "reference_to_tf2_worker", "tf2_to_reference_worker"})
 
 # Programs that the runtime's Python does not run -> the command line that does, for a runtime.
-NOT_PYTHON: Mapping[str, Callable[[Runtime], list[str]]] = {build.BINARY: build.command}
+NOT_PYTHON: Mapping[str, Callable[[Runtime], list[str]]] = {native.BINARY: native.command}
 
 
 class ReplyError(Exception):
@@ -132,7 +132,7 @@ class Worker:
                 tail = str(hello.get("traceback") or hello)
                 reason = f"{hello.get('error_class')}: {hello.get('message')}"
             self._process.close()
-        except (Crashed, TimedOut, OSError, build.BuildError) as error:
+        except (Crashed, TimedOut, OSError, native.BuildError) as error:
             reason = str(error)
             tail = log_tail(self._process.stderr) if self._process else ""
         self._unusable = NotStarted(

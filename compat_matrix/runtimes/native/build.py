@@ -18,6 +18,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from compat_matrix.runtimes.native.wheel import NotForNative, Wheel, wheel_of
@@ -57,6 +58,17 @@ def unsupported(runtime: Runtime) -> str | None:
     except NotForNative as error:
         return str(error)
     return None
+
+
+def examined(runtime: Runtime, consumer: str) -> Runtime:
+    """The runtime, with the reason why it has no C++ loader (it is the consumer's) among its ``lacks`` or what is ``unready``."""
+    if consumer in runtime.lacks or runtime.tensorflow_version is None:
+        return runtime
+    impossible = unsupported(runtime)
+    if impossible:
+        return replace(runtime, lacks={**runtime.lacks, consumer: impossible})
+    missing = why_not(runtime)
+    return replace(runtime, unready={**runtime.unready, consumer: missing}) if missing else runtime
 
 
 def binary(runtime: Runtime) -> Path | None:

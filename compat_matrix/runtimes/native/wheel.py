@@ -65,7 +65,7 @@ def wheel_of(python: Path) -> Wheel:
 
 
 def _new_strings(library: Path) -> bool:
-    """How the library that exports ``LoadSavedModel`` names std::string. Raises :class:`NotForNative` when it does not export it."""
+    """How the library that exports ``LoadSavedModel`` names std::string. Raises :class:`NotForNative` when none is exported."""
     with library.open("rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as content:
         found = content.find(LOAD)
         kind = content[found + len(LOAD) : found + len(LOAD) + len(NEW_STRING)] if found >= 0 else b""
@@ -74,4 +74,3 @@ def _new_strings(library: Path) -> bool:
     if kind == NEW_STRING or kind.startswith(b"NSt3__1"):  # libc++ has one ABI only
         return True
     raise NotForNative(f"{library.name} exports no tensorflow::LoadSavedModel")
-
