@@ -20,7 +20,8 @@ from compat_matrix.expectations import Ledger
 from compat_matrix.outcomes import Outcome
 from compat_matrix.plan import ABSENT, NO_CONSUMER, PRODUCE, Cell, Decision, Plan, PlanError
 from compat_matrix.producers import PRODUCERS
-from compat_matrix.runtimes import Runtime, local_runtime, native
+from compat_matrix.runtimes import Runtime, local_runtime
+from compat_matrix.runtimes.native import build as native
 
 ARTIFACT_SCHEMA = 1
 MAX_JSON = 1 << 24  # bytes; a provenance.json or io.json larger than this is no description of requests

@@ -39,9 +39,7 @@ class World:
         for folder in (self.cases, self.fixtures, self.site):
             folder.mkdir()
         self.tensorflow(VERSION)
-        # Nothing to compile against, whatever is installed beside the harness: the consumer cpp is not applicable.
-        (self.site / "tensorflow").mkdir()
-        (self.site / "tensorflow" / "__init__.py").write_text("")
+        self.cpp(False)
         self.case("alpha", [SIGNATURE, FUNCTION])
         self.case("beta", [FUNCTION], 'CHECKS = ("load", "values")')
         self.fixture("old")
@@ -56,6 +54,13 @@ class World:
         folder = self.site / f"tensorflow-{version}.dist-info"
         folder.mkdir()
         (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: tensorflow\nVersion: {version}\n")
+
+    def cpp(self, there):
+        """Whether there is a C++ loader, whatever is installed beside the harness; nothing is ever compiled here."""
+        why = None if there else "no wheel in this world"
+        lines = ["from compat_matrix.runtimes.native import build", f"build.unsupported = lambda runtime: {why!r}"]
+        lines += ["build.why_not = build.unsupported", "build.build = lambda runtime, report: None"]
+        (self.site / "sitecustomize.py").write_text("\n".join(lines) + "\n")
 
     def case(self, name, requests, constants=""):
         text = CASE.format(constants=constants, requests=f"[{', '.join(requests)}]")

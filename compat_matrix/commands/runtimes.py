@@ -126,17 +126,19 @@ def _python_version() -> str:
 @click.option("--jobs", default=2, show_default=True, type=click.IntRange(1), help="Installations at a time.")
 @click.option("--again", is_flag=True, help="Make anew what is installed.")
 @click.option("--python", "python", metavar="X.Y", help="The Python of ad-hoc runtimes; the newest that fits without it.")
+@click.option("--native", "with_native", is_flag=True, help="Compile the C++ loader for each, where the wheel allows it.")
 @told
-def install(names: tuple[str, ...], everything: bool, jobs: int, again: bool, python: str | None) -> int:
+def install(names: tuple[str, ...], everything: bool, jobs: int, again: bool, python: str | None, with_native: bool) -> int:
     """Make environments. What is complete is kept; an interrupted installation leaves nothing that counts."""
     from compat_matrix.commands.runtimes_install import install_all
+    from compat_matrix.runtimes.native import build as native
 
     known = registry.read()
     specs = [name if python is None or known.find(name) else f"{name} @{python}" for name in names]
     specs += list(known.stanzas) if everything else []
     if not specs:
         raise click.UsageError("name a runtime, or --all")
-    return install_all(specs, known, jobs=jobs, again=again, steps=[])
+    return install_all(specs, known, jobs=jobs, again=again, steps=[native.provide] if with_native else [])
 
 
 @runtimes.command()

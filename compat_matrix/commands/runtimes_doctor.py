@@ -10,10 +10,11 @@ from pathlib import Path
 
 import click
 
-from compat_matrix.consumers import CONSUMERS
+from compat_matrix.consumers import CONSUMERS, CPP
 from compat_matrix.outcomes import ExitCode
 from compat_matrix.runtimes import interpreters, places, records, registry, uv
 from compat_matrix.runtimes.host import Host
+from compat_matrix.runtimes.native import build as native
 from compat_matrix.runtimes.resolve import resolve_all
 from compat_matrix.runtimes.runtime import Runtime
 from compat_matrix.runtimes.worker import NotStarted
@@ -68,10 +69,12 @@ def _runtime(runtime: Runtime, folder: Path) -> bool:
     """Start each consumer's program in a runtime; whether all that it does not lack are well."""
     click.echo(f"{runtime.name}: TensorFlow {runtime.tensorflow_version or 'is not installed'}, {runtime.python}")
     well = True
+    examined = native.examined(runtime, CPP)
+    without = {**examined.lacks, **examined.unready}
     with Host(folder, {runtime.name: runtime}) as host:
         for name, consumer in CONSUMERS.items():
-            if name in runtime.lacks:
-                click.echo(f"  {name}: none, {runtime.lacks[name]}")
+            if name in without:
+                click.echo(f"  {name}: none, {without[name]}")
                 continue
             worker = host.worker(runtime.name, consumer.program)
             try:

@@ -11,7 +11,7 @@ from typing import Any
 from packaging.version import InvalidVersion, Version
 
 import compat_matrix.workers
-from compat_matrix.runtimes import native
+from compat_matrix.runtimes.native import build as native
 from compat_matrix.runtimes.process import Crashed, Process, TimedOut, log_size, log_tail
 from compat_matrix.runtimes.runtime import Runtime
 

@@ -22,8 +22,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from compat_matrix.runtimes.native.wheel import NotForNative, Wheel, wheel_of
+from compat_matrix.runtimes.places import RuntimeTrouble, home
 from compat_matrix.runtimes.runtime import Runtime
-from fixtures_v1.environments import home
 
 SOURCES = Path(__file__).resolve().parent
 BINARY = "cpp_worker"
@@ -33,7 +33,7 @@ SHOWN = 6000  # characters of what the compiler said
 Report = Callable[[str], None]
 
 
-class BuildError(Exception):
+class BuildError(RuntimeTrouble):
     """There is no binary and none could be made; the message says why, with the command that failed."""
 
 
@@ -71,15 +71,6 @@ def examined(runtime: Runtime, consumer: str) -> Runtime:
     return replace(runtime, unready={**runtime.unready, consumer: missing}) if missing else runtime
 
 
-def binary(runtime: Runtime) -> Path | None:
-    """The program, when it is built already."""
-    try:
-        path = _place(wheel_of(runtime.python)) / BINARY
-    except (BuildError, NotForNative):
-        return None
-    return path if path.is_file() else None
-
-
 def command(runtime: Runtime) -> list[str]:
     """The command line of the worker `cpp_worker`, which is built when it is not there yet. Raises :class:`BuildError`."""
     return [str(build(runtime))]
@@ -109,6 +100,12 @@ def build(runtime: Runtime, report: Report = lambda text: None) -> Path:
             _run(arguments, Path(folder))
             staged.rename(place)
     return place / BINARY
+
+
+def provide(runtime: Runtime, report: Report) -> None:
+    """Build what is not there yet; nothing for a wheel that allows no C++ loader. Raises :class:`BuildError`."""
+    if unsupported(runtime) is None:
+        build(runtime, report)
 
 
 def flags(wheel: Wheel) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import mmap
+import os
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,8 +42,9 @@ class Wheel:
 def wheel_of(python: Path) -> Wheel:
     """The TensorFlow installed beside an interpreter, which is asked for it. Raises :class:`NotForNative`."""
     command = [str(python), str(PROGRAMS), "wheel_facts"]
+    clean = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}  # as a worker is started
     try:
-        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=ASK_LIMIT)
+        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=ASK_LIMIT, env=clean)
     except (OSError, subprocess.SubprocessError) as error:
         said = getattr(error, "stderr", "") or ""
         raise NotForNative(f"{python} does not say where its TensorFlow is: {error} {said[-500:]}".rstrip()) from error
