@@ -65,7 +65,7 @@ def plan_options(function: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
-def _ledger_path(expectations: Path | None, fixtures: Path | None, cases: Path | None) -> Path:
+def ledger_path(expectations: Path | None, fixtures: Path | None, cases: Path | None) -> Path:
     """Our ledger speaks of our artifacts only: about others it has nothing but dead entries to say."""
     return expectations or (NO_ENTRIES if fixtures or cases else DEFAULT_PATH)
 
@@ -163,7 +163,7 @@ def plan(
     as_json: bool,
 ) -> None:
     """List the cells this machine would run, and what is not applicable and why."""
-    ledger = Ledger.read(_ledger_path(expectations, fixtures, cases))
+    ledger = Ledger.read(ledger_path(expectations, fixtures, cases))
     made = _make_plan(ledger, fixtures, cases, asked_runtimes(runtimes), all_checks, producer)
     if as_json:
         click.echo(json.dumps(made.to_json()))
@@ -210,7 +210,7 @@ def run(
     """
     from compat_matrix import running
 
-    ledger = _ledger_path(expectations, fixtures, cases)
+    ledger = ledger_path(expectations, fixtures, cases)
     asked = asked_runtimes(runtimes)
     producers = {*selectors["producer"], *(parse_cell_id(cell)["producer"] for cell in cells)}
     made = _make_plan(Ledger.read(ledger), fixtures, cases, asked, all_checks, producers)
@@ -290,7 +290,7 @@ def expect_check(fixtures: Path | None, cases: Path | None, expectations: Path |
     from compat_matrix.report.terminal import LEDGER_WORDS, ledger_lines
     from compat_matrix.running import tool_version
 
-    ledger = Ledger.read(_ledger_path(expectations, fixtures, cases))
+    ledger = Ledger.read(ledger_path(expectations, fixtures, cases))
     verdict = judge_entries(ledger, _make_plan(ledger, fixtures, cases), datetime.date.today(), tool_version())
     lines = [line for kind in LEDGER_WORDS for line in ledger_lines(kind, getattr(verdict, kind))]
     for line in lines:
@@ -329,7 +329,7 @@ def expect_update(out: Path, expectations: Path, reason: str) -> None:
 @exit_codes
 def expect_explain(cell_id: str, fixtures: Path | None, cases: Path | None, expectations: Path | None) -> None:
     """Say what is expected of a cell, and by which entry."""
-    ledger = Ledger.read(_ledger_path(expectations, fixtures, cases))
+    ledger = Ledger.read(ledger_path(expectations, fixtures, cases))
     cell = _make_plan(ledger, fixtures, cases).by_id.get(cell_id)
     if cell is None:
         raise Refused(f"no such cell: {cell_id} (savedmodel-compat matrix plan lists them)", ExitCode.USAGE)

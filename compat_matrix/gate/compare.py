@@ -150,7 +150,6 @@ def compare(
     *,
     fail_on_drift: bool = False,
     accept_known: bool = False,
-    progress: Callable[[int], None] = lambda done: None,
 ) -> tuple[list[Fact], Fact]:
     """The facts about all pairs, and the verdict: the content of ``gate.json``.
 
@@ -160,15 +159,13 @@ def compare(
       measure: finds the answers of a pair that differ.
       fail_on_drift: a drift blocks also within the tolerance of the case.
       accept_known: a regression that the ledger of the run expects, with a reason, does not block.
-      progress: called with the number of pairs done.
     """
     facts = []
-    for done, pair in enumerate(pairs, 1):
+    for pair in pairs:
         fact = classify(pair, measure)
         if fact:
             fact["blocks"] = _blocks(fact, fail_on_drift, accept_known)
             facts.append(fact)
-        progress(done)
     counts = {role: Counter(fact["kind"] for fact in facts if fact["role"] == role) for role in ROLES}
     return facts, {
         "schema": SCHEMA,

@@ -35,7 +35,8 @@ class Runtime:
 
     def labelled(self, label: str) -> Runtime:
         """This runtime under another name, which its version carries along: two of one release can stand in one plan."""
-        version = self.tensorflow_version and f"{self.tensorflow_version}+{label.replace('_', '.')}"
+        separator = "." if "+" in (self.tensorflow_version or "") else "+"
+        version = self.tensorflow_version and f"{self.tensorflow_version}{separator}{label.replace('_', '.')}"
         return replace(self, name=label, tensorflow_version=version, spec=f"{label}={self.spec or self.name}")
 
     def to_json(self) -> dict[str, Any]:

@@ -1,0 +1,94 @@
+"""``savedmodel-compat gate``: a baseline TensorFlow and a candidate, or two runs of the matrix, compared."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from compat_matrix.commands.matrix import Refused, exit_codes, ledger_path, plan_options
+from compat_matrix.outcomes import ExitCode
+from compat_matrix.runtimes.runtime import Runtime
+
+OUT = click.Path(file_okay=False, path_type=Path)
+
+
+@click.command()
+@click.option("--baseline", required=True, metavar="RUNTIME", help="What is in use.")
+@click.option("--candidate", required=True, metavar="RUNTIME", help="What is to replace it.")
+@click.option("--out", type=OUT, default=Path("gate-out"), show_default=True, help="The output folder.")
+@click.option("--case", "case", multiple=True, metavar="NAME", help="Only this case (* is allowed; may be repeated).")
+@click.option("--producer", multiple=True, metavar="NAME", help="Only this producer.")
+@click.option("--consumer", multiple=True, metavar="NAME", help="Only this consumer.")
+@click.option("--check", "checks", multiple=True, metavar="NAME", help="This check, in place of load, signatures, values.")
+@click.option("--all-checks", is_flag=True, help="Every check: relocate, reexport, checkpoint too (three times as long).")
+@click.option("--fail-on-drift", is_flag=True, help="Block also on answers that differ within the tolerance of their case.")
+@click.option("--accept-known", is_flag=True, help="Do not block on regressions that the expectations list.")
+@click.option("--resume", is_flag=True, help="Go on with an interrupted gate in the same folder.")
+@click.option("--no-install", is_flag=True, help="Do not install a runtime that is missing.")
+@click.option("-n", "processes", type=click.IntRange(1, 64), help="Processes (default: by CPUs and free memory).")
+@plan_options
+@click.argument("pytest_args", nargs=-1, type=click.UNPROCESSED)
+@exit_codes
+def gate(
+    baseline: str,
+    candidate: str,
+    out: Path,
+    checks: tuple[str, ...],
+    all_checks: bool,
+    fail_on_drift: bool,
+    accept_known: bool,
+    resume: bool,
+    no_install: bool,
+    processes: int | None,
+    fixtures: Path | None,
+    cases: Path | None,
+    expectations: Path | None,
+    pytest_args: tuple[str, ...],
+    **selectors: tuple[str, ...],
+) -> int:
+    """What changes from one TensorFlow to another: what regressed, vanished, drifted, was fixed, and whether that blocks.
+
+    A RUNTIME is a requirement (tensorflow==2.21.0rc1), a name of the registry (2.20), a wheel, an interpreter, a venv, or
+    `local`; a missing one is installed. Or both are output folders of `matrix run`. Both write every case and read what
+    either wrote, and the committed artifacts. gate.md, gate.html, gate.json, junit.xml are written to the output folder.
+
+    \b
+    Exit codes, the first that applies: 64 usage, 4 harness or environment error, 1 something regressed,
+    vanished, or drifted by more than its case tolerates, 3 incomplete, 0 nothing blocks.
+    """
+    from compat_matrix import running
+    from compat_matrix.checks import CHECKS
+    from compat_matrix.gate import run as gating
+
+    out = out.resolve()
+    if gating.is_folder(baseline) != gating.is_folder(candidate):
+        raise click.UsageError("two folders of runs, or two runtimes; not one of each")
+    if gating.is_folder(baseline):
+        pairs, sides = gating.folders(Path(baseline), Path(candidate))
+    else:
+        unknown = gating.unknown_checks(checks)
+        if unknown:
+            raise click.UsageError(f"no such check: {unknown[0]} (known: {', '.join(CHECKS)})")
+        runtimes = gating.told_apart(*(_runtime(spec, no_install) for spec in (baseline, candidate)))
+        asked = tuple(CHECKS) if all_checks else checks or gating.DEFAULT_CHECKS
+        question = gating.Question(asked, selectors, fixtures, cases)
+        ledger = ledger_path(expectations, fixtures, cases)
+        pairs = gating.execute(out, runtimes, question, ledger, resume=resume, processes=processes, pytest_args=pytest_args)
+        versions = [runtime.tensorflow_version or "" for runtime in runtimes]
+        sides = [{"label": version, "spec": spec} for version, spec in zip(versions, (baseline, candidate))]
+    return gating.report(out, pairs, sides, running.stdout_console(), fail_on_drift=fail_on_drift, accept_known=accept_known)
+
+
+def _runtime(spec: str, no_install: bool) -> Runtime:
+    """The runtime of a spec, installed if need be. Raises Refused."""
+    from compat_matrix.runtimes.places import RuntimeTrouble, UnknownRuntime
+    from compat_matrix.runtimes.resolve import provide, resolve
+
+    try:
+        runtime = resolve(spec) if no_install else provide(spec, lambda what: click.echo(f"{spec}: {what}", err=True))
+    except RuntimeTrouble as error:
+        raise Refused(str(error), ExitCode.USAGE if isinstance(error, UnknownRuntime) else ExitCode.HARNESS_ERROR) from error
+    if runtime.tensorflow_version is None:
+        raise Refused(f"{spec}: no TensorFlow is installed there", ExitCode.HARNESS_ERROR)
+    return runtime

@@ -1,0 +1,133 @@
+"""A gate in a folder: run what both runtimes are to answer, compare, write the reports."""
+
+from __future__ import annotations
+
+import datetime
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from compat_matrix import running
+from compat_matrix.checks import CHECKS
+from compat_matrix.expectations import Ledger
+from compat_matrix.gate.compare import compare
+from compat_matrix.gate.drift import drifts
+from compat_matrix.gate.pairs import Pair, Run, pairs_of_folders, pairs_of_run
+from compat_matrix.plan import PLAN_FILE, Plan, write_text
+from compat_matrix.planning import Axes, make_plan
+from compat_matrix.producers import PRODUCERS
+from compat_matrix.report import gate_html, gate_markdown, gate_terminal, junit
+from compat_matrix.runtimes.runtime import Runtime
+
+RUN_FOLDER = "run"
+JSON_FILE, MARKDOWN_FILE, HTML_FILE, JUNIT_FILE = "gate.json", "gate.md", "gate.html", "junit.xml"
+CANDIDATE = "candidate"  # the label of a candidate whose version is the baseline's
+# Does it load, does it show what it is called with, are the answers right: what a release must not break, in minutes. The others
+# write every model anew, once more for each pair of releases, and mostly show what the run of one release (matrix run) shows.
+DEFAULT_CHECKS = ("load", "signatures", "values")
+# The generators of the committed TF 1.x fixtures, written by either release too.
+PRODUCED_TOO = ("v1_builder",)
+
+
+@dataclass(frozen=True)
+class Question:
+    """What a gate is to run. ``selectors``: axis (case, producer, consumer) -> patterns; ``fixtures``, ``cases``: not ours."""
+
+    checks: Sequence[str] = DEFAULT_CHECKS
+    selectors: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    fixtures: Path | None = None
+    cases: Path | None = None
+
+
+def told_apart(baseline: Runtime, candidate: Runtime) -> tuple[Runtime, Runtime]:
+    """The two, the candidate with a label where their names or versions are the same."""
+    if candidate.name == baseline.name or candidate.tensorflow_version == baseline.tensorflow_version:
+        candidate = candidate.labelled(CANDIDATE)
+    return baseline, candidate
+
+
+def plan_of(runtimes: Sequence[Runtime], question: Question, ledger: Ledger) -> Plan:
+    """Both write everything, both read everything. Raises PlanError."""
+    axes = Axes(tuple(runtimes), checks=tuple(question.checks))
+    producers = {producer.name for producer in PRODUCERS.values() if producer.usual or producer.name in PRODUCED_TOO}
+    return make_plan(ledger, question.fixtures, question.cases, axes, producers)
+
+
+def execute(
+    out: Path,
+    runtimes: Sequence[Runtime],
+    question: Question,
+    ledger: Path,
+    *,
+    resume: bool = False,
+    processes: int | None = None,
+    pytest_args: Sequence[str] = (),
+) -> list[Pair]:
+    """Run in ``out/run`` what is asked of both runtimes; the pairs. Raises RunError, PlanError, LedgerError, ResultsError."""
+    folder = out / RUN_FOLDER
+    plan = plan_of(runtimes, question, Ledger.read(ledger))
+    chosen = running.select(plan, question.selectors, ())
+    done = running.prepare(folder, plan, ledger.read_text(encoding="utf-8"), resume, runtimes, ["--all-checks"])
+    wanted = {cell.id for cell in plan if cell.id in chosen - done and not cell.decided}
+    selection: dict[str, Any] = {name: list(values) for name, values in question.selectors.items() if values}
+    for name, path in (("cases", question.cases), ("fixtures", question.fixtures)):
+        selection |= {name: [str(path.resolve())]} if path else {}
+    description = running.describe_run(False, selection, processes or running.default_processes())
+    running.run(folder, description, wanted, pytest_args)
+    running.report(folder, Console(quiet=True), datetime.date.today())  # the run's own report is in its folder
+    versions = [runtime.tensorflow_version or "" for runtime in runtimes]
+    return pairs_of_run(Run.read(folder), *versions)
+
+
+def folders(baseline: Path, candidate: Path) -> tuple[list[Pair], list[dict[str, str]]]:
+    """The pairs of two result folders, and how reports name them. Raises PlanError, ResultsError."""
+    runs = [Run.read(path) for path in (baseline, candidate)]
+    labels = [_label(run.plan, path) for run, path in zip(runs, (baseline, candidate))]
+    if labels[0] == labels[1]:
+        labels = [f"{label} ({path.name})" for label, path in zip(labels, (baseline, candidate))]
+    sides = [{"label": label, "spec": str(path)} for label, path in zip(labels, (baseline, candidate))]
+    return pairs_of_folders(*runs), sides
+
+
+def _label(plan: Plan, path: Path) -> str:
+    """The version of the run's TensorFlow, the folder's name where there are several."""
+    versions = {cell.consumer_version for cell in plan if not cell.is_production}
+    return versions.pop() if len(versions) == 1 else path.name
+
+
+def is_folder(spec: str) -> bool:
+    """Whether a spec names the folder of a run rather than a runtime."""
+    return (Path(spec) / PLAN_FILE).is_file()
+
+
+def report(
+    out: Path,
+    pairs: Sequence[Pair],
+    sides: Sequence[Mapping[str, str]],
+    console: Console,
+    *,
+    fail_on_drift: bool = False,
+    accept_known: bool = False,
+) -> int:
+    """Compare, write the reports to ``out``, print the verdict; its exit code."""
+    facts, verdict = compare(pairs, sides, drifts, fail_on_drift=fail_on_drift, accept_known=accept_known)
+    out.mkdir(parents=True, exist_ok=True)
+    texts = {
+        HTML_FILE: gate_html.render(verdict),
+        MARKDOWN_FILE: gate_markdown.render(verdict),
+        JUNIT_FILE: junit.of_gate(facts, verdict),
+        JSON_FILE: json.dumps(verdict, indent=1) + "\n",
+    }
+    for name, text in texts.items():
+        write_text(out / name, text)
+    gate_terminal.render(verdict, console, [str(out / name) for name in texts])
+    return int(verdict["exit_code"])
+
+
+def unknown_checks(names: Collection[str]) -> list[str]:
+    """Those of ``names`` that are no checks."""
+    return sorted(set(names) - set(CHECKS))

@@ -1,0 +1,126 @@
+"""``savedmodel-compat gate`` as its users run it: runtimes and folders, exit codes, resuming. Workers are played by a double."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from gate_folders import NEW, OLD, cell, run
+from matrix_world import VERSION, World
+
+from compat_matrix.results import DESELECTED, write_results
+
+FAIL = {"outcome": "LOAD_ERROR", "error_class": "x.NotFoundError", "message": "no op Foo"}
+CANDIDATE = f"{VERSION}+candidate"
+
+
+@pytest.fixture
+def world(tmp_path):
+    return World(tmp_path)
+
+
+def gate(world, *arguments, **options):
+    """The local TensorFlow against itself, in this world."""
+    here = ("--cases", world.cases, "--fixtures", world.fixtures, "--expectations", world.ledger, "--out", world.out, "-n", "1")
+    names = ("--baseline", "local", "--candidate", "local")
+    return world.command("gate", *names, *here, *arguments, "--", "-p", "matrix_double", **options)
+
+
+def verdict(world):
+    return json.loads((world.out / "gate.json").read_text())
+
+
+def test_both_write_and_both_read(world):
+    done = gate(world)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"gate: {VERSION} (local) -> {CANDIDATE} (local)" in done.stdout
+    found = verdict(world)
+    assert (found["facts"], found["candidate"]) == ([], {"label": CANDIDATE, "spec": "local"})
+    assert all(found["counts"][role]["same"] for role in ("reads", "writes", "both"))
+    cells = world.results(world.out / "run")
+    crossed = {tuple(name.split("/")[1:3]) for name in cells}
+    for written in (VERSION, CANDIDATE):
+        assert {(f"tf2@{written}", f"tf2@{read}") for read in (VERSION, CANDIDATE)} <= crossed
+    assert {name.rsplit("/", 1)[1] for name in cells} == {"produce", "load", "signatures", "values"}
+    assert {path.name for path in world.out.iterdir()} == {"gate.html", "gate.json", "gate.md", "junit.xml", "run"}
+
+
+def test_what_only_the_candidate_gets_wrong_blocks(world):
+    world.behave([f"old/*/c_api@{CANDIDATE}/load", FAIL])
+    done = gate(world)
+    assert done.returncode == 1
+    assert "BLOCKED: 1 regressed" in done.stdout
+    assert "LOAD_ERROR x.NotFoundError no op Foo" in done.stdout
+    assert "--runtime candidate=local" in verdict(world)["facts"][0]["candidate"]["replay"]
+
+
+def test_a_failure_of_both_does_not_block_and_a_failure_of_the_harness_is_none_of_the_candidates(world):
+    world.behave(["old/*/c_api@*/load", FAIL])
+    assert gate(world).returncode == 0
+    world.behave([f"old/*/c_api@{CANDIDATE}/load", {"raise": "a defect"}])
+    assert gate(world).returncode == 4
+
+
+def test_a_selection_narrows_both_sides(world):
+    done = gate(world, "--case", "old", "--consumer", "tf2", "--check", "load")
+    assert done.returncode == 0
+    assert verdict(world)["compared"] == 1
+    assert len(world.executed()) == 2
+
+
+def test_an_interrupted_gate_is_incomplete_and_goes_on(world):
+    world.behave([f"old/*/tf2@{CANDIDATE}/load", {"interrupt": True}])
+    done = gate(world)
+    assert done.returncode == 3
+    assert "INCOMPLETE" in done.stdout
+    executed = len(world.executed())
+    world.behave()
+    assert gate(world, "--resume").returncode == 0
+    again = world.executed()[executed:]
+    assert len(again) < executed
+    assert not {cell for _, cell in again} & {cell for _, cell in world.executed()[: executed - 1]}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (("--check", "loud"), 64, "no such check: loud"),
+        (("--case", "nobody"), 64, "the selection holds no cell"),
+        (("--candidate", "no such thing"), 64, "no such thing"),
+        (("--candidate", "tensorflow==2.12.0", "--no-install"), 4, "savedmodel-compat runtimes install tensorflow==2.12.0"),
+    ],
+)
+def test_what_cannot_be_asked(world, arguments, code, said):
+    done = gate(world, *arguments)
+    assert (done.returncode, said in done.stderr) == (code, True), done.stderr
+
+
+# Folders of earlier runs --------------------------------------------------------------------------------------------------
+
+
+def folder(world, version, outcome):
+    out = world.root / f"run-{version}-{outcome}"
+    out.mkdir()
+    what = (DESELECTED,) if outcome == "NOT_RUN" else ()
+    made = run(out, (cell(written="1.15.5", producer="fixture", read=version), outcome, *what))
+    made.plan.write(out / "plan.json")
+    write_results(out / "results.jsonl", made.results.values())
+    return out
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "code"),
+    [("PASS", "PASS", 0), ("CRASH", "PASS", 0), ("PASS", "CRASH", 1), ("PASS", "NOT_RUN", 1), ("PASS", "SETUP_ERROR", 4)],
+)
+def test_two_folders_are_compared_without_running_anything(world, before, after, code):
+    a, b = folder(world, OLD, before), folder(world, NEW, after)
+    done = world.command("gate", "--baseline", a, "--candidate", b, "--out", world.out)
+    assert done.returncode == code
+    assert verdict(world)["baseline"] == {"label": OLD, "spec": str(a)}
+    assert not world.executed()
+
+
+def test_a_folder_and_a_runtime_cannot_be_compared(world):
+    done = world.command("gate", "--baseline", folder(world, OLD, "PASS"), "--candidate", "local", "--out", world.out)
+    assert done.returncode == 64
+    assert "two folders of runs, or two runtimes" in done.stderr
