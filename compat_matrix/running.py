@@ -253,14 +253,17 @@ class Order:
     pytest_args: Sequence[str] = ()
 
 
-def carry_out(out: Path, order: Order) -> dict[str, Any]:
-    """Prepare the folder, run what is missing, write the reports; returns the summary. Raises what its parts raise."""
+def carry_out(out: Path, order: Order, console: Console | None = None) -> dict[str, Any]:
+    """Prepare the folder, run what is missing, write the reports; returns the summary. Raises what its parts raise.
+
+    ``console``: where the report is printed, in place of stdout.
+    """
     done = prepare(out, order.plan, order.ledger_text, order.resume, order.runtimes, order.options)
     wanted = {cell.id for cell in order.plan if cell.id in order.chosen - done and not cell.decided}
     build_programs(order.plan, wanted, order.runtimes)
     description = describe_run(order.require, order.selection, order.processes or default_processes())
     run(out, description, wanted, order.pytest_args)
-    return report(out, stdout_console(), datetime.date.today())
+    return report(out, console or stdout_console(), datetime.date.today())
 
 
 def run(out: Path, description: dict[str, Any], wanted: set[str], pytest_args: Sequence[str]) -> None:

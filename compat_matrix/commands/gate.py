@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from compat_matrix.commands.matrix import Refused, exit_codes, ledger_path, plan_options
+from compat_matrix.commands.matrix import Refused, asked_runtimes, exit_codes, ledger_path, plan_options
 from compat_matrix.outcomes import ExitCode
 from compat_matrix.runtimes.runtime import Runtime
 
@@ -70,7 +70,7 @@ def gate(
         unknown = gating.unknown_checks(checks)
         if unknown:
             raise click.UsageError(f"no such check: {unknown[0]} (known: {', '.join(CHECKS)})")
-        runtimes = gating.told_apart(*(_runtime(spec, no_install) for spec in (baseline, candidate)))
+        runtimes = gating.told_apart(*(_runtime(spec, not no_install) for spec in (baseline, candidate)))
         asked = tuple(CHECKS) if all_checks else checks or gating.DEFAULT_CHECKS
         question = gating.Question(asked, selectors, fixtures, cases)
         ledger = ledger_path(expectations, fixtures, cases)
@@ -80,15 +80,11 @@ def gate(
     return gating.report(out, pairs, sides, running.stdout_console(), fail_on_drift=fail_on_drift, accept_known=accept_known)
 
 
-def _runtime(spec: str, no_install: bool) -> Runtime:
-    """The runtime of a spec, installed if need be. Raises Refused."""
-    from compat_matrix.runtimes.places import RuntimeTrouble, UnknownRuntime
-    from compat_matrix.runtimes.resolve import provide, resolve
-
-    try:
-        runtime = resolve(spec) if no_install else provide(spec, lambda what: click.echo(f"{spec}: {what}", err=True))
-    except RuntimeTrouble as error:
-        raise Refused(str(error), ExitCode.USAGE if isinstance(error, UnknownRuntime) else ExitCode.HARNESS_ERROR) from error
-    if runtime.tensorflow_version is None:
+def _runtime(spec: str, install: bool) -> Runtime:
+    """The runtime of a spec, installed if need be. Raises Refused, UsageError."""
+    found = asked_runtimes([spec], install)
+    if len(found) != 1:
+        raise click.UsageError(f"{spec} names {len(found)} runtimes")
+    if found[0].tensorflow_version is None:
         raise Refused(f"{spec}: no TensorFlow is installed there", ExitCode.HARNESS_ERROR)
-    return runtime
+    return found[0]

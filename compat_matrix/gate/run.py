@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -68,17 +67,15 @@ def execute(
     pytest_args: Sequence[str] = (),
 ) -> list[Pair]:
     """Run in ``out/run`` what is asked of both runtimes; the pairs. Raises RunError, PlanError, LedgerError, ResultsError."""
-    folder = out / RUN_FOLDER
+    folder, ledger_text = out / RUN_FOLDER, ledger.read_text(encoding="utf-8")
     plan = plan_of(runtimes, question, Ledger.read(ledger))
     chosen = running.select(plan, question.selectors, ())
-    done = running.prepare(folder, plan, ledger.read_text(encoding="utf-8"), resume, runtimes, ["--all-checks"])
-    wanted = {cell.id for cell in plan if cell.id in chosen - done and not cell.decided}
     selection: dict[str, Any] = {name: list(values) for name, values in question.selectors.items() if values}
     for name, path in (("cases", question.cases), ("fixtures", question.fixtures)):
         selection |= {name: [str(path.resolve())]} if path else {}
-    description = running.describe_run(False, selection, processes or running.default_processes())
-    running.run(folder, description, wanted, pytest_args)
-    running.report(folder, Console(quiet=True), datetime.date.today())  # the run's own report is in its folder
+    options, require = ("--all-checks",), False
+    order = running.Order(plan, chosen, ledger_text, runtimes, options, selection, processes, resume, require, pytest_args)
+    running.carry_out(folder, order, Console(quiet=True))  # the report of the run is in its folder
     versions = [runtime.tensorflow_version or "" for runtime in runtimes]
     return pairs_of_run(Run.read(folder), *versions)
 
