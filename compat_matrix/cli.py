@@ -31,6 +31,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "grid": ("compat_matrix.commands.grid:grid", "What each TensorFlow writes, read by each TensorFlow."),
     "inspect": ("compat_matrix.commands.inspect:inspect", "Show what a SavedModel contains."),
     "matrix": ("compat_matrix.commands.matrix:matrix", "Plan, run and report the compatibility matrix."),
+    "ops": ("compat_matrix.commands.ops:ops", "Which TensorFlow knows which op, and which have all that a model needs."),
     "runtimes": ("compat_matrix.commands.runtimes:runtimes", "List and check the TensorFlow runtimes of this machine."),
 }
 

@@ -1,4 +1,4 @@
-"""Make the op history from the registries of installed runtimes: ``savedmodel-compat runtimes ops --update``.
+"""Make the op history from the registries of installed runtimes: ``savedmodel-compat ops update``.
 
 Each runtime is asked in a worker of its own (``compat_matrix/workers/registry_worker.py``). A release that is not asked keeps
 what the table says of it, so one runtime more costs asking one.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 
 from compat_matrix.runtimes.host import Host
@@ -48,8 +48,8 @@ def read_registry(folder: Path, devices: Collection[str]) -> Snapshot:
     return found
 
 
-def update(runtimes: Iterable[Runtime], table: Path = TABLE) -> str:
-    """Ask the runtimes and write the table anew. Returns its text."""
+def update(runtimes: Iterable[Runtime], report: Callable[[str], object] = lambda line: None, table: Path = TABLE) -> str:
+    """Ask the runtimes and write the table anew. Returns its text; ``report`` is told a line for each runtime."""
     known: dict[str, tuple[Release, Snapshot]] = {}
     if table.exists():
         old = History(table.read_text(encoding="utf-8"), table.name)
@@ -57,6 +57,7 @@ def update(runtimes: Iterable[Runtime], table: Path = TABLE) -> str:
     for runtime in runtimes:
         release, snapshot = ask(runtime)
         known[release.name] = release, snapshot
+        report(f"{runtime.name}: TensorFlow {release.tensorflow}, {len(snapshot)} ops")
     text = encode([known[name] for name in sorted(known, key=_order)])
     table.write_text(text, encoding="utf-8")
     return text

@@ -10,6 +10,7 @@ import functools
 import json
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Optional
 
@@ -33,6 +34,7 @@ class OpHistory:
         self.name: str = line["op"]
         self._line = line
         self._table = table
+        self._definitions: dict[int, Optional[Op]] = {}
         self.members = table.span(line.get("in"))
 
     @property
@@ -64,19 +66,26 @@ class OpHistory:
 
     def at(self, index: int) -> Optional[Op]:
         """The op in the release of this number; None when that has no such op."""
-        if index not in self.members:
-            return None
+        op = self.definition(index)
+        tells = op is not None and self._table.releases[index].has_kernels and not op.library
+        return replace(op, kernels=frozenset(self.kernels(index))) if op is not None and tells else op
+
+    def definition(self, index: int) -> Optional[Op]:
+        """The same without kernels, which take longer."""
+        if index not in self._definitions:
+            self._definitions[index] = self._definition(index) if index in self.members else None
+        return self._definitions[index]
+
+    def _definition(self, index: int) -> Op:
         line = self._line
-        deprecated = self._value(line.get("deprecated"), index)
-        attrs = tuple(self._attr(name, index) for name in self.attr_names if index in self.attr_members(name))
         return Op(
             self.name,
             self._value(line.get("sig"), index) or "",
-            attrs,
+            tuple(self._attr(name, index) for name in self.attr_names if index in self.attr_members(name)),
             bool(self._value(line.get("stateful"), index)),
-            (deprecated[0], deprecated[1]) if deprecated else None,
-            self._value(line.get("lib"), index) or "",
-            frozenset(self.kernels(index)) if self._table.releases[index].has_kernels else None,
+            self.deprecated(index),
+            self.library(index),
+            None,
         )
 
     def library(self, index: int) -> str:
@@ -109,6 +118,14 @@ class OpHistory:
         if isinstance(kernels, list):
             return kernels
         return [product for span, group in kernels.items() if index in self._table.span(span) for product in group]
+
+    def kernel_spans(self) -> list[tuple[tuple[int, ...], list[dict[str, list[str]]]]]:
+        """(releases, products) of the kernels, those of the same releases together."""
+        kernels = self._line.get("cpu", [])
+        if isinstance(kernels, list):
+            told = tuple(index for index in self.members if self._table.releases[index].has_kernels)
+            return [(told, kernels)] if kernels else []
+        return [(self._table.span(span), group) for span, group in kernels.items()]
 
 
 def _combinations(product: dict[str, list[str]]) -> list[Kernel]:
@@ -184,6 +201,11 @@ class History:
                 return None
             self._ops[name] = OpHistory(json.loads(line), self)
         return self._ops[name]
+
+    def line(self, name: str) -> Any:
+        """What the table says of an op, as it stands there; None for an op that it does not have."""
+        line = self._lines.get(name)
+        return None if line is None else json.loads(line)
 
     def index(self, version: str) -> Optional[int]:
         """The number of the release of a version, ``2.15`` or ``2.15.1rc0+local``; None when the table has no such minor."""

@@ -200,7 +200,7 @@ def _unknown_attr(case: _Case) -> Optional[_Found]:
         return _Found(what, (), advice.custom_op(case.op))
     members = case.known.attr_members(case.said.attr)
     value = plain_value(case.place.node.attr[case.said.attr]) if case.place else None
-    newest = case.known.at(members[-1]) if members else None
+    newest = case.known.definition(members[-1]) if members else None
     attr = newest.attr(case.said.attr) if newest else None
     default = attr.default if attr else None
     return _Found(what, members, advice.attr(case.op, case.said.attr, value, default, case.table, members))
@@ -210,7 +210,7 @@ def _missing_attr(case: _Case) -> Optional[_Found]:
     """Skew only when some release has a default for it, or does not have the attr: else the model is simply malformed."""
     if case.known is None:
         return None
-    attrs = {index: op.attr(case.said.attr) for index in case.known.members if (op := case.known.at(index))}
+    attrs = {index: op.attr(case.said.attr) for index in case.known.members if (op := case.known.definition(index))}
     members = [index for index, attr in attrs.items() if attr is None or attr.default is not None]
     if not members or case.here in members:
         return None
@@ -223,7 +223,7 @@ def _attr_value(case: _Case) -> Optional[_Found]:
         return None
     value, members = case.said.value, []
     for index in case.known.members:
-        op = case.known.at(index)
+        op = case.known.definition(index)
         attr = op.attr(case.said.attr) if op else None
         if attr and (attr.allowed is None or value in attr.allowed) and not (attr.minimum or 0) > _number(value):
             members.append(index)
@@ -286,8 +286,8 @@ def _changed_inputs(case: _Case) -> Optional[_Found]:
     """Skew only when another release has another signature: else the model is malformed."""
     if case.known is None:
         return None
-    mine = case.known.at(case.here) if case.here is not None else None
-    signatures = {index: op.signature for index in case.known.members if (op := case.known.at(index))}
+    mine = case.known.definition(case.here) if case.here is not None else None
+    signatures = {index: op.signature for index in case.known.members if (op := case.known.definition(index))}
     members = [index for index, signature in signatures.items() if mine and signature != mine.signature]
     if not members:
         return None

@@ -51,15 +51,13 @@ class Part:
     Attributes:
       name: ``session`` (import the graph, restore, initialise), ``signature KEY`` (that, and run it), ``tf.saved_model.load``.
       members: the releases that have everything for it.
-      before, after: what the nearest release outside these lacks, on the older and on the newer side; with no members,
-        ``before`` is of the release that lacks least.
+      reasons: (release, what it lacks) of the releases next to these; with no members, of the one that lacks least.
       where: for each of these lacks, in words, where it is.
     """
 
     name: str
     members: tuple[int, ...]
-    before: tuple[Lack, ...]
-    after: tuple[Lack, ...]
+    reasons: tuple[tuple[int, tuple[Lack, ...]], ...]
     where: dict[Lack, str]
 
 
@@ -91,7 +89,10 @@ def _graph_json(graph: GraphNeeds, table: History) -> dict[str, Any]:
             "releases": table.text(part.members),
             "min": table.since(part.members) if part.members else None,
             "max": table.until(part.members) if part.members else None,
-            **{side: [_lack_json(lack, part, table) for lack in getattr(part, side)] for side in ("before", "after")},
+            "reasons": [
+                {"release": table.releases[index].name, "lacks": [_lack_json(lack, part, table) for lack in lacks]}
+                for index, lacks in part.reasons
+            ],
         }
         for part in graph.parts
     ]
@@ -196,11 +197,11 @@ class _Walk:
         }
         members = tuple(index for index, found in lacks.items() if not found)
         if members:
-            before, after = (lacks.get(index, []) for index in (members[0] - 1, members[-1] + 1))
+            edges = [index for index, found in lacks.items() if found and {index - 1, index + 1} & set(members)]
         else:
-            before, after = min(lacks.values(), key=len), []
-        told = tuple(tuple(dict.fromkeys(side))[:MAX_LACKS] for side in (before, after))
-        return Part(name, members, told[0], told[1], {lack: self._where(lack) for side in told for lack in side})
+            edges = [min(lacks, key=lambda index: len(lacks[index]))]
+        reasons = tuple((index, tuple(dict.fromkeys(lacks[index]))[:MAX_LACKS]) for index in edges)
+        return Part(name, members, reasons, {lack: self._where(lack) for _, found in reasons for lack in found})
 
     def _lacking(self, imported: Iterable[str], run: Iterable[str], index: int) -> Iterator[Lack]:
         yield from _versions(self.versions, self.table, index)
@@ -241,7 +242,7 @@ def _definition(use: _Use, table: History, index: int, producer: int) -> Optiona
     name, known = use.node.op, use.history
     if known is None:
         return Lack("unknown_op", name, "", "", (), f"op '{name}', which no release has: {advice.custom_op(name)}")
-    op = known.at(index)
+    op = known.definition(index)
     if op is None:
         return Lack("unknown_op", name, "", "", known.members, f"op '{name}'")
     if op.library:
@@ -274,7 +275,7 @@ def _definition(use: _Use, table: History, index: int, producer: int) -> Optiona
 def _is_ignored(known: OpHistory, attr_name: str, value: schema.AttrValue, table: History, index: int) -> bool:
     """Whether the release passes over the attr, and no answer depends on that: the attr is idle, or has its default."""
     members = known.attr_members(attr_name)
-    op = known.at(members[-1]) if members else None
+    op = known.definition(members[-1]) if members else None
     attr = op.attr(attr_name) if op else None
     idle = (known.name, attr_name) in advice.IDLE_ATTRS or (attr is not None and plain_value(value) == attr.default)
     return idle and index >= (table.index(advice.IGNORES_UNKNOWN_ATTRS) or 0)
@@ -291,13 +292,13 @@ def _values(value: schema.AttrValue) -> Iterator[str]:
 
 
 def _allows(known: OpHistory, member: int, attr_name: str, value: str) -> bool:
-    op = known.at(member)
+    op = known.definition(member)
     attr = op.attr(attr_name) if op else None
     return attr is not None and (attr.allowed is None or value in attr.allowed)
 
 
 def _requires(known: OpHistory, member: int, attr_name: str) -> bool:
-    op = known.at(member)
+    op = known.definition(member)
     attr = op.attr(attr_name) if op else None
     return attr is not None and attr.default is None
 

@@ -1,0 +1,206 @@
+"""``savedmodel-compat ops``: the op history. Without TensorFlow; a question costs no more than reading the table."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from compat_matrix.cli import UNEXPECTED, printable
+
+if TYPE_CHECKING:
+    from compat_matrix.skew.history import History, OpHistory
+    from compat_matrix.skew.needs import GraphNeeds
+
+
+@click.group()
+def ops() -> None:
+    """Which TensorFlow knows which op, attr, value and kernel, and which have all that a model needs.
+
+    From the registries of genuine releases (CPU, Linux x86_64), 1.4 to the newest; what was not asked is not guessed.
+    """
+
+
+@ops.command()
+@click.argument("name")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+def show(name: str, as_json: bool) -> int:
+    """Show an op through the releases. Exit code 1 when none has it."""
+    from compat_matrix.skew import contrib
+    from compat_matrix.skew.history import history
+
+    table = history()
+    op = table.op(name)
+    if op is None:
+        near = _near(name, table)
+        click.echo(f"no release of the table has an op '{printable(name, newlines=False)}'{near}", err=True)
+        return UNEXPECTED
+    instead = contrib.replacement(name, op.library(op.members[-1])) if op.until else None
+    if as_json:
+        found = {"schema": 1, "op": name, "releases": op.span, "since": op.since, "until": op.until}
+        more = {"replacement": vars(instead) if instead else None, "history": table.line(name)}
+        click.echo(json.dumps({**found, **more}))
+        return 0
+    click.echo("\n".join(_op_lines(op, table)))
+    if instead:
+        click.echo(f"  instead: {instead.text}")
+    return 0
+
+
+def _near(name: str, table: History) -> str:
+    import difflib
+
+    close = difflib.get_close_matches(name[:200], table.names, 3)
+    return f"; near: {', '.join(close)}" if close else ""
+
+
+def _op_lines(op: OpHistory, table: History) -> list[str]:
+    from compat_matrix.skew.advice import words
+    from compat_matrix.skew.changes import attr_words, kernel_words
+
+    newest = op.definition(op.members[-1])
+    assert newest is not None
+    lines = [f"{op.name}  {words(op.span)}", f"  {newest.signature}"]
+    if newest.stateful:
+        lines.append("  stateful")
+    if newest.deprecated:
+        lines.append(f"  deprecated for graphs of GraphDef version {newest.deprecated[0]} or newer: {newest.deprecated[1]}")
+    libraries: dict[str, list[int]] = {}
+    for index in op.members:
+        libraries.setdefault(op.library(index), []).append(index)
+    lines += [f"  in {words(table.text(found))} only after loading {library}" for library, found in libraries.items() if library]
+    for name in op.attr_names:
+        members = op.attr_members(name)
+        latest = op.definition(members[-1])
+        attr = latest.attr(name) if latest else None
+        assert attr is not None
+        since = "" if members == op.members else f"   {words(table.text(members))}"
+        lines.append(f"  attr {attr_words(attr)}{since}")
+        lines += [f"    {text}" for text in _allowed_lines(op, name, table)]
+    kernels = op.kernel_spans()
+    told = [index for index in op.members if table.releases[index].has_kernels and not op.library(index)]
+    if told and not kernels:
+        lines.append("  no CPU kernel")
+    for members, group in kernels:
+        lines += [f"  CPU kernel {text}   {words(table.text(members))}" for text in kernel_words(group)]
+    return lines
+
+
+def _allowed_lines(op: OpHistory, name: str, table: History) -> list[str]:
+    """The values an attr may have, those of the same releases together."""
+    from compat_matrix.skew.advice import words
+
+    members: dict[str, list[int]] = {}
+    for index in op.attr_members(name):
+        found = op.definition(index)
+        attr = found.attr(name) if found else None
+        for value in (attr.allowed or ()) if attr else ():
+            members.setdefault(value, []).append(index)
+    spans: dict[str, list[str]] = {}
+    for value, indexes in members.items():
+        spans.setdefault(table.text(indexes), []).append(value)
+    return [f"{', '.join(values)}   {words(span)}" for span, values in spans.items()]
+
+
+@ops.command()
+@click.argument("old")
+@click.argument("new")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+def diff(old: str, new: str, as_json: bool) -> None:
+    """Show what changed in the registry between two releases (2.15 2.21)."""
+    from compat_matrix.skew.changes import changes
+    from compat_matrix.skew.history import history
+
+    table = history()
+    found = changes(table, _release(table, old), _release(table, new))
+    if as_json:
+        click.echo(json.dumps({"schema": 1, "old": old, "new": new, "changes": [vars(change) for change in found]}))
+        return
+    for change in found:
+        click.echo(f"{change.op:<40} {change.kind:<13} {change.what}")
+    click.echo(f"{len(found)} changes of {len({change.op for change in found})} ops")
+
+
+def _release(table: History, version: str) -> int:
+    index = table.index(version)
+    if index is None:
+        names = ", ".join(release.name for release in table.releases)
+        raise click.UsageError(f"the table has no release {printable(version, newlines=False)}; it has {names}")
+    return index
+
+
+@ops.command()
+@click.argument("path", type=click.Path(exists=True, path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="One JSON object (docs/contracts.md, section 9).")
+@click.option("--full", is_flag=True, help="Show all that the nearest other releases lack.")
+def needs(path: Path, as_json: bool, full: bool) -> int:
+    """Show which TensorFlow releases have every op, attr, value, dtype and CPU kernel of the SavedModel at PATH.
+
+    Exit code 1 when there is a signature that no release of the table can run.
+    """
+    from compat_matrix.skew.history import history
+    from compat_matrix.skew.needs import needs as find
+    from compat_matrix.skew.needs import to_json
+
+    table, found = history(), find(path)
+    if as_json:
+        click.echo(json.dumps(to_json(found, table)))
+    else:
+        for graph in found:
+            _show_needs(graph, table, full)
+        click.echo("Only ops are looked at: not Python objects, checkpoints or libraries of custom ops.")
+        if not all(release.has_kernels for release in table.releases):
+            names = ", ".join(release.name for release in table.releases if not release.has_kernels)
+            click.echo(f"The kernels of {names} are not known.")
+    return 0 if all(part.members for graph in found for part in graph.parts) else UNEXPECTED
+
+
+SHOWN_LACKS = 3
+
+
+def _show_needs(graph: GraphNeeds, table: History, full: bool) -> None:
+    from compat_matrix.skew.advice import words
+
+    tags = ", ".join(graph.tags) or "(no tags)"
+    click.echo(printable(f"MetaGraph {tags}  TensorFlow {graph.written_by or '?'}, GraphDef {graph.producer}", newlines=False))
+    width = max(len(part.name) for part in graph.parts)
+    last: Any = None
+    for part in graph.parts:
+        releases = words(table.text(part.members)) if part.members else "no release of the table"
+        click.echo(printable(f"  {part.name:<{width}}  {releases}", newlines=False))
+        if part.reasons == last:
+            continue
+        last = part.reasons
+        for index, lacks in part.reasons:
+            release = table.releases[index].name
+            for lack in lacks if full else lacks[:SHOWN_LACKS]:
+                where = f", {part.where[lack]}" if part.where.get(lack) else ""
+                click.echo(printable(f"    {release} lacks {lack.what}{where}", newlines=False))
+            if not full and len(lacks) > SHOWN_LACKS:
+                click.echo(f"    {release} lacks {len(lacks) - SHOWN_LACKS} more: --full")
+
+
+@ops.command()
+@click.argument("runtimes", nargs=-1)
+def update(runtimes: tuple[str, ...]) -> None:
+    """Ask the registries of RUNTIMES (all that are installed when none is named) and write the table anew.
+
+    What the table says of other releases stays. For working on this project: it writes into the package.
+    """
+    from compat_matrix.runtimes import registry
+    from compat_matrix.runtimes.places import NotInstalled
+    from compat_matrix.runtimes.resolve import resolve
+    from compat_matrix.skew import collect
+
+    found = []
+    for spec in runtimes or tuple(registry.read().stanzas):
+        try:
+            found.append(resolve(spec))
+        except NotInstalled as error:
+            if runtimes:
+                raise
+            click.echo(f"left as it is: {printable(str(error))}", err=True)
+    text = collect.update(found, lambda line: click.echo(line, err=True))
+    click.echo(f"{len(found)} runtimes asked; {len(text.splitlines()) - 1} ops, {len(text)} bytes")
