@@ -3,16 +3,23 @@
 All take ``x: float32[2,2]`` and give ``y``. ``inner`` puts the node into a function called by a function.
 """
 
-from model_edits import new_model, write
+import shutil
+from pathlib import Path
+
+from bundle_forge import bundle
+from model_edits import fixture, new_model, write
 
 from reference_impl.format import schema
 from reference_impl.format.dtypes import by_name
+from reference_impl.format.sstable import TableReader
+
+COMMITTED = Path(__file__).parent / "data" / "skew"  # saved_model.pb of models that TensorFlow 2.21 wrote
 
 SQUARE = schema.TensorShapeProto(dim=[schema.TensorShapeProto.Dim(size=2)] * 2)
 
 
 def attrs(node, **values):
-    """Set attrs: types as ``"type:float32"``, functions as ``"func:f"``, lists of types as lists, and plain values."""
+    """Set attrs: types as ``"type:float32"``, functions as ``"func:f"``, lists of types as lists, plain values."""
     for key, value in values.items():
         slot = node.attr[key]
         if isinstance(value, list):
@@ -29,6 +36,11 @@ def attrs(node, **values):
             slot.type = int(name) if name.isdecimal() else by_name(name).number
         elif value.startswith("func:"):
             slot.func.name = value[5:]
+        elif value == "one shape":
+            slot.list.shape.add().CopyFrom(SQUARE)
+        elif value.startswith("strings:"):
+            slot.list.s.extend(item.encode() for item in value[8:].split())
+            slot.list.SetInParent()
         else:
             slot.s = value.encode()
 
@@ -111,5 +123,38 @@ MODELS = {
     "missing_attr_inner": {"op": "MatMul", "inputs": ("x", "x"), "inner": True},
     "inputs": {"op": "Relu", "inputs": ("x", "x"), "T": "type:float32"},
     "contrib": {"op": "Resampler", "inputs": ("x", "x"), "T": "type:float32"},
+    "removed": {"op": "CompareAndBitpack", "inputs": ("x", "x"), "T": "type:float32"},
+    "op_version": {
+        "op": "XlaCallModule",
+        "inputs": ("x",),
+        "version": 99,
+        "module": "",
+        "Sout": "one shape",
+        "Tin": ["float32"],
+        "Tout": ["float32"],
+        "dim_args_spec": "strings:",
+        "platforms": "strings:CPU",
+    },
     "addons": {"op": "Addons>GatherTree", "inputs": ("x",), "T": "type:float32"},
 }
+
+
+def newer_checkpoint(folder):
+    """A fixture whose checkpoint asks for readers of version 99."""
+    shutil.copytree(fixture("half_plus_two"), folder, dirs_exist_ok=True)
+    index = folder / "variables" / "variables.index"
+    entries = dict(TableReader(index.read_bytes(), index))
+    head = schema.BundleHeaderProto.FromString(entries[b""])
+    head.version.producer = head.version.min_consumer = 99
+    data = index.with_name("variables.data-00000-of-00001").read_bytes()
+    bundle(index.with_suffix(""), {key: value for key, value in entries.items() if key}, data, head)
+    return folder
+
+
+def made(name, folder):
+    """The model of this name, below ``folder``: made by hand, or committed."""
+    if name.startswith("fixture_"):
+        return fixture(name[len("fixture_") :])
+    if name.startswith("real_"):
+        return (COMMITTED / name).with_suffix(".pb")
+    return newer_checkpoint(folder / name) if name == "newer_checkpoint" else model(folder / name, **MODELS[name])

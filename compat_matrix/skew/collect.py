@@ -30,7 +30,7 @@ def ask(runtime: Runtime) -> tuple[Release, Snapshot]:
         version = str(reply["versions"]["tensorflow"])
         name = ".".join(version.split(".")[:2])
         kernels = folder / "kernels.binpb"
-        dtypes = tuple(dtype_name(number) for number in reply["dtypes"])
+        dtypes = tuple(sorted(dtype_name(number) for number in reply["dtypes"]))
         release = Release(name, version, int(reply["producer"]), int(reply["min_consumer"]), kernels.exists(), dtypes)
         return release, read_registry(folder, reply["devices"])
 

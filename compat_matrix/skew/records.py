@@ -19,7 +19,7 @@ class Release:
       producer: the GraphDef version it writes.
       min_consumer: the oldest GraphDef version that it says may read its graphs.
       has_kernels: its C API tells the kernels (from 1.12 on).
-      dtypes: the data types it knows, references aside.
+      dtypes: the data types it knows, sorted, references aside.
     """
 
     name: str

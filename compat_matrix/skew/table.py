@@ -34,7 +34,7 @@ def encode(releases: Sequence[tuple[Release, Snapshot]]) -> str:
 def _dtypes(releases: Sequence[Release]) -> dict[str, str]:
     """Data type -> the releases that know it."""
     names = [release.name for release in releases]
-    known = dict.fromkeys(dtype for release in releases for dtype in release.dtypes)
+    known = sorted({dtype for release in releases for dtype in release.dtypes})
     members = {dtype: [index for index, release in enumerate(releases) if dtype in release.dtypes] for dtype in known}
     return {dtype: spans.to_text(members[dtype], names) for dtype in known}
 

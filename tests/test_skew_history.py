@@ -1,0 +1,220 @@
+"""The op history: the committed table, its lookups, and whether it is what the TensorFlow installed here registers."""
+
+import json
+
+import pytest
+
+from compat_matrix.skew import collect, contrib, spans
+from compat_matrix.skew.changes import changes
+from compat_matrix.skew.history import TABLE, History, TableError, history
+from compat_matrix.skew.records import Attr, Op, Release
+from compat_matrix.skew.table import encode, products
+
+LINES = TABLE.read_text(encoding="utf-8").splitlines()
+
+
+def test_the_table_names_the_releases_in_order_and_the_ops_sorted():
+    table = history()
+    names = [release.name for release in table.releases]
+    assert names[:6] == ["1.4", "1.8", "1.12", "1.13", "1.14", "1.15"]
+    assert names[6:] == [f"2.{minor}" for minor in range(22)]
+    assert [release.tensorflow.rpartition(".")[0] for release in table.releases] == names
+    assert list(table.names) == sorted(set(table.names)) and len(table.names) > 2000
+    assert TABLE.stat().st_size < 2_000_000
+    assert all(line.startswith('{"op":"') for line in LINES[1:])
+
+
+def test_graph_versions_are_those_of_the_releases():
+    producers = {release.name: release.producer for release in history().releases}
+    assert (producers["1.4"], producers["1.15"], producers["2.0"], producers["2.21"]) == (24, 134, 119, 2474)
+    assert {release.min_consumer for release in history().releases} == {0}
+
+
+@pytest.mark.parametrize(
+    ("op", "since", "until"),
+    [
+        ("MatMul", "1.4", None),
+        ("StatefulPartitionedCall", "1.12", None),
+        ("DisableCopyOnRead", "2.10", None),
+        ("ParseExampleV2", "2.1", None),
+        ("Resampler", "1.4", "1.15"),
+        ("CompareAndBitpack", "1.4", "2.5"),
+    ],
+)
+def test_since_and_until(op, since, until):
+    found = history().op(op)
+    assert (found.since, found.until) == (since, until)
+
+
+def test_attrs_values_kernels_dtypes_and_libraries_have_their_own_spans():
+    table = history()
+    assert table.since(table.op("VarHandleOp").attr_members("debug_name")) == "2.15"
+    matmul = table.op("MatMul")
+    allowed = {release.name: matmul.definition(index).attr("T").allowed for index, release in enumerate(table.releases)}
+    assert "uint8" not in allowed["2.11"] and "uint8" in allowed["2.12"]
+    assign = table.op("AssignVariableOp")
+    takes = {table.releases[index].name: (("dtype", "float8_e5m2"),) in assign.at(index).kernels for index in (18, 20, 21)}
+    assert takes == {"2.12": False, "2.14": False, "2.15": True}
+    assert table.text(table.dtypes["int4"]) == "2.15-"
+    rnn = table.op("BlockLSTM")
+    assert (rnn.library(0), rnn.library(1)) == ("contrib/rnn/python/ops/_lstm_ops.so", "")
+    assert table.op("BatchNormWithGlobalNormalization").deprecated(0) == (9, "Use tf.nn.batch_normalization()")
+
+
+def test_an_attr_that_lived_less_long_than_its_op_is_absent_elsewhere():
+    op = history().op("XlaCallModule")
+    assert op.definition(op.members[0]).attr("platforms") is None
+    assert op.definition(op.members[-1]).attr("platforms").default == []
+
+
+def test_where_releases_between_two_were_not_asked_the_table_says_so():
+    table = history()
+    assert table.gap(table.op("StatefulPartitionedCall").members) == "1.8"
+    assert table.gap(table.op("DisableCopyOnRead").members) is None
+    assert table.gap(table.op("MatMul").members) is None
+
+
+def test_versions_find_their_release():
+    table = history()
+    assert table.index("2.15.1") == table.index("2.15") == table.index("2.15.0rc1+candidate")
+    assert table.index("1.5.0") is None and table.nearest("1.5.0") == 0
+    assert table.index("2.99.0") is None and table.nearest("2.99.0") == len(table.releases) - 1
+    assert table.index("nonsense") is None and table.nearest("nonsense") is None
+
+
+def test_the_table_is_written_again_as_it_is():
+    table = history()
+    chosen = {line for number, line in enumerate(LINES) if number % 7 == 1} | {LINES[0]}
+    small = History("\n".join(line for line in LINES if line in chosen) + "\n")
+    written = encode([(release, small.snapshot(index)) for index, release in enumerate(table.releases)])
+    kept = [line for line in LINES[1:] if line in chosen]
+    assert written.splitlines()[1:] == kept
+    assert json.loads(written.splitlines()[0]) == json.loads(LINES[0])
+
+
+def release(name, **fields):
+    return Release(name, f"{name}.0", fields.pop("producer", 1), 0, fields.pop("has_kernels", True), ("float32",))
+
+
+def op(name="Op", **fields):
+    made = {"signature": "->", "attrs": (), "stateful": False, "deprecated": None, "library": "", "kernels": frozenset()}
+    return Op(name, **{**made, **fields})
+
+
+def test_what_varies_keeps_its_value_of_each_release():
+    attr = Attr("T", "type", None, ("float32",), None)
+    wide = Attr("T", "type", "float32", ("float32", "int8"), 2)
+    kernel = (("T", "float32"),)
+    snapshots = [
+        (release("1.0", has_kernels=False), {"Op": op(attrs=(attr,), kernels=None), "Gone": op("Gone", kernels=None)}),
+        (release("1.1"), {"Op": op(attrs=(wide,), deprecated=(7, "no"), kernels=frozenset({kernel}))}),
+        (release("2.0"), {"Op": op(stateful=True, signature="a: T ->", library="contrib/x.so", kernels=None)}),
+    ]
+    table = History(encode(snapshots))
+    assert [table.snapshot(index) for index in range(3)] == [snapshot for _, snapshot in snapshots]
+    assert table.releases == tuple(release for release, _ in snapshots)
+
+
+def test_a_release_that_changes_nothing_changes_no_line():
+    before = encode([(release("1.0"), {"Op": op()}), (release("1.1"), {"Op": op(), "New": op("New")})])
+    after = encode(
+        [(release(name), {"Op": op(), **({"New": op("New")} if name != "1.0" else {})}) for name in ("1.0", "1.1", "1.2")]
+    )
+    assert before.splitlines()[1:] == after.splitlines()[1:]
+
+
+def test_spans():
+    names = ["1.4", "1.8", "2.0", "2.1", "2.2"]
+    for members in ((0,), (4,), (0, 1, 2, 3, 4), (1, 2, 4), (0, 2, 3), ()):
+        assert spans.from_text(spans.to_text(members, names), names) == frozenset(members)
+    assert spans.to_text((1, 2, 4), names) == "1.8-2.0,2.2-"
+    assert spans.to_text((1, 3), names) == "1.8,2.1"
+    with pytest.raises(ValueError, match=r"9\.9"):
+        spans.from_text("9.9-", names)
+
+
+def test_kernels_are_multiplied_out_to_what_they_were():
+    kernels = {(("A", a), ("B", b)) for a in "xyz" for b in "pq"} | {(("A", "w"), ("B", "p")), (), (("C", "c"),)}
+    found = products(kernels)
+    assert len(found) == 4
+    again = set()
+    for product in found:
+        combinations = [()]
+        for attr, dtypes in product.items():
+            combinations = [(*known, (attr, dtype)) for known in combinations for dtype in dtypes]
+        again.update(combinations)
+    assert again == kernels
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{}", '{"schema":2,"releases":[],"dtypes":{}}', "[]", '{"schema":1,"releases":[1],"dtypes":{}}']
+)
+def test_what_is_no_table_is_refused(text):
+    with pytest.raises(TableError, match="no op history"):
+        History(text)
+
+
+def test_changes_between_two_releases():
+    table = history()
+    found = {(change.op, change.kind) for change in changes(table, table.index("2.15"), table.index("2.16"))}
+    assert ("MatMul", "attr added") in found
+    back = {(change.op, change.kind) for change in changes(table, table.index("2.16"), table.index("2.15"))}
+    assert ("MatMul", "attr removed") in back
+    assert changes(table, 5, 5) == []
+
+
+def test_every_replacement_is_of_an_op_that_is_gone_and_leads_to_one_that_is_there():
+    table = history()
+    newest = len(table.releases) - 1
+    for name, instead in contrib._LISTED.items():
+        op = table.op(name)
+        assert op is not None, name
+        last = op.members[-1]
+        assert last != newest or instead.op == name, f"{name} is still there"
+        if instead.op and not instead.package:
+            core = table.op(instead.op)
+            assert core is not None and newest in core.members, instead.op
+
+
+def test_every_op_that_only_contrib_had_says_what_to_do():
+    table = history()
+    for name in table.names:
+        op = table.op(name)
+        library = op.library(op.members[-1])
+        if library.startswith("contrib/"):
+            assert contrib.replacement(name, library) is not None, name
+
+
+@pytest.mark.tensorflow
+def test_the_table_is_what_the_installed_tensorflow_registers(tmp_path):
+    from compat_matrix.runtimes import local_runtime
+
+    table = history()
+    release, snapshot = collect.ask(local_runtime())
+    index = table.index(release.name)
+    if index is None:
+        pytest.skip(f"the table does not have TensorFlow {release.tensorflow} (savedmodel-compat ops update adds it)")
+    stored = table.snapshot(index)
+    assert table.releases[index].producer == release.producer
+    assert table.releases[index].dtypes == release.dtypes
+    assert sorted(stored) == sorted(snapshot)
+    different = [name for name in snapshot if snapshot[name] != stored[name]]
+    # Other builds of a release (with oneDNN, for another machine) have more kernels, never another definition.
+    assert [name for name in different if snapshot[name].attrs != stored[name].attrs] == []
+    assert different == []
+
+
+@pytest.mark.tensorflow
+def test_updating_with_an_installed_runtime_gives_the_same_bytes(tmp_path):
+    from compat_matrix.runtimes import local_runtime
+
+    runtime = local_runtime()
+    version = runtime.tensorflow_version
+    if not any(release.tensorflow == version for release in history().releases):
+        pytest.skip(f"the table was not made from TensorFlow {version}")
+    table = tmp_path / "op_history.jsonl"
+    table.write_bytes(TABLE.read_bytes())
+    told = []
+    collect.update([runtime], told.append, table)
+    assert table.read_bytes() == TABLE.read_bytes()
+    assert version in told[0]
