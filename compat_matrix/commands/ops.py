@@ -133,7 +133,7 @@ def _release(table: History, version: str) -> int:
 
 @ops.command()
 @click.argument("path", type=click.Path(exists=True, path_type=Path))
-@click.option("--json", "as_json", is_flag=True, help="One JSON object (docs/contracts.md, section 9).")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object (docs/contracts.md, section 8).")
 @click.option("--full", is_flag=True, help="Show all that the nearest other releases lack.")
 def needs(path: Path, as_json: bool, full: bool) -> int:
     """Show which TensorFlow releases have every op, attr, value, dtype and CPU kernel of the SavedModel at PATH.
