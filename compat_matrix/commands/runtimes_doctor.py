@@ -12,7 +12,7 @@ import click
 
 from compat_matrix.consumers import CONSUMERS, CPP
 from compat_matrix.outcomes import ExitCode
-from compat_matrix.runtimes import interpreters, places, records, registry, uv
+from compat_matrix.runtimes import interpreters, places, registry, uv
 from compat_matrix.runtimes.host import Host
 from compat_matrix.runtimes.native import build as native
 from compat_matrix.runtimes.resolve import resolve_all
@@ -85,10 +85,6 @@ def _runtime(runtime: Runtime, folder: Path) -> bool:
                 continue
             finally:
                 worker.close()
-            said = hello["versions"].get("tensorflow", "")
-            if not records.same_version(said, runtime.tensorflow_version or ""):
-                click.echo(f"  {name}: says TensorFlow {said}, which is not the one that is installed")
-                well = False
             versions = ", ".join(f"{part} {version}" for part, version in sorted(hello["versions"].items()))
             click.echo(f"  {name}: {versions}")
             click.echo(f"    can: {', '.join(sorted(hello['capabilities']))}")

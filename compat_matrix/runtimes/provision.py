@@ -20,7 +20,7 @@ from compat_matrix.runtimes.places import RuntimeTrouble
 from compat_matrix.runtimes.records import Record
 from compat_matrix.runtimes.runtime import Runtime
 from compat_matrix.runtimes.wanted import Wanted
-from compat_matrix.runtimes.worker import NotStarted, Worker
+from compat_matrix.runtimes.worker import NotStarted, Worker, same_release
 
 Report = Callable[[str], None]  # takes what is being done, in a few words
 Step = Callable[[Runtime, Report], None]  # done after the installation; raises RuntimeTrouble
@@ -62,7 +62,7 @@ def install(wanted: Wanted, known: registry.Registry, report: Report, again: boo
 def installed(wanted: Wanted) -> Record:
     """The record of an environment that is complete and holds what it should. Raises :class:`records.Untrue`."""
     record = records.read(wanted.place)
-    if wanted.tensorflow is not None and not records.same_version(record.tensorflow, wanted.tensorflow):
+    if wanted.tensorflow is not None and not same_release(record.tensorflow, wanted.tensorflow):
         raise records.Untrue(f"holds TensorFlow {record.tensorflow}, not {wanted.tensorflow}")
     if wanted.python is not None and record.python.split(".")[:2] != wanted.python.split("."):
         raise records.Untrue(f"holds Python {record.python}, not {wanted.python}")
@@ -131,8 +131,13 @@ def _old(python: str | None) -> bool:
 
 
 def _proof(wanted: Wanted, staging: Path) -> dict[str, str]:
-    """Start a real worker in a fresh environment; the versions it says. Raises :class:`InstallFailed`."""
-    found = records.distributions(staging).get("tensorflow")
+    """Start a real worker in a fresh environment; the versions it says. Raises :class:`InstallFailed`.
+
+    A worker that says another TensorFlow than is installed does not count as started.
+    """
+    found = records.distributions(staging).get("tensorflow", "of no version")
+    if not same_release(found, wanted.tensorflow or found):
+        raise InstallFailed(f"{wanted.name}: is to be TensorFlow {wanted.tensorflow}, installed was {found}")
     runtime = Runtime(wanted.name, records.interpreter(staging), found)
     with tempfile.TemporaryDirectory() as folder:
         worker = Worker(runtime, PROOF, Path(folder) / "cwd", Path(folder) / "log")
@@ -142,9 +147,6 @@ def _proof(wanted: Wanted, staging: Path) -> dict[str, str]:
             raise InstallFailed(f"{wanted.name}: {error}") from error
         finally:
             worker.close()
-    for said in (versions["tensorflow"], found or "nothing"):
-        if not records.same_version(said, wanted.tensorflow or found or "nothing"):
-            raise InstallFailed(f"{wanted.name}: is to be TensorFlow {wanted.tensorflow or found}, says {said}")
     return versions
 
 

@@ -13,6 +13,7 @@ from typing import Any
 from packaging.version import InvalidVersion, Version
 
 from compat_matrix.runtimes.runtime import DISTRIBUTIONS
+from compat_matrix.runtimes.worker import same_release
 
 NAME = "savedmodel-compat.json"
 SCHEMA = 1
@@ -73,7 +74,7 @@ def read(place: Path) -> Record:
     if not os.access(interpreter(place), os.X_OK):
         raise Untrue("its interpreter is gone")
     found = distributions(place).get("tensorflow")
-    if found is None or not same_version(found, record.tensorflow):
+    if found is None or not same_release(found, record.tensorflow):
         raise Untrue(f"{NAME} says TensorFlow {record.tensorflow}, installed is {found or 'none'}")
     return record
 
@@ -111,14 +112,6 @@ def distributions(place: Path) -> dict[str, str]:
             name = re.sub(r"[-_.]+", "-", match.group(1)).lower()
             out["tensorflow" if name in DISTRIBUTIONS else name] = match.group(2)
     return out
-
-
-def same_version(one: str, other: str) -> bool:
-    """Whether two spellings are one version: TensorFlow says 2.21.0-rc1 of what its wheel calls 2.21.0rc1."""
-    try:
-        return Version(one) == Version(other)
-    except InvalidVersion:
-        return one == other
 
 
 def disk(place: Path) -> dict[str, int]:

@@ -81,12 +81,14 @@ def parse(spec: str, known: registry.Registry) -> Wanted | Path:
     for place, record in records.ad_hoc(places.environments()).items():
         if spec.strip() == record.name:
             return Wanted(record.name, record.spec, place.name, None, record.tensorflow)
+    if "://" in text:
+        raise UnknownRuntime(f"{text!r}: URLs are not understood here; give {FORMS}")
     path = Path(text).expanduser()
     if text.endswith(".whl"):
         return _wheel(path, version)
     if path.exists() and ("/" in text or (path / "bin").is_dir()):
         return _interpreter(path)
-    if "/" in text and "@" not in text:
+    if "/" in text:
         raise UnknownRuntime(f"{text}: there is no such file or folder")
     return _requirement(text, version)
 
@@ -126,8 +128,8 @@ def _requirement(text: str, python: str | None) -> Wanted:
         raise UnknownRuntime(f"{text!r} is no runtime: give {FORMS}") from None
     if canonicalize_name(requirement.name) not in DISTRIBUTIONS:
         raise UnknownRuntime(f"{text!r} installs no TensorFlow ({', '.join(DISTRIBUTIONS)}): give {FORMS}")
-    if requirement.url or requirement.marker:
-        raise UnknownRuntime(f"{text!r}: neither URLs nor markers are understood here; give {FORMS}")
+    if requirement.marker:
+        raise UnknownRuntime(f"{text!r}: markers are not understood here; give {FORMS}")
     spec = str(requirement) + (f" @{python}" if python else "")
     digest = _digest(spec.encode())
     version = exact(requirement)
