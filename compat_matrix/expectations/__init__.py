@@ -16,16 +16,17 @@
     issue = "https://..."            # optional
     added = 2025-01-31
     until = 2026-01-31               # optional: a date, or a version of this project as a string
-    wide = "why one entry may cover more than 20 cells"  # optional
+    wide = "why one entry may cover more than 20 questions"  # optional; a question is a cell whatever the versions
 
-A cell an entry selects still runs. ``ledger`` reads and judges, ``update`` rewrites the file from results.
+A cell an entry selects still runs. ``entries`` reads, ``ledger`` judges, ``update`` rewrites the file from results.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from compat_matrix.expectations.ledger import Ledger, LedgerError, Verdict
+from compat_matrix.expectations.entries import LedgerError
+from compat_matrix.expectations.ledger import Ledger, Verdict
 
 DEFAULT_PATH = Path(__file__).parent / "expectations.toml"
 NO_ENTRIES = Path(__file__).parent / "none.toml"

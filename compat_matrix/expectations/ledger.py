@@ -1,38 +1,27 @@
-"""The ledger: entries, which cells they select, and what the results say about them. Pure functions, no files but one read."""
+"""The ledger: which entry speaks of a cell, and what the results say about the entries. Pure functions, no files but one read."""
 
 from __future__ import annotations
 
 import datetime
 import enum
-import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import tomlkit
-from packaging.specifiers import InvalidSpecifier, SpecifierSet
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 from tomlkit.exceptions import TOMLKitError
 
+from compat_matrix.expectations.entries import Entry, LedgerError, matches, read_entry
 from compat_matrix.outcomes import Outcome
 from compat_matrix.plan import Cell, Plan
 from compat_matrix.results import Result
 
 SCHEMA = 1
-MAX_CELLS = 20  # an entry that selects more needs the field `wide`
-KINDS = ("bug", "by_design", "unsupported_upstream", "environment")
-SELECTORS = ("case", "producer", "consumer", "check")
-# An error may have many causes; only an entry that says which one can be contradicted.
-NEEDS_ERROR = (Outcome.LOAD_ERROR, Outcome.CALL_ERROR, Outcome.REJECTED)
+MAX_QUESTIONS = 20  # an entry that selects more needs the field `wide`
 
-
-class LedgerError(ValueError):
-    """The expectation file cannot be used. ``problems`` holds one line each."""
-
-    def __init__(self, problems: Sequence[str]) -> None:
-        super().__init__("\n".join(problems))
-        self.problems = list(problems)
+Names = tuple[str, str, str, str]  # case, producer, consumer, check: a question, whatever the versions
 
 
 class Verdict(enum.Enum):
@@ -46,78 +35,11 @@ class Verdict(enum.Enum):
 
 
 @dataclass(frozen=True)
-class Entry:
-    """One ``[[expect]]`` table. Selectors are tuples of patterns, any of which may match."""
-
-    index: int
-    case: tuple[str, ...]
-    producer: tuple[str, ...]
-    consumer: tuple[str, ...]
-    check: tuple[str, ...]
-    outcome: Outcome
-    kind: str
-    reason: str
-    producer_version: SpecifierSet | None = None
-    consumer_version: SpecifierSet | None = None
-    error_class: str | None = None
-    message: str | None = None
-    issue: str | None = None
-    added: datetime.date | None = None
-    until: datetime.date | Version | None = None
-    wide: str | None = None
-
-    def names(self, cell: Cell) -> bool:
-        """Whether the selectors match, whatever the versions."""
-        if cell.is_production and not (self.consumer == ("-",) and self.check == (cell.check,)):
-            return False  # `*` means any consumer, and a production has none
-        return all(_matches(getattr(self, name), getattr(cell, name)) for name in SELECTORS)
-
-    def selects(self, cell: Cell) -> bool:
-        """Whether the entry speaks of this cell."""
-        return (
-            self.names(cell)
-            and _in_range(self.producer_version, cell.producer_version)
-            and _in_range(self.consumer_version, cell.consumer_version)
-        )
-
-    def describes(self, outcome: Outcome, error_class: str | None, message_normalised: str) -> bool:
-        """Whether a failure is the one recorded here."""
-        if outcome is not self.outcome:
-            return False
-        if self.error_class and self.error_class not in (error_class, (error_class or "").rpartition(".")[2]):
-            return False
-        return self.message is None or re.search(self.message, message_normalised) is not None
-
-    def expired(self, today: datetime.date, tool: Version | None) -> bool:
-        """Whether ``until`` is over: the day has passed, or this version of the project was to have repaired it."""
-        if isinstance(self.until, Version):
-            return tool is not None and tool >= self.until
-        return self.until is not None and today > self.until
-
-    def title(self) -> str:
-        """``case/producer/consumer/check -> OUTCOME``, to name the entry in a message."""
-        selector = "/".join(",".join(getattr(self, name)) for name in SELECTORS)
-        return f"entry {self.index + 1} ({selector} -> {self.outcome})"
-
-
-def _matches(patterns: Iterable[str], text: str) -> bool:
-    return any(re.fullmatch(".*".join(map(re.escape, pattern.split("*"))), text) for pattern in patterns)
-
-
-def _in_range(specifier: SpecifierSet | None, version: str) -> bool:
-    if specifier is None:
-        return True
-    try:
-        return specifier.contains(Version(version), prereleases=True)
-    except InvalidVersion:  # no TensorFlow, no version
-        return False
-
-
-@dataclass(frozen=True)
 class Ledger:
     """The entries of one file, in its order."""
 
     entries: tuple[Entry, ...] = ()
+    _by_names: dict[Names, tuple[Entry, ...]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @classmethod
     def read(cls, path: Path) -> Ledger:
@@ -147,7 +69,7 @@ class Ledger:
         entries, problems = [], []
         for index, table in enumerate(tables):
             try:
-                entries.append(_entry(index, table))
+                entries.append(read_entry(index, table))
             except ValueError as error:
                 problems.append(f"entry {index + 1}: {error}")
         if problems:
@@ -156,7 +78,20 @@ class Ledger:
 
     def entry_for(self, cell: Cell) -> Entry | None:
         """The first entry that speaks of a cell (two are reported as an overlap)."""
-        return next((entry for entry in self.entries if entry.selects(cell)), None)
+        return next(self.entries_for(cell), None)
+
+    def entries_for(self, cell: Cell) -> Iterator[Entry]:
+        """All entries that speak of a cell, in the order of the file."""
+        for entry in self.named(names_of(cell)):
+            if entry.of_producer(cell.producer_version) and entry.of_consumer(cell.consumer_version):
+                yield entry
+
+    def named(self, names: Names) -> tuple[Entry, ...]:
+        """The entries whose selectors match a question. Remembered: a grid asks each of hundreds of pairs."""
+        found = self._by_names.get(names)
+        if found is None:
+            found = self._by_names[names] = tuple(entry for entry in self.entries if entry.names_question(*names))
+        return found
 
     def verdict(self, cell: Cell, result: Result) -> tuple[Verdict, Entry | None]:
         """Judge one result."""
@@ -181,86 +116,6 @@ class Ledger:
         return result
 
 
-def _entry(index: int, table: Any) -> Entry:
-    """One table as an Entry. Raises ValueError."""
-    if not isinstance(table, dict):
-        raise ValueError("is not a table")
-    known = {f.name for f in fields(Entry)} - {"index"}
-    unknown = sorted(set(table) - known)
-    if unknown:
-        raise ValueError(f"unknown field {unknown[0]!r} (known: {', '.join(sorted(known))})")
-    for name in ("outcome", "kind", "reason", "added"):
-        if name not in table:
-            raise ValueError(f"{name} is missing")
-    values: dict[str, Any] = {name: _patterns(name, table.get(name)) for name in SELECTORS}
-    for name in ("error_class", "message", "issue", "wide", "kind", "reason"):
-        values[name] = _text(name, table[name]) if name in table else None
-    values["outcome"] = _outcome(table["outcome"])
-    if values["kind"] not in KINDS:
-        raise ValueError(f"kind is {values['kind']!r}, not one of {', '.join(KINDS)}")
-    if re.match(r"\W*(todo|fixme|xxx)\b", values["reason"], re.IGNORECASE):
-        raise ValueError("the reason is still to be written")
-    if values["outcome"] in NEEDS_ERROR and not (values["error_class"] or values["message"]):
-        raise ValueError(f"{values['outcome']} needs error_class or message: any error would do otherwise")
-    _check_regex(values["message"])
-    for name in ("producer_version", "consumer_version"):
-        values[name] = _specifier(name, table.get(name))
-    values["added"] = _date("added", table["added"])
-    values["until"] = _until(table.get("until"))
-    return Entry(index=index, **values)
-
-
-def _text(name: str, value: Any) -> str:
-    if not isinstance(value, str) or not value.strip():
-        raise ValueError(f"{name} must be a text that says something")
-    return value
-
-
-def _patterns(name: str, value: Any) -> tuple[str, ...]:
-    patterns = tuple(value) if isinstance(value, list) else (value,)
-    if not patterns or not all(isinstance(p, str) and re.fullmatch(r"[\w.+*-]+", p) for p in patterns):
-        raise ValueError(f"{name} must be a name, a pattern with *, or a list of these, not {value!r}")
-    return patterns
-
-
-def _outcome(value: Any) -> Outcome:
-    outcome = Outcome(value)
-    if not outcome.expectable:
-        raise ValueError(f"{outcome} cannot be expected")
-    return outcome
-
-
-def _check_regex(pattern: str | None) -> None:
-    try:
-        re.compile(pattern or "")
-    except re.error as error:
-        raise ValueError(f"message is no regular expression: {error}") from error
-
-
-def _specifier(name: str, value: Any) -> SpecifierSet | None:
-    if value is None:
-        return None
-    try:
-        return SpecifierSet(_text(name, value))
-    except InvalidSpecifier as error:
-        raise ValueError(f"{name}: {error}") from error
-
-
-def _date(name: str, value: Any) -> datetime.date:
-    if not isinstance(value, datetime.date) or isinstance(value, datetime.datetime):
-        raise ValueError(f"{name} must be a date (2025-01-31, without quotes), not {value!r}")
-    return value
-
-
-def _until(value: Any) -> datetime.date | Version | None:
-    if value is None or not isinstance(value, str):
-        return None if value is None else _date("until", value)
-    try:
-        return Version(value)
-    except InvalidVersion as error:
-        raise ValueError(f"until is neither a date nor a version: {error}") from error
-
-
 @dataclass
 class LedgerReport:
     """All that is wrong between plan, results and ledger. Every member is a list of JSON objects."""
@@ -283,26 +138,71 @@ class LedgerReport:
 def judge_entries(ledger: Ledger, plan: Plan, today: datetime.date, tool: Version | None = None) -> LedgerReport:
     """What can be said of the entries before anything runs: dead, too wide, overlapping, expired."""
     report = LedgerReport()
-    askable = [cell for cell in plan if not (cell.decided and cell.decided.outcome is Outcome.NOT_APPLICABLE)]
-    owners: dict[str, list[Entry]] = {}
+    questions: dict[int, set[Names]] = {entry.index: set() for entry in ledger.entries}  # of each entry, whatever the versions
+    in_range: dict[int, set[Names]] = {entry.index: set() for entry in ledger.entries}
+    for cell in askable_cells(plan):
+        names = names_of(cell)
+        for entry in ledger.named(names):
+            questions[entry.index].add(names)
+        selecting = list(ledger.entries_for(cell))
+        for entry in selecting:
+            in_range[entry.index].add(names)
+        if len(selecting) > 1:
+            members = {"entries": [e.index for e in selecting], "titles": [e.title() for e in selecting]}
+            report.overlap.append({"cell": cell.id, **members})
+    axes = Axes.of(plan)
     for entry in ledger.entries:
-        selected = [cell for cell in askable if entry.selects(cell)]
         fact = {"entry": entry.index, "title": entry.title(), "reason": entry.reason}
-        # An entry for versions that are not here is not dead, it is for another machine.
-        if not any(entry.names(cell) for cell in askable):
+        if not questions[entry.index] and axes.hold(entry):
             report.dead_entry.append(fact)
-        if len(selected) > MAX_CELLS and not entry.wide:
-            report.too_wide.append({**fact, "cells": len(selected)})
+        if len(in_range[entry.index]) > MAX_QUESTIONS and not entry.wide:
+            report.too_wide.append({**fact, "cells": len(in_range[entry.index])})
         if entry.expired(today, tool):
             report.expired.append({**fact, "until": str(entry.until)})
-        for cell in selected:
-            owners.setdefault(cell.id, []).append(entry)
-    report.overlap = [
-        {"cell": cell_id, "entries": [entry.index for entry in entries], "titles": [entry.title() for entry in entries]}
-        for cell_id, entries in owners.items()
-        if len(entries) > 1
-    ]
     return report
+
+
+def names_of(cell: Cell) -> Names:
+    """The question of a cell, whatever the versions."""
+    return cell.case, cell.producer, cell.consumer, cell.check
+
+
+def askable_cells(plan: Plan) -> list[Cell]:
+    """The cells of a plan but those it decided to be not applicable."""
+    return [cell for cell in plan if not (cell.decided and cell.decided.outcome is Outcome.NOT_APPLICABLE)]
+
+
+@dataclass(frozen=True)
+class Axes:
+    """Who writes and who reads in a plan, with their versions. One ledger serves many plans, of one TensorFlow and of many.
+
+    ``unmade``: case and producer of the artifacts that nobody here is to make.
+    """
+
+    producers: frozenset[tuple[str, str]]
+    consumers: frozenset[tuple[str, str]]
+    unmade: frozenset[tuple[str, str]]
+
+    @classmethod
+    def of(cls, plan: Plan) -> Axes:
+        productions: dict[tuple[str, str], bool] = {}
+        for cell in plan:
+            if cell.is_production:
+                made = cell.decided is None or cell.decided.outcome is not Outcome.NOT_APPLICABLE
+                productions[cell.case, cell.producer] = made or productions.get((cell.case, cell.producer), False)
+        return cls(
+            frozenset((cell.producer, cell.producer_version) for cell in plan),
+            frozenset((cell.consumer, cell.consumer_version) for cell in plan),
+            frozenset(names for names, made in productions.items() if not made),
+        )
+
+    def hold(self, entry: Entry) -> bool:
+        """Whether this plan has the producers, the consumers and the versions an entry speaks of, so that it ought to select."""
+        if any(matches(entry.case, case) and matches(entry.producer, producer) for case, producer in self.unmade):
+            return False
+        return any(matches(entry.producer, name) and entry.of_producer(version) for name, version in self.producers) and any(
+            matches(entry.consumer, name) and entry.of_consumer(version) for name, version in self.consumers
+        )
 
 
 def judge(

@@ -16,7 +16,8 @@ from typing import Any
 
 import tomlkit
 
-from compat_matrix.expectations.ledger import NEEDS_ERROR, Entry, Ledger, Verdict
+from compat_matrix.expectations.entries import NEEDS_ERROR, Entry
+from compat_matrix.expectations.ledger import Ledger, Verdict
 from compat_matrix.outcomes import Outcome
 from compat_matrix.plan import Cell, Plan
 from compat_matrix.results import Result, one_line
