@@ -302,19 +302,26 @@ def expect_check(fixtures: Path | None, cases: Path | None, expectations: Path |
 @expect.command("update")
 @click.argument("out", type=EXISTING_DIR)
 @click.option("--expectations", type=EXISTING_FILE, default=DEFAULT_PATH, help="The file to rewrite (default: ours).")
-@click.option("--reason", default="", help="Why the new failures are known; needed when there are any.")
+@click.option("--reasons", type=EXISTING_FILE, help="Rules: what new failures come from (default: ours, for our file).")
+@click.option("--reason", default="", help="Why all other new failures are known; needed when there are any.")
+@click.option("--remake", is_flag=True, help="Make the entries anew that were made by rules.")
 @exit_codes
-def expect_update(out: Path, expectations: Path, reason: str) -> None:
-    """Rewrite the ledger from the results of a complete run in OUT: stale entries go, new failures come, comments stay."""
+def expect_update(out: Path, expectations: Path, reasons: Path | None, reason: str, remake: bool) -> None:
+    """Rewrite the ledger from the results of a complete run in OUT: stale entries go or are narrowed to the versions of which
+    they are true, new failures come, comments stay."""
     from compat_matrix import running
+    from compat_matrix.expectations.causes import DEFAULT_RULES, read_rules
     from compat_matrix.expectations.update import UpdateRefused, update
 
-    if expectations.samefile(DEFAULT_PATH) and set(running.started_with(out)) & {"cases", "fixtures"}:
+    ours = expectations.samefile(DEFAULT_PATH)
+    if ours and set(running.started_with(out)) & {"cases", "fixtures"}:
         raise Refused("the run was of other cases than ours, all our entries would seem dead: use --expectations", STALE)
+    rules_file = reasons or (DEFAULT_RULES if ours else None)
+    rules = read_rules(rules_file) if rules_file else ()
     made = Plan.read(out / PLAN_FILE)
     results = {result.cell: result for result in read_results(out / RESULTS_FILE) if result.plan_id == made.plan_id}
     try:
-        done = update(expectations.read_text(encoding="utf-8"), made, results, reason, datetime.date.today())
+        done = update(expectations.read_text(encoding="utf-8"), made, results, reason, datetime.date.today(), rules, remake)
     except UpdateRefused as error:
         raise Refused(str(error), STALE) from error
     write_text(expectations, done.text)

@@ -17,6 +17,7 @@ from compat_matrix.outcomes import Outcome
 from compat_matrix.plan import NO_CONSUMER, PRODUCE, Cell
 
 KINDS = ("bug", "by_design", "unsupported_upstream", "environment")
+MAX_TOLD = 5  # names in a title
 SELECTORS = ("case", "producer", "consumer", "check")
 # An error may have many causes; only an entry that says which one can be contradicted.
 NEEDS_ERROR = (Outcome.LOAD_ERROR, Outcome.CALL_ERROR, Outcome.REJECTED)
@@ -50,6 +51,7 @@ class Entry:
     added: datetime.date | None = None
     until: datetime.date | Version | None = None
     wide: str | None = None
+    rule: str | None = None  # the entry was made by this rule of reasons.toml, and can be made anew
 
     def names(self, cell: Cell) -> bool:
         """Whether the selectors match, whatever the versions."""
@@ -94,8 +96,12 @@ class Entry:
 
     def title(self) -> str:
         """``case/producer/consumer/check -> OUTCOME``, to name the entry in a message."""
-        selector = "/".join(",".join(getattr(self, name)) for name in SELECTORS)
+        selector = "/".join(_some(getattr(self, name)) for name in SELECTORS)
         return f"entry {self.index + 1} ({selector} -> {self.outcome})"
+
+
+def _some(names: tuple[str, ...]) -> str:
+    return ",".join(names if len(names) <= MAX_TOLD else [*names[: MAX_TOLD - 1], f"{len(names) - MAX_TOLD + 1} more"])
 
 
 def matches(patterns: tuple[str, ...], text: str) -> bool:
@@ -119,8 +125,8 @@ def read_entry(index: int, table: Any) -> Entry:
     for name in ("outcome", "kind", "reason", "added"):
         if name not in table:
             raise ValueError(f"{name} is missing")
-    values: dict[str, Any] = {name: _patterns(name, table.get(name)) for name in SELECTORS}
-    for name in ("error_class", "message", "issue", "wide", "kind", "reason"):
+    values: dict[str, Any] = {name: read_patterns(name, table.get(name)) for name in SELECTORS}
+    for name in ("error_class", "message", "issue", "wide", "rule", "kind", "reason"):
         values[name] = _text(name, table[name]) if name in table else None
     values["outcome"] = _outcome(table["outcome"])
     if values["kind"] not in KINDS:
@@ -129,9 +135,9 @@ def read_entry(index: int, table: Any) -> Entry:
         raise ValueError("the reason is still to be written")
     if values["outcome"] in NEEDS_ERROR and not (values["error_class"] or values["message"]):
         raise ValueError(f"{values['outcome']} needs error_class or message: any error would do otherwise")
-    _check_regex(values["message"])
+    check_regex(values["message"])
     for name in ("producer_version", "consumer_version"):
-        values[name] = _range(name, table.get(name))
+        values[name] = read_range(name, table.get(name))
     values["added"] = _date("added", table["added"])
     values["until"] = _until(table.get("until"))
     return Entry(index=index, **values)
@@ -143,7 +149,7 @@ def _text(name: str, value: Any) -> str:
     return value
 
 
-def _patterns(name: str, value: Any) -> tuple[str, ...]:
+def read_patterns(name: str, value: Any) -> tuple[str, ...]:
     patterns = tuple(value) if isinstance(value, list) else (value,)
     if not patterns or not all(isinstance(p, str) and re.fullmatch(r"[\w.+*-]+", p) for p in patterns):
         raise ValueError(f"{name} must be a name, a pattern with *, or a list of these, not {value!r}")
@@ -157,14 +163,14 @@ def _outcome(value: Any) -> Outcome:
     return outcome
 
 
-def _check_regex(pattern: str | None) -> None:
+def check_regex(pattern: str | None) -> None:
     try:
         re.compile(pattern or "")
     except re.error as error:
         raise ValueError(f"message is no regular expression: {error}") from error
 
 
-def _range(name: str, value: Any) -> Range | None:
+def read_range(name: str, value: Any) -> Range | None:
     if value is None:
         return None
     try:

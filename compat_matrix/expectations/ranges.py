@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from packaging.specifiers import SpecifierSet
 from packaging.version import InvalidVersion, Version
+
+LAST_OF_1 = (1, 15)  # no minor version of TensorFlow comes between it and 2.0
 
 
 class Range:
@@ -24,9 +28,8 @@ class Range:
         return known
 
     def _contains(self, text: str) -> bool:
-        try:
-            version = Version(text)
-        except InvalidVersion:  # no TensorFlow, no version
+        version = _version(text)
+        if version is None:  # no TensorFlow, no version
             return False
         return any(self._specifier.contains(one, prereleases=True) for one in (version, version.base_version))
 
@@ -38,3 +41,43 @@ class Range:
 
     def __hash__(self) -> int:
         return hash(self._specifier)
+
+
+class Axis:
+    """The versions of one side of a plan, in order. Ranges end where something else was observed, at the nearest minor version:
+    between two observed versions nothing is claimed of the ones nobody has seen, beyond the first and the last everything."""
+
+    def __init__(self, versions: Iterable[str]) -> None:
+        self.versions = sorted({version for version in versions if _version(version)}, key=Version)
+        self.position = {version: index for index, version in enumerate(self.versions)}
+
+    def __len__(self) -> int:
+        return len(self.versions)
+
+    def range(self, first: int, last: int) -> str | None:
+        """The PEP 440 text for the positions from ``first`` to ``last``; None for all of them."""
+        parts = []
+        if first > 0:
+            here, before = Version(self.versions[first]), Version(self.versions[first - 1])
+            parts.append(f">={_minor(here) if _minor(here) != _minor(before) else here.base_version}")
+        if last < len(self.versions) - 1:
+            here, after = Version(self.versions[last]), Version(self.versions[last + 1])
+            parts.append(f"<{_next_minor(here, after) if _minor(here) != _minor(after) else after.base_version}")
+        return ",".join(parts) or None
+
+
+def _version(text: str) -> Version | None:
+    try:
+        return Version(text)
+    except InvalidVersion:
+        return None
+
+
+def _minor(version: Version) -> str:
+    return f"{version.major}.{version.minor}"
+
+
+def _next_minor(version: Version, after: Version) -> str:
+    if (version.major, version.minor) == LAST_OF_1 and after.major > 1:
+        return "2"
+    return f"{version.major}.{version.minor + 1}"
