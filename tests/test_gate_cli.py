@@ -120,6 +120,17 @@ def test_two_folders_are_compared_without_running_anything(world, before, after,
     assert not world.executed()
 
 
+@pytest.mark.parametrize(("candidate", "code"), [(CANDIDATE, 1), ("candidate", 1), (VERSION, 0), ("2.98.0", 64)])
+def test_two_versions_of_a_run_that_exists(world, candidate, code):
+    world.behave([f"old/*/c_api@{CANDIDATE}/load", FAIL])
+    run_ = world.root / "run"
+    two = ("--runtime", "local", "--runtime", "candidate=local", "--all-checks")
+    world.run(*two, "--case", "old", "--check", "load", out=run_)
+    done = world.command("gate", "--run", run_, "--baseline", VERSION, "--candidate", candidate, "--out", world.out)
+    assert done.returncode == code, done.stderr
+    assert code != 64 or f"2.98.0 is not in {run_}" in done.stderr
+
+
 def test_a_folder_and_a_runtime_cannot_be_compared(world):
     done = world.command("gate", "--baseline", folder(world, OLD, "PASS"), "--candidate", "local", "--out", world.out)
     assert done.returncode == 64

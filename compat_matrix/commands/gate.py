@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
-from compat_matrix.commands.matrix import Refused, asked_runtimes, exit_codes, ledger_path, plan_options
+from compat_matrix.commands.matrix import EXISTING_DIR, Refused, asked_runtimes, exit_codes, ledger_path, plan_options
 from compat_matrix.outcomes import ExitCode
 from compat_matrix.runtimes.runtime import Runtime
 
@@ -17,6 +18,7 @@ OUT = click.Path(file_okay=False, path_type=Path)
 @click.option("--baseline", required=True, metavar="RUNTIME", help="What is in use.")
 @click.option("--candidate", required=True, metavar="RUNTIME", help="What is to replace it.")
 @click.option("--out", type=OUT, default=Path("gate-out"), show_default=True, help="The output folder.")
+@click.option("--run", "of", type=EXISTING_DIR, help="Run nothing: compare two versions of this run (of `grid`, of a gate).")
 @click.option("--case", "case", multiple=True, metavar="NAME", help="Only this case (* is allowed; may be repeated).")
 @click.option("--producer", multiple=True, metavar="NAME", help="Only this producer.")
 @click.option("--consumer", multiple=True, metavar="NAME", help="Only this consumer.")
@@ -34,6 +36,7 @@ def gate(
     baseline: str,
     candidate: str,
     out: Path,
+    of: Path | None,
     checks: tuple[str, ...],
     all_checks: bool,
     fail_on_drift: bool,
@@ -58,26 +61,37 @@ def gate(
     vanished, or drifted by more than its case tolerates, 3 incomplete, 0 nothing blocks.
     """
     from compat_matrix import running
-    from compat_matrix.checks import CHECKS
     from compat_matrix.gate import run as gating
 
-    out = out.resolve()
-    if gating.is_folder(baseline) != gating.is_folder(candidate):
-        raise click.UsageError("two folders of runs, or two runtimes; not one of each")
-    if gating.is_folder(baseline):
+    out, specs = out.resolve(), (baseline, candidate)
+    known = [gating.is_folder(spec) for spec in specs]
+    if of is not None:
+        try:
+            pairs, sides = gating.versions_of(of, *specs)
+        except gating.UnknownVersion as error:
+            raise click.UsageError(str(error)) from error
+    elif all(known):
         pairs, sides = gating.folders(Path(baseline), Path(candidate))
+    elif any(known):
+        raise click.UsageError("two folders of runs, or two runtimes; not one of each")
     else:
-        unknown = gating.unknown_checks(checks)
-        if unknown:
-            raise click.UsageError(f"no such check: {unknown[0]} (known: {', '.join(CHECKS)})")
-        runtimes = gating.told_apart(*(_runtime(spec, not no_install) for spec in (baseline, candidate)))
-        asked = tuple(CHECKS) if all_checks else checks or gating.DEFAULT_CHECKS
-        question = gating.Question(asked, selectors, fixtures, cases)
+        question = gating.Question(_checks(checks, all_checks), selectors, fixtures, cases)
         ledger = ledger_path(expectations, fixtures, cases)
+        runtimes = gating.told_apart(*(_runtime(spec, not no_install) for spec in specs))
+        sides = [{"label": runtime.tensorflow_version or "", "spec": spec} for runtime, spec in zip(runtimes, specs)]
         pairs = gating.execute(out, runtimes, question, ledger, resume=resume, processes=processes, pytest_args=pytest_args)
-        versions = [runtime.tensorflow_version or "" for runtime in runtimes]
-        sides = [{"label": version, "spec": spec} for version, spec in zip(versions, (baseline, candidate))]
     return gating.report(out, pairs, sides, running.stdout_console(), fail_on_drift=fail_on_drift, accept_known=accept_known)
+
+
+def _checks(names: Sequence[str], everything: bool) -> tuple[str, ...]:
+    """The checks to ask. Raises UsageError."""
+    from compat_matrix.checks import CHECKS
+    from compat_matrix.gate.run import DEFAULT_CHECKS
+
+    unknown = sorted(set(names) - set(CHECKS))
+    if unknown:
+        raise click.UsageError(f"no such check: {unknown[0]} (known: {', '.join(CHECKS)})")
+    return tuple(CHECKS) if everything else tuple(names) or DEFAULT_CHECKS
 
 
 def _runtime(spec: str, install: bool) -> Runtime:

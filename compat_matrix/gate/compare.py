@@ -24,6 +24,7 @@ from typing import Any
 from compat_matrix.gate.drift import MAX_REQUESTS, Drift
 from compat_matrix.gate.pairs import NOT_PLANNED, ROLES, Pair, Side
 from compat_matrix.outcomes import ExitCode, Outcome
+from compat_matrix.plan import Cell
 
 SCHEMA = 1
 SAME = "same"
@@ -60,22 +61,24 @@ def classify(pair: Pair, measure: Measure = no_measure) -> Fact | None:
 
 
 def _both_observed(pair: Pair, measure: Measure) -> tuple[str, list[Drift]]:
-    one, other = (side.result for side in (pair.baseline, pair.candidate) if side and side.result)
-    passed = [result.outcome is Outcome.PASS for result in (one, other)]
+    results = [(side, side.result) for side in (pair.baseline, pair.candidate) if side and side.result]
+    passed = [result.outcome is Outcome.PASS for _, result in results]
     if passed == [True, True]:
         drift = measure(pair)
         return ("drifted" if drift else SAME), drift
     if passed == [False, False]:
-        errors = [(result.outcome, result.error_class, _words(result.message_normalised)) for result in (one, other)]
+        errors = [(result.outcome, result.error_class, _words(result.message_normalised, side.cell)) for side, result in results]
         return ("still_failing" if errors[0] == errors[1] else "changed_error"), []
     return ("regressed" if passed[0] else "fixed"), []
 
 
-def _words(message: str) -> list[str]:
-    """The words of a message, sorted, without the numbers of functions (``__inference_f_12__load``).
+def _words(message: str, cell: Cell) -> list[str]:
+    """The words of a message, sorted, without the reader's version and the numbers of functions (``__inference_f_12__load``).
 
     TensorFlow writes attributes in the order of a map, which is another one in every process.
     """
+    if cell.consumer_version:
+        message = message.replace(cell.consumer_version, "").replace(cell.consumer_version.partition("+")[0], "")
     return sorted(re.findall(r"[^\s,;\[\]{}]+", re.sub(r"(?<=[A-Za-z0-9])_\d+(?=_)", "", message)))
 
 
