@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fnmatch
-import importlib.util
 import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -17,9 +16,10 @@ from compat_matrix.cases import CaseError, CaseInfo, all_cases
 from compat_matrix.checks import CHECKS, Check
 from compat_matrix.consumers import CONSUMERS, CPP, Consumer
 from compat_matrix.expectations import Ledger
+from compat_matrix.generators import all_generators, fixtures_root
 from compat_matrix.outcomes import Outcome
 from compat_matrix.plan import ABSENT, NO_CONSUMER, PRODUCE, Cell, Decision, Plan, PlanError
-from compat_matrix.producers import PRODUCERS
+from compat_matrix.producers import GENERATE, PRODUCERS
 from compat_matrix.runtimes import Runtime, local_runtime
 from compat_matrix.runtimes.native import build as native
 
@@ -97,19 +97,14 @@ def make_plan(
         infos = all_cases(cases) if ours or cases else []
     except (CaseError, FileNotFoundError) as error:
         raise PlanError(str(error)) from error
+    names = [producer.name for producer in wanted]
     for runtime in axes.runtimes:
-        artifacts += case_artifacts(infos, runtime, [producer.name for producer in wanted])
+        artifacts += case_artifacts(infos, runtime, names)
+        if ours or fixtures:
+            artifacts += generator_artifacts(fixtures or fixtures_root(), runtime, names)
     if only:
         artifacts = [artifact for artifact in artifacts if any(fnmatch.fnmatchcase(artifact.case, name) for name in only)]
     return expand(artifacts, CONSUMERS, CHECKS, axes, ledger)
-
-
-def fixtures_root() -> Path:
-    """The committed TF 1.x fixtures."""
-    spec = importlib.util.find_spec("fixtures_v1")
-    if spec is None or spec.origin is None:
-        raise PlanError("the package fixtures_v1 is not installed")
-    return Path(spec.origin).parent
 
 
 def fixture_artifacts(root: Path) -> list[Artifact]:
@@ -163,6 +158,32 @@ def case_artifacts(cases: Iterable[CaseInfo], runtime: Runtime, producers: Colle
         for case in cases
         for producer in PRODUCERS.values()
         if PRODUCE in producer.capabilities and (producers is None or producer.name in producers)
+    ]
+
+
+def generator_artifacts(root: Path, runtime: Runtime, producers: Collection[str] | None = None) -> list[Artifact]:
+    """The fixtures of ``root`` anew: every generator with every producer that runs them (of ``producers``, if given).
+
+    The kinds of the requests are those of the committed artifact. Raises PlanError for what cannot be read.
+    """
+    able = [p for p in PRODUCERS.values() if GENERATE in p.capabilities and (producers is None or p.name in producers)]
+    version = runtime.tensorflow_version or ABSENT
+    try:
+        generators = all_generators(root) if able else []
+    except (CaseError, OSError) as error:
+        raise PlanError(str(error)) from error
+    return [
+        Artifact(
+            case=generator.name,
+            producer=producer.name,
+            version=version,
+            path=f"artifacts/{generator.name}/{producer.name}@{version}",
+            kinds=_fixture(generator.file.parent).kinds,
+            runtime=runtime.name,
+            refused=runtime.lacks.get(producer.name) or _requirement(generator.requires, version, str(generator.file)),
+        )
+        for generator in generators
+        for producer in able
     ]
 
 

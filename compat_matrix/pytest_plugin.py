@@ -69,8 +69,9 @@ class Run:
             from compat_matrix.running import runtimes_of, started_with
             from compat_matrix.runtimes import Host
 
-            cases = started_with(self.out).get("cases")  # a folder in place of ours
-            host = Host(self.out, runtimes_of(self.out), Path(cases[0]) if cases else None)
+            given = started_with(self.out)  # folders in place of ours
+            cases, fixtures = (Path(given[name][0]) if given.get(name) else None for name in ("cases", "fixtures"))
+            host = Host(self.out, runtimes_of(self.out), cases, fixtures)
             self._host = self.resources.enter_context(host)
         return self._host
 

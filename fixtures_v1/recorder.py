@@ -1,275 +1,48 @@
-"""Runs a case's generator inside its own TensorFlow 1.x and records what that TensorFlow answers.
+"""Makes a fixture: runs its generator inside the TensorFlow 1.x it names.
 
-``python -m fixtures_v1.recorder CASE OUT`` writes OUT/model, OUT/io and OUT/provenance.json. Every request is answered twice: by
-the live session (or function) that was exported, and by the export loaded back with the v1 loader from another folder after
-the scratch folder is gone. Both must agree bit for bit. Python 3.6 syntax, TensorFlow 1.4 to 1.15.
-
-A generator defines ``generate(tf, rec)``; ``rec`` is the :class:`Recorder` below. Its docstring's first line is the title,
-and it has the constants CLAUSES, FEATURES, RUNTIME and, where needed, TOLERANCE = (rtol, atol, reason), STATEFUL and
-UNASKED = {signature: reason}.
+``python -m fixtures_v1.recorder CASE OUT`` writes OUT/model, OUT/io and OUT/provenance.json. What a generator is, and how its
+answers are recorded, stands in ``compat_matrix/workers/v1_recording.py``. Python 3.6 syntax, TensorFlow 1.4 to 1.15.
 """
 
-import collections
 import importlib
-import json
 import os
-import random
-import re
-import shutil
 import sys
 import tempfile
-import uuid
 
 import numpy as np
 
 import fixtures_v1
-from compat_matrix.workers import tensors
-from fixtures_v1 import answers
-
-# inputs: {key: value}; loaded_error: what the reloaded export says where only the live session answers.
-Request = collections.namedtuple("Request", ["id", "tags", "signature", "inputs", "loaded_error"])
-FunctionRequest = collections.namedtuple("FunctionRequest", ["id", "path", "args", "kwargs"])
-
-
-class Recorder(object):
-    """What a generator works with: sessions, export, requests. The working directory is a scratch folder."""
-
-    def __init__(self, tf, model):
-        self.tf = tf
-        self.model = model
-        self.requests = []
-        self.function_requests = []
-        self.live_sources = {}  # {frozenset of tags: session, or {signature: callable}}
-        self.live_object = None  # the object saved, for function requests
-        self._builder = None
-
-    # -- building -------------------------------------------------------------------------------------------------
-
-    def session(self, soft_placement=False, cpus=1):
-        """A single-threaded session on the default graph: one order of summation, so one result."""
-        config = self.tf.ConfigProto(
-            intra_op_parallelism_threads=1,
-            inter_op_parallelism_threads=1,
-            allow_soft_placement=soft_placement,
-            device_count={"CPU": cpus},
-        )
-        return self.tf.Session(config=config)
-
-    def initialized_session(self, **kwargs):
-        """A session in which all variables and tables of the default graph are initialised."""
-        sess = self.session(**kwargs)
-        sess.run([self.tf.global_variables_initializer(), self.tf.local_variables_initializer()])
-        sess.run(self.tf.tables_initializer())
-        return sess
-
-    def file(self, name, text):
-        """Write a text file into the scratch folder, which is the working directory; returns its relative path."""
-        if os.path.dirname(name):
-            os.makedirs(os.path.dirname(name))
-        with open(name, "w", encoding="utf-8", newline="\n") as stream:
-            stream.write(text)
-        return name
-
-    def example(self, **features):
-        """A serialized tf.Example; lists of float, int or bytes/str."""
-        example = self.tf.train.Example()
-        for name in sorted(features):
-            kinds = {float: "float_list", int: "int64_list", str: "bytes_list", bytes: "bytes_list"}
-            values = features[name]
-            target = getattr(example.features.feature[name], kinds[type(values[0])]) if values else None
-            if target is not None:
-                target.value.extend(value.encode("utf-8") if isinstance(value, str) else value for value in values)
-        return example.SerializeToString(deterministic=True)
-
-    @staticmethod
-    def empty(*shape):
-        """A request value without elements."""
-        return np.zeros(shape, np.float32)
-
-    @staticmethod
-    def exact(*shape):
-        """Numbers k/8 with small k: products and sums of a few of them are exact in float32, in whatever order."""
-        count = int(np.prod(shape))
-        return (((np.arange(count) * 7 + 3) % 17 - 8) / 8.0).reshape(shape).astype(np.float32)
-
-    def signature(self, inputs, outputs, method="tensorflow/serving/predict"):
-        """A SignatureDef from {key: tensor} maps."""
-        info = self.tf.saved_model.utils.build_tensor_info
-        return self.tf.saved_model.signature_def_utils.build_signature_def(
-            {key: info(value) for key, value in inputs.items()}, {key: info(value) for key, value in outputs.items()}, method
-        )
-
-    def add(self, sess, signatures, tags=("serve",), **kwargs):
-        """Add a MetaGraph with SavedModelBuilder: the first one with the variables, further ones share them."""
-        if self._builder is None:
-            self._builder = self.tf.saved_model.builder.SavedModelBuilder(self.model)
-            self._builder.add_meta_graph_and_variables(sess, list(tags), signatures, **kwargs)
-        else:
-            with sess.graph.as_default(), sess.as_default():
-                self._builder.add_meta_graph(list(tags), signatures, **kwargs)
-        self.live(sess, tags)
-
-    def save(self, as_text=False):
-        """Write what was added."""
-        self._builder.save(as_text=as_text)
-
-    def export(self, sess, signatures, tags=("serve",), as_text=False, **kwargs):
-        """The common case: one MetaGraph, written at once."""
-        self.add(sess, signatures, tags, **kwargs)
-        self.save(as_text)
-
-    def live(self, source, tags=("serve",)):
-        """Name the live answerer of a MetaGraph: a session on the exported graph, or {signature: callable(**inputs)}."""
-        self.live_sources[frozenset(tags)] = source
-
-    # -- asking ---------------------------------------------------------------------------------------------------
-
-    def ask(self, signature, inputs, tags=("serve",), loaded_error=None):
-        """Ask a signature; values are converted to the dtypes it states, sparse ones are (indices, values, dense_shape).
-
-        With ``loaded_error`` the answer is recorded from the live session only, and the reloaded export must fail with that text.
-        """
-        name = signature if tuple(tags) == ("serve",) else "{}.{}".format("+".join(tags) or "untagged", signature)
-        self.requests.append(Request(self._new_id(name), tuple(tags), signature, inputs, loaded_error))
-
-    def ask_function(self, path, *args, **kwargs):
-        """Call a function of the object graph (docs/contracts.md, section 3: arrays are tensors, Python values literals)."""
-        self.function_requests.append(FunctionRequest(self._new_id(path), path, args, kwargs))
-
-    def _new_id(self, name):
-        name = re.sub(r"[^A-Za-z0-9_.+-]", "_", name)
-        taken = {request.id for request in self.requests + self.function_requests}
-        return next(new for new in ("{}-{}".format(name, count) for count in range(len(taken) + 1)) if new not in taken)
-
-
-# -- writing --------------------------------------------------------------------------------------------------------------
-
-
-def read_signature_defs(model):
-    """``{frozenset(tags): {key: SignatureDef}}`` of an export."""
-    from google.protobuf import text_format
-    from tensorflow.core.protobuf import saved_model_pb2
-
-    proto = saved_model_pb2.SavedModel()
-    if os.path.exists(os.path.join(model, "saved_model.pb")):
-        with open(os.path.join(model, "saved_model.pb"), "rb") as stream:
-            proto.ParseFromString(stream.read())
-    else:
-        with open(os.path.join(model, "saved_model.pbtxt"), encoding="utf-8") as stream:
-            text_format.Merge(stream.read(), proto)
-    return {frozenset(graph.meta_info_def.tags): dict(graph.signature_def) for graph in proto.meta_graphs}
-
-
-def write_json(path, value):
-    """Write JSON with sorted keys through a temporary file and a rename."""
-    with open(path + ".tmp", "w", encoding="utf-8", newline="\n") as stream:
-        json.dump(value, stream, indent=1, sort_keys=True, ensure_ascii=False)
-        stream.write("\n")
-    os.replace(path + ".tmp", path)
-
-
-def write_io(tf, module, rec, out, signature_defs, recorded, functions):
-    """Write io/: the requests and the recorded tensors."""
-    os.makedirs(os.path.join(out, "io"))
-    entries = []
-
-    def add(entry, given, result):
-        entry.update(inputs=entry["id"] + ".in.npz", outputs=entry["id"] + ".out.npz")
-        tensors.save(os.path.join(out, "io", entry["inputs"]), given)
-        tensors.save(os.path.join(out, "io", entry["outputs"]), result)
-        entries.append(entry)
-
-    for request in rec.requests:
-        entry = {"id": request.id, "kind": "signature", "tags": list(request.tags), "signature": request.signature}
-        if request.loaded_error is not None:
-            entry.update(recorded_from="live", loaded_error=request.loaded_error)
-        flat = answers.feeds(tf, signature_defs[frozenset(request.tags)][request.signature], request.inputs)
-        given = collections.OrderedDict((name, answers.to_tensor(array, dtype)) for name, (_, array, dtype) in flat.items())
-        add(entry, given, recorded[request.id])
-    for request in rec.function_requests:
-        given, members, result = functions[request.id]
-        add(dict(members, id=request.id, kind="function", tags=["serve"], path=request.path), given, result)
-    rtol, atol, reason = getattr(module, "TOLERANCE", (0.0, 0.0, "bit-exact"))
-    write_json(
-        os.path.join(out, "io", "io.json"),
-        {
-            "schema": 1,
-            "stateful": getattr(module, "STATEFUL", False),
-            "tolerance": {"rtol": rtol, "atol": atol, "reason": reason},
-            "requests": entries,
-        },
-    )
-
-
-def write_provenance(tf, module, case, out):
-    """Write provenance.json, last: it holds the hashes of everything else."""
-    import google.protobuf
-
-    lock = fixtures_v1.lock_file(module.RUNTIME)
-    write_json(
-        os.path.join(out, "provenance.json"),
-        {
-            "schema": 1,
-            "case": case,
-            "title": module.__doc__.strip().splitlines()[0],
-            "clauses": list(module.CLAUSES),
-            "features": list(module.FEATURES),
-            "producer": {
-                "name": "fixture",
-                "versions": {
-                    "python": ".".join(map(str, sys.version_info[:3])),
-                    "tensorflow": tf.VERSION,
-                    "numpy": np.__version__,
-                    "protobuf": google.protobuf.__version__,
-                },
-            },
-            "generator": {"file": "generate.py", "sha256": fixtures_v1.sha256(module.__file__)},
-            "environment": {"lock": "locks/" + os.path.basename(lock), "sha256": fixtures_v1.sha256(lock)},
-            "command": "python -m fixtures_v1.recorder {} OUT".format(case),
-            "licence": "Apache-2.0",
-            "unasked": getattr(module, "UNASKED", {}),
-            "files": {name: fixtures_v1.sha256(os.path.join(out, name)) for name in fixtures_v1.artifact_files(out)},
-        },
-    )
-
-
-def seed(case):
-    """Determined randomness: NumPy's, and the UUIDs which TensorFlow 1.x writes into savers and shared names."""
-    source = random.Random(case)
-    np.random.seed(source.randrange(2**32))
-    uuid.uuid4 = lambda: uuid.UUID(int=source.getrandbits(128), version=4)
+from compat_matrix.workers import provenance, v1_recording
 
 
 def record(case, out):
     """Generate one case into the new folder ``out``. Raises AssertionError when live and loaded answers differ."""
-    seed(case)
+    v1_recording.seed(case)
+    import google.protobuf
     import tensorflow as tf
 
     module = importlib.import_module("fixtures_v1.{}.generate".format(case))
+    lock = fixtures_v1.lock_file(module.RUNTIME)
     os.makedirs(out)
-    here, work = os.getcwd(), tempfile.mkdtemp()
-    # Vocabularies are named by relative paths: TensorFlow writes them into shared names, and a fixture must not depend on
-    # the machine that made it.
-    os.chdir(work)
-    try:
-        rec = Recorder(tf, os.path.join(out, "first", "model"))
-        module.generate(tf, rec)
-        # From here on the export stands in another place than where it was written, and its sources are gone.
-        model = os.path.join(out, "model")
-        os.rename(rec.model, model)
-        os.rmdir(os.path.dirname(rec.model))
-        signature_defs = read_signature_defs(model)
-        answers.assert_all_asked(module, rec, signature_defs)
-        recorded = answers.answer_live(tf, rec, signature_defs)
-        os.chdir(here)
-        shutil.rmtree(work)
-        answers.check_loaded(tf, rec, model, recorded)
-        functions = answers.answer_functions(tf, rec, model)
-        write_io(tf, module, rec, out, signature_defs, recorded, functions)
-        write_provenance(tf, module, case, out)
-    finally:
-        os.chdir(here)
-        shutil.rmtree(work, ignore_errors=True)
+    v1_recording.record(tf, module, out, tempfile.mkdtemp())
+    versions = {
+        "python": ".".join(map(str, sys.version_info[:3])),
+        "tensorflow": tf.VERSION,
+        "numpy": np.__version__,
+        "protobuf": google.protobuf.__version__,
+    }
+    provenance.write(
+        out,
+        case=case,
+        title=module.__doc__.strip().splitlines()[0],
+        clauses=module.CLAUSES,
+        features=module.FEATURES,
+        producer={"name": "fixture", "versions": versions},
+        generator=module.__file__,
+        environment={"lock": "locks/" + os.path.basename(lock), "sha256": fixtures_v1.sha256(lock)},
+        command="python -m fixtures_v1.recorder {} OUT".format(case),
+        unasked=getattr(module, "UNASKED", {}),
+    )
 
 
 if __name__ == "__main__":

@@ -16,13 +16,14 @@ from test_workers_protocol import fake_runtime
 
 from compat_matrix.checks import CHECKS, NotProduced, run_cell
 from compat_matrix.checks import relocate as relocate_check
-from compat_matrix.checks.artifact import altered_files, hash_files
+from compat_matrix.checks.artifact import altered_files
 from compat_matrix.checks.produce import produce
 from compat_matrix.outcomes import Outcome
 from compat_matrix.plan import Cell
 from compat_matrix.results import Observation
 from compat_matrix.runtimes import Host
 from compat_matrix.workers import tensors
+from compat_matrix.workers.provenance import hash_files
 from reference_impl.format import schema
 
 CASE = '''"""A case for a producer that needs no TensorFlow."""
@@ -78,7 +79,7 @@ def write_artifact(directory: Path, misbehave: str = "", **fields: Any) -> Path:
 
 
 def seal(directory: Path) -> None:
-    (directory / "provenance.json").write_text(json.dumps({"schema": 1, "files": hash_files(directory, ("model", "io"))}))
+    (directory / "provenance.json").write_text(json.dumps({"schema": 1, "files": hash_files(directory)}))
 
 
 @pytest.fixture

@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 from compat_matrix.checks import run_cell
-from compat_matrix.checks.artifact import hash_files
 from compat_matrix.consumers import CONSUMERS
 from compat_matrix.outcomes import Outcome
 from compat_matrix.plan import Cell
 from compat_matrix.results import Observation
 from compat_matrix.runtimes import Host, local_runtime
 from compat_matrix.workers import tensors
+from compat_matrix.workers.provenance import hash_files
 
 pytestmark = pytest.mark.tensorflow
 
@@ -104,7 +104,7 @@ def test_a_wrong_weight_in_the_checkpoint_is_seen_by_all(host: Host, tmp_path: P
         for key in sorted(values):
             writer.add(key, values[key])
     provenance = json.loads((artifact / "provenance.json").read_text())
-    provenance["files"] = hash_files(artifact, ("model", "io"))
+    provenance["files"] = hash_files(artifact)
     (artifact / "provenance.json").write_text(json.dumps(provenance))
     for consumer in TENSORFLOWS:
         seen = run(host, "values", consumer, artifact)

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import functools
-import hashlib
 import json
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +11,7 @@ from typing import Any
 from compat_matrix.checks.compare import Tolerance
 from compat_matrix.checks.table import CAPABILITY_OF_KIND
 from compat_matrix.runtimes.host import stamp
+from compat_matrix.workers.provenance import hash_files
 
 SCHEMA = 1
 MAX_JSON = 1 << 24  # bytes
@@ -98,23 +97,4 @@ def altered_files(directory: Path) -> list[str]:
 
 @functools.lru_cache(maxsize=64)
 def _hashes(directory: Path, _stamp: object) -> dict[str, str]:
-    return hash_files(directory, ("model", "io"))
-
-
-def hash_files(directory: Path, folders: Iterable[str]) -> dict[str, str]:
-    """``{path relative to directory: sha256}`` of all files below ``folders``, sorted."""
-    out = {}
-    for folder in folders:
-        for path in sorted((directory / folder).rglob("*")):
-            if path.is_file():
-                out[path.relative_to(directory).as_posix()] = file_sha256(path)
-    return out
-
-
-def file_sha256(path: Path) -> str:
-    """The sha256 of a file, in hexadecimal."""
-    digest = hashlib.sha256()
-    with path.open("rb") as stream:
-        while chunk := stream.read(1 << 20):
-            digest.update(chunk)
-    return digest.hexdigest()
+    return hash_files(directory)

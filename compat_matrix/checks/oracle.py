@@ -16,8 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from compat_matrix.checks.artifact import Artifact, file_sha256
+from compat_matrix.checks.artifact import Artifact
 from compat_matrix.runtimes.host import stamp
+from compat_matrix.workers.provenance import file_sha256
 from compat_matrix.workers.tensors import Tensor, from_numpy
 from reference_impl.format import layout, schema
 from reference_impl.format.bundle import BundleReader

@@ -7,25 +7,26 @@ A lock keeps a second process from making it at the same time.
 from __future__ import annotations
 
 import fcntl
-import json
 import os
 import platform
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from compat_matrix.cases import CaseError, CaseInfo, read_case
-from compat_matrix.checks.artifact import ArtifactError, file_sha256, hash_files
+from compat_matrix.checks.artifact import ArtifactError
+from compat_matrix.checks.context import Finding
+from compat_matrix.generators import GENERATOR, GeneratorInfo, read_generator
+from compat_matrix.outcomes import Outcome
 from compat_matrix.plan import Cell
-from compat_matrix.producers import PRODUCERS
+from compat_matrix.producers import GENERATE, PRODUCERS
 from compat_matrix.runtimes.host import Host
-from compat_matrix.runtimes.worker import Worker
+from compat_matrix.runtimes.worker import ReplyError, Worker
+from compat_matrix.workers import provenance
 
 LIMIT = 300.0  # seconds
-LICENCE = "Apache-2.0"
-SCHEMA = 1
+DIFFERS = "v1_answers.Differs"  # the end of an error class: the export does not answer as what was exported
 
 
 def producing_worker(cell: Cell, host: Host) -> Worker:
@@ -67,34 +68,36 @@ def is_complete(artifact: Path) -> bool:
 
 def _fill(cell: Cell, host: Host, staged: Path, scratch: Path) -> None:
     worker = producing_worker(cell, host)
-    case = _case(host.cases / f"{cell.case}.py")
-    # The case's own TIMEOUT is for consumers.
-    reply = worker.request("produce", LIMIT, case=str(case.file.absolute()), dir=str(staged), scratch=str(scratch))
-    provenance = _provenance(cell, case, reply["versions"], staged)
-    (staged / "provenance.json").write_text(json.dumps(provenance, indent=1, sort_keys=True) + "\n", encoding="utf-8")
-
-
-def _case(path: Path) -> CaseInfo:
+    case = _source(cell, host)
     try:
-        return read_case(path)
+        # The case's own TIMEOUT is for consumers.
+        reply = worker.request("produce", LIMIT, case=str(case.file.absolute()), dir=str(staged), scratch=str(scratch))
+    except ReplyError as error:
+        if not (error.error_class or "").endswith(DIFFERS):
+            raise
+        texts = {"traceback": error.traceback, "stderr": error.tail}
+        raise Finding(Outcome.FAIL_VALUE, str(error), error_class=error.error_class, texts=texts) from error
+    provenance.write(
+        staged,
+        case=case.name,
+        title=case.title,
+        clauses=case.clauses,
+        features=case.features,
+        producer={"name": cell.producer, "versions": reply["versions"]},
+        generator=case.file,
+        environment={"runtime": cell.producer_runtime, "platform": platform.platform()},
+        command=f"savedmodel-compat matrix run --cell {cell.artifact_id}/-/produce",
+    )
+
+
+def _source(cell: Cell, host: Host) -> CaseInfo | GeneratorInfo:
+    """The file that says what is to be made: a case, or a generator of the fixtures."""
+    try:
+        if GENERATE in PRODUCERS[cell.producer].capabilities:
+            return read_generator(host.generators / cell.case / GENERATOR)
+        return read_case(host.cases / f"{cell.case}.py")
     except (CaseError, OSError) as error:
         raise ArtifactError(str(error)) from error
-
-
-def _provenance(cell: Cell, case: CaseInfo, versions: dict[str, str], staged: Path) -> dict[str, Any]:
-    return {
-        "schema": SCHEMA,
-        "case": case.name,
-        "title": case.title,
-        "clauses": list(case.clauses),
-        "features": list(case.features),
-        "producer": {"name": cell.producer, "versions": versions},
-        "generator": {"file": case.file.name, "sha256": file_sha256(case.file)},
-        "environment": {"runtime": cell.producer_runtime, "platform": platform.platform()},
-        "command": f"savedmodel-compat matrix run --cell {cell.artifact_id}/-/produce",
-        "licence": LICENCE,
-        "files": hash_files(staged, ("model", "io")),
-    }
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from compat_matrix.cases import CASES_DIR
+from compat_matrix.generators import fixtures_root
 from compat_matrix.runtimes.runtime import Runtime, local_runtime
 from compat_matrix.runtimes.worker import ReplyError, Worker, WorkerDied
 
@@ -61,11 +62,19 @@ class Host:
 
     Only those of one runtime are kept: a plan over many is ordered by them, and each takes its memory. ``out`` is the output
     folder of the run: logs go to ``out/logs``, scratch files to ``out/scratch``. Not for use by several threads; every process
-    of a parallel run has its own. ``cases`` is the folder of the cases that are produced.
+    of a parallel run has its own. ``cases`` is the folder of the cases that are produced,
+    ``generators`` that of the fixtures whose generators are run.
     """
 
-    def __init__(self, out: Path, runtimes: Mapping[str, Runtime] | None = None, cases: Path | None = None) -> None:
+    def __init__(
+        self,
+        out: Path,
+        runtimes: Mapping[str, Runtime] | None = None,
+        cases: Path | None = None,
+        generators: Path | None = None,
+    ) -> None:
         self.out = Path(out).absolute()
+        self.generators = Path(generators) if generators is not None else fixtures_root()
         self.cases = Path(cases) if cases is not None else CASES_DIR
         self._runtimes = dict(runtimes) if runtimes is not None else {local_runtime().name: local_runtime()}
         self._workers: dict[tuple[str, str], Worker] = {}

@@ -59,9 +59,14 @@ def produce(case_file, directory, scratch, save, options=None):
     save(root, os.path.join(directory, "model"), signatures=signatures, **keywords)
     for folder in folders:
         shutil.rmtree(folder)
+    write_io_json(case, io_directory, entries)
+
+
+def write_io_json(case, directory, entries):
+    """Write ``directory``/io.json from the constants of a case (or v1 generator) and the entries of its requests."""
     rtol, atol, reason = getattr(case, "TOLERANCE", (0.0, 0.0, "bit-exact"))
     _write_json(
-        os.path.join(io_directory, "io.json"),
+        os.path.join(directory, "io.json"),
         {
             "schema": 1,
             "stateful": getattr(case, "STATEFUL", False),

@@ -3,6 +3,7 @@
 CLAUSES = ("V1-11", "V1-14")
 FEATURES = ("v1_control_flow", "dynamic_rnn", "gru", "resource_variables")
 RUNTIME = "tf1.14"
+REQUIRES = "tensorflow<2.16"  # tf.nn.rnn_cell is part of Keras 2
 TOLERANCE = (1e-5, 1e-6, "sigmoid and tanh are approximated differently by newer kernels")
 
 

@@ -1,5 +1,7 @@
 """A vocabulary file of 20,000 lines as an asset, with a vocab_size smaller than the file."""
 
+from fixtures_v1.lookup import lookup
+
 CLAUSES = ("V1-08", "V1-12")
 FEATURES = ("tables", "assets", "main_op", "vocabulary")
 RUNTIME = "tf1.14"
@@ -8,7 +10,7 @@ RUNTIME = "tf1.14"
 def generate(tf, rec):
     path = rec.file("vocabulary.txt", "".join("word{}\n".format(index) for index in range(20000)))
     words = tf.placeholder(tf.string, [None], "words")
-    table = tf.contrib.lookup.index_table_from_file(path, num_oov_buckets=1, vocab_size=15000)
+    table = lookup(tf).index_table_from_file(path, num_oov_buckets=1, vocab_size=15000)
     sess = rec.initialized_session()
     rec.export(
         sess,

@@ -3,6 +3,7 @@
 CLAUSES = ("COMPAT-02", "RP-07")
 FEATURES = ("contrib_op", "unknown_op")
 RUNTIME = "tf1.15"
+REQUIRES = "tensorflow<2"  # tf.contrib went with TensorFlow 2.0
 
 
 def generate(tf, rec):

@@ -3,6 +3,7 @@
 CLAUSES = ("COMPAT-02",)
 FEATURES = ("contrib_op", "unknown_op")
 RUNTIME = "tf1.13"
+REQUIRES = "tensorflow>=1.8,<2"  # an earlier gather_tree takes no end token; tf.contrib went with TensorFlow 2.0
 
 
 def generate(tf, rec):

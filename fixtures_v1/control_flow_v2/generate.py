@@ -3,6 +3,7 @@
 CLAUSES = ("V1-11", "FMT-14")
 FEATURES = ("control_flow_v2", "while_loop", "cond", "function_library", "tensor_list")
 RUNTIME = "tf1.15"
+REQUIRES = "tensorflow>=1.15"  # tf.enable_control_flow_v2
 
 
 def generate(tf, rec):

@@ -3,6 +3,7 @@
 CLAUSES = ("V1-02", "V1-11")
 FEATURES = ("convolution", "batch_norm", "placeholder_with_default", "v1_control_flow", "stateful", "update_ops", "ref_variables")
 RUNTIME = "tf1.8"
+REQUIRES = "tensorflow<2.16"  # tf.layers is part of Keras 2
 STATEFUL = True
 TOLERANCE = (1e-5, 1e-6, "batch normalisation sums and divides; kernels order and fuse this differently")
 

@@ -3,6 +3,7 @@
 CLAUSES = ("V1-08", "V1-15")
 FEATURES = ("custom_saver", "main_op", "resource_variables", "renamed_keys")
 RUNTIME = "tf1.15"
+REQUIRES = "tensorflow>=1.12"  # the builder takes no saver before
 
 
 def generate(tf, rec):

@@ -3,6 +3,7 @@
 CLAUSES = ("COMPAT-02",)
 FEATURES = ("default_attrs", "ref_variables")
 RUNTIME = "tf1.15"
+REQUIRES = "tensorflow>=1.6"  # strip_default_attrs
 
 
 def generate(tf, rec, strip=False):

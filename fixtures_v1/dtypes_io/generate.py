@@ -3,6 +3,7 @@
 CLAUSES = ("V1-02",)
 FEATURES = ("dtypes", "dtype_io")
 RUNTIME = "tf1.15"
+REQUIRES = "tensorflow>=1.8"  # 1.4 has no uint32 and uint64
 
 
 def generate(tf, rec):

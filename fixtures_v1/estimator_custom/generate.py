@@ -1,10 +1,12 @@
 """A custom Estimator with reference variables, a raw receiver of two tensors, assets.extra and a vocabulary (TF 1.12)."""
 
 from fixtures_v1 import estimators
+from fixtures_v1.lookup import lookup
 
 CLAUSES = ("V1-10", "V1-12", "COMPAT-03")
 FEATURES = ("estimator", "ref_variables", "assets_extra", "tables", "assets", "optimizer_slots")
 RUNTIME = "tf1.12"
+REQUIRES = "tensorflow>=1.12,<2.16"  # export_outputs may be left out after 1.8; tf.estimator went with 2.16
 TOLERANCE = (1e-5, 1e-6, "trained weights and tanh")
 
 
@@ -12,7 +14,7 @@ def generate(tf, rec):
     path = rec.file("vocabulary.txt", "one\ntwo\nthree\n")
 
     def model_fn(features, labels, mode):
-        ids = tf.contrib.lookup.index_table_from_file(path, num_oov_buckets=1).lookup(features["word"])
+        ids = lookup(tf).index_table_from_file(path, num_oov_buckets=1).lookup(features["word"])
         embedding = tf.get_variable("embedding", initializer=tf.constant(rec.exact(4, 3)))
         hidden = tf.layers.dense(
             tf.nn.embedding_lookup(embedding, ids) * features["x"],

@@ -5,6 +5,7 @@ from fixtures_v1 import estimators
 CLAUSES = ("V1-01", "V1-02", "COMPAT-03")
 FEATURES = ("estimator", "export_outputs", "classify_regress", "resource_variables")
 RUNTIME = "tf1.13"
+REQUIRES = "tensorflow>=1.8,<2.16"  # a PredictOutput of a single tensor; tf.estimator went with 2.16
 TOLERANCE = (1e-5, 1e-6, "softmax")
 
 

@@ -5,6 +5,7 @@ from fixtures_v1 import estimators
 CLAUSES = ("V1-01", "COMPAT-03")
 FEATURES = ("estimator", "receiver_alternatives", "parse_example")
 RUNTIME = "tf1.14"
+REQUIRES = "tensorflow>=1.12,<2.16"  # export_outputs may be left out after 1.8; tf.estimator went with 2.16
 
 
 def generate(tf, rec):

@@ -12,6 +12,7 @@ FEATURES = (
     "ref_variables",
 )
 RUNTIME = "tf1.15"
+REQUIRES = "tensorflow<2.16"  # tf.nn.rnn_cell is part of Keras 2
 TOLERANCE = (1e-5, 1e-6, "tanh, and sums over iterations whose order depends on the kernels")
 
 

@@ -8,17 +8,20 @@ RUNTIME = "tf1.4"
 def generate(tf, rec):
     from tensorflow.python.ops import gen_lookup_ops as ops  # the public classes of 1.4 already make HashTableV2
 
+    def op(name):
+        return getattr(ops, name, None) or getattr(ops, "_" + name)  # since 1.7 or so without the underscore
+
     path = tf.constant(rec.file("words.txt", "zero\none\ntwo\n"), name="words_path")
     tf.add_to_collection(tf.GraphKeys.ASSET_FILEPATHS, path)
     words = tf.placeholder(tf.string, [None], "words")
-    ids_table = ops._hash_table(tf.string, tf.int64, shared_name="words_table", name="words_table")
-    prices_table = ops._hash_table(tf.int64, tf.float32, name="prices_table")
+    ids_table = op("hash_table")(tf.string, tf.int64, shared_name="words_table", name="words_table")
+    prices_table = op("hash_table")(tf.int64, tf.float32, name="prices_table")
     # -2: the whole line is the key, -1: the line number is the value.
-    fill = ops._initialize_table_from_text_file(ids_table, path, -2, -1, -1, "\t")
-    constants = ops._initialize_table(prices_table, tf.constant([0, 2], tf.int64), tf.constant([1.5, -2.5]))
-    ids = ops._lookup_table_find(ids_table, words, tf.constant(-1, tf.int64))
-    prices = ops._lookup_table_find(prices_table, ids, tf.constant(0.0))
-    size = ops._lookup_table_size(ids_table)
+    fill = op("initialize_table_from_text_file")(ids_table, path, -2, -1, -1, "\t")
+    constants = op("initialize_table")(prices_table, tf.constant([0, 2], tf.int64), tf.constant([1.5, -2.5]))
+    ids = op("lookup_table_find")(ids_table, words, tf.constant(-1, tf.int64))
+    prices = op("lookup_table_find")(prices_table, ids, tf.constant(0.0))
+    size = op("lookup_table_size")(ids_table)
     sess = rec.session()
     init = tf.group(fill, constants, name="init_tables")
     sess.run(init)

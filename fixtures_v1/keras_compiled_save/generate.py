@@ -3,6 +3,7 @@
 CLAUSES = ("V1-18", "OPT-01", "OPT-02")
 FEATURES = ("keras", "object_graph", "optimizer_slots", "functions", "resource_variables")
 RUNTIME = "tf1.15"
+REQUIRES = "tensorflow>=1.14,<2.16"  # tf.saved_model.save; Keras 3 exports another way
 TOLERANCE = (1e-5, 1e-6, "trained weights; sums are ordered differently by newer kernels")
 
 

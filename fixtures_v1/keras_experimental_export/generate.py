@@ -3,6 +3,7 @@
 CLAUSES = ("V1-04", "V1-18", "COMPAT-02")
 FEATURES = ("keras", "multi_metagraph", "object_based_checkpoint", "optimizer_slots", "resource_variables")
 RUNTIME = "tf1.14"
+REQUIRES = "tensorflow>=1.14,<2.11"  # the function is in these only
 TOLERANCE = (1e-5, 1e-6, "trained weights; sums are ordered differently by newer kernels")
 
 

@@ -3,6 +3,7 @@
 CLAUSES = ("V1-18", "COMPAT-02")
 FEATURES = ("keras", "object_graph", "functions", "lstm", "batch_norm", "control_flow_v2")
 RUNTIME = "tf1.15"
+REQUIRES = "tensorflow>=1.15,<2.16"  # save_format is refused before; Keras 3 does not know it
 TOLERANCE = (1e-5, 1e-6, "sigmoid, tanh and softmax are approximated differently by newer kernels")
 
 
@@ -23,6 +24,6 @@ def generate(tf, rec):
         kind, value = model([words, price], training=False)
         return {"kind": kind, "value": value}
 
-    rec.live({"serving_default": live})
+    rec.live({"serving_default": rec.v2().function(live)})  # eager kernels round differently in some versions
     rec.ask("serving_default", {"words": [[1, 2, 5]], "price": rec.exact(1, 2)})
     rec.ask("serving_default", {"words": [[1, 0], [3, 3], [5, 4]], "price": rec.exact(3, 2)})

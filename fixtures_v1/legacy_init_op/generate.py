@@ -1,15 +1,17 @@
 """Tables and a variable set by legacy_init_op, with two vocabulary files and a key column chosen from a TSV file."""
 
+from fixtures_v1.lookup import lookup
+
 CLAUSES = ("V1-08", "V1-12")
 FEATURES = ("tables", "assets", "legacy_init_op", "hash_table_v2", "local_variables")
 RUNTIME = "tf1.8"
 
 
 def generate(tf, rec):
-    lookup = tf.contrib.lookup
+    tables = lookup(tf)
     tsv = rec.file("prices.tsv", "apple\t100\t1\nbanana\t250\t2\n")
-    prices = lookup.HashTable(lookup.TextFileInitializer(tsv, tf.string, 0, tf.int64, 1, delimiter="\t"), -1)
-    index = lookup.index_table_from_file(rec.file("names.txt", "apple\nbanana\n"), default_value=-7)
+    prices = tables.HashTable(tables.TextFileInitializer(tsv, tf.string, 0, tf.int64, 1, delimiter="\t"), -1)
+    index = tables.index_table_from_file(rec.file("names.txt", "apple\nbanana\n"), default_value=-7)
     words = tf.placeholder(tf.string, [None], "words")
     loaded = tf.get_variable("loaded", initializer=tf.constant(0), collections=[tf.GraphKeys.LOCAL_VARIABLES], trainable=False)
     init = tf.group(tf.tables_initializer(), loaded.assign(42), name="legacy_init_op")

@@ -1,5 +1,7 @@
 """A TF 1.4 export with the old habits: signature `predict_images`, keys `inputs` and `outputs`, session-bundle style names."""
 
+from fixtures_v1.lookup import lookup
+
 CLAUSES = ("V1-01", "V1-02")
 FEATURES = ("builder", "ref_variables", "legacy_names")
 RUNTIME = "tf1.4"
@@ -11,7 +13,7 @@ def generate(tf, rec):
     b = tf.Variable(rec.exact(3), name="Variable")
     y = tf.nn.relu(tf.matmul(x, w) + b, name="y")
     scores, indices = tf.nn.top_k(y, 3)
-    table = tf.contrib.lookup.index_to_string_table_from_tensor(tf.constant(["red", "green", "blue"]))
+    table = lookup(tf).index_to_string_table_from_tensor(tf.constant(["red", "green", "blue"]))
     classes = table.lookup(tf.to_int64(indices))
     sess = rec.initialized_session()
     signatures = tf.saved_model.signature_def_utils

@@ -3,13 +3,14 @@
 CLAUSES = ("FN-05", "FN-12", "PRIM-01", "PRIM-04", "PRIM-05", "SIG-02", "RES-05")
 FEATURES = ("object_graph", "functions", "tables", "assets", "object_based_checkpoint")
 RUNTIME = "tf1.15"
+REQUIRES = "tensorflow>=1.14"  # tf.saved_model.save
 
 
 def generate(tf, rec):
     import numpy as np
 
     tf.enable_v2_behavior()
-    tf2 = tf.compat.v2
+    tf2 = rec.v2()
     path = rec.file("vocabulary.txt", "a\nb\nc\n")
 
     class Model(tf.Module):

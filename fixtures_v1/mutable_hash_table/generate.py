@@ -1,16 +1,19 @@
 """MutableHashTable and MutableDenseHashTable whose content is part of the checkpoint, with lookup and insert signatures."""
 
+from fixtures_v1.lookup import lookup
+
 CLAUSES = ("V1-17", "RES-15")
 FEATURES = ("tables", "mutable_tables", "stateful", "checkpointed_tables")
 RUNTIME = "tf1.15"
+REQUIRES = "tensorflow>=1.13"  # deleted_key
 STATEFUL = True
 
 
 def generate(tf, rec):
-    lookup = tf.contrib.lookup
-    table = lookup.MutableHashTable(tf.string, tf.int64, -1, name="mutable")
-    vectors = lookup.MutableHashTable(tf.int64, tf.float32, [0.0, 0.0], name="vectors")
-    dense = lookup.MutableDenseHashTable(
+    tables = lookup(tf)
+    table = tables.MutableHashTable(tf.string, tf.int64, -1, name="mutable")
+    vectors = tables.MutableHashTable(tf.int64, tf.float32, [0.0, 0.0], name="vectors")
+    dense = tables.MutableDenseHashTable(
         tf.int64, tf.float32, default_value=-1.0, empty_key=-10, deleted_key=-11, initial_num_buckets=8, name="dense"
     )
     words = tf.placeholder(tf.string, [None], "words")

@@ -3,6 +3,7 @@
 CLAUSES = ("V1-02",)
 FEATURES = ("quantized_ops", "dtypes")
 RUNTIME = "tf1.15"
+REQUIRES = "tensorflow>=1.14"  # tf.raw_ops
 TOLERANCE = (1e-6, 0.0, "the step of fake quantisation is computed with another rounding by newer kernels")
 
 

@@ -3,6 +3,7 @@
 CLAUSES = ("V1-02",)
 FEATURES = ("ragged_io", "composite_tensor")
 RUNTIME = "tf1.15"
+REQUIRES = "tensorflow>=1.15"  # a ragged tensor in a signature
 
 
 def generate(tf, rec):

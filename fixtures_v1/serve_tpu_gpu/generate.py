@@ -1,5 +1,7 @@
 """Three MetaGraphs, `serve`, `serve gpu` and `serve tpu`, with different graphs and signatures and one shared checkpoint."""
 
+from fixtures_v1.lookup import lookup
+
 CLAUSES = ("V1-04", "V1-05", "V1-07")
 FEATURES = ("multi_metagraph", "tag_sets", "assets", "resource_variables")
 RUNTIME = "tf1.14"
@@ -27,7 +29,7 @@ def generate(tf, rec):
             signatures = {"serving_default": rec.signature({"x": x}, outputs)}
             if tags == ("serve",):
                 words = tf.placeholder(tf.string, [None], "words")
-                table = tf.contrib.lookup.index_table_from_file(rec.file("vocabulary.txt", "a\nb\n"))
+                table = lookup(tf).index_table_from_file(rec.file("vocabulary.txt", "a\nb\n"))
                 signatures["ids"] = rec.signature({"words": words}, {"ids": table.lookup(words)})
                 kwargs = {
                     "assets_collection": tf.get_collection(tf.GraphKeys.ASSET_FILEPATHS),

@@ -3,6 +3,7 @@
 CLAUSES = ("V1-01", "V1-03", "V1-14")
 FEATURES = ("simple_save", "resource_variables")
 RUNTIME = "tf1.15"
+REQUIRES = "tensorflow>=1.8"  # tf.saved_model.simple_save is not in 1.4
 
 
 def generate(tf, rec):

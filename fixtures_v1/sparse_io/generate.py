@@ -3,6 +3,7 @@
 CLAUSES = ("V1-02",)
 FEATURES = ("sparse_io", "sparse_ops", "ref_variables")
 RUNTIME = "tf1.15"
+REQUIRES = "tensorflow>=1.8"  # the builder of 1.4 refuses sparse tensors
 
 
 def generate(tf, rec):

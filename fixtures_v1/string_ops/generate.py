@@ -3,6 +3,7 @@
 CLAUSES = ("V1-01",)
 FEATURES = ("string_io", "no_variables")
 RUNTIME = "tf1.14"
+REQUIRES = "tensorflow>=1.12"  # tf.strings
 
 
 def generate(tf, rec):

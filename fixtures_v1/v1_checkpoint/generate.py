@@ -3,6 +3,7 @@
 CLAUSES = ("V1-08",)
 FEATURES = ("v1_checkpoint", "ref_variables")
 RUNTIME = "tf1.15"
+REQUIRES = "tensorflow>=1.12"  # the builder takes no saver before
 
 
 def generate(tf, rec):

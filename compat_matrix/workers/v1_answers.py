@@ -4,8 +4,11 @@ import collections
 
 import numpy as np
 
-import fixtures_v1
-from compat_matrix.workers import nests, tensors
+from . import nests, signature_wire, tensors
+
+
+class Differs(AssertionError):
+    """The export, loaded back, does not answer as the live session did."""
 
 
 def components(tf, key, info):
@@ -13,10 +16,10 @@ def components(tf, key, info):
     encoding = info.WhichOneof("encoding")
     if encoding == "composite_tensor":
         return [
-            ("{}/component_{}".format(key, index), part.name, tf.DType(part.dtype).base_dtype.name)
+            ("{}/component_{}".format(key, index), part.name, tf.as_dtype(part.dtype).base_dtype.name)
             for index, part in enumerate(info.composite_tensor.components)
         ]
-    dtype = tf.DType(info.dtype).base_dtype.name
+    dtype = tf.as_dtype(info.dtype).base_dtype.name
     if encoding == "coo_sparse":
         sparse = info.coo_sparse
         return [
@@ -69,7 +72,7 @@ def answer_function(tf, function, signature_def, inputs):
         arrays = {name: tf.constant(array) for name, array in arrays.items()}
     result = function(**arrays)
     values = {key: value.numpy() if hasattr(value, "numpy") else value for key, value in result.items()}
-    dtypes = {key: tf.DType(info.dtype).name for key, info in signature_def.outputs.items()}
+    dtypes = {key: tf.as_dtype(info.dtype).name for key, info in signature_def.outputs.items()}
     return collections.OrderedDict((key, to_tensor(values[key], dtypes[key])) for key in sorted(values))
 
 
@@ -94,22 +97,22 @@ def answer_object(tf, root, request):
 
 
 def assert_same(request, live, loaded):
-    """Both answers must be equal in names, dtypes, shapes and bits (NaN equals NaN of the same bits)."""
+    """Raise :class:`Differs` unless both have the same names, dtypes, shapes and bits (NaN equals NaN of the same bits)."""
     if list(live) != list(loaded):
-        raise AssertionError("{}: live gave {}, loaded gave {}".format(request.id, list(live), list(loaded)))
+        raise Differs("{}: live gave {}, loaded gave {}".format(request.id, list(live), list(loaded)))
     for name in live:
         a, b = live[name], loaded[name]
         same = a.dtype == b.dtype and a.array.shape == b.array.shape
         same = same and (a.array.tolist() == b.array.tolist() if a.dtype == "string" else a.array.tobytes() == b.array.tobytes())
         if not same:
-            raise AssertionError("{}: output {} differs\nlive:   {!r}\nloaded: {!r}".format(request.id, name, a, b))
+            raise Differs("{}: output {} differs\nlive:   {!r}\nloaded: {!r}".format(request.id, name, a, b))
 
 
 def assert_all_asked(module, rec, signature_defs):
     """Every signature has a request or stands in UNASKED."""
     asked = {(frozenset(request.tags), request.signature) for request in rec.requests}
     for tags, signatures in signature_defs.items():
-        for key in sorted(set(signatures) - set(fixtures_v1.RESERVED_SIGNATURES) - set(getattr(module, "UNASKED", {}))):
+        for key in sorted(set(signatures) - set(signature_wire.INTERNAL_KEYS) - set(getattr(module, "UNASKED", {}))):
             if (tags, key) not in asked:
                 raise AssertionError("{}: signature {!r} is never asked".format(sorted(tags), key))
 
@@ -128,7 +131,7 @@ def answer_live(tf, rec, signature_defs):
 
 
 def check_loaded(tf, rec, model, live):
-    """Load each MetaGraph with the v1 loader; raises AssertionError when an answer is not the live one."""
+    """Load each MetaGraph with the v1 loader; raises :class:`Differs` when an answer is not the live one."""
     for tags in sorted({request.tags for request in rec.requests}):
         with tf.Graph().as_default(), rec.session() as sess:
             failure, meta_graph = None, None
@@ -154,7 +157,7 @@ def ask_loaded(tf, sess, meta_graph, failure, request):
             raise
         return None
     if request.loaded_error is not None:
-        raise AssertionError("{}: the reloaded export answers, but {!r} was announced".format(request.id, request.loaded_error))
+        raise Differs("{}: the reloaded export answers, but {!r} was announced".format(request.id, request.loaded_error))
     return answer
 
 
@@ -163,12 +166,12 @@ def answer_functions(tf, rec, model):
 
     Returns ``{request id: (given tensors, io.json members, recorded tensors)}``.
     """
-    loaded = tf.compat.v2.saved_model.load(model) if rec.function_requests else None
+    loaded = rec.v2().saved_model.load(model) if rec.function_requests else None
     out = {}
     for request in rec.function_requests:
         live, again = answer_object(tf, rec.live_object, request), answer_object(tf, loaded, request)
         if live[1] != again[1]:
-            raise AssertionError("{}: live gave {}, loaded gave {}".format(request.id, live[1], again[1]))
+            raise Differs("{}: live gave {}, loaded gave {}".format(request.id, live[1], again[1]))
         assert_same(request, live[2], again[2])
         out[request.id] = live
     return out
