@@ -104,7 +104,7 @@ class _Execution:
             producing_worker(self.cell, self.host)  # a fixture that is not there is our own fault
             try:
                 produce(self.cell, self.host, self.out, again=False)
-            except (ReplyError, WorkerDied, NotStarted, ArtifactError) as error:
+            except (ReplyError, WorkerDied, NotStarted, ArtifactError, Finding) as error:
                 raise NotProduced(f"the artifact could not be made: {error}") from error
         return directory
 

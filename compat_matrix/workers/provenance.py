@@ -6,13 +6,27 @@ Python 3.6 syntax, standard library: the harness writes it for what workers make
 import hashlib
 import json
 import os
+from typing import Any, Dict, Mapping, Sequence, Union
 
 SCHEMA = 1
 LICENCE = "Apache-2.0"
 HASHED_FOLDERS = ("model", "io")
 
+Path = Union[str, "os.PathLike[str]"]
 
-def write(directory, case, title, clauses, features, producer, generator, environment, command, **more):
+
+def write(
+    directory: Path,
+    case: str,
+    title: str,
+    clauses: Sequence[str],
+    features: Sequence[str],
+    producer: Mapping[str, Any],
+    generator: Path,
+    environment: Mapping[str, Any],
+    command: str,
+    **more: Any,
+) -> None:
     """Write ``directory``/provenance.json, last of all: it holds the hashes of ``model/`` and ``io/``.
 
     ``generator`` is the path of the file that says what was made; ``more`` are further members.
@@ -39,7 +53,7 @@ def write(directory, case, title, clauses, features, producer, generator, enviro
     os.replace(path + ".tmp", path)
 
 
-def hash_files(directory, folders=HASHED_FOLDERS):
+def hash_files(directory: Path, folders: Sequence[str] = HASHED_FOLDERS) -> Dict[str, str]:
     """``{path relative to directory: sha256}`` of all files below ``folders``; paths are ``/``-separated."""
     out = {}
     for part in folders:
@@ -49,7 +63,7 @@ def hash_files(directory, folders=HASHED_FOLDERS):
     return out
 
 
-def file_sha256(path):
+def file_sha256(path: Path) -> str:
     """The sha256 of a file, in hexadecimal."""
     digest = hashlib.sha256()
     with open(str(path), "rb") as stream:
