@@ -21,6 +21,8 @@ class Outcome(str, enum.Enum):
     ENV_ERROR = "ENV_ERROR"
     NOT_APPLICABLE = "NOT_APPLICABLE"
     NOT_RUN = "NOT_RUN"
+    # Of two cells and not of one: consumers that are one loader differ (report.agreement).
+    DISAGREE = "DISAGREE"
 
     def __str__(self) -> str:
         return self.value
@@ -32,8 +34,8 @@ class Outcome(str, enum.Enum):
 
     @property
     def observable(self) -> bool:
-        """Whether executing a check can lead here; the other two are decided by the plan and the run."""
-        return self not in (Outcome.NOT_APPLICABLE, Outcome.NOT_RUN)
+        """Whether executing a check can lead here; two are decided by the plan and the run, one by the verdict."""
+        return self not in (Outcome.NOT_APPLICABLE, Outcome.NOT_RUN, Outcome.DISAGREE)
 
     @property
     def expectable(self) -> bool:

@@ -21,6 +21,7 @@ PLAN_FILE, LEDGER_FILE, RESULTS_FILE = "plan.json", "expectations.toml", "result
 RUNTIMES_FILE = "runtimes.json"
 PRODUCE = "produce"  # the check of the cell that makes an artifact; its consumer is "-"
 NO_CONSUMER = "-"
+BOTH = "+"  # between two consumers: a cell of the verdict, which says whether they agree; no plan holds it
 ABSENT = "absent"  # the version of a runtime without TensorFlow
 
 _SEGMENT = r"[A-Za-z0-9_][A-Za-z0-9_.+-]*"
@@ -42,7 +43,7 @@ class Decision:
     reason: str
 
     def __post_init__(self) -> None:
-        if Outcome(self.outcome).observable or not self.reason:
+        if self.outcome not in (Outcome.NOT_APPLICABLE, Outcome.NOT_RUN) or not self.reason:
             raise ValueError(f"a plan decides NOT_APPLICABLE or NOT_RUN, with a reason; not {self.outcome} {self.reason!r}")
 
 
@@ -80,6 +81,10 @@ class Cell:
     @property
     def is_production(self) -> bool:
         return self.check == PRODUCE
+
+    @property
+    def is_agreement(self) -> bool:
+        return BOTH in self.consumer
 
     def artifact_dir(self, out: Path) -> Path:
         """The artifact's directory for a run that writes to ``out``."""

@@ -34,7 +34,8 @@ def run():
     results = [result(c, "PASS", timings={"load": 0.5}) for c in cells]
     counts = {"PASS": len(cells)}
     summary = {"exit_code": 0, "planned": len(cells), "cells": len(cells), "observed": len(cells), "plan_id": "abc",
-               "not_run": [], "ledger": {"unexpected_fail": [], "dead_entry": []}, "by_outcome": counts}  # fmt: skip
+               "not_run": [], "ledger": {"unexpected_fail": [], "dead_entry": []}, "by_outcome": counts,
+               "compared": 0, "disagreements": []}  # fmt: skip
     return {"cells": cells}, results, summary
 
 
@@ -77,6 +78,20 @@ def test_what_is_unexpected_comes_before_the_matrix(run):
     assert page.text.index("element [0] is 2.0") < page.text.index("Matrix")
     assert "replay me" in page.text
     assert "1/2 pass" in page.text
+
+
+def test_two_answers_of_one_loader_are_shown_with_both_cells(run):
+    summary = run[2]
+    said = {"outcome": "PASS", "error_class": None}
+    sides = {name: {"cell": f"alpha/fixture@1.15.5/{name}@2.21.0/load", **said} for name in CONSUMERS}
+    pair = {"cell": "alpha/fixture@1.15.5/c_api+tf2@2.21.0/load", "differs": "answers", "message": "r1 differs", "sides": sides}
+    summary.update(exit_code=1, compared=8, disagreements=[{**pair, "expected": False}])
+    page = Page(render(*run))
+    assert "1 unexpected result" in page.text and "r1 differs" in page.text
+    assert {f"cell-alpha-fixture-1.15.5-{name}-2.21.0-load" for name in CONSUMERS} <= set(page.links) <= set(page.ids)
+    summary.update(exit_code=0, disagreements=[{**pair, "expected": True}])
+    assert "Everything as expected" in Page(render(*run)).text
+    assert "answers (known)" in Page(render(*run)).text
 
 
 def test_known_failures_carry_their_reason(run):

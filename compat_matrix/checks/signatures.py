@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from compat_matrix.checks import oracle
@@ -15,18 +16,32 @@ _SHOWN = 12  # differences in the message's details
 
 
 def check(context: Context) -> dict[str, Any]:
-    """All tag sets. Returns details of a pass."""
-    findings, seen = [], 0
+    """All tag sets. Returns details of a pass: how many signatures, and which a server would not classify or regress with."""
+    findings, seen, unservable = [], 0, {}
     for tags in oracle.tag_sets(context.artifact):
         expected = oracle.signatures(context.artifact.model, tags)
         with context.model(tags) as model:
             got = context.ask(model, "signatures")["signatures"]
         seen += len(expected)
+        unservable |= unconventional(tags, got)
         differences = compare_signatures(expected, got)
         if differences:
             findings.append(signature_finding(differences, expected, got))
     raise_first(findings)
-    return {"signatures": seen}
+    return {"signatures": seen, **({"unservable": unservable} if unservable else {})}
+
+
+def unconventional(tags: Sequence[str], got: Spec) -> dict[str, str]:
+    """``{tags:signature: method and reason}`` of those TF Serving's Classify or Regress would refuse, as the consumer says.
+
+    No failure: the file says what its author wrote, and every consumer can call the signature.
+    """
+    out = {}
+    for key, sides in got.items():
+        method = sides.get("method") or {}
+        if method.get("conventional") is False:
+            out[f"{','.join(tags)}:{key}"] = f"{method['name']}: {method['reason']}"
+    return out
 
 
 def signature_finding(differences: list[str], expected: Spec, got: Spec) -> Finding:

@@ -287,11 +287,13 @@ def expect() -> None:
 def expect_check(fixtures: Path | None, cases: Path | None, expectations: Path | None) -> int:
     """Check the ledger against the plan, without running: syntax, dead, too wide, overlapping, expired entries."""
     from compat_matrix.expectations.ledger import judge_entries
+    from compat_matrix.report import agreement
     from compat_matrix.report.terminal import LEDGER_WORDS, ledger_lines
     from compat_matrix.running import tool_version
 
     ledger = Ledger.read(ledger_path(expectations, fixtures, cases))
-    verdict = judge_entries(ledger, _make_plan(ledger, fixtures, cases), datetime.date.today(), tool_version())
+    made = agreement.extended(_make_plan(ledger, fixtures, cases))
+    verdict = judge_entries(ledger, made, datetime.date.today(), tool_version())
     lines = [line for kind in LEDGER_WORDS for line in ledger_lines(kind, getattr(verdict, kind))]
     for line in lines:
         click.echo(line)
@@ -312,6 +314,7 @@ def expect_update(out: Path, expectations: Path, reasons: Path | None, reason: s
     from compat_matrix import running
     from compat_matrix.expectations.causes import DEFAULT_RULES, read_rules
     from compat_matrix.expectations.update import UpdateRefused, update
+    from compat_matrix.report import agreement
 
     ours = expectations.samefile(DEFAULT_PATH)
     if ours and set(running.started_with(out)) & {"cases", "fixtures"}:
@@ -321,7 +324,9 @@ def expect_update(out: Path, expectations: Path, reasons: Path | None, reason: s
     made = Plan.read(out / PLAN_FILE)
     results = {result.cell: result for result in read_results(out / RESULTS_FILE) if result.plan_id == made.plan_id}
     try:
-        done = update(expectations.read_text(encoding="utf-8"), made, results, reason, datetime.date.today(), rules, remake)
+        results |= agreement.compared(made, results)
+        text, judged = expectations.read_text(encoding="utf-8"), agreement.extended(made)
+        done = update(text, judged, results, reason, datetime.date.today(), rules, remake)
     except UpdateRefused as error:
         raise Refused(str(error), STALE) from error
     write_text(expectations, done.text)
@@ -336,8 +341,10 @@ def expect_update(out: Path, expectations: Path, reasons: Path | None, reason: s
 @exit_codes
 def expect_explain(cell_id: str, fixtures: Path | None, cases: Path | None, expectations: Path | None) -> None:
     """Say what is expected of a cell, and by which entry."""
+    from compat_matrix.report import agreement
+
     ledger = Ledger.read(ledger_path(expectations, fixtures, cases))
-    cell = _make_plan(ledger, fixtures, cases).by_id.get(cell_id)
+    cell = agreement.extended(_make_plan(ledger, fixtures, cases)).by_id.get(cell_id)
     if cell is None:
         raise Refused(f"no such cell: {cell_id} (savedmodel-compat matrix plan lists them)", ExitCode.USAGE)
     if cell.decided:

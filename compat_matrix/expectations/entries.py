@@ -14,13 +14,13 @@ from packaging.version import InvalidVersion, Version
 
 from compat_matrix.expectations.ranges import Range
 from compat_matrix.outcomes import Outcome
-from compat_matrix.plan import NO_CONSUMER, PRODUCE, Cell
+from compat_matrix.plan import BOTH, NO_CONSUMER, PRODUCE, Cell
 
 KINDS = ("bug", "by_design", "unsupported_upstream", "environment")
 MAX_TOLD = 5  # names in a title
 SELECTORS = ("case", "producer", "consumer", "check")
 # An error may have many causes; only an entry that says which one can be contradicted.
-NEEDS_ERROR = (Outcome.LOAD_ERROR, Outcome.CALL_ERROR, Outcome.REJECTED)
+NEEDS_ERROR = (Outcome.LOAD_ERROR, Outcome.CALL_ERROR, Outcome.REJECTED, Outcome.DISAGREE)
 
 
 class LedgerError(ValueError):
@@ -61,6 +61,8 @@ class Entry:
         """Whether the selectors match these names."""
         if check == PRODUCE and not (self.consumer == (NO_CONSUMER,) and self.check == (PRODUCE,)):
             return False  # `*` means any consumer, and a production has none
+        if (BOTH in consumer) is not (self.outcome is Outcome.DISAGREE):
+            return False  # and not two of them
         return (
             matches(self.check, check)
             and matches(self.consumer, consumer)

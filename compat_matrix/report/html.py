@@ -75,6 +75,7 @@ def render(
             rows=rows,
             unexpected=[cell for cell in cells if not cell["expected"]],
             known=[cell for cell in cells if cell["known"]],
+            disagreements=[_disagreement(item) for item in summary["disagreements"]],
             ledger=about_entries(summary),
             not_run=_grouped_by_reason(cells),
             counts=[(outcome.value, summary["by_outcome"].get(outcome.value, 0)) for outcome in reversed(_WORST_FIRST)],
@@ -100,6 +101,15 @@ def environment() -> jinja2.Environment:
 def about_entries(summary: Record) -> list[tuple[str, list[Any]]]:
     """What is wrong with entries of the ledger; what is wrong with cells stands in the list of cells."""
     return [(kind, items) for kind, items in sorted(summary["ledger"].items()) if items and kind not in _ABOUT_CELLS]
+
+
+def _disagreement(item: Record) -> dict[str, Any]:
+    """Two cells that must agree and do not, with the places of both on the page."""
+    sides = []
+    for name, side in item["sides"].items():
+        said = " ".join(filter(None, (side["outcome"], side["error_class"])))
+        sides.append({"consumer": name, "anchor": _anchor("cell", side["cell"]), "said": said})
+    return {**item, "sides": sides}
 
 
 def _cell(cell: Record, result: Record | None, not_run: Mapping[str, str], expectations: Mapping[int, Record]) -> dict[str, Any]:

@@ -4,7 +4,7 @@ Exit code, when several apply (the first of this list):
 
 * 64 usage: nothing selected, wrong options (the command itself, there is no summary then),
 * 4 a SETUP_ERROR or ENV_ERROR: the harness or the machine failed, so nothing else can be trusted,
-* 1 a cell failed unexpectedly, or with another error than the recorded one,
+* 1 a cell failed unexpectedly, or with another error than the recorded one, or consumers that are one loader disagree,
 * 2 the ledger is stale: a listed cell passes, an entry is dead, too wide, overlapping or expired,
 * 3 a cell that was to run has no result, or nothing at all was observed, or (``require``) any cell was NOT_RUN,
 * 0 as expected.
@@ -24,6 +24,7 @@ from packaging.version import Version
 from compat_matrix.expectations.ledger import Ledger, LedgerReport, judge
 from compat_matrix.outcomes import ExitCode, Outcome
 from compat_matrix.plan import Plan
+from compat_matrix.report import agreement
 from compat_matrix.results import DESELECTED, Result
 
 SCHEMA = 1
@@ -41,9 +42,11 @@ def summarise(
     """``summary.json`` as a dict. ``run`` is the content of ``run.json`` (how the run was started)."""
     by_cell = {result.cell: result for result in results if result.plan_id == plan.plan_id}
     tool = Version(run["tool_version"]) if run.get("tool_version") else None
-    report = judge(ledger, plan, by_cell, today, tool)
+    pairs = agreement.compared(plan, by_cell)
+    report = judge(ledger, agreement.extended(plan), {**by_cell, **pairs}, today, tool)
     not_run = _not_run(plan, by_cell)
     outcomes = Counter(by_cell[cell.id].outcome if cell.id in by_cell else Outcome.NOT_RUN for cell in plan)
+    unexpected = [{"kind": kind, **fact} for kind in DISCREPANCIES for fact in getattr(report, kind)]
     not_applicable = outcomes[Outcome.NOT_APPLICABLE]
     observed = len(plan.cells) - not_applicable - outcomes[Outcome.NOT_RUN]
     return {
@@ -54,8 +57,10 @@ def summarise(
         "planned": len(plan.cells) - not_applicable,
         "observed": observed,
         "partial": any(item["reason"] == DESELECTED for item in not_run),
-        "by_outcome": {str(outcome): outcomes[outcome] for outcome in Outcome},
-        "unexpected": [{"kind": kind, **fact} for kind in DISCREPANCIES for fact in getattr(report, kind)],
+        "by_outcome": {str(outcome): outcomes[outcome] for outcome in Outcome if outcome is not Outcome.DISAGREE},
+        "unexpected": unexpected,
+        "compared": sum(result.outcome is not Outcome.NOT_RUN for result in pairs.values()),
+        "disagreements": agreement.disagreements(pairs, {fact["cell"] for fact in unexpected}),
         "not_run": not_run,
         "ledger": vars(report),
         "versions": _versions(plan, by_cell),

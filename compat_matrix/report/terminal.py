@@ -74,6 +74,8 @@ def _unexpected(summary: Mapping[str, Any], by_cell: Mapping[str, Result], conso
     for fact in facts[:MAX_LISTED]:
         wanted = fact.get("wanted")
         expected = " ".join(filter(None, (wanted["outcome"], wanted["error_class"], wanted["message"]))) if wanted else "PASS"
+        if fact["outcome"] == Outcome.DISAGREE and not wanted:
+            expected = "the same of both"
         console.print(Text(f"  {fact['outcome']:<14} {fact['cell']}", style="red"), Text(f"(expected {one_line(expected, 100)})"))
         what = one_line(f"{fact['error_class'] or ''} {fact['message']}", 300)
         if what:
@@ -163,6 +165,13 @@ def _counts(summary: Mapping[str, Any], console: Console) -> None:
     for outcome, count in summary["by_outcome"].items():
         if count and Outcome(outcome).observable:
             console.print(f"  {outcome:<14} {count} of {observed} observed", highlight=False)
+    if summary["compared"]:
+        known = sum(item["expected"] for item in summary["disagreements"])
+        agree = summary["compared"] - len(summary["disagreements"])
+        console.print(
+            f"  the C API and the C++ loader agree in {agree} of {summary['compared']} cells, {known} known otherwise",
+            highlight=False,
+        )
     for reason, count in Counter(item["reason"] for item in summary["not_run"]).most_common(8):
         console.print(Text(f"  NOT_RUN        {count}: {one_line(reason, 150)}", style="yellow"))
     waiting = len(summary["ledger"]["listed_not_run"])

@@ -1,0 +1,160 @@
+"""Consumers that are one loader must agree: found, shown, and expected like any other failure."""
+
+from __future__ import annotations
+
+import io
+import json
+from dataclasses import replace
+from xml.etree import ElementTree
+
+import pytest
+from matrix_world import TODAY, VERSION, World, entry
+from rich.console import Console
+from test_matrix_summary import RUN, validate
+
+from compat_matrix.expectations import Ledger
+from compat_matrix.expectations.update import update
+from compat_matrix.outcomes import Outcome
+from compat_matrix.plan import Cell, Decision, Plan
+from compat_matrix.report import agreement, terminal
+from compat_matrix.report.summary import summarise
+from compat_matrix.results import Observation, Result
+
+FAIL = ("LOAD_ERROR", "TF_NOT_FOUND")
+LEDGER = "schema = 1\n"
+
+
+def cells(*consumers, case="a", decided=None):
+    one = Cell(case, "fixture", "1.15.5", "", "2.21.0", "values", "local", "x")
+    return [replace(one, consumer=name, decided=decided) for name in consumers or ("c_api", "cpp")]
+
+
+def expected(consumer, outcome="LOAD_ERROR", error_class="TF_NOT_FOUND", case="a"):
+    return entry(case, "fixture", consumer, "values").replace("LOAD_ERROR", outcome).replace("NotFoundError", error_class)
+
+
+def verdict(*observed, ledger=LEDGER, plan=None):
+    """The summary; ``observed``: for each cell (outcome, error class, details), or None."""
+    plan = plan or Plan(tuple(cells()))
+    results = []
+    for cell, seen in zip(plan, observed):
+        if seen is not None:
+            outcome, error_class, *details = seen
+            observation = Observation(Outcome(outcome), error_class, details=details[0] if details else {})
+            results.append(Result.observed(plan.plan_id, cell.id, observation))
+    summary = summarise(plan, results, Ledger.parse(ledger), TODAY, RUN)
+    validate(summary, "summary.schema.json")
+    return summary, plan, results
+
+
+def answers(**digests):
+    return ("PASS", None, {"answers": digests})
+
+
+BOTH = "a/fixture@1.15.5/c_api+cpp@2.21.0/values"
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "differs", "message"),
+    [
+        (FAIL, ("PASS", None), "outcome", "c_api: LOAD_ERROR TF_NOT_FOUND; cpp: PASS"),
+        (FAIL, ("LOAD_ERROR", "TF_INTERNAL"), "error_class", "c_api: TF_NOT_FOUND; cpp: TF_INTERNAL"),
+        (answers(r1="a", r2="b"), answers(r1="a", r2="c"), "answers", "c_api and cpp answer otherwise to r2"),
+        (answers(r1="a"), answers(), "answers", "c_api and cpp answer otherwise to r1"),
+    ],
+)
+def test_what_differs_is_unexpected(one, other, differs, message):
+    ledger = LEDGER + (expected("c_api") if one is FAIL else "") + (expected("cpp", error_class=other[1]) if other[1] else "")
+    summary, _, _ = verdict(one, other, ledger=ledger)
+    (fact,) = summary["unexpected"]
+    assert (fact["cell"], fact["outcome"], fact["error_class"], fact["message"]) == (BOTH, "DISAGREE", differs, message)
+    (pair,) = summary["disagreements"]
+    assert (pair["differs"], pair["expected"]) == (differs, False)
+    assert (summary["compared"], summary["exit_code"]) == (1, 1)
+    assert (summary["cells"], summary["observed"]) == (2, 2)  # no cell of the plan
+
+
+def test_what_is_the_same_agrees():
+    for one in (FAIL, answers(r1="a"), ("PASS", None)):
+        ledger = LEDGER + (expected(["c_api", "cpp"]) if one is FAIL else "")
+        summary, _, _ = verdict(one, one, ledger=ledger)
+        assert (summary["compared"], summary["disagreements"], summary["exit_code"]) == (1, [], 0)
+
+
+@pytest.mark.parametrize("missing", [None, ("SETUP_ERROR", "x"), ("ENV_ERROR", "x")])
+def test_where_one_is_not_there_nothing_is_compared(missing):
+    summary, _, _ = verdict(("PASS", None), missing)
+    assert (summary["compared"], summary["disagreements"]) == (0, [])
+
+
+def test_where_one_does_not_apply_no_pair_is_planned():
+    decided = Decision(Outcome.NOT_APPLICABLE, "no headers")
+    plan = Plan((*cells("c_api"), *cells("cpp", decided=decided), *cells("tf2", "c_api", case="b")))
+    assert agreement.extended(plan).cells == plan.cells
+    assert agreement.extended(plan).plan_id == plan.plan_id
+
+
+KNOWN = expected("c_api+cpp", "DISAGREE", "outcome") + expected("c_api")
+
+
+def test_a_known_difference_is_in_the_ledger():
+    summary, plan, results = verdict(FAIL, ("PASS", None), ledger=LEDGER + KNOWN)
+    assert (summary["unexpected"], summary["exit_code"]) == ([], 0)
+    assert [pair["expected"] for pair in summary["disagreements"]] == [True]
+    console = Console(file=io.StringIO(), width=200)
+    terminal.render(plan, results, summary, console)
+    assert "agree in 0 of 1 cells" in console.file.getvalue()
+
+
+def test_the_ledger_says_what_differs():
+    summary, _, _ = verdict(FAIL, ("PASS", None), ledger=LEDGER + KNOWN.replace('"outcome"', '"answers"'))
+    assert [(fact["kind"], fact["cell"]) for fact in summary["unexpected"]] == [("wrong_error", BOTH)]
+
+
+def test_a_difference_that_is_gone_is_a_stale_entry():
+    summary, _, _ = verdict(("PASS", None), ("PASS", None), ledger=LEDGER + expected("c_api+cpp", "DISAGREE", "outcome"))
+    assert summary["exit_code"] == 2
+    assert [(fact["kind"], fact["cell"]) for fact in summary["unexpected"]] == [("unexpected_pass", BOTH)]
+
+
+def test_an_entry_for_any_consumer_is_none_for_two():
+    summary, _, _ = verdict(FAIL, FAIL, ledger=LEDGER + expected("*"))
+    assert (summary["unexpected"], summary["exit_code"]) == ([], 0)
+
+
+def test_update_writes_and_removes_entries_of_pairs():
+    plan = Plan(tuple(cells()))
+
+    def updated(text, one, other):
+        _, _, results = verdict(one, other, plan=plan)
+        by_cell = {result.cell: result for result in results}
+        by_cell |= agreement.compared(plan, by_cell)
+        return update(text, agreement.extended(plan), by_cell, "why", TODAY).text
+
+    text = updated(LEDGER, answers(r="1"), answers(r="2"))
+    (made,) = Ledger.parse(text).entries
+    assert (made.consumer, made.outcome, made.error_class) == (("c_api+cpp",), Outcome.DISAGREE, "answers")
+    assert verdict(answers(r="1"), answers(r="2"), ledger=text)[0]["exit_code"] == 0
+    assert Ledger.parse(updated(text, answers(r="1"), answers(r="1"))).entries == ()
+
+
+def test_a_run_shows_it_everywhere(tmp_path):
+    world = World(tmp_path)
+    world.cpp(True)
+    world.expect(expected("cpp", case="old"))
+    fail = {"outcome": "LOAD_ERROR", "error_class": "TF_NOT_FOUND", "message": "no op"}
+    world.behave(["old/*/cpp@*/values", fail])
+    done = world.run("--case", "old")
+    pair = f"old/fixture@1.15.5/c_api+cpp@{VERSION}/values"
+    assert done.returncode == 1
+    assert f"DISAGREE       {pair} (expected the same of both)" in done.stdout
+    assert "c_api: PASS; cpp: LOAD_ERROR TF_NOT_FOUND" in done.stdout
+    page = (world.out / "report.html").read_text()
+    assert "Where one loader gives two answers" in page and pair in page
+    junit = ElementTree.parse(world.out / "junit.xml")
+    assert [case.get("name") for case in junit.iter("testcase") if case.get("classname") == "agreement"] == [pair]
+    assert world.matrix("expect explain", pair).stdout.startswith("PASS is expected")
+    world.expect(expected("cpp", case="old"), expected("c_api+cpp", "DISAGREE", "outcome", case="old"))
+    assert world.run("--case", "old").returncode == 0
+    assert json.loads((world.out / "summary.json").read_text())["disagreements"][0]["expected"] is True
+    assert world.matrix("expect check").returncode == 0
