@@ -82,10 +82,6 @@ class Cell:
     def is_production(self) -> bool:
         return self.check == PRODUCE
 
-    @property
-    def is_agreement(self) -> bool:
-        return BOTH in self.consumer
-
     def artifact_dir(self, out: Path) -> Path:
         """The artifact's directory for a run that writes to ``out``."""
         return out / self.artifact  # an absolute path stands for itself
