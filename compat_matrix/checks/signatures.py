@@ -17,7 +17,8 @@ _SHOWN = 12  # differences in the message's details
 
 def check(context: Context) -> dict[str, Any]:
     """All tag sets. Returns details of a pass: how many signatures, and which a server would not classify or regress with."""
-    findings, seen, unservable = [], 0, {}
+    findings, seen = [], 0
+    unservable: dict[str, str] = {}
     for tags in oracle.tag_sets(context.artifact):
         expected = oracle.signatures(context.artifact.model, tags)
         with context.model(tags) as model:
