@@ -120,6 +120,7 @@ class Plan:
     """All cells, in the order they run. Raises PlanError when an id occurs twice."""
 
     cells: tuple[Cell, ...]
+    narrowed: bool = False  # cases or checks were left out on purpose: what is not here may well be elsewhere
 
     def __post_init__(self) -> None:
         twice = [cell_id for cell_id, count in Counter(cell.id for cell in self.cells).items() if count > 1]
@@ -149,12 +150,18 @@ class Plan:
         return tuple(dict.fromkeys(cell.runtime for cell in self.cells))
 
     def to_json(self) -> dict[str, Any]:
-        return {"schema": SCHEMA, "plan_id": self.plan_id, "cells": [cell.to_json() for cell in self.cells]}
+        return {
+            "schema": SCHEMA,
+            "plan_id": self.plan_id,
+            "narrowed": self.narrowed,
+            "cells": [cell.to_json() for cell in self.cells],
+        }
 
     def write(self, path: Path) -> None:
         """Write ``plan.json``, one cell a line."""
         cells = ",\n".join(json.dumps(cell.to_json()) for cell in self.cells)
-        write_text(path, f'{{"schema": {SCHEMA}, "plan_id": "{self.plan_id}", "cells": [\n{cells}\n]}}\n')
+        head = json.dumps({"schema": SCHEMA, "plan_id": self.plan_id, "narrowed": self.narrowed})
+        write_text(path, f'{{{head[1:-1]}, "cells": [\n{cells}\n]}}\n')
 
     @classmethod
     def read(cls, path: Path) -> Plan:
@@ -165,7 +172,7 @@ class Plan:
             raise PlanError(f"{path}: {error}") from error
         if not isinstance(data, dict) or data.get("schema") != SCHEMA:
             raise PlanError(f"{path}: not a plan of schema {SCHEMA}")
-        plan = cls(tuple(Cell.from_json(cell) for cell in data.get("cells", [])))
+        plan = cls(tuple(Cell.from_json(cell) for cell in data.get("cells", [])), bool(data.get("narrowed")))
         if plan.plan_id != data.get("plan_id"):
             raise PlanError(f"{path}: the cells were changed after planning (plan_id does not fit)")
         return plan

@@ -104,7 +104,8 @@ def make_plan(
             artifacts += generator_artifacts(fixtures or fixtures_root(), runtime, names)
     if only:
         artifacts = [artifact for artifact in artifacts if any(fnmatch.fnmatchcase(artifact.case, name) for name in only)]
-    return expand(artifacts, CONSUMERS, CHECKS, axes, ledger)
+    plan = expand(artifacts, CONSUMERS, CHECKS, axes, ledger)
+    return replace(plan, narrowed=bool(only) or not axes.home)
 
 
 def fixture_artifacts(root: Path) -> list[Artifact]:

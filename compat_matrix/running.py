@@ -14,7 +14,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,7 @@ from compat_matrix.outcomes import Outcome
 from compat_matrix.plan import LEDGER_FILE, PLAN_FILE, RESULTS_FILE, RUNTIMES_FILE, Cell, Plan, write_text
 from compat_matrix.report import grid, grid_html, html, junit, terminal
 from compat_matrix.report.summary import summarise
-from compat_matrix.results import Result, ResultsError, read_results
+from compat_matrix.results import Result, ResultsError, read_results, write_results
 from compat_matrix.runtimes.native import build as native
 from compat_matrix.runtimes.runtime import LOCAL, Runtime, local_runtime
 
@@ -92,12 +92,16 @@ def prepare(
     out.mkdir(parents=True, exist_ok=True)
     done: set[str] = set()
     if resume and (out / PLAN_FILE).is_file():
-        if Plan.read(out / PLAN_FILE).plan_id != plan.plan_id:
-            raise RunError(f"{out} holds a run of another plan: it cannot be resumed")
+        before = Plan.read(out / PLAN_FILE)
         try:
             results = read_results(out / RESULTS_FILE)
         except ResultsError as error:
             raise RunError(str(error), harness=True) from error
+        if before.plan_id != plan.plan_id:
+            results = _carried_over(results, before, plan)
+            if not results:
+                raise RunError(f"{out} holds a run of another plan: it cannot be resumed")
+            write_results(out / RESULTS_FILE, results)
         done = {result.cell for result in results if _final(result) and result.plan_id == plan.plan_id}
     else:
         for name in FOLDERS:
@@ -109,6 +113,26 @@ def prepare(
     known = {"schema": RUN_SCHEMA, "options": list(options), "runtimes": [runtime.to_json() for runtime in runtimes]}
     write_text(out / RUNTIMES_FILE, json.dumps(known, indent=1) + "\n")
     return done
+
+
+def _carried_over(results: Iterable[Result], before: Plan, plan: Plan) -> list[Result]:
+    """The results of cells that ``plan`` has too; none when that asks for other artifacts.
+
+    A ledger that expects a production to fail takes the questions about its artifact out of the plan: the others are the same.
+    """
+    made, wanted = ({_question(cell) for cell in one if cell.is_production} for one in (before, plan))
+    if made != wanted or {cell.artifact_id for cell in plan} - {cell.artifact_id for cell in before}:
+        return []
+    asked = {_question(cell) for cell in before}
+    kept = {cell.id for cell in plan if cell.decided is None and _question(cell) in asked}
+    return [
+        replace(result, plan_id=plan.plan_id) for result in results if result.cell in kept and result.plan_id == before.plan_id
+    ]
+
+
+def _question(cell: Cell) -> Cell:
+    """A cell without what changes no answer."""
+    return replace(cell, decided=None, artifact="")
 
 
 def runtimes_of(out: Path) -> dict[str, Runtime]:

@@ -227,6 +227,17 @@ def test_another_plan_cannot_be_resumed(small):
     assert (small.out / "results.jsonl").read_bytes() == results
 
 
+def test_a_run_is_resumed_when_the_ledger_came_to_expect_a_refusal(small):
+    """Then the questions about what is not made are out of the plan; the others were asked, and are not asked again."""
+    small.behave(["beta/tf2@*/-/produce", FAIL])
+    assert small.run().returncode == 1
+    executed = len(small.executed())
+    small.expect(entry("beta", "tf2", "-", "produce"))
+    done = small.run("--resume")
+    assert (done.returncode, len(small.executed())) == (0, executed), done.stdout
+    assert small.summary()["not_run"] == []
+
+
 def test_a_resumed_run_may_have_lost_its_last_line(small):
     small.run()
     path = small.out / "results.jsonl"

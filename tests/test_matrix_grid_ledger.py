@@ -258,6 +258,18 @@ def test_an_entry_whose_case_is_gone_is_dead_where_its_versions_are(folder):
     assert folder.report()[0] == 0
 
 
+@pytest.mark.parametrize(("case", "check", "dead"), [("gone", "values", 0), ("alpha", "reexport", 0), ("old", "values", 1)])
+def test_a_plan_of_some_cases_says_nothing_of_others(folder, case, check, dead):
+    plan = world(folder.out)
+    Plan(plan.cells, narrowed=True).write(folder.out / "plan.json")
+    folder.update()
+    folder.ledger.write_text(folder.ledger.read_text() + entry(case, "tf2", "tf2", check))
+    code, summary = folder.report()
+    assert (code, len(summary["ledger"]["dead_entry"])) == (2 if dead else 0, dead)
+    assert folder.update()[0] == 0
+    assert any(table["case"] == case for table in folder.tables()) is not bool(dead)
+
+
 def test_more_runtimes_make_no_entry_too_wide(folder):
     world(folder.out, behaviour=lambda case, *rest: ("LOAD_ERROR", "E", "never works") if case == "alpha" else ("PASS", None, ""))
     folder.ledger.write_text("schema = 1\n" + entry("alpha", error_class="E"))

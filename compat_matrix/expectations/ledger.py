@@ -176,12 +176,14 @@ def askable_cells(plan: Plan) -> list[Cell]:
 class Axes:
     """Who writes and who reads in a plan, with their versions. One ledger serves many plans, of one TensorFlow and of many.
 
-    ``unmade``: case and producer of the artifacts that nobody here is to make.
+    ``unmade``: case and producer of the artifacts that nobody here is to make. ``questions``: the cases and the checks, of a plan
+    that leaves some out.
     """
 
     producers: frozenset[tuple[str, str]]
     consumers: frozenset[tuple[str, str]]
     unmade: frozenset[tuple[str, str]]
+    questions: frozenset[tuple[str, str]] | None
 
     @classmethod
     def of(cls, plan: Plan) -> Axes:
@@ -194,11 +196,15 @@ class Axes:
             frozenset((cell.producer, cell.producer_version) for cell in plan),
             frozenset((cell.consumer, cell.consumer_version) for cell in plan),
             frozenset(names for names, made in productions.items() if not made),
+            frozenset((cell.case, cell.check) for cell in plan) if plan.narrowed else None,
         )
 
     def hold(self, entry: Entry) -> bool:
         """Whether this plan has the producers, the consumers and the versions an entry speaks of, so that it ought to select."""
         if any(matches(entry.case, case) and matches(entry.producer, producer) for case, producer in self.unmade):
+            return False
+        asked = self.questions
+        if asked is not None and not any(matches(entry.case, case) and matches(entry.check, check) for case, check in asked):
             return False
         return any(matches(entry.producer, name) and entry.of_producer(version) for name, version in self.producers) and any(
             matches(entry.consumer, name) and entry.of_consumer(version) for name, version in self.consumers
