@@ -111,9 +111,12 @@ def runtimes_page() -> str:
         "for Linux on x86_64 with glibc; elsewhere, and for every other TensorFlow, name a requirement\n"
         "(`tensorflow==2.20.0`), a wheel or an interpreter. Adding a runtime is a stanza in\n"
         "[`runtimes.toml`](../compat_matrix/runtimes/runtimes.toml) and `savedmodel-compat runtimes lock NAME`.\n\n"
-        "Costs were measured by `python -m docs.runtimes` on a busy machine with two cores: upper bounds. *cache*: what an\n"
-        "empty cache of uv grows by. *disk*: what an environment takes beside the cache, and what it shares with it by\n"
-        "hard links. *install*: seconds until the worker that proves it had started; first with an empty cache, then again.\n\n",
+        "Every command that takes a runtime takes these:\n\n",
+        _table(("what", "means"), runtimes.FORMS),
+        "\nCosts come from `python -m docs.runtimes [--measure]`, run on a busy machine with two cores: the seconds are upper\n"
+        "bounds. *disk*: what an environment takes of its own, and what it shares with uv's cache by hard links.\n"
+        "*install*: until the worker that proves it had started, with its packages in uv's cache. *first install*:\n"
+        "with an empty cache, and what that grows to.\n\n",
         _table(runtimes.COSTS, runtimes.cost_rows(known, measured)),
         "\n## What they lack\n\nThese cells of a plan are NOT_APPLICABLE, with the reason.\n\n",
         _table(("programs", "TensorFlow", "runtimes", "why"), runtimes.lack_rows(known)),

@@ -1,15 +1,15 @@
-"""What the runtimes cost, for the page `runtimes.md`: ``python -m docs.runtimes [NAME]...`` measures, `data/runtimes.json` keeps.
+"""What the runtimes cost, for the page `runtimes.md`; `data/runtimes.json` keeps it.
 
-Each runtime is installed twice in a scratch folder, first with an empty cache of uv, and removed. What was measured with the
-lock of today is kept: an interrupted run goes on where it was.
+python -m docs.runtimes                      # of what is installed, where nothing is known of today's lock
+python -m docs.runtimes --measure [NAME]...  # install twice in a scratch folder, first with an empty cache of uv
 """
 
 from __future__ import annotations
 
+import argparse
 import hashlib
 import json
 import os
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -18,7 +18,15 @@ from typing import Any
 from compat_matrix.runtimes import places, provision, records, registry, wanted
 
 MEASURED = Path(__file__).parent / "data" / "runtimes.json"
-COSTS = ("runtime", "TensorFlow", "Python", "NumPy", "protobuf", "Keras", "cache MB", "disk MB", "install s")
+COSTS = ("runtime", "TensorFlow", "Python", "NumPy", "protobuf", "Keras", "disk MB", "install s", "first install")
+FORMS = [
+    ("`local`", "the interpreter that runs the harness"),
+    ("`tf2.12`, `2.12`, `2.12.1`", "a runtime of the registry"),
+    ("`tensorflow==2.21.0rc1`", "a requirement, in an environment of its own, with the newest Python that has it; not locked"),
+    ("`tensorflow-cpu==2.20.0 @3.12`", "the same with a certain Python"),
+    ("`dist/tensorflow-2.22.0-cp313-….whl`", "a wheel, likewise; another one when it is built anew"),
+    ("`/opt/venv`, `/opt/venv/bin/python`", "what exists; it is asked for its TensorFlow and nothing is installed"),
+]
 
 
 def read_measured() -> dict[str, Any]:
@@ -36,10 +44,10 @@ def cost_rows(known: registry.Registry, measured: dict[str, Any]) -> list[tuple[
         found = measured.get(stanza.name, {})
         row = ["-"] * 6
         if found.get("lock") == lock_digest(stanza):
-            own, shared, cache = (round(found["bytes"][part] / 1e6) for part in ("own", "shared", "cache"))
-            seconds = " / ".join(f"{found['seconds'][part]:.0f}" for part in ("first", "repeat"))
+            sizes, seconds = found["bytes"], found["seconds"]
             row = [found["versions"].get(name, "-") for name in ("numpy", "protobuf", "keras")]
-            row += [str(cache), f"{own} + {shared} shared", seconds]
+            row += [f"{sizes['own'] / 1e6:.0f} + {sizes['shared'] / 1e6:.0f}", f"{seconds['repeat']:.0f}"]
+            row += [f"{seconds['first']:.0f}, {sizes['cache'] / 1e6:.0f} MB" if "first" in seconds else "-"]
         rows.append((f"`{stanza.name}`", stanza.tensorflow, stanza.python, *row))
     return rows
 
@@ -81,19 +89,30 @@ def measure(stanza: registry.Stanza, known: registry.Registry) -> dict[str, Any]
     return {"lock": record.locked, "versions": dict(record.versions), "bytes": size, "seconds": seconds}
 
 
-def main(names: list[str]) -> None:
-    known, measured = registry.read(), read_measured()
+def collect(stanza: registry.Stanza) -> dict[str, Any]:
+    """What the record of the installed environment says. Raises Untrue when it is not installed."""
+    record = provision.installed(wanted.of_stanza(stanza))
+    seconds = {"repeat": round(sum(record.seconds.values()), 1)}
+    return {"lock": record.locked, "versions": dict(record.versions), "bytes": dict(record.bytes), "seconds": seconds}
+
+
+def main(arguments: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--measure", nargs="*", metavar="NAME", help="install these twice, all without a name")
+    asked = parser.parse_args(arguments).measure
+    known, found = registry.read(), read_measured()
     for stanza in known.stanzas.values():
-        if (names and stanza.name not in names) or measured.get(stanza.name, {}).get("lock") == lock_digest(stanza):
-            continue
-        measured[stanza.name] = measure(stanza, known)
-        print(stanza.name, measured[stanza.name]["seconds"], flush=True)
-        MEASURED.parent.mkdir(exist_ok=True)
-        text = json.dumps({"schema": 1, "runtimes": measured}, indent=1, sort_keys=True)
+        old = found.get(stanza.name, {})
+        if asked is not None and (stanza.name in asked or not asked):
+            found[stanza.name] = measure(stanza, known)
+            print(stanza.name, found[stanza.name]["seconds"], flush=True)
+        elif old.get("lock") != lock_digest(stanza):
+            found[stanza.name] = collect(stanza)
+        text = json.dumps({"schema": 1, "runtimes": found}, indent=1, sort_keys=True)
         temporary = MEASURED.with_suffix(".tmp")
         temporary.write_text(text + "\n", encoding="utf-8")
         temporary.replace(MEASURED)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()
