@@ -24,7 +24,7 @@ _LISTED = 5  # requests named in a message
 
 def extended(plan: Plan) -> Plan:
     """``plan`` and behind it a cell for each two that must agree: those that the plan leaves to the run."""
-    return Plan((*plan.cells, *(cell for cell, _, _ in _pairs(plan))))
+    return replace(plan, cells=(*plan.cells, *(cell for cell, _, _ in _pairs(plan))))
 
 
 def compared(plan: Plan, results: Mapping[str, Result]) -> dict[str, Result]:
