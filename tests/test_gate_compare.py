@@ -6,12 +6,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from gate_folders import NEW, OLD, SIDES, answered, cell, run
+from gate_folders import NEW, OLD, SIDES, answered, cell, named, run
 
 from compat_matrix.gate.compare import KINDS, compare
 from compat_matrix.gate.drift import drifts
 from compat_matrix.gate.pairs import Run, pairs_of_folders, pairs_of_run
 from compat_matrix.results import DESELECTED
+from compat_matrix.workers import tensors
 
 NOWHERE = Path("nowhere")
 ERROR = {"error_class": "x.NotFoundError", "message": "no op"}
@@ -167,6 +168,12 @@ def test_what_the_plan_asks_only_one_of_is_no_pair():
     assert (verdict["pairs"], verdict["facts"], verdict["exit_code"]) == (1, [], 0)
 
 
+def test_what_was_not_asked_although_its_artifact_was_made_is_not_known_to_be_absent():
+    verdict = verdict_of(two_by_two(nn=ABSENT), accept_known=True)
+    assert [(fact["kind"], fact["known"]) for fact in verdict["facts"]] == [("vanished", False)]
+    assert verdict["exit_code"] == 1
+
+
 def test_a_known_regression_blocks_unless_it_is_accepted():
     folder = pair("PASS", "REJECTED")
     next(r for r in folder.results.values() if r.outcome == "REJECTED").expected = True
@@ -259,13 +266,18 @@ def test_answers_that_are_not_even_comparable_block(tmp_path, answer, message):
     assert (verdict["facts"][0]["cause"], verdict["exit_code"]) == (message, 1)
 
 
-@pytest.mark.parametrize("path", ["evidence/gone.npz", "../../outside.npz", "/etc/passwd"])
-def test_an_answer_that_cannot_be_read_blocks_and_says_so(tmp_path, path):
+@pytest.mark.parametrize(
+    ("path", "why"), [("evidence/gone.npz", "FileNotFoundError"), ("../outside.npz", "is not inside the folder")]
+)
+def test_an_answer_that_cannot_be_read_blocks_and_says_so(tmp_path, path, why):
+    tensors.save(tmp_path / "outside.npz", named(NEXT))
+    tmp_path = tmp_path / "out"
     old, new = (cell(written="1.15.5", producer="fixture", read=version) for version in (OLD, NEW))
     said = answered(tmp_path, new, ONE, NEXT, 1e-6)
     said["evidence"]["answer-0"] = path
     verdict = verdict_of(run(tmp_path, (old, "PASS", answered(tmp_path, old, ONE, rtol=1e-6)), (new, "PASS", said)))
-    assert "cannot be measured" in verdict["facts"][0]["cause"]
+    assert verdict["facts"][0]["cause"].startswith("cannot be measured: ")
+    assert why in verdict["facts"][0]["cause"]
     assert verdict["exit_code"] == 1
 
 

@@ -31,6 +31,7 @@ SAME = "same"
 UNCHANGED = ("still_failing", SAME)
 KINDS = ("regressed", "vanished", "drifted", "changed_error", "fixed", "newly_covered", "harness_error", "unfinished", *UNCHANGED)
 MAX_MESSAGE = 300  # characters of one side's message
+_NOTHING = {"outcome": None, "error_class": None, "skew": None, "skew_text": None, "replay": ""}
 _HARNESS = (Outcome.SETUP_ERROR, Outcome.ENV_ERROR)
 
 Fact = dict[str, Any]
@@ -108,7 +109,7 @@ def _side(side: Side | None) -> Fact:
     if side is None or not side.observed or side.result is None:
         cell = side.cell.id if side else None
         why = side.reason if side else NOT_PLANNED
-        return {"cell": cell, "outcome": None, "error_class": None, "message": why[:MAX_MESSAGE], "skew": None, "replay": ""}
+        return {**_NOTHING, "cell": cell, "message": why[:MAX_MESSAGE]}
     result = side.result
     return {
         "cell": result.cell,
@@ -116,6 +117,7 @@ def _side(side: Side | None) -> Fact:
         "error_class": result.error_class,
         "message": result.message_normalised[:MAX_MESSAGE],
         "skew": skew_words(result.details.get("skew")),
+        "skew_text": result.skew or None,
         "replay": result.replay,
     }
 
