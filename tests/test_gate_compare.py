@@ -122,7 +122,9 @@ def test_every_class(a, b, kind, code):
     ("one", "other"),
     [
         ("attrs: [dtype=DT_INT8, shape=false] of op", "attrs: [shape=false, dtype=DT_INT8] of op"),
-        ("in __inference__initializer_56308__load", "in __inference__initializer_21__load"),
+        ("in function __inference__initializer_56308__load", "in function __inference__initializer_21__load"),
+        ("no variable dense/bias. [[{{node dense/Add}}]]", "no variable dense/kernel. [[{{node dense/Cast}}]]"),
+        ("Output 0 of node 'Assign' has a reference type", "Output 0 of node 'AssignAdd' has a reference type"),
         ("not in TensorFlow 2.20.0: f", "not in TensorFlow 2.21.0: f"),
     ],
 )
@@ -203,6 +205,27 @@ def test_pairs_of_one_cause_are_told_together_and_what_blocks_first():
         ("regressed", 3, ["a", "b", "c"], True),
         ("fixed", 1, ["d"], False),
     ]
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "cause"),
+    [
+        (
+            ("LOAD_ERROR", "no kernel; dtype in [DT_INT8]"),
+            ("LOAD_ERROR", "no kernel; dtype in [DT_INT8, DT_INT4]"),
+            "LOAD_ERROR x.E: the message now says DT_INT4",
+        ),
+        (
+            ("LOAD_ERROR", "no op Foo"),
+            ("LOAD_ERROR", "no op Bar"),
+            "LOAD_ERROR x.E: the message no longer says Foo, now says Bar",
+        ),
+        (("LOAD_ERROR", "no op Foo"), ("REJECTED", "no op Foo"), "LOAD_ERROR x.E before, REJECTED x.E now"),
+    ],
+)
+def test_what_is_new_in_an_error_is_its_cause(before, now, cause):
+    sides = [(outcome, {"error_class": "x.E", "message": message}) for outcome, message in (before, now)]
+    assert verdict_of(pair(*sides))["causes"][0]["cause"] == cause
 
 
 # Drift --------------------------------------------------------------------------------------------------------------------

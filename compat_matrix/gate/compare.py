@@ -24,7 +24,6 @@ from typing import Any
 from compat_matrix.gate.drift import MAX_REQUESTS, Drift
 from compat_matrix.gate.pairs import NOT_PLANNED, ROLES, Pair, Side
 from compat_matrix.outcomes import ExitCode, Outcome
-from compat_matrix.plan import Cell
 
 SCHEMA = 1
 SAME = "same"
@@ -62,25 +61,39 @@ def classify(pair: Pair, measure: Measure = no_measure) -> Fact | None:
 
 
 def _both_observed(pair: Pair, measure: Measure) -> tuple[str, list[Drift]]:
-    results = [(side, side.result) for side in (pair.baseline, pair.candidate) if side and side.result]
-    passed = [result.outcome is Outcome.PASS for _, result in results]
+    passed = [side.result.outcome is Outcome.PASS for side in (pair.baseline, pair.candidate) if side and side.result]
     if passed == [True, True]:
         drift = measure(pair)
         return ("drifted" if drift else SAME), drift
     if passed == [False, False]:
-        errors = [(result.outcome, result.error_class, _words(result.message_normalised, side.cell)) for side, result in results]
-        return ("still_failing" if errors[0] == errors[1] else "changed_error"), []
+        return ("changed_error" if _other_words(pair) else "still_failing"), []
     return ("regressed" if passed[0] else "fixed"), []
 
 
-def _words(message: str, cell: Cell) -> list[str]:
-    """The words of a message, sorted, without the reader's version and the numbers of functions (``__inference_f_12__load``).
+def _other_words(pair: Pair) -> str:
+    """How the errors of two failures differ, in words; nothing when they are the same error."""
+    (one, before), (other, now) = [_error(side) for side in (pair.baseline, pair.candidate) if side and side.result]
+    if one != other:
+        return f"{one} before, {other} now"
+    lost, new = (" ".join(sorted(a - b)) for a, b in ((before, now), (now, before)))
+    parts = [f"{word} {text}" for word, text in (("no longer says", lost), ("now says", new)) if text]
+    return f"{one}: the message {', '.join(parts)}" if parts else ""
 
-    TensorFlow writes attributes in the order of a map, which is another one in every process.
+
+def _error(side: Side) -> tuple[str, set[str]]:
+    """Outcome and class of a failure; the words of its message but for those that two runs of one failure may differ in.
+
+    These are the reader's version and whatever names a node, a function or a variable: which of several is met first depends on
+    threads and on the order of maps, and so does the order of attributes.
     """
-    if cell.consumer_version:
-        message = message.replace(cell.consumer_version, "").replace(cell.consumer_version.partition("+")[0], "")
-    return sorted(re.findall(r"[^\s,;\[\]{}]+", re.sub(r"(?<=[A-Za-z0-9])_\d+(?=_)", "", message)))
+    result, version = side.result, side.cell.consumer_version
+    assert result is not None
+    message = result.message_normalised
+    for text in filter(None, (version, version.partition("+")[0])):
+        message = message.replace(text, "")
+    message = re.sub(r"\{\{[^}]*\}\}|\bnode '[^']*'|\S*/\S*|\b_\w*", "", message)
+    words = set(re.findall(r"[^\s,;:()\[\]{}<>=]+", message))
+    return " ".join(filter(None, (str(result.outcome), result.error_class))), words
 
 
 def _fact(pair: Pair, kind: str, drift: list[Drift]) -> Fact:
@@ -96,7 +109,7 @@ def _fact(pair: Pair, kind: str, drift: list[Drift]) -> Fact:
         "check": cell.check,
         **sides,
         "known": _known(pair.candidate, kind),
-        "cause": _cause(kind, sides, drift),
+        "cause": _other_words(pair) if kind == "changed_error" else _cause(kind, sides, drift),
         "drift": drift[:MAX_REQUESTS],
         "drifted_requests": len(drift),
         "beyond": any(not item["within"] for item in drift),
