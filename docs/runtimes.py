@@ -25,7 +25,7 @@ FORMS = [
     ("`tensorflow==2.21.0rc1`", "a requirement, in an environment of its own, with the newest Python that has it; not locked"),
     ("`tensorflow-cpu==2.20.0 @3.12`", "the same with a certain Python"),
     ("`dist/tensorflow-2.22.0-cp313-….whl`", "a wheel, likewise; another one when it is built anew"),
-    ("`/opt/venv`, `/opt/venv/bin/python`", "what exists; it is asked for its TensorFlow and nothing is installed"),
+    ("`path/to/venv`, `path/to/bin/python`", "what exists; it is asked for its TensorFlow and nothing is installed"),
 ]
 
 

@@ -8,7 +8,7 @@ The text of a request, its *spec*:
     tensorflow-cpu==2.20.0 @3.12           the same with a Python that is named
     dist/tensorflow-2.22.0-….whl           a wheel, likewise
     tensorflow-2.21.0rc1                   what `runtimes list` calls one of these that is installed
-    /opt/venv, /opt/venv/bin/python        an environment or interpreter that exists; nothing is installed
+    path/to/venv, path/to/bin/python       an environment or interpreter that exists; nothing is installed
 """
 
 from __future__ import annotations
