@@ -275,6 +275,18 @@ def test_a_python_that_is_not_here_is_named(monkeypatch, tmp_path):
         interpreters.find("3.17")
 
 
+def test_the_newest_micro_of_pyenv_is_taken(monkeypatch, tmp_path):
+    for version in ("3.17.2", "3.17.10"):
+        python = tmp_path / "versions" / version / "bin" / "python"
+        python.parent.mkdir(parents=True)
+        python.write_text("#!/bin/sh\necho 3.17\n", encoding="utf-8")
+        python.chmod(0o755)
+    monkeypatch.setattr(interpreters, "_pyenv", lambda: str(tmp_path))
+    interpreters.find.cache_clear()
+    assert interpreters.find("3.17") == str(tmp_path / "versions/3.17.10/bin/python")
+    interpreters.find.cache_clear()
+
+
 # The command ----------------------------------------------------------------------------------------------------------
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -14,7 +15,12 @@ from compat_matrix.runtimes import uv
 from compat_matrix.runtimes.places import RuntimeTrouble
 
 MINORS = tuple(f"3.{minor}" for minor in range(20, 5, -1))  # newest first
-_ASK = "import platform, sys; print('%d.%d' % sys.version_info[:2] if platform.python_implementation() == 'CPython' else '')"
+# TensorFlow is made for CPython with its global lock.
+_ASK = """
+import platform, sys, sysconfig
+usual = platform.python_implementation() == "CPython" and not sysconfig.get_config_var("Py_GIL_DISABLED")
+print("%d.%d" % sys.version_info[:2] if usual else "")
+"""
 
 
 class NoInterpreter(RuntimeTrouble):
@@ -57,12 +63,20 @@ def _candidates(version: str) -> Iterator[str]:
 def _installed(version: str) -> Iterator[str]:
     root = _pyenv()
     if root:
-        yield from map(str, sorted(Path(root, "versions").glob(f"{version}.*/bin/python")))
+        found = [path for path in Path(root, "versions").glob(f"{version}.*/bin/python")]
+        yield from map(
+            str, sorted(found, key=lambda path: [int(part) for part in re.findall(r"\d+", path.parts[-3])], reverse=True)
+        )
     on_path = shutil.which(f"python{version}")
     if on_path:
         yield on_path
     if version in _managed():
         yield _managed()[version]
+
+
+def _micro(path: Path) -> list[int]:
+    """The version in ``versions/3.11.7/bin/python``, as numbers."""
+    return [int(part) for part in re.findall(r"\d+", path.parts[-3])]
 
 
 @functools.lru_cache(maxsize=1)

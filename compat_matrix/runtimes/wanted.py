@@ -115,7 +115,7 @@ def _wheel(path: Path, python: str | None) -> Wanted:
     given = python is not None
     if python is None and len(pythons) == 1:
         python = next(iter(pythons))
-    digest = _digest(path.read_bytes() + str(python).encode())  # a wheel that was built anew is another one
+    digest = _digest(f"{_file_digest(path)} {python}".encode())  # a wheel that was built anew is another one
     folder, requirement = f"{name}-{version}-{digest}", f"{name} @ {path.absolute().as_uri()}"
     spec = f"{path.absolute()}" + (f" @{python}" if given else "")
     return Wanted(f"{name}-{version}-{digest[:6]}", spec, folder, python, str(version), requirement=requirement)
@@ -145,6 +145,14 @@ def exact(requirement: Requirement) -> str | None:
     if len(specifiers) == 1 and specifiers[0].operator in ("==", "===") and not specifiers[0].version.endswith(".*"):
         return specifiers[0].version
     return None
+
+
+def _file_digest(path: Path) -> str:
+    digest = hashlib.sha256()
+    with path.open("rb") as stream:
+        while block := stream.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()
 
 
 def _digest(data: bytes) -> str:
