@@ -63,10 +63,7 @@ def _candidates(version: str) -> Iterator[str]:
 def _installed(version: str) -> Iterator[str]:
     root = _pyenv()
     if root:
-        found = [path for path in Path(root, "versions").glob(f"{version}.*/bin/python")]
-        yield from map(
-            str, sorted(found, key=lambda path: [int(part) for part in re.findall(r"\d+", path.parts[-3])], reverse=True)
-        )
+        yield from map(str, sorted(Path(root, "versions").glob(f"{version}.*/bin/python"), key=_micro, reverse=True))
     on_path = shutil.which(f"python{version}")
     if on_path:
         yield on_path
