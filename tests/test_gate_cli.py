@@ -61,6 +61,18 @@ def test_a_failure_of_both_does_not_block_and_a_failure_of_the_harness_is_none_o
     assert gate(world).returncode == 4
 
 
+def test_more_processes_than_runtimes_share_the_artifacts(world):
+    done = gate(world, "-n", "4")
+    assert done.returncode == 0, done.stdout + done.stderr
+    processes = {}
+    for process, cell_id in world.executed():
+        if not cell_id.endswith("/produce"):
+            reader = cell_id.split("/")[2].partition("@")[2]
+            processes.setdefault((reader, cell_id.rsplit("/", 2)[0]), set()).add(process)
+    assert all(len(one) == 1 for one in processes.values())  # a model is loaded once
+    assert len(set().union(*processes.values())) > 2
+
+
 def test_a_selection_narrows_both_sides(world):
     done = gate(world, "--case", "old", "--consumer", "tf2", "--check", "load")
     assert done.returncode == 0
