@@ -121,7 +121,9 @@ def _cause_row(cause: Record) -> list[str]:
 
 
 def _pair_row(fact: Record) -> list[str]:
-    after = "; ".join(map(drift_words, fact["drift"])) if fact["drift"] else side_words(fact["candidate"])
+    after = "; ".join(map(drift_words, fact["drift"])) or (
+        fact["cause"] if fact["kind"] == "changed_error" else side_words(fact["candidate"])
+    )
     kind = KIND_WORDS[fact["kind"]] + (" (known)" if fact["known"] else "")
     return [kind, fact["role"], _code(fact["pair"]), _code(side_words(fact["baseline"])), _code(after)]
 
