@@ -38,7 +38,7 @@ def cell(check: str, artifact: Path | str = "artifact", **fields: Any) -> Cell:
     names = {"case": "half", "producer": "fixture", "producer_version": "1.15.5", "consumer": "tf2", "consumer_version": "1.0"}
     if check == "produce":
         names.update(producer="tf2", producer_version="1.0", consumer="-", consumer_version="")
-    return Cell(**{**names, **fields}, check=check, runtime="fake", artifact=str(artifact))
+    return Cell(**{**names, **fields}, check=check, runtime="fake", producer_runtime="fake", artifact=str(artifact))
 
 
 def saved_model() -> bytes:

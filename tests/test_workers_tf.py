@@ -39,7 +39,11 @@ def run(host: Host, check: str, consumer: str, artifact: Path | str, **fields: s
     path = FIXTURES / artifact
     version = str(local_runtime().tensorflow_version)
     names = {"case": path.name, "producer": "fixture", "producer_version": "1.15.5", "consumer_version": version, **fields}
-    return run_cell(Cell(**names, consumer=consumer, check=check, runtime="local", artifact=str(path)), host, host.out)
+    return run_cell(
+        Cell(**names, consumer=consumer, check=check, runtime="local", producer_runtime="local", artifact=str(path)),
+        host,
+        host.out,
+    )
 
 
 @pytest.mark.parametrize("consumer", TENSORFLOWS)
@@ -172,7 +176,9 @@ def test_a_case_is_produced_and_consumed(host: Host, consumer: str) -> None:
     version = str(local_runtime().tensorflow_version)
     fields = {"case": "rfc_two_signatures", "producer": "tf2", "producer_version": version}
     path = f"artifacts/rfc_two_signatures/tf2@{version}"
-    made = Cell(**fields, consumer="-", consumer_version="", check="produce", runtime="local", artifact=path)
+    made = Cell(
+        **fields, consumer="-", consumer_version="", check="produce", runtime="local", producer_runtime="local", artifact=path
+    )
     if not (host.out / path).exists():
         assert run_cell(made, host, host.out).outcome is Outcome.PASS
     for check in ("load", "signatures", "values", "relocate", "checkpoint"):

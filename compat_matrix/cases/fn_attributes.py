@@ -1,8 +1,11 @@
 """Attributes on functions (`experimental_implements`, compile off) and a side effect whose order counts."""
 
+import inspect
+
 CLAUSES = ("RP-07", "METH-03")
 FEATURES = ("functions", "state")
 STATEFUL = True
+REQUIRES = "tensorflow>=2.1"  # experimental_implements
 
 
 def build(tf, work):
@@ -11,7 +14,10 @@ def build(tf, work):
     spec = [tf.TensorSpec([], tf.float32)]
     root.implements = tf.function(lambda x, y: x + y, input_signature=spec * 2, experimental_implements="lab.add_v")
 
-    @tf.function(input_signature=spec, jit_compile=False)
+    known = inspect.signature(tf.function).parameters
+    off = {"jit_compile" if "jit_compile" in known else "experimental_compile": False}  # so called until 2.5
+
+    @tf.function(input_signature=spec, **off)
     def ordered(x):
         before = root.v.read_value()
         root.v.assign(root.implements(x, before))

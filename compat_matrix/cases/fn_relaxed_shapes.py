@@ -1,13 +1,16 @@
 """A function whose traces were generalised (`reduce_retracing`): the second call made the dimension unknown."""
 
+import inspect
+
 CLAUSES = ("FN-05", "FMT-03")
 FEATURES = ("functions", "shapes")
-REQUIRES = "tensorflow>=2.9"
 
 
 def build(tf, work):
     root = tf.Module()
-    root.f = tf.function(lambda x: tf.reduce_sum(x, axis=0), reduce_retracing=True)
+    known = inspect.signature(tf.function).parameters
+    relaxed = {"reduce_retracing" if "reduce_retracing" in known else "experimental_relax_shapes": True}  # so called until 2.9
+    root.f = tf.function(lambda x: tf.reduce_sum(x, axis=0), **relaxed)
     for rows in (1, 2, 3):
         root.f(tf.ones([rows, 2]))
     return root

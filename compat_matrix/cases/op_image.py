@@ -5,6 +5,7 @@ import zlib
 
 CLAUSES = ("SIG-17",)
 FEATURES = ("ops", "strings")
+REQUIRES = "tensorflow>=2.1"  # tf.io.encode_png
 
 
 def build(tf, work):

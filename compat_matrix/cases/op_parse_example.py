@@ -4,6 +4,7 @@ import struct
 
 CLAUSES = ("REX-01", "SIG-11", "SIG-17")
 FEATURES = ("parse_example", "strings", "sparse", "ragged")
+REQUIRES = "tensorflow>=2.1"  # tf.io.RaggedFeature
 
 
 def build(tf, work):

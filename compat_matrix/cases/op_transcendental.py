@@ -3,6 +3,7 @@
 CLAUSES = ("SIG-17",)
 FEATURES = ("ops", "numerics")
 TOLERANCE = (2e-6, 1e-6, "vectorised exp, log and long sums round differently between kernels and versions")
+REQUIRES = "tensorflow>=2.4"  # tf.nn.gelu
 
 
 def build(tf, work):

@@ -7,6 +7,7 @@ import os
 
 CLAUSES = ("REX-03", "RES-13", "GOAL-13", "RES-15", "FMT-10")
 FEATURES = ("re-export", "tables", "assets", "state")
+REQUIRES = "tensorflow>=2.8"  # tf.lookup.experimental.MutableHashTable
 
 
 def build(tf, work):

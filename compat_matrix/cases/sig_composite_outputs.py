@@ -5,6 +5,7 @@ Not in the RFC; shipped TensorFlow stores them as composite outputs, which sessi
 
 CLAUSES = ("SIG-11",)
 FEATURES = ("signatures", "sparse", "ragged", "strings")
+REQUIRES = "tensorflow>=2.5"  # a signature gives only tensors before
 
 
 def build(tf, work):

@@ -6,6 +6,7 @@ Integers, so that the answer is exact; the type itself is not revived.
 CLAUSES = ("RP-05", "FN-01")
 FEATURES = ("random", "state")
 STATEFUL = True
+REQUIRES = "tensorflow>=2.3"  # tf.random.Generator
 
 
 def build(tf, work):

@@ -6,6 +6,7 @@ The contents travel in the checkpoint; a function may go on inserting after load
 CLAUSES = ("RES-15", "FN-01", "FMT-09", "FMT-10", "GOAL-10")
 FEATURES = ("tables", "state", "checkpoint")
 STATEFUL = True
+REQUIRES = "tensorflow>=2.8"  # tf.lookup.experimental.MutableHashTable
 
 
 def build(tf, work):
