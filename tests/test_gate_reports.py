@@ -156,7 +156,7 @@ def test_a_blocking_drift_fails_its_test_case(tmp_path):
     passes = lambda one: ("PASS", answered(tmp_path, one, ONE, rtol=1e-6))  # noqa: E731
     drifting = lambda one: ("PASS", answered(tmp_path, one, ONE, NEXT, rtol=1e-6))  # noqa: E731
     _, (case,) = suite_of(junit.of_gate(*compared(tmp_path, ("d", passes, drifting), fail_on_drift=True)))
-    assert "request r: y: element [1] is 2.0000002, expected 2.0" in case[0].text
+    assert "request r: y: element [1] is 2.0000002, was 2.0 (1 of 2 differ by at most 1 ulp)" in case[0].text
 
 
 # HTML, JSON, terminal ------------------------------------------------------------------------------------------------------

@@ -72,8 +72,21 @@ def _measured(request: str, one: Side, other: Side) -> Drift:
         differing=facts.get("differing"),
         elements=facts.get("elements"),
         within=within,
-        message=str(first) + (f" (and {len(exact) - 1} more outputs)" if len(exact) > 1 else ""),
+        message=_words(first) + (f", and {len(exact) - 1} more outputs" if len(exact) > 1 else ""),
     )
+
+
+def _words(difference: Mismatch) -> str:
+    facts = difference.details
+    if difference.kind != "value":
+        return str(difference)
+    at = f"element {facts['index']}" if facts["index"] else "the scalar"
+    parts = [f"{facts['differing']} of {facts['elements']} differ"]
+    if "max_ulp_error" in facts:
+        parts.append(f"by at most {facts['max_ulp_error']:g} ulp")
+    elif "max_abs_error" in facts:
+        parts.append(f"by at most {facts['max_abs_error']:g}")
+    return f"{difference.where}: {at} is {facts['got']}, was {facts['expected']} ({' '.join(parts)})"
 
 
 def _position(difference: Mismatch, order: dict[str, Any]) -> int:
