@@ -9,7 +9,7 @@ from pathlib import Path
 from bundle_forge import bundle
 from model_edits import fixture, new_model, write
 
-from reference_impl.format import schema
+from reference_impl.format import layout, schema
 from reference_impl.format.dtypes import by_name
 from reference_impl.format.sstable import TableReader
 
@@ -86,6 +86,13 @@ def _function(graph, name, dtype, result):
     return function.node_def
 
 
+def add_function(folder, name, op, **values):
+    """Put a function that nothing calls, with one node ``body``, into a model."""
+    message = layout.read(folder).saved_model
+    node(_function(message.meta_graphs[0], name, "float32", "body:y:0"), "body", op, "x", **values)
+    write(message, folder)
+
+
 def _tensor(info, name, dtype):
     info.name, info.dtype = name, by_name(dtype).number
     info.tensor_shape.CopyFrom(SQUARE)
@@ -122,6 +129,8 @@ MODELS = {
     "missing_attr": {"op": "Relu6"},
     "missing_attr_inner": {"op": "MatMul", "inputs": ("x", "x"), "inner": True},
     "inputs": {"op": "Relu", "inputs": ("x", "x"), "T": "type:float32"},
+    "far_inputs": {"op": "Relu", "inputs": ("x", "x"), "T": "type:float32", "producer": 99999},
+    "changed_inputs": {"op": "CrossReplicaSum", "T": "type:float32"},
     "contrib": {"op": "Resampler", "inputs": ("x", "x"), "T": "type:float32"},
     "removed": {"op": "CompareAndBitpack", "inputs": ("x", "x"), "T": "type:float32"},
     "op_version": {

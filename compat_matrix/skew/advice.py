@@ -100,6 +100,18 @@ def takes(products: Sequence[Mapping[str, Sequence[str]]], types: Mapping[str, S
     )
 
 
+def with_kernel(known: OpHistory, types: Mapping[str, Sequence[str]], table: History) -> list[int]:
+    """The releases that have a kernel for these dtypes, of those that tell; they must know the dtypes, too."""
+    dtypes = {dtype for found in types.values() for dtype in found}
+    return [
+        index
+        for index in known.members
+        if table.releases[index].has_kernels
+        and all(index in table.dtypes.get(dtype, ()) for dtype in dtypes)
+        and takes(known.products(index), types)
+    ]
+
+
 def kernel(
     op: str, known: OpHistory, here: Optional[int], table: History, members: Sequence[int], types: Mapping[str, Sequence[str]]
 ) -> str:

@@ -255,11 +255,8 @@ def _missing_kernel(case: _Case) -> Optional[_Found]:
     what = f"no CPU kernel of op '{case.op}'" + (f" for {words}" if words else "")
     if case.known is None:
         return _Found(what, (), advice.custom_op(case.op))
-    known = case.known
-    members = [
-        index for index in known.members if case.table.releases[index].has_kernels and advice.takes(known.products(index), types)
-    ]
-    return _Found(what, members, advice.kernel(case.op, known, case.here, case.table, members, types))
+    members = advice.with_kernel(case.known, types, case.table)
+    return _Found(what, members, advice.kernel(case.op, case.known, case.here, case.table, members, types))
 
 
 def _min_consumer(case: _Case) -> Optional[_Found]:

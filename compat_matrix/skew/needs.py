@@ -8,6 +8,7 @@ libraries are not.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,7 @@ from compat_matrix.skew.history import History, OpHistory, history
 from compat_matrix.skew.locate import place
 from compat_matrix.skew.naming import dtypes_of
 from compat_matrix.skew.protos import plain_value
+from compat_matrix.skew.records import Op
 from reference_impl.format import layout, schema
 from reference_impl.format.graphs import Library, data_inputs, parse_input, reachable
 from reference_impl.format.inspect_functions import Reach
@@ -109,6 +111,8 @@ class _Use:
 
     def __init__(self, node: schema.NodeDef, history_: Optional[OpHistory]) -> None:
         self.node, self.history = node, history_
+        # In a function `node:output` may stand for a list of tensors.
+        self.lists = any(re.fullmatch(r"[^:]+:[^:]*[^:\d][^:]*", text) for text in node.input)
         self.attrs = {name: value for name, value in node.attr.items() if not name.startswith("_")}
         self.types = {name: found for name, value in self.attrs.items() if (found := tuple(dtypes_of([value])))}
         self.dtypes = {dtype for found in self.types.values() for dtype in found}
@@ -269,7 +273,36 @@ def _definition(use: _Use, table: History, index: int, producer: int) -> Optiona
         if attr.default is None and attr.name not in use.attrs:
             members = tuple(member for member in known.members if not _requires(known, member, attr.name))
             return Lack("missing_attr", name, attr.name, "", members, f"a default for attr '{attr.name}' of op '{name}'")
-    return None
+    return _inputs(use, known, op)
+
+
+def _inputs(use: _Use, known: OpHistory, op: Op) -> Optional[Lack]:
+    """The form of the op with as many inputs as the node has."""
+    given = len(data_inputs(use.node))
+    if use.lists or _input_count(op, use) in (given, None):
+        return None
+    forms = {member: found for member in known.members if (found := known.definition(member))}
+    members = tuple(member for member, form in forms.items() if _input_count(form, use) == given)
+    return Lack("changed_inputs", op.name, "", str(given), members, f"op '{op.name}' with {given} inputs ({op.signature} here)")
+
+
+def _input_count(op: Op, use: _Use) -> Optional[int]:
+    """How many tensors a node with these attrs takes; None when they do not tell."""
+    count = 0
+    for argument in filter(None, op.signature.partition("->")[0].strip().split(", ")):
+        kind = argument.partition(": ")[2]
+        repeated, star, _ = kind.partition("*")
+        attr = op.attr(repeated if star else kind)
+        if attr is None or not (star or attr.type == "list(type)"):
+            count += 1
+            continue
+        given = use.attrs.get(attr.name)
+        value = plain_value(given) if given is not None else attr.default
+        size = value if star else len(value) if isinstance(value, list) else None
+        if not isinstance(size, int):
+            return None
+        count += size
+    return count
 
 
 def _is_ignored(known: OpHistory, attr_name: str, value: schema.AttrValue, table: History, index: int) -> bool:
@@ -308,11 +341,7 @@ def _kernel(use: _Use, table: History, index: int) -> Optional[Lack]:
     known = use.history
     if known is None or not table.releases[index].has_kernels or advice.takes(known.products(index), use.types):
         return None
-    members = tuple(
-        member
-        for member in known.members
-        if table.releases[member].has_kernels and advice.takes(known.products(member), use.types)
-    )
+    members = tuple(advice.with_kernel(known, use.types, table))
     if not any(known.products(member) for member in known.members):
         return None
     op = use.node.op

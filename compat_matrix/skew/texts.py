@@ -183,12 +183,15 @@ _PATTERNS: tuple[tuple[re.Pattern[str], Reader], ...] = (
         re.compile(r"Expected one attr with name '(?P<attr>[^']+)' in name: \"(?P<node>[^\"]+)\"\s+op: \"(?P<op>[^\"]+)\""),
         _missing_attr,
     ),
-    (re.compile(r"Value for attr '(?P<attr>[^']+)' of \"?(?P<value>[^\"\n]+?)\"? is not in the list of allowed values"), _value),
-    (re.compile(r"Value for attr '(?P<attr>[^']+)' of (?P<value>\S+) must be at least minimum"), _value),
-    (re.compile(r"AttrValue has invalid DataType enum: (?P<dtype>\d+)"), _unknown_dtype),
-    (re.compile(r"incompatible with expected unknown dtype enum \((?P<dtype>\d+)\)"), _unknown_dtype),
     (
-        re.compile(r"Cannot convert (?:the argument `type_value`: )?(?P<dtype>\d+) to a (?:TensorFlow DType|dtype)"),
+        re.compile(r"Value for attr '(?P<attr>[^']+)' of \"?(?P<value>[^\"\n]{1,200}?)\"? is not in the list of allowed values"),
+        _value,
+    ),
+    (re.compile(r"Value for attr '(?P<attr>[^']+)' of (?P<value>-?\d{1,18}) must be at least minimum"), _value),
+    (re.compile(r"AttrValue has invalid DataType enum: (?P<dtype>\d{1,9})"), _unknown_dtype),
+    (re.compile(r"incompatible with expected unknown dtype enum \((?P<dtype>\d{1,9})\)"), _unknown_dtype),
+    (
+        re.compile(r"Cannot convert (?:the argument `type_value`: )?(?P<dtype>\d{1,9}) to a (?:TensorFlow DType|dtype)"),
         _unknown_dtype,
     ),
     (re.compile(r"TensorFlow \S+ has no dtype (?P<dtype>\w+)"), _unknown_dtype),
@@ -199,16 +202,16 @@ _PATTERNS: tuple[tuple[re.Pattern[str], Reader], ...] = (
         _untyped,
     ),
     (re.compile(r"No OpKernel was registered to support Op '(?P<op>[^']+)'"), _kernel),
-    (re.compile(r"(?P<what>GraphDef|Checkpoint) min consumer version (?P<version>\d+) above current version"), _min_consumer),
-    (re.compile(r"(?:GraphDef|Checkpoint) disallows consumer version (?P<version>\d+)"), _bad_consumer),
+    (re.compile(r"(?P<what>GraphDef|Checkpoint) min consumer version (?P<version>\d{1,9}) above current version"), _min_consumer),
+    (re.compile(r"(?:GraphDef|Checkpoint) disallows consumer version (?P<version>\d{1,9})"), _bad_consumer),
     (
         re.compile(
             r"Op (?P<op>\S+) is not available in GraphDef version \d+\. "
-            r"It has been removed in version (?P<version>\d+)\. (?P<advice>[^\n]*?)\.?(?= \(Check|\n|$)"
+            r"It has been removed in version (?P<version>\d{1,9})\. (?P<advice>[^\n]*?)\.?(?= \(Check|\n|$)"
         ),
         _deprecated,
     ),
-    (re.compile(rf"NodeDef expected inputs '[^']*' do not match (?P<given>\d+) inputs specified; {_OF_OP}"), _inputs),
-    (re.compile(r"(?P<op>XlaCallModule)Op with version (?P<version>\d+) is not supported by this build"), _op_version),
-    (re.compile(r"produced by a binary built when GraphDef version was (?P<producer>\d+)"), _window),
+    (re.compile(rf"NodeDef expected inputs '[^']*' do not match (?P<given>\d{{1,9}}) inputs specified; {_OF_OP}"), _inputs),
+    (re.compile(r"(?P<op>XlaCallModule)Op with version (?P<version>\d{1,9}) is not supported by this build"), _op_version),
+    (re.compile(r"produced by a binary built when GraphDef version was (?P<producer>\d{1,9})"), _window),
 )

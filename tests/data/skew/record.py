@@ -1,9 +1,9 @@
 """Provoke every kind of version skew in genuine runtimes and write down what they say: ``messages.jsonl``.
 
-    python tests/data/skew/record.py FOLDER tf1.4 tf1.15 tf2.21 ...
+    python tests/data/skew/record.py FOLDER tf1.4 tf1.15 tf2.21 ... [MODEL ...]
 
 Run at the root of the project, with TensorFlow 2.21 beside it (the models ``real_*`` are made by it) and the named runtimes
-installed. FOLDER is for models and logs. What the file says of other runtimes stays.
+installed. FOLDER is for models and logs. What the file says of other runtimes (and of other models, when some are named) stays.
 """
 
 import importlib.util
@@ -99,14 +99,14 @@ def ask(worker, model, io):
         worker.request("close", LIMIT, handle=handle)
 
 
-def record(folder, spec):
+def record(folder, spec, models):
     """Every row of a runtime: (version, consumer, model, step, error class, message)."""
     runtime = resolve(spec)
     io = folder / "io"
     io.mkdir(exist_ok=True)
     with Host(folder / "logs" / spec, {runtime.name: runtime}) as host:
         for consumer, program in CONSUMERS.items():
-            if consumer in runtime.lacks:
+            if consumer in runtime.lacks or (consumer == "tf2" and runtime.tensorflow_version < "2"):
                 continue
             worker = host.worker(runtime.name, program)
             try:
@@ -114,7 +114,7 @@ def record(folder, spec):
             except NotStarted as error:
                 print(spec, consumer, error)
                 continue
-            for model in sorted((folder / "models").iterdir()):
+            for model in models:
                 for step, error_class, message in ask(worker, model, io):
                     text = None if message is None else plain(message)
                     yield runtime.tensorflow_version, consumer, model.name, step, error_class, text
@@ -141,22 +141,26 @@ def order(row):
     return [int(part) for part in re.findall(r"\d+", row[0])], row[1:4]
 
 
-def main(folder, *specs):
+def main(folder, *words):
     folder = Path(folder).absolute()
     models = folder / "models"
     if not models.exists():
         real_models(models)
-        for name in [*skew_models.MODELS, "newer_checkpoint"]:
-            skew_models.made(name, models)
         for name in FIXTURES:
             shutil.copytree(skew_models.fixture(name), models / f"fixture_{name}")
         for made in models.glob("real_*"):
             shutil.copyfile(made / "saved_model.pb", HERE / f"{made.name}.pb")
-    for spec in specs:
-        new = list(record(folder, spec))
-        print(spec, len(new), "rows")
-        replaced = {row[0] for row in new}
-        write(sorted([*(row for row in read() if row[0] not in replaced), *new], key=order))
+    for name in [*skew_models.MODELS, "newer_checkpoint"]:
+        skew_models.made(name, models)
+    known = sorted(models.iterdir())
+    chosen = [model for model in known if model.name in words] or known
+    for spec in words:
+        if (models / spec).exists():
+            continue
+        new = list(record(folder, spec, chosen))
+        print(spec, len(new), "rows", flush=True)
+        replaced = {(row[0], row[2]) for row in new}
+        write(sorted([*(row for row in read() if (row[0], row[2]) not in replaced), *new], key=order))
 
 
 if __name__ == "__main__":
