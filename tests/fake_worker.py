@@ -136,6 +136,8 @@ def misbehave(word):
         time.sleep(600)
     elif word == "error":
         raise OSError("no such op")
+    elif word == "skew":
+        raise LookupError("Op type not registered 'Placeholder' in binary running on host.")
     elif word == "refuse":
         raise Refusal("this is by design")
     elif word == "unsupported":

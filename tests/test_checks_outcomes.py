@@ -20,7 +20,7 @@ from compat_matrix.checks.artifact import altered_files
 from compat_matrix.checks.produce import produce
 from compat_matrix.outcomes import Outcome
 from compat_matrix.plan import Cell
-from compat_matrix.results import Observation
+from compat_matrix.results import Observation, Result
 from compat_matrix.runtimes import Host
 from compat_matrix.workers import tensors
 from compat_matrix.workers.provenance import hash_files
@@ -96,6 +96,24 @@ def run(host: Host, check: str, misbehave: str = "", **fields: Any) -> Observati
     shutil.rmtree(artifact, ignore_errors=True)
     write_artifact(artifact, misbehave, **fields)
     return run_cell(cell(check, artifact), host, host.out)
+
+
+@pytest.mark.parametrize(("misbehave", "outcome"), [("load=skew", Outcome.LOAD_ERROR), ("call=skew", Outcome.CALL_ERROR)])
+def test_a_version_skew_gets_its_name_and_place(host: Host, misbehave: str, outcome: Outcome) -> None:
+    seen = run(host, "values", misbehave)
+    skew = seen.details["skew"]
+    assert seen.outcome is outcome
+    assert (skew["kind"], skew["op"], skew["node"], skew["tags"]) == ("unknown_op", "Placeholder", "x", ("serve",))
+    assert "here 1.0" in skew["text"] and "node 'x' of the main graph" in skew["text"]
+    result = Result.observed("plan", "cell", seen)
+    assert result.skew == skew["text"] == Result.from_line(result.to_line()).skew
+    assert json.loads((host.out / seen.evidence["details"]).read_text())["skew"]["kind"] == "unknown_op"
+
+
+def test_what_is_no_skew_has_none(host: Host) -> None:
+    seen = run(host, "load", "load=error")
+    assert seen.outcome is Outcome.LOAD_ERROR and "skew" not in seen.details
+    assert Result.observed("plan", "cell", seen).skew == ""
 
 
 @pytest.mark.parametrize("check", ["load", "signatures", "values", "relocate"])

@@ -96,11 +96,18 @@ def test_a_failure_says_all_that_is_needed(world):
     assert "LOAD_ERROR, expected PASS" in text
     assert "x.NotFoundError: no op 'Foo' in /tmp/there" in text
     assert f"log: {world.out / 'logs/1'}" in text
+    assert "skew:" not in text
     assert f"replay: savedmodel-compat matrix run --out replay --cell {cell}" in text
     assert "Traceback" not in text
     record = world.results()[cell]
     assert (record["message"], record["message_normalised"]) == (FAIL["message"], "no op 'Foo' in <path>")
     assert record["expected"] is False
+
+
+def test_a_failure_names_the_version_skew(world):
+    skew = {"kind": "unknown_op", "text": "unknown op 'Foo': since 2.21; node 'a' of the main graph"}
+    world.behave(["old/*/c_api@*/load", {**FAIL, "details": {"skew": skew}}])
+    assert f"skew: {skew['text']}" in world.pytest(world.out / "plan.json", "-k", "c_api and load").stdout
 
 
 @pytest.mark.parametrize(

@@ -255,6 +255,15 @@ def test_the_terminal_report_says_first_what_is_unexpected():
     assert lines[-2:] == ["  out/report.html", "exit 1: unexpected results"]
 
 
+def test_the_terminal_report_names_a_version_skew():
+    plan = Plan((cell(0), cell(1)))
+    results = [result(plan, one, "LOAD_ERROR", "x.NotFoundError", "no op") for one in plan]
+    results[0].details["skew"] = {"kind": "unknown_op", "text": "unknown op '\x1b[2J\u202eFoo': since 2.21"}
+    text = printed(plan, results, summarise(plan, results, Ledger(), TODAY, RUN))
+    assert text.count("skew: ") == 1
+    assert "skew: unknown op ' [2J Foo': since 2.21" in text
+
+
 def test_the_terminal_report_of_a_good_run():
     plan = Plan((cell(0),))
     results = [result(plan, cell(0), "PASS")]

@@ -158,3 +158,12 @@ def test_equal_results_give_equal_bytes(run):
 def test_long_evidence_is_cut_with_a_note():
     assert evidence_text("x" * 5000).endswith("1000 more characters")
     assert plain("a\x07b\nc") == "a\\x07b\nc"
+
+
+def test_a_version_skew_is_named_where_the_cell_is(run):
+    plan, results, summary = run
+    skew = {"kind": "unknown_op", "text": "unknown op '<b>\u202eFoo': since 2.21"}
+    results[0].update(outcome="LOAD_ERROR", expected=False, message="no op", details={"skew": skew})
+    page = Page(render(plan, results, summary))
+    assert page.text.count("skew: unknown op '<b>\\x202eFoo': since 2.21") == 2
+    assert "\u202e" not in page.text

@@ -5,20 +5,23 @@ import json
 import pytest
 import skew_models
 from model_edits import FIXTURES
+from packaging.specifiers import SpecifierSet
 from test_skew_naming import recorded
 
 from compat_matrix.skew.history import history
 from compat_matrix.skew.needs import OBJECTS, SESSION, needs, to_json
 
 # What no registry tells: a request without a proper Example; kernels of 1.4 and 1.8; the v1 import of 2.0 to 2.3 and models
-# without variables; a module without content; what 1.4 infers of shapes; the checkpoint.
+# without variables; a module without content; what 1.4 infers of shapes; the checkpoint; XLA_CPU, from
+# which Python's wrapped graphs keep variables.
 OTHER_REASONS = (
     "is required but could not be found",
-    "Shape must be rank 4 but is rank 2",
+    "Shape must be rank",
     "'NoneType' object is not subscriptable",
     "Cannot find 'main'",
     "module with `main`",
     "Checkpoint min consumer",
+    "Cannot assign a device",
 )
 
 
@@ -50,6 +53,15 @@ def part_of(consumer, step, parts):
     return parts[OBJECTS] if consumer == "tf2" and OBJECTS in parts else parts[SESSION]
 
 
+def harmless(consumer, step, version, kinds):
+    """Where a runtime does without what it lacks, for now."""
+    lazy = consumer != "c_api" and step == "load" and kinds == {"missing_kernel"}  # nothing runs while Python imports a graph
+    ignored = kinds == {"unknown_attr"} and SpecifierSet(">=2.5").contains(version)  # and the answers may differ
+    unchecked = consumer == "v1_session" and step == "load" and version.startswith("1.4.")  # 1.4 looks when it runs the graph
+    unread = kinds == {"op_version"} and step == "load"  # the op reads it when its kernel is made, for the first call
+    return lazy or ignored or unchecked or unread
+
+
 @pytest.mark.parametrize("model", sorted({row[1] for row in recorded()}))
 def test_what_is_predicted_is_what_the_runtimes_did(model, made):
     table = history()
@@ -57,12 +69,14 @@ def test_what_is_predicted_is_what_the_runtimes_did(model, made):
     for consumer, name, step, message, version in observations():
         if name != model:
             continue
-        predicted = table.index(version) in part_of(consumer, step, made(model)).members
-        works = message is None
-        seen.add(works)
-        other = not works and any(text in message for text in OTHER_REASONS)
-        unknown_kernels = version < "1.9" and not works and "No OpKernel" in message
-        assert predicted == works or (predicted and (other or unknown_kernels)), (consumer, step, version, message)
+        part = part_of(consumer, step, made(model))
+        lacks = part.lacks[table.index(version)]
+        seen.add(message is None)
+        if message is None:
+            assert not lacks or harmless(consumer, step, version, {lack.kind for lack in lacks}), (consumer, step, version, lacks)
+            continue
+        unknown_kernels = version < "1.9" and "No OpKernel" in message
+        assert lacks or unknown_kernels or any(text in message for text in OTHER_REASONS), (consumer, step, version, message)
     assert seen
 
 
@@ -111,7 +125,7 @@ def test_what_decides_is_told_with_its_place(tmp_path):
     ((release, lacks),) = part.reasons
     assert table.releases[release].name == "2.2"
     assert [(lack.kind, lack.op) for lack in lacks] == [("unknown_op", "BesselJ0")]
-    assert part.where[lacks[0]].startswith("node 'victim' of function 'inner_body'")
+    assert part.where(lacks[0]).startswith("node 'victim' of function 'inner_body'")
 
 
 def test_a_kernel_that_went_decides_the_newest_release():

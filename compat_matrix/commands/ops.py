@@ -176,8 +176,8 @@ def _show_needs(graph: GraphNeeds, table: History, full: bool) -> None:
         for index, lacks in part.reasons:
             release = table.releases[index].name
             for lack in lacks if full else lacks[:SHOWN_LACKS]:
-                where = f", {part.where[lack]}" if part.where.get(lack) else ""
-                click.echo(printable(f"    {release} lacks {lack.what}{where}", newlines=False))
+                where = ", ".join(filter(None, [lack.what, part.where(lack)]))
+                click.echo(printable(f"    {release} lacks {where}", newlines=False))
             if not full and len(lacks) > SHOWN_LACKS:
                 click.echo(f"    {release} lacks {len(lacks) - SHOWN_LACKS} more: --full")
 

@@ -15,6 +15,9 @@ IDLE_ATTRS: dict[tuple[str, str], str] = {
     ("StatefulPartitionedCall", "config_proto"): "it only tunes the rewriting of the called function",
 }
 SHOWN_DTYPES = 12
+# Ops with a format of their own: release -> the newest version that it and the ones after it read, from what they say when they
+# are given a newer one (tests/data/skew). Releases before the first do not say.
+OP_VERSIONS: dict[str, dict[str, int]] = {"XlaCallModule": {"2.13": 5, "2.14": 8, "2.16": 9, "2.20": 10}}
 # Releases from this on pass over attrs that they do not know, with an entry in the log; older ones refuse the node.
 IGNORES_UNKNOWN_ATTRS = "2.5"
 # Ops without a result, whose nodes can be removed with the control edges to them.
@@ -110,6 +113,19 @@ def with_kernel(known: OpHistory, types: Mapping[str, Sequence[str]], table: His
         and all(index in table.dtypes.get(dtype, ()) for dtype in dtypes)
         and takes(known.products(index), types)
     ]
+
+
+def reading_version(op: str, version: int, table: History) -> Optional[list[int]]:
+    """The releases that read this version of an op's own format; None for an op that has none."""
+    newest = OP_VERSIONS.get(op)
+    if newest is None:
+        return None
+    limit, found = None, []
+    for index, release in enumerate(table.releases):
+        limit = newest.get(release.name, limit)
+        if limit is not None and version <= limit:
+            found.append(index)
+    return found
 
 
 def kernel(

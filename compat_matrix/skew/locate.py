@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -79,7 +80,7 @@ def locate(model: Path, wanted: Wanted, *, node: str = "", function: str = "") -
             score = _fit(node, candidate.name) * 2 + _fit_function(function, holder)
             if best is None or score > best[0]:
                 best = score, graph, holder, candidate
-    return None if best is None else place(*best[1:], count)
+    return None if best is None else Leads(best[1]).place(best[2], best[3], count)
 
 
 def nodes(graph: schema.MetaGraphDef) -> Iterator[tuple[str, schema.NodeDef]]:
@@ -99,51 +100,69 @@ def _fit_function(said: str, name: str) -> int:
     return 2 if said == name else 1 if name and said.startswith(name) else 0
 
 
-def place(graph: schema.MetaGraphDef, holder: str, node: schema.NodeDef, count: int = 1) -> Place:
-    """What leads to a node of a MetaGraph."""
-    library = Library(graph.graph_def.library)
-    calls = library.calls()
-    reach = Reach(graph, library, calls)
-    reached = (reach.functions() if holder else reach.nodes()) if reach.signatures is not None else None
-    chain, paths = _callers(graph, library, calls, holder) if holder else ((), ())
-    signatures = None if reached is None else tuple(reached.get(holder or node.name, ()))
-    return Place(tuple(sorted(graph.meta_info_def.tags)), node, holder, chain, paths, signatures, count)
+class Leads:
+    """What leads to the nodes of a MetaGraph: calls, signatures, the object tree. Found out once, and not before it is asked."""
 
+    def __init__(self, graph: schema.MetaGraphDef) -> None:
+        self.graph = graph
+        self.library = Library(graph.graph_def.library)
+        self.calls = self.library.calls()
 
-def _callers(
-    graph: schema.MetaGraphDef, library: Library, calls: dict[str, list[str]], holder: str
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The shortest chain of functions from one that is named outside the library, and the objects that lead to the holder."""
-    callers: dict[str, list[str]] = {}
-    for caller, called in calls.items():
-        for name in called:
-            callers.setdefault(name, []).append(caller)
-    towards: dict[str, Optional[str]] = {holder: None}
-    queue = [holder]
-    for name in queue:  # grows while it is walked: breadth first, each function once
-        for caller in callers.get(name, ()):
-            if caller not in towards:
-                towards[caller] = name
-                queue.append(caller)
-    named = _objects(graph)
-    outside = set(named).union(*([set(library.references(node)) for node in graph.graph_def.node] or [set()]))
-    start = next((name for name in queue if name in outside), holder)
-    chain = [start]
-    while (following := towards[chain[-1]]) is not None:
-        chain.append(following)
-    return tuple(chain), tuple(dict.fromkeys(path for name in queue for path in named.get(name, ())))
+    @functools.cached_property
+    def reach(self) -> Reach:
+        """What each signature may run."""
+        return Reach(self.graph, self.library, self.calls)
 
+    @functools.cached_property
+    def _by_signature(self) -> tuple[Optional[dict[str, list[str]]], Optional[dict[str, list[str]]]]:
+        return self.reach.nodes(), self.reach.functions()
 
-def _objects(graph: schema.MetaGraphDef) -> dict[str, list[str]]:
-    """Concrete function -> the paths in the object tree that hold it."""
-    objects: Any = graph.object_graph_def.nodes
-    paths = Paths(objects)
-    found: dict[str, list[str]] = {}
-    for number, node in enumerate(objects):
-        kind = node.WhichOneof("kind")
-        names = list(node.function.concrete_functions) if kind == "function" else []
-        if kind == "bare_concrete_function":
-            names = [node.bare_concrete_function.concrete_function_name]
-        for name in names:
-            found.setdefault(name, []).append(paths.label(number))
-    return found
+    @functools.cached_property
+    def _callers(self) -> dict[str, list[str]]:
+        callers: dict[str, list[str]] = {}
+        for caller, called in self.calls.items():
+            for name in called:
+                callers.setdefault(name, []).append(caller)
+        return callers
+
+    @functools.cached_property
+    def _objects(self) -> dict[str, list[str]]:
+        """Concrete function -> the paths in the object tree that hold it."""
+        objects: Any = self.graph.object_graph_def.nodes
+        paths = Paths(objects)
+        found: dict[str, list[str]] = {}
+        for number, node in enumerate(objects):
+            kind = node.WhichOneof("kind")
+            names = list(node.function.concrete_functions) if kind == "function" else []
+            if kind == "bare_concrete_function":
+                names = [node.bare_concrete_function.concrete_function_name]
+            for name in names:
+                found.setdefault(name, []).append(paths.label(number))
+        return found
+
+    @functools.cached_property
+    def _outside(self) -> set[str]:
+        """The functions that the main graph or the object tree names."""
+        return {*self._objects, *(name for node in self.graph.graph_def.node for name in self.library.references(node))}
+
+    def place(self, holder: str, node: schema.NodeDef, count: int = 1) -> Place:
+        """A node, in the function ``holder`` or in the main graph ("")."""
+        nodes, functions = self._by_signature
+        reached = functions if holder else nodes
+        chain, paths = self._way(holder) if holder else ((), ())
+        signatures = None if reached is None else tuple(reached.get(holder or node.name, ()))
+        return Place(tuple(sorted(self.graph.meta_info_def.tags)), node, holder, chain, paths, signatures, count)
+
+    def _way(self, holder: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The shortest chain of functions from one that is named outside the library, and the objects that lead to the holder."""
+        towards: dict[str, Optional[str]] = {holder: None}
+        queue = [holder]
+        for name in queue:  # grows while it is walked: breadth first, each function once
+            for caller in self._callers.get(name, ()):
+                if caller not in towards:
+                    towards[caller] = name
+                    queue.append(caller)
+        chain = [next((name for name in queue if name in self._outside), holder)]
+        while (following := towards[chain[-1]]) is not None:
+            chain.append(following)
+        return tuple(chain), tuple(dict.fromkeys(path for name in queue for path in self._objects.get(name, ())))

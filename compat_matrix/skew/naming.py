@@ -15,7 +15,7 @@ from compat_matrix.skew import advice, contrib
 from compat_matrix.skew.history import History, OpHistory, history
 from compat_matrix.skew.locate import Place, Wanted, locate
 from compat_matrix.skew.protos import dtype_name, plain_value
-from compat_matrix.skew.texts import Complaint, complaint
+from compat_matrix.skew.texts import Complaint, complaints
 from reference_impl.format import schema
 from reference_impl.format.errors import SavedModelError
 
@@ -91,7 +91,7 @@ class _Case:
         self.said, self.version, self.model, self.table = said, version, model, table
         self.here = table.nearest(version)
         self.place = self._locate(model) if model is not None else None
-        self.op = said.op or (self.place.node.op if self.place and said.kind in ("missing_attr", "unknown_dtype") else "")
+        self.op = said.op or (self.place.node.op if self.place else "")
         self.known: Optional[OpHistory] = table.op(self.op)
 
     def _locate(self, model: Path) -> Optional[Place]:
@@ -110,9 +110,9 @@ class _Case:
             )
         if said.kind in ("min_consumer", "bad_consumer", "newer_checkpoint", "forward_window"):
             return lambda node: False
-        if said.kind == "missing_attr":
+        if said.kind in ("missing_attr", "changed_inputs"):
             return lambda node: (
-                said.attr not in node.attr
+                (not said.attr or said.attr not in node.attr)
                 and (node.op == said.op or (not said.op and (said.node == node.name or said.node.endswith("/" + node.name))))
             )
         if said.kind == "missing_kernel":
@@ -143,14 +143,12 @@ def name(error_class: Optional[str], message: str, version: str, model: Optional
     Raises:
       TableError: the op history cannot be used.
     """
-    said = complaint(error_class, message)
-    if said is None:
-        return None
-    case = _Case(said, version, model, history())
-    if said.guess and case.place is None:
-        return None
-    found = _READ[said.kind](case)
-    return None if found is None else _skew(case, found)
+    for said in complaints(error_class, message):
+        case = _Case(said, version, model, history())
+        found = None if said.guess and case.place is None else _READ[said.kind](case)
+        if found is not None:
+            return _skew(case, found)
+    return None
 
 
 def _skew(case: _Case, found: _Found) -> Skew:
@@ -292,9 +290,10 @@ def _changed_inputs(case: _Case) -> Optional[_Found]:
 
 
 def _op_version(case: _Case) -> Optional[_Found]:
-    what = f"version {case.said.value} of op '{case.op}'"
-    return _Found(what, (), "the module inside was serialized for a newer reader: load it in a newer release, or export it with "
-                  "an older serialization version (of JAX: jax.config.jax_serialization_version)")  # fmt: skip
+    members = advice.reading_version(case.op, int(case.said.value), case.table) or []
+    where = f"load it in {advice.words(case.table.text(members))}, or" if members else "no release of the table reads it:"
+    older = "export it with an older serialization version (of JAX: jax.config.jax_serialization_version)"
+    return _Found(f"version {case.said.value} of op '{case.op}'", members, f"{where} {older}")
 
 
 def _forward_window(case: _Case) -> Optional[_Found]:

@@ -16,13 +16,12 @@ from typing import Any, Optional
 
 from compat_matrix.skew import advice
 from compat_matrix.skew.history import History, OpHistory, history
-from compat_matrix.skew.locate import place
+from compat_matrix.skew.locate import Leads
 from compat_matrix.skew.naming import dtypes_of
 from compat_matrix.skew.protos import plain_value
 from compat_matrix.skew.records import Op
 from reference_impl.format import layout, schema
-from reference_impl.format.graphs import Library, data_inputs, parse_input, reachable
-from reference_impl.format.inspect_functions import Reach
+from reference_impl.format.graphs import data_inputs, parse_input, reachable
 from reference_impl.format.inspect_signatures import RESERVED, init_ops
 
 SCHEMA = 1
@@ -52,15 +51,32 @@ class Part:
 
     Attributes:
       name: ``session`` (import the graph, restore, initialise), ``signature KEY`` (that, and run it), ``tf.saved_model.load``.
-      members: the releases that have everything for it.
-      reasons: (release, what it lacks) of the releases next to these; with no members, of the one that lacks least.
-      where: for each of these lacks, in words, where it is.
+      lacks: release -> what it lacks for that (of many only the first); nothing for a release that has everything. Releases that
+        have no such way are left out.
+      walk: tells where in the model.
     """
 
     name: str
-    members: tuple[int, ...]
-    reasons: tuple[tuple[int, tuple[Lack, ...]], ...]
-    where: dict[Lack, str]
+    lacks: dict[int, tuple[Lack, ...]]
+    walk: _Walk
+
+    @property
+    def members(self) -> tuple[int, ...]:
+        """The releases that have everything."""
+        return tuple(index for index, lacks in self.lacks.items() if not lacks)
+
+    @property
+    def reasons(self) -> tuple[tuple[int, tuple[Lack, ...]], ...]:
+        """(release, what it lacks) of the releases next to these; with no members, of the one that lacks least."""
+        members = set(self.members)
+        edges = [index for index, lacks in self.lacks.items() if lacks and {index - 1, index + 1} & members]
+        if not members:
+            edges = [min(self.lacks, key=lambda index: len(self.lacks[index]))]
+        return tuple((index, self.lacks[index]) for index in edges)
+
+    def where(self, lack: Lack) -> str:
+        """In words, where in the model the first use is that needs it; "" for what is of the whole graph."""
+        return self.walk.where(lack)
 
 
 @dataclass(frozen=True)
@@ -103,7 +119,7 @@ def _graph_json(graph: GraphNeeds, table: History) -> dict[str, Any]:
 
 def _lack_json(lack: Lack, part: Part, table: History) -> dict[str, Any]:
     fields = {"kind": lack.kind, "op": lack.op, "attr": lack.attr, "value": lack.value, "releases": table.text(lack.members)}
-    return {key: value for key, value in {**fields, "what": lack.what, "where": part.where.get(lack, "")}.items() if value}
+    return {key: value for key, value in {**fields, "what": lack.what, "where": part.where(lack)}.items() if value}
 
 
 class _Use:
@@ -144,9 +160,8 @@ class _Walk:
 
     def __init__(self, graph: schema.MetaGraphDef, table: History) -> None:
         self.graph, self.table = graph, table
-        self.library = Library(graph.graph_def.library)
-        self.calls = self.library.calls()
-        self.reach = Reach(graph, self.library, self.calls)
+        self.leads = Leads(graph)
+        self.library, self.calls = self.leads.library, self.leads.calls
         self.uses: dict[str, _Use] = {}
         self.holder: dict[str, str] = {}
         self.lacks: dict[tuple[str, int, bool], Optional[Lack]] = {}
@@ -183,9 +198,9 @@ class _Walk:
 
     def reached(self, signature: str) -> list[str]:
         """The uses that a call of the signature runs; all of them where that would take too long to find out."""
-        if self.reach.signatures is None:
+        if self.leads.reach.signatures is None:
             return self.everything
-        nodes, functions = self.reach.signatures[signature]
+        nodes, functions = self.leads.reach.signatures[signature]
         found = [self.nodes[name] for name in nodes if name in self.nodes]
         return [*self._keys(found, ""), *(key for name in functions for key in self.bodies.get(name, ()))]
 
@@ -193,26 +208,20 @@ class _Walk:
         """``imported`` must be known to the release, ``run`` needs kernels too. ``first``: the first release with such a part.
         ``imports_calls``: the functions that the main graph calls are imported too, in releases that do that."""
         imported, run = dict.fromkeys(imported), dict.fromkeys(run)
-        more = dict.fromkeys([*imported, *(self.called if imports_calls else ())])
+        called = [key for key in dict.fromkeys(self.called) if key not in imported] if imports_calls else []
         start, calls = (self.table.index(release) or 0 for release in (first, IMPORTS_CALLS))
         lacks = {
-            index: list(self._lacking(more if index >= calls else imported, run, index))
+            index: tuple(dict.fromkeys(self._lacking(imported, called if index >= calls else (), run, index)))[:MAX_LACKS]
             for index in range(start, len(self.table.releases))
         }
-        members = tuple(index for index, found in lacks.items() if not found)
-        if members:
-            edges = [index for index, found in lacks.items() if found and {index - 1, index + 1} & set(members)]
-        else:
-            edges = [min(lacks, key=lambda index: len(lacks[index]))]
-        reasons = tuple((index, tuple(dict.fromkeys(lacks[index]))[:MAX_LACKS]) for index in edges)
-        return Part(name, members, reasons, {lack: self._where(lack) for _, found in reasons for lack in found})
+        return Part(name, lacks, self)
 
-    def _lacking(self, imported: Iterable[str], run: Iterable[str], index: int) -> Iterator[Lack]:
+    def _lacking(self, imported: Iterable[str], called: Iterable[str], run: Iterable[str], index: int) -> Iterator[Lack]:
         yield from _versions(self.versions, self.table, index)
-        for keys, kernels in ((imported, False), (run, True)):
+        for keys, kernels, everything in ((imported, False, True), (called, False, False), (run, True, True)):
             for key in keys:
                 lack = self._lack(key, index, kernels)
-                if lack is not None:
+                if lack is not None and (everything or lack.kind == "unknown_op" or _types_it(self.uses[key], lack, index)):
                     self.lack_at.setdefault(lack, key)
                     yield lack
 
@@ -221,13 +230,20 @@ class _Walk:
         if at not in self.lacks:
             lack = _definition(self.uses[key], self.table, index, self.versions.producer)
             if lack is None and kernels:
-                lack = _kernel(self.uses[key], self.table, index)
+                lack = _kernel(self.uses[key], self.table, index) or _version_of_op(self.uses[key], self.table, index)
             self.lacks[at] = lack
         return self.lacks[at]
 
-    def _where(self, lack: Lack) -> str:
+    def where(self, lack: Lack) -> str:
+        """See :meth:`Part.where`."""
         key = self.lack_at.get(lack)
-        return "" if key is None else place(self.graph, self.holder[key], self.uses[key].node).text
+        return "" if key is None else self.leads.place(self.holder[key], self.uses[key].node).text
+
+
+def _types_it(use: _Use, lack: Lack, index: int) -> bool:
+    """Whether the node's inputs and outputs have no types without what is lacking: that is looked at in functions, too."""
+    op = use.history.definition(index) if use.history else None
+    return lack.kind == "missing_attr" and op is not None and bool(re.search(rf"\b{re.escape(lack.attr)}\b", op.signature))
 
 
 def _versions(versions: schema.VersionDef, table: History, index: int) -> Iterator[Lack]:
@@ -274,6 +290,16 @@ def _definition(use: _Use, table: History, index: int, producer: int) -> Optiona
             members = tuple(member for member in known.members if not _requires(known, member, attr.name))
             return Lack("missing_attr", name, attr.name, "", members, f"a default for attr '{attr.name}' of op '{name}'")
     return _inputs(use, known, op)
+
+
+def _version_of_op(use: _Use, table: History, index: int) -> Optional[Lack]:
+    """The reader of an op's own format."""
+    name, version = use.node.op, use.node.attr["version"].i if "version" in use.node.attr else 0
+    members = advice.reading_version(name, version, table)
+    first = next(iter(advice.OP_VERSIONS.get(name, ())), None)
+    if members is None or first is None or index in members or index < (table.index(first) or 0):
+        return None
+    return Lack("op_version", name, "version", str(version), tuple(members), f"version {version} of op '{name}'")
 
 
 def _inputs(use: _Use, known: OpHistory, op: Op) -> Optional[Lack]:

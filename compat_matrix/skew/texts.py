@@ -7,7 +7,7 @@ and some of op, attr, node and function; which release has what, and where in th
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Optional
 
@@ -42,17 +42,16 @@ class Complaint:
     guess: bool = False
 
 
-def complaint(error_class: Optional[str], message: str) -> Optional[Complaint]:
-    """The complaint in a message of any consumer; None when it has none of the known texts."""
+def complaints(error_class: Optional[str], message: str) -> Iterator[Complaint]:
+    """The complaints in a message of any consumer, the most telling first; none when it has none of the known texts."""
     message = message[:MAX_TEXT]
     for pattern, read in _PATTERNS:
         found = pattern.search(message)
         if found:
-            return _placed(read(found, message), message)
+            yield _placed(read(found, message), message)
     found = _KEY_ERROR.search(message)
     if found and (error_class or "").rpartition(".")[2] == "KeyError":
-        return Complaint("unknown_op", op=found[1], guess=True)
-    return None
+        yield Complaint("unknown_op", op=found[1], guess=True)
 
 
 # Where ------------------------------------------------------------------------------------------------------------------
@@ -154,7 +153,8 @@ def _deprecated(found: re.Match[str], message: str) -> Complaint:
 
 
 def _inputs(found: re.Match[str], message: str) -> Complaint:
-    return Complaint("changed_inputs", op=found["op"], value=found["given"])
+    parts = found.groupdict()
+    return Complaint("changed_inputs", op=parts.get("op") or "", value=parts.get("given") or "", node=parts.get("node") or "")
 
 
 def _op_version(found: re.Match[str], message: str) -> Complaint:
@@ -212,6 +212,9 @@ _PATTERNS: tuple[tuple[re.Pattern[str], Reader], ...] = (
         _deprecated,
     ),
     (re.compile(rf"NodeDef expected inputs '[^']*' do not match (?P<given>\d{{1,9}}) inputs specified; {_OF_OP}"), _inputs),
+    (re.compile(r"Expected input\[\d{1,9}\] == '[^']*' to be a control input"), _inputs),
+    (re.compile(r"Attempt to access beyond input size: \d{1,9}"), _inputs),
+    (re.compile(r"Input \d{1,9} of node (?P<node>\S+) does not exist\. Node only has"), _inputs),
     (re.compile(r"(?P<op>XlaCallModule)Op with version (?P<version>\d{1,9}) is not supported by this build"), _op_version),
     (re.compile(r"produced by a binary built when GraphDef version was (?P<producer>\d{1,9})"), _window),
 )
