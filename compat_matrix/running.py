@@ -84,25 +84,16 @@ def prepare(
 ) -> set[str]:
     """Make ``out`` ready for a run of ``plan`` in ``runtimes``; returns the ids of cells that need not run again.
 
-    A folder of an earlier run is emptied (only of what a run writes), or with ``resume`` taken over. Raises RunError for a folder
-    that holds something else, or results of another plan. ``options`` are those of ``matrix run`` that make such a plan.
+    A folder of an earlier run is emptied (only of what a run writes), or with ``resume`` taken over: what was observed of a cell
+    stands if this plan asks the same of it, whatever became of other cells. Raises RunError for a folder that holds something
+    else, or a run that has nothing in common with the plan. ``options`` are those of ``matrix run`` that make such a plan.
     """
     if out.is_dir() and any(out.iterdir()) and not (out / PLAN_FILE).is_file():
         raise RunError(f"{out} holds files that are not from a run; choose another folder")
     out.mkdir(parents=True, exist_ok=True)
     done: set[str] = set()
     if resume and (out / PLAN_FILE).is_file():
-        before = Plan.read(out / PLAN_FILE)
-        try:
-            results = read_results(out / RESULTS_FILE)
-        except ResultsError as error:
-            raise RunError(str(error), harness=True) from error
-        if before.plan_id != plan.plan_id:
-            results = _carried_over(results, before, plan)
-            if not results:
-                raise RunError(f"{out} holds a run of another plan: it cannot be resumed")
-            write_results(out / RESULTS_FILE, results)
-        done = {result.cell for result in results if _final(result) and result.plan_id == plan.plan_id}
+        done = _take_over(out, plan)
     else:
         for name in FOLDERS:
             shutil.rmtree(out / name, ignore_errors=True)
@@ -115,24 +106,25 @@ def prepare(
     return done
 
 
-def _carried_over(results: Iterable[Result], before: Plan, plan: Plan) -> list[Result]:
-    """The results of cells that ``plan`` has too; none when that asks for other artifacts.
-
-    A ledger that expects a production to fail takes the questions about its artifact out of the plan: the others are the same.
-    """
-    made, wanted = ({_question(cell) for cell in one if cell.is_production} for one in (before, plan))
-    if made != wanted or {cell.artifact_id for cell in plan} - {cell.artifact_id for cell in before}:
-        return []
-    asked = {_question(cell) for cell in before}
-    kept = {cell.id for cell in plan if cell.decided is None and _question(cell) in asked}
-    return [
-        replace(result, plan_id=plan.plan_id) for result in results if result.cell in kept and result.plan_id == before.plan_id
-    ]
-
-
-def _question(cell: Cell) -> Cell:
-    """A cell without what changes no answer."""
-    return replace(cell, decided=None, artifact="")
+def _take_over(out: Path, plan: Plan) -> set[str]:
+    """Keep the results of the cells that an earlier plan of this folder asked in the same way; their ids."""
+    earlier = Plan.read(out / PLAN_FILE)
+    try:
+        results = read_results(out / RESULTS_FILE)
+    except ResultsError as error:
+        raise RunError(str(error), harness=True) from error
+    same = {
+        cell.id
+        for cell in plan
+        if not cell.decided
+        and cell.id in earlier.by_id
+        and replace(earlier.by_id[cell.id], decided=None, artifact="") == replace(cell, artifact="")
+    }
+    if earlier.plan_id != plan.plan_id and not same:
+        raise RunError(f"{out} holds a run of another plan: it cannot be resumed")
+    kept = [r for r in results if _final(r) and r.plan_id == earlier.plan_id and r.cell in same]
+    write_results(out / RESULTS_FILE, (replace(result, plan_id=plan.plan_id) for result in kept))
+    return {result.cell for result in kept}
 
 
 def runtimes_of(out: Path) -> dict[str, Runtime]:
