@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 import jsonschema
 import pytest
-from matrix_world import FUNCTION, VERSION, World, entry
+from matrix_world import FUNCTION, SIGNATURE, VERSION, World, entry
 from referencing import Registry, Resource
 
 import compat_matrix
@@ -218,10 +218,37 @@ def test_resuming_tries_again_what_the_machine_spoilt_and_nothing_else(small):
     assert {one for _, one in small.executed()[executed:]} == {cell("c_api", "load", artifact) for artifact in ARTIFACTS[2:]}
 
 
+def passed(small):
+    lines = map(json.loads, (small.out / "results.jsonl").read_text().splitlines())
+    return {line["cell"] for line in lines if line["outcome"] == "PASS"}
+
+
+def test_a_run_is_resumed_cell_by_cell_when_the_plan_has_grown(small):
+    small.run("--consumer", "c_api")
+    before, ran = passed(small), len(small.executed())
+    small.case("gamma", [FUNCTION])
+    assert small.run("--resume").returncode == 0
+    executed = {one for _, one in small.executed()[ran:]}
+    assert before and not executed & before
+    assert any(one.startswith("gamma/") for one in executed)
+    summary = small.summary(small.out)
+    assert summary["observed"] == summary["planned"]
+
+
+def test_what_is_asked_otherwise_is_asked_again(small):
+    small.case("gamma", [SIGNATURE])
+    small.run("--consumer", "c_api")
+    ran = len(small.executed())
+    small.case("gamma", [SIGNATURE], "TIMEOUT = 7")
+    assert small.run("--resume", "--consumer", "c_api").returncode == 0
+    executed = {one for _, one in small.executed()[ran:]}
+    assert executed and all(one.startswith("gamma/") for one in executed)
+
+
 def test_another_plan_cannot_be_resumed(small):
     small.run("--consumer", "c_api")
     results = (small.out / "results.jsonl").read_bytes()
-    small.case("gamma", [FUNCTION])
+    (small.cases / "beta.py").rename(small.cases / "delta.py")
     done = small.run("--resume")
     assert (done.returncode, "another plan" in done.stderr) == (64, True)
     assert (small.out / "results.jsonl").read_bytes() == results
