@@ -275,7 +275,8 @@ def carry_out(out: Path, order: Order, console: Console | None = None) -> dict[s
     ``console``: where the report is printed, in place of stdout.
     """
     done = prepare(out, order.plan, order.ledger_text, order.resume, order.runtimes, order.options)
-    wanted = {cell.id for cell in order.plan if cell.id in order.chosen - done and not cell.decided}
+    missing = order.chosen - done
+    wanted = {cell.id for cell in order.plan if cell.id in missing and not cell.decided}
     build_programs(order.plan, wanted, order.runtimes)
     description = describe_run(order.require, order.selection, order.processes or default_processes())
     run(out, description, wanted, order.pytest_args)
