@@ -78,6 +78,8 @@ def test_a_selection_narrows_both_sides(world):
     assert done.returncode == 0
     assert verdict(world)["compared"] == 1
     assert len(world.executed()) == 2
+    done = gate(world, "--case", "alpha", "--producer", "tf2", "--consumer", "tf2", "--check", "load")
+    assert {role: counts["same"] for role, counts in verdict(world)["counts"].items()} == {"reads": 1, "writes": 2, "both": 1}
 
 
 def test_an_interrupted_gate_is_incomplete_and_goes_on(world):

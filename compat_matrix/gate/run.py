@@ -16,7 +16,7 @@ from compat_matrix.expectations import Ledger
 from compat_matrix.gate.compare import compare
 from compat_matrix.gate.drift import drifts
 from compat_matrix.gate.pairs import Pair, Run, pairs_of_folders, pairs_of_run
-from compat_matrix.plan import PLAN_FILE, Plan, write_text
+from compat_matrix.plan import NO_CONSUMER, PLAN_FILE, Plan, write_text
 from compat_matrix.planning import Axes, make_plan
 from compat_matrix.producers import PRODUCERS
 from compat_matrix.report import gate_html, gate_markdown, gate_terminal, junit
@@ -71,7 +71,9 @@ def execute(
     """Run in ``out/run`` what is asked of both runtimes; the pairs. Raises RunError, PlanError, LedgerError, ResultsError."""
     folder, ledger_text = out / RUN_FOLDER, ledger.read_text(encoding="utf-8")
     plan = plan_of(runtimes, question, Ledger.read(ledger))
-    chosen = running.select(plan, question.selectors, ())
+    consumers = question.selectors.get("consumer", ())
+    selectors = {**question.selectors, "consumer": [*consumers, NO_CONSUMER] if consumers else ()}
+    chosen = running.select(plan, selectors, ())
     if question.cases is None and not question.selectors.get("case"):
         chosen -= {cell.id for cell in plan if fnmatch.fnmatchcase(cell.case, LEFT_OUT)}
     selection: dict[str, Any] = {name: list(values) for name, values in question.selectors.items() if values}
