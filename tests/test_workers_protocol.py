@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -273,7 +274,24 @@ def test_the_environment_of_a_worker_is_pinned(monkeypatch: pytest.MonkeyPatch) 
     )
     assert pinned["HOME"] == "/somewhere"
     assert pinned["TF_ENABLE_ONEDNN_OPTS"] == "0"
-    assert environment("reference_worker")["PYTHONPATH"] == str(ROOT)
+    assert environment("reference_worker")["SAVEDMODEL_COMPAT_REFERENCE"] == str(ROOT / "reference_impl")
+
+
+def test_a_program_sees_reference_impl_without_what_is_installed_beside_it(tmp_path: Path) -> None:
+    """Where the project is installed, the harness's own NumPy lies there, made for another Python than the runtime's."""
+    site = tmp_path / "site"
+    programs = site / "compat_matrix" / "workers"
+    shutil.copytree(ROOT / "compat_matrix" / "workers", programs)
+    (programs / "probe.py").write_text("import numpy, reference_impl\ndef main(): print(reference_impl.__file__)\n")
+    (site / "reference_impl").mkdir()
+    (site / "reference_impl" / "__init__.py").write_text("from reference_impl import other\n")
+    (site / "reference_impl" / "other.py").write_text("")
+    (site / "numpy.py").write_text("raise ImportError('of another Python')\n")
+    variables = {**environment("reference_worker"), "SAVEDMODEL_COMPAT_REFERENCE": str(site / "reference_impl")}
+    command = [sys.executable, str(programs), "probe"]
+    done = subprocess.run(command, env=variables, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == str(site / "reference_impl" / "__init__.py")
 
 
 OLD_SYNTAX = sorted(

@@ -18,9 +18,9 @@ from compat_matrix.runtimes.runtime import Runtime
 PROTOCOL = 1
 START_LIMIT = 300.0  # seconds to import TensorFlow, on a cold and busy machine
 PROGRAMS = Path(next(iter(compat_matrix.workers.__path__)))
-PRODUCT = PROGRAMS.parent.parent
-# The only programs that import more of the project than their own folder.
-NEEDS_PRODUCT = frozenset({"reference_worker", "reference_to_tf2_worker", "tf2_to_reference_worker"})
+# The only programs that import more of the project than their own folder. Never by PYTHONPATH: where the project is installed,
+# NumPy and everything else of the harness's Python lies beside it.
+NEEDS_REFERENCE = frozenset({"reference_worker", "reference_to_tf2_worker", "tf2_to_reference_worker"})
 
 # Programs that the runtime's Python does not run -> the command line that does, for a runtime.
 NOT_PYTHON: Mapping[str, Callable[[Runtime], list[str]]] = {native.BINARY: native.command}
@@ -176,6 +176,6 @@ def environment(program: str) -> dict[str, str]:
         "TF_ENABLE_ONEDNN_OPTS": "0",
         "TF_NUM_INTRAOP_THREADS": "1",
     }
-    if program in NEEDS_PRODUCT:
-        out["PYTHONPATH"] = str(PRODUCT)
+    if program in NEEDS_REFERENCE:
+        out["SAVEDMODEL_COMPAT_REFERENCE"] = str(PROGRAMS.parent.parent / "reference_impl")
     return out

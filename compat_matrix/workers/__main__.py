@@ -1,7 +1,8 @@
 """``python <this folder> PROGRAM``: run a worker program inside the runtime whose Python this is.
 
 Python 3.6 syntax. The programs import each other relatively, so they need a package; a runtime must not see more of the
-harness than this folder (its parent may be the site-packages of quite another Python).
+harness than this folder, and `reference_impl` where a program needs it: their parent may be the site-packages of quite
+another Python.
 """
 
 import importlib
@@ -10,6 +11,16 @@ import os
 import sys
 
 PACKAGE = "savedmodel_compat_workers"
+REFERENCE = "SAVEDMODEL_COMPAT_REFERENCE"  # the folder of the package reference_impl, for the programs that import it
+
+
+def load_package(name, folder):
+    """Import the package in ``folder`` under ``name``, without what else lies beside it."""
+    init = os.path.join(folder, "__init__.py")
+    spec = importlib.util.spec_from_file_location(name, init, submodule_search_locations=[folder])
+    package = importlib.util.module_from_spec(spec)
+    sys.modules[name] = package
+    spec.loader.exec_module(package)
 
 
 def main():
@@ -17,11 +28,9 @@ def main():
     folder = os.path.dirname(os.path.abspath(__file__))
     # Names as common as `tensors` must not shadow a runtime's modules.
     sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry) != folder]
-    init = os.path.join(folder, "__init__.py")
-    spec = importlib.util.spec_from_file_location(PACKAGE, init, submodule_search_locations=[folder])
-    package = importlib.util.module_from_spec(spec)
-    sys.modules[PACKAGE] = package
-    spec.loader.exec_module(package)
+    if REFERENCE in os.environ:
+        load_package("reference_impl", os.environ[REFERENCE])
+    load_package(PACKAGE, folder)
     importlib.import_module("{}.{}".format(PACKAGE, sys.argv[1])).main()
 
 
