@@ -142,9 +142,10 @@ class Parser {
     unsigned out = 0;
     for (int i = 0; i < 4; ++i, ++position_) {
       const char c = Peek();
-      const int digit = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-      if (digit < 0) Fail("an escape without four digits");
-      out = out * 16 + static_cast<unsigned>(digit);
+      static const std::string kDigits = "0123456789abcdef0123456789ABCDEF";
+      const size_t digit = c ? kDigits.find(c) : std::string::npos;
+      if (digit == std::string::npos) Fail("an escape without four digits");
+      out = out * 16 + static_cast<unsigned>(digit % 16);
     }
     return out;
   }

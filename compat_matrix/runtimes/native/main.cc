@@ -59,7 +59,8 @@ class Worker {
   Json Hello(const Json& request) {
     const Json* protocol = request.Find("protocol");
     if (!protocol || protocol->kind != Json::Kind::kInt || protocol->integer != kProtocol) {
-      throw Unsupported("protocol " + (protocol ? protocol->Dump() : "null") + "; this worker speaks " + std::to_string(kProtocol));
+      const std::string asked = protocol ? protocol->Dump() : "null";
+      throw Unsupported("protocol " + asked + "; this worker speaks " + std::to_string(kProtocol));
     }
     Json out = Json::Object(), versions = Json::Object();
     versions.Set("tensorflow", TensorFlowVersion());

@@ -94,7 +94,8 @@ Array ParseArray(const std::string& data) {
   const int64_t item = CarrierSize(out.descr.c_str()), count = Elements(out.shape);
   if (item == 0) throw ValueError("an array of " + Repr(out.descr) + ", which is no tensor's type");
   const uint64_t left = data.size() - prefix - size;
-  if (static_cast<uint64_t>(count) != left / item || left % item != 0) throw ValueError("an array of another size than its shape");
+  const bool fits = static_cast<uint64_t>(count) == left / item && left % item == 0;
+  if (!fits) throw ValueError("an array of another size than its shape");
   out.bytes = data.substr(prefix + size);
   return out;
 }

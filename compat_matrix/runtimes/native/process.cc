@@ -48,7 +48,8 @@ void DieWithHarness(int descriptor) {
 Channel Channel::Inherited() {
   const char* value = std::getenv("SAVEDMODEL_COMPAT_FD");
   int in = -1, out = -1;
-  if (!value || std::sscanf(value, "%d,%d", &in, &out) != 2 || fcntl(in, F_SETFD, FD_CLOEXEC) || fcntl(out, F_SETFD, FD_CLOEXEC)) {
+  const bool named = value && std::sscanf(value, "%d,%d", &in, &out) == 2;
+  if (!named || fcntl(in, F_SETFD, FD_CLOEXEC) || fcntl(out, F_SETFD, FD_CLOEXEC)) {
     std::fprintf(stderr, "SAVEDMODEL_COMPAT_FD names no open descriptors: this program is started by savedmodel-compat\n");
     std::exit(64);
   }

@@ -58,7 +58,9 @@ bool MayBe(const Entry& entry, const std::vector<int64_t>& sizes) {
 
 std::string CheckInput(const Signature& signature) {
   const Entry* input = Named(signature.inputs, "inputs");
-  if (!input || signature.inputs.size() != 1) return "its one input must be called 'inputs', it takes " + Repr(Names(signature.inputs));
+  if (!input || signature.inputs.size() != 1) {
+    return "its one input must be called 'inputs', it takes " + Repr(Names(signature.inputs));
+  }
   // Serving feeds a vector of serialized tf.Examples, whatever the SignatureDef says.
   if (input->dtype != "string") return "its input is " + input->dtype + ", Serving feeds serialized examples (string)";
   if (!MayBe(*input, {-1})) return "its input has " + std::to_string(input->shape.size()) + " dimensions, Serving feeds a vector";
@@ -81,7 +83,9 @@ std::string CheckClassify(const Signature& signature) {
 
 std::string CheckRegress(const Signature& signature) {
   const Entry* outputs = Named(signature.outputs, "outputs");
-  if (!outputs || signature.outputs.size() != 1) return "its one output must be called 'outputs', it has " + Repr(Names(signature.outputs));
+  if (!outputs || signature.outputs.size() != 1) {
+    return "its one output must be called 'outputs', it has " + Repr(Names(signature.outputs));
+  }
   if (outputs->dtype != "float32") return "its output is " + outputs->dtype + ", not float32";
   if (!MayBe(*outputs, {-1}) && !MayBe(*outputs, {-1, 1})) return "its output is neither [batch] nor [batch, 1]";
   return "";

@@ -29,10 +29,10 @@ std::string MessageOf(const Status& status, long) {
 // Throws what the C API calls the same status; UNIMPLEMENTED is the code made for refusing.
 template <typename Status>
 void Check(const Status& status) {
-  static const char* const kCodes[] = {"OK",          "CANCELLED",     "UNKNOWN",           "INVALID_ARGUMENT",   "DEADLINE_EXCEEDED",
-                                       "NOT_FOUND",   "ALREADY_EXISTS", "PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION",
-                                       "ABORTED",     "OUT_OF_RANGE",  "UNIMPLEMENTED",     "INTERNAL",           "UNAVAILABLE",
-                                       "DATA_LOSS",   "UNAUTHENTICATED"};
+  static const char* const kCodes[] = {
+      "OK",        "CANCELLED", "UNKNOWN",      "INVALID_ARGUMENT", "DEADLINE_EXCEEDED", "NOT_FOUND", "ALREADY_EXISTS",
+      "PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION", "ABORTED", "OUT_OF_RANGE", "UNIMPLEMENTED",
+      "INTERNAL",  "UNAVAILABLE", "DATA_LOSS",  "UNAUTHENTICATED"};
   if (status.ok()) return;
   const unsigned code = static_cast<unsigned>(status.code());
   const bool known = code < sizeof(kCodes) / sizeof(*kCodes);
@@ -97,8 +97,8 @@ inline void AppendEntries(const std::string& name, const tensorflow::TensorInfo&
     out->push_back({name + "/values", sparse.values_tensor_name(), dtype, true, {-1}});
     out->push_back({name + "/indices", sparse.indices_tensor_name(), "int64", true, {-1, rank}});
     out->push_back({name + "/dense_shape", sparse.dense_shape_tensor_name(), "int64", true, {rank}});
-  } else if (info.encoding_case() != tensorflow::TensorInfo::kName && info.encoding_case() != tensorflow::TensorInfo::ENCODING_NOT_SET) {
-    std::vector<Entry> parts;  // a composite tensor
+  } else if (info.has_composite_tensor()) {
+    std::vector<Entry> parts;
     for (const auto& part : info.composite_tensor().components()) AppendEntries("", part, &parts);
     for (size_t i = 0; i < parts.size(); ++i) {
       parts[i].name = name + "/component_" + std::to_string(i);

@@ -6,6 +6,7 @@ import functools
 import json
 import mmap
 import os
+import re
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,8 +16,10 @@ import compat_matrix.workers
 PROGRAMS = Path(next(iter(compat_matrix.workers.__path__)))
 ASK_LIMIT = 120  # seconds for a Python to start, on a cold and busy machine
 HEADER = Path("tensorflow/cc/saved_model/loader.h")
-LOAD = b"_ZN10tensorflow14LoadSavedModelERKNS_14SessionOptionsERKNS_10RunOptionsERK"  # and then how std::string is called
-OLD_STRING, NEW_STRING = b"Ss", b"NSt7__cxx1112basic_string"
+# Functions that every release exports, up to the mangled name of std::string (libstdc++'s old or new, libc++'s), of string_view.
+LOAD = re.compile(rb"_ZN10tensorflow14LoadSavedModelERKNS_14SessionOptionsERKNS_10RunOptionsERK(Ss|NSt)")
+PARSE = re.compile(rb"_ZN10tensorflow15ParseTensorNameE(St17basic_string_view|NSt3__1\d+basic_string_view|N4absl)")
+OLD_STRING, OLD_VIEW = b"Ss", b"N4absl"
 
 
 class NotForNative(Exception):
@@ -56,23 +59,23 @@ def wheel_of(python: Path) -> Wheel:
     if not (folder / "include" / HEADER).is_file():
         raise NotForNative(f"the wheel has no header {HEADER}")
     kernels = libraries[-1]
-    new_strings = _new_strings(kernels)
-    extension = kernels.name.startswith("_pywrap")
-    if extension:  # the interpreter's symbols are missing in it
+    new_strings, standard = _dialect(kernels)
+    if kernels.name.startswith("_pywrap"):  # an extension module: the interpreter's symbols are missing in it
         if facts["python_library"] is None:
             raise NotForNative(f"{kernels.name} needs libpython, and this Python has no shared one")
         libraries.append(Path(facts["python_library"]).resolve())
-    # absl's string_view is another type in C++17. The headers of the releases with libtensorflow_cc refuse C++14.
-    return Wheel(folder / "include", tuple(libraries), "c++14" if extension else "c++17", new_strings)
+    return Wheel(folder / "include", tuple(libraries), standard, new_strings)
 
 
-def _new_strings(library: Path) -> bool:
-    """How the library that exports ``LoadSavedModel`` names std::string. Raises :class:`NotForNative` when none is exported."""
+def _dialect(library: Path) -> tuple[bool, str]:
+    """Whether the library that exports ``LoadSavedModel`` has the new std::string, and the C++ standard it was compiled as.
+
+    Both are in the names of its symbols. Raises :class:`NotForNative` when it exports no such function.
+    """
     with library.open("rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as content:
-        found = content.find(LOAD)
-        kind = content[found + len(LOAD) : found + len(LOAD) + len(NEW_STRING)] if found >= 0 else b""
-    if kind.startswith(OLD_STRING):
-        return False
-    if kind == NEW_STRING or kind.startswith(b"NSt3__1"):  # libc++ has one ABI only
-        return True
-    raise NotForNative(f"{library.name} exports no tensorflow::LoadSavedModel")
+        strings = LOAD.search(content)
+        if strings is None:
+            raise NotForNative(f"{library.name} exports no tensorflow::LoadSavedModel")
+        # absl::string_view is std::string_view in C++17, and else a class of its own with its members in another order.
+        views = PARSE.search(content)
+        return strings[1] != OLD_STRING, "c++14" if views and views[1] == OLD_VIEW else "c++17"

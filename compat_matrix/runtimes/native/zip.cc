@@ -35,7 +35,7 @@ uint32_t Crc32(const std::string& data) {
 }
 
 void Put(std::string* out, uint64_t value, int bytes) {
-  for (int i = 0; i < bytes; ++i) *out += static_cast<char>(value >> (8 * i));
+  for (int i = 0; i < bytes; ++i, value >>= 8) *out += static_cast<char>(value & 0xFF);
 }
 
 class File {
@@ -116,7 +116,8 @@ std::string ZipReader::Read(const std::string& name) const {
   if (found == members_.end()) Fail("no member " + Repr(name));
   const Member& member = found->second;
   if (Number(member.header, 4) != kLocal) Fail("no header of the member " + Repr(name));
-  const size_t start = static_cast<size_t>(member.header) + kLocalSize + Number(member.header + 26, 2) + Number(member.header + 28, 2);
+  const size_t header = member.header;
+  const size_t start = header + kLocalSize + Number(header + 26, 2) + Number(header + 28, 2);
   if (start > data_.size() || data_.size() - start < member.packed) Fail("the member " + Repr(name) + " ends behind the file");
   std::string out;
   if (member.method == kStored) {
@@ -137,7 +138,8 @@ std::string ZipReader::Read(const std::string& name) const {
 
 void ZipWriter::Add(const std::string& name, const std::string& content) {
   const size_t header = body_.size();
-  if (content.size() > UINT32_MAX - 1 || header > UINT32_MAX - 1 || count_ == 0xFFFE) throw ValueError("too much for one archive");
+  const bool room = content.size() < UINT32_MAX && header < UINT32_MAX && count_ < 0xFFFE;
+  if (!room) throw ValueError("too much for one archive");
   std::string facts;  // what both headers say: needed version, flags, method, date, checksum, sizes, length of the name
   Put(&facts, 20, 2);
   Put(&facts, 0, 2);
