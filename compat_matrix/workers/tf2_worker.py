@@ -71,13 +71,12 @@ def public(signatures):
 
 def describe_all(tf, signatures):
     """``{key: {"inputs": {name: {dtype, shape}}, "outputs": ...}}`` of loaded signatures; composites are several names."""
-    return {
-        key: {
-            "inputs": _describe(tf, function.structured_input_signature[1]),
-            "outputs": _describe(tf, function.structured_outputs),
-        }
-        for key, function in public(signatures).items()
-    }
+    described = {}
+    for key, function in public(signatures).items():
+        described[key] = {"outputs": _describe(tf, function.structured_outputs)}
+        if function.structured_input_signature is not None:  # TF 2.0 to 2.3 do not say, of a TF 1.x signature
+            described[key]["inputs"] = _describe(tf, function.structured_input_signature[1])
+    return described
 
 
 def _describe(tf, specs):
@@ -110,12 +109,12 @@ def _parts(tf, name, spec):
 
 def call_signature(tf, function, inputs):
     """Call a loaded signature with ``{name: Tensor}``; returns named output tensors."""
-    known = set(function.structured_input_signature[1])
+    known = function.structured_input_signature and set(function.structured_input_signature[1])
     keywords = {}
     for name, tensor in inputs.items():
         # `x/values` of a sparse input is called `x_values` by the function that stands for a TF 1.x signature.
         part = "_".join(name.rsplit("/", 1))
-        keywords[part if name not in known and part in known else name] = nests.to_tf(tf, tensor)
+        keywords[part if known is None or (name not in known and part in known) else name] = nests.to_tf(tf, tensor)
     pairs = []
     for name, value in sorted(function(**keywords).items()):
         pairs.extend(nests.flatten_output(tf, name, value))
