@@ -11,11 +11,13 @@ import numpy as np
 import pytest
 
 from compat_matrix.checks import run_cell
-from compat_matrix.consumers import CONSUMERS
+from compat_matrix.consumers import CONSUMERS, CPP
 from compat_matrix.outcomes import Outcome
 from compat_matrix.plan import Cell
 from compat_matrix.results import Observation
 from compat_matrix.runtimes import Host, local_runtime
+from compat_matrix.runtimes.native import build as native
+from compat_matrix.runtimes.worker import ReplyError
 from compat_matrix.workers import tensors
 from compat_matrix.workers.provenance import hash_files
 
@@ -23,8 +25,15 @@ pytestmark = pytest.mark.tensorflow
 
 FIXTURES = Path(__file__).resolve().parent.parent / "fixtures_v1"
 LIMIT = 300.0
-SESSIONS = ("v1_session", "c_api")
+SESSIONS = ("v1_session", "c_api", "cpp")
 TENSORFLOWS = ("tf2", *SESSIONS)
+
+
+def require_cpp() -> None:
+    """The C++ loader is compiled when it is not in the cache; skips where that cannot be."""
+    why = native.why_not(local_runtime())
+    if why:
+        pytest.skip(f"no C++ loader: {why}")
 
 
 @pytest.fixture(scope="module")
@@ -36,6 +45,8 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
 
 
 def run(host: Host, check: str, consumer: str, artifact: Path | str, **fields: str) -> Observation:
+    if consumer == CPP:
+        require_cpp()
     path = FIXTURES / artifact
     version = str(local_runtime().tensorflow_version)
     names = {"case": path.name, "producer": "fixture", "producer_version": "1.15.5", "consumer_version": version, **fields}
@@ -133,11 +144,48 @@ def test_the_others_report_the_libraries_they_mapped(host: Host, consumer: str) 
     assert hello["versions"]["tensorflow"] == local_runtime().tensorflow_version
 
 
-def test_errors_of_the_c_api_carry_the_name_of_their_code(host: Host) -> None:
-    seen = run(host, "load", "c_api", "contrib_op")
+def test_the_c_and_the_cpp_loader_say_the_same(host: Host, tmp_path: Path) -> None:
+    """What a caller does wrong, and what a model is; by class and by word."""
+    require_cpp()
+    model, lost = FIXTURES / "sparse_io" / "model", str(tmp_path / "none")
+    out, io = str(tmp_path / "out.npz"), str(FIXTURES / "sparse_io" / "io")
+    recorded = json.loads((FIXTURES / "sparse_io" / "io" / "io.json").read_text())["requests"][0]
+    tensors.save(tmp_path / "odd.npz", {"y": tensors.from_numpy(np.float32(1))})
+    odd = {**recorded, "inputs": "odd.npz"}
+    asked = [
+        ("load", {"dir": lost, "tags": ["serve"]}),
+        ("load", {"dir": str(model), "tags": ["serve", "gpu"]}),
+        ("call", {"request": {**recorded, "signature": "other"}, "io_dir": io, "outputs": out}),
+        ("call", {"request": odd, "io_dir": str(tmp_path), "outputs": out}),
+        ("fetch", {"tensors": ["nothing:0"], "outputs": out}),
+        ("fetch", {"tensors": ["save/Const:7"], "outputs": out}),
+        ("fetch", {"tensors": [], "outputs": out}),
+        ("signatures", {"handle": 77}),
+    ]
+    said = []
+    for consumer in ("c_api", CPP):
+        worker = host.worker("local", CONSUMERS[consumer].program)
+        with host.model(worker, model, ["serve"], LIMIT, shared=False) as loaded:
+            replies = [worker.request("signatures", LIMIT, handle=loaded.handle)["signatures"]]
+            for op, fields in asked:
+                try:
+                    worker.request(op, LIMIT, **{"handle": loaded.handle, **fields})
+                    replies.append("ok")
+                except ReplyError as error:
+                    replies.append((error.status, error.error_class, str(error)))
+        said.append(replies)
+    assert said[0] == said[1]
+    assert [reply[1] for reply in said[1][1:] if reply != "ok"] == [
+        *("TF_NOT_FOUND", "TF_NOT_FOUND", "KeyError", "ValueError", "KeyError", "KeyError", "KeyError"),
+    ]
+
+
+@pytest.mark.parametrize("consumer", ["c_api", "cpp"])
+def test_errors_of_the_c_loaders_carry_the_name_of_their_code(host: Host, consumer: str) -> None:
+    seen = run(host, "load", consumer, "contrib_op")
     assert (seen.outcome, seen.error_class) == (Outcome.LOAD_ERROR, "TF_NOT_FOUND")
     assert "Resampler" in seen.message
-    seen = run(host, "values", "c_api", "shared_tensors")
+    seen = run(host, "values", consumer, "shared_tensors")
     assert (seen.outcome, seen.error_class) == (Outcome.CALL_ERROR, "TF_INVALID_ARGUMENT")
 
 
