@@ -32,17 +32,18 @@ def load_case(case_file):
     return module
 
 
-def produce(case_file, directory, scratch, save, options=None):
+def produce(case_file, directory, scratch, save, options=None, tf=None):
     """Write ``directory``/model and ``directory``/io for one case.
 
     ``scratch`` is a folder this function may fill; what the builder writes there is deleted before returning, so that an
     export which still points at it is found out. Its paths are new every time, because TensorFlow names tables after their
     files and tables of one name are one table. ``save(root, path, signatures=..., options=...)`` is
     ``tf.saved_model.save`` or another implementation with its parameters; ``options(case)`` gives the options of another
-    implementation, None where a case asks for none. Errors of the builder, of the original's answers and of ``save`` are
-    raised as they are.
+    implementation, None where a case asks for none. ``tf`` is what the case is handed, TensorFlow itself by default. Errors
+    of the builder, of the original's answers and of ``save`` are raised as they are.
     """
-    import tensorflow as tf
+    if tf is None:
+        import tensorflow as tf
 
     case = load_case(case_file)
     io_directory = os.path.join(directory, "io")

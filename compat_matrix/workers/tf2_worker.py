@@ -28,7 +28,7 @@ class TF2Worker(protocol.Worker):
         sys.modules["tf_keras"] = None
         import tensorflow as tf
 
-        self.tf = tf
+        self.tf = v2_api(tf)
         self.refusals = self.refusals + (tf.errors.UnimplementedError,)
 
     def versions(self):
@@ -39,7 +39,7 @@ class TF2Worker(protocol.Worker):
         return out
 
     def produce(self, case, directory, scratch):
-        producing.produce(case, directory, scratch, self.tf.saved_model.save)
+        producing.produce(case, directory, scratch, self.tf.saved_model.save, tf=self.tf)
 
     def load(self, directory, tags):
         return Model(self.tf.saved_model.load(directory, tags=tags), directory)
@@ -61,6 +61,14 @@ class TF2Worker(protocol.Worker):
         return ["serve"]  # whatever was loaded, TF 2.x saves this tag set
 
 
+def v2_api(tf):
+    """The names of TensorFlow 2.x, with its behaviour: 1.15 has both on request."""
+    if not tf.__version__.startswith("1."):
+        return tf
+    tf.compat.v1.enable_v2_behavior()
+    return tf.compat.v2
+
+
 # What follows asks only for the shape of a loaded object, so that the reference implementation's is asked the same way.
 
 
@@ -74,7 +82,7 @@ def describe_all(tf, signatures):
     described = {}
     for key, function in public(signatures).items():
         described[key] = {"outputs": _describe(tf, function.structured_outputs)}
-        if function.structured_input_signature is not None:  # TF 2.0 to 2.3 do not say, of a TF 1.x signature
+        if function.structured_input_signature is not None:  # TF 1.15 to 2.3 do not say, of a TF 1.x signature
             described[key]["inputs"] = _describe(tf, function.structured_input_signature[1])
     return described
 
