@@ -51,8 +51,10 @@ def node(nodes, name, op, *inputs, **values):
     return made
 
 
-def model(folder, op, inputs=("x",), inner=False, producer=24, min_consumer=0, bad=(), dtype="float32", **values):
-    """Write a model whose node ``victim`` is of type ``op``; inside ``outer`` -> ``inner_body`` when ``inner``."""
+def model(folder, op, inputs=("x",), inner=False, producer=24, min_consumer=0, bad=(), dtype="float32", result="y", **values):
+    """Write a model whose node ``victim`` is of type ``op``, with an output called ``result``.
+
+    When ``inner``, it is inside the function ``inner_body``, which ``outer`` calls."""
     message, graph = new_model()
     versions = graph.graph_def.versions
     versions.producer, versions.min_consumer = producer, min_consumer
@@ -63,7 +65,7 @@ def model(folder, op, inputs=("x",), inner=False, producer=24, min_consumer=0, b
     if inner:
         call = {"Tin": [dtype], "Tout": [dtype]}
         node(nodes, "y", "PartitionedCall", "x", f="func:outer", **call)
-        body = _function(graph, "inner_body", dtype, "victim:y:0")
+        body = _function(graph, "inner_body", dtype, f"victim:{result}:0")
         node(body, "victim", op, *inputs, **values)
         node(_function(graph, "outer", dtype, "call:output:0"), "call", "PartitionedCall", "x", f="func:inner_body", **call)
         output = "y:0"
@@ -127,7 +129,23 @@ MODELS = {
         "scale_after_normalization": True,
     },
     "missing_attr": {"op": "Relu6"},
-    "missing_attr_inner": {"op": "MatMul", "inputs": ("x", "x"), "inner": True},
+    "missing_attr_inner": {"op": "MatMul", "inputs": ("x", "x"), "inner": True, "result": "product"},
+    "newer_attr_called": {
+        "op": "MatMul",
+        "inputs": ("x", "x"),
+        "T": "type:float32",
+        "grad_a": True,
+        "inner": True,
+        "result": "product",
+    },
+    "newer_type_called": {
+        "op": "MatMul",
+        "inputs": ("x", "x"),
+        "T": "type:uint8",
+        "dtype": "uint8",
+        "inner": True,
+        "result": "product",
+    },
     "inputs": {"op": "Relu", "inputs": ("x", "x"), "T": "type:float32"},
     "far_inputs": {"op": "Relu", "inputs": ("x", "x"), "T": "type:float32", "producer": 99999},
     "changed_inputs": {"op": "CrossReplicaSum", "T": "type:float32"},

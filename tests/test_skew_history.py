@@ -185,6 +185,11 @@ def test_every_op_that_only_contrib_had_says_what_to_do():
             assert contrib.replacement(name, library) is not None, name
 
 
+def public(names):
+    """Without the ops of the runtime itself: wheels of one release for two Pythons differ in them, and no model holds any."""
+    return [name for name in names if not name.startswith("_")]
+
+
 @pytest.mark.tensorflow
 def test_the_table_is_what_the_installed_tensorflow_registers(tmp_path):
     from compat_matrix.runtimes import local_runtime
@@ -197,8 +202,8 @@ def test_the_table_is_what_the_installed_tensorflow_registers(tmp_path):
     stored = table.snapshot(index)
     assert table.releases[index].producer == release.producer
     assert table.releases[index].dtypes == release.dtypes
-    assert sorted(stored) == sorted(snapshot)
-    different = [name for name in snapshot if snapshot[name] != stored[name]]
+    assert public(sorted(stored)) == public(sorted(snapshot)) and len(snapshot) > 1500
+    different = [name for name in public(snapshot) if snapshot[name] != stored[name]]
     # Other builds of a release (with oneDNN, for another machine) have more kernels, never another definition.
     assert [name for name in different if snapshot[name].attrs != stored[name].attrs] == []
     assert different == []
@@ -216,5 +221,6 @@ def test_updating_with_an_installed_runtime_gives_the_same_bytes(tmp_path):
     table.write_bytes(TABLE.read_bytes())
     told = []
     collect.update([runtime], told.append, table)
-    assert table.read_bytes() == TABLE.read_bytes()
+    kept, written = ([line for line in path.read_text().splitlines() if '"op":"_' not in line] for path in (TABLE, table))
+    assert written == kept and len(kept) > 1800
     assert version in told[0]

@@ -27,6 +27,12 @@ EXPECTED = {
     "far_producer": [("<2.3", "unknown_op", "BesselJ0", None, "2.3", None)],
     "newer_attr": [("<2.5", "unknown_attr", "MatMul", "grad_a", "2.16", None)],
     "newer_attr_inner": [OLD],
+    "newer_attr_called": [OLD, ("<2.5", "unknown_attr", "MatMul", "grad_a", "2.16", None)],
+    "newer_type_called": [
+        OLD,
+        ("<2.12", "attr_value", "MatMul", "uint8", "2.12", None),
+        ("", "missing_kernel", "MatMul", "T=uint8", None, None),
+    ],
     "newer_value": [("<1.12", "unknown_op", "BroadcastTo", None, "1.12", None)],
     "no_kernel": [("<2.3", "missing_kernel", "Neg", "T=uint8", None, None)],
     "newer_type": [
@@ -239,6 +245,11 @@ def test_an_op_that_was_removed_is_told_its_last_release(models):
 def test_between_releases_that_were_asked_the_text_does_not_guess(models):
     skew = where("fixture_module_functions", "unknown_op", models)
     assert "since 1.12 (not in 1.8)" in skew.text
+
+
+def test_of_kernels_that_older_releases_do_not_tell_nothing_is_claimed(models):
+    skew = where("fixture_dtypes_removed_kernels", "missing_kernel", models)
+    assert "only in 1.12 to 2.3 (older releases do not tell)" in skew.cause and "not in 1.8" not in skew.text
 
 
 def test_without_a_model_the_text_alone_is_named():

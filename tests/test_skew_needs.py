@@ -50,7 +50,7 @@ def observations():
 def part_of(consumer, step, parts):
     if step != "load":
         return parts[step]
-    return parts[OBJECTS] if consumer == "tf2" and OBJECTS in parts else parts[SESSION]
+    return parts[OBJECTS if consumer == "tf2" else SESSION]
 
 
 def harmless(consumer, step, version, kinds):

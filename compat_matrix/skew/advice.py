@@ -35,12 +35,14 @@ def words(span: str) -> str:
     return ", or ".join(parts)
 
 
-def existence(table: History, members: Sequence[int]) -> str:
-    """``since 2.10``, ``only in 1.4 to 1.15``, ``since 1.12 (not in 1.8)``, or ""."""
+def existence(table: History, members: Sequence[int], kernels: bool = False) -> str:
+    """``since 2.10``, ``only in 1.4 to 1.15``, ``since 1.12 (not in 1.8)``, or "". Older releases do not tell their kernels."""
     if not members:
         return ""
     last, gap = len(table.releases) - 1, table.gap(members)
     before = f" (not in {gap})" if gap else ""
+    if kernels and members[0] and not table.releases[members[0] - 1].has_kernels:
+        before = " (older releases do not tell)"
     consecutive = members[-1] - members[0] + 1 == len(members)
     if not consecutive:
         return f"only in {words(table.text(members))}"

@@ -153,7 +153,8 @@ def name(error_class: Optional[str], message: str, version: str, model: Optional
 
 def _skew(case: _Case, found: _Found) -> Skew:
     said, place, members = case.said, case.place, list(found.members)
-    parts = [advice.existence(case.table, members), f"here {case.version}", place.text if place else "", found.advice]
+    exists = advice.existence(case.table, members, said.kind == "missing_kernel")
+    parts = [exists, f"here {case.version}", place.text if place else "", found.advice]
     cause, text = (f"{found.what}: {'; '.join(filter(None, some))}" for some in (parts[::3], parts))
     return Skew(
         found.kind or said.kind,

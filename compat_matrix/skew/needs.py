@@ -149,8 +149,9 @@ def _graph(graph: schema.MetaGraphDef, table: History) -> GraphNeeds:
     parts = [walk.part(SESSION, walk.start, walk.at_load, imports_calls=True)]
     keys = sorted(set(graph.signature_def) - set(RESERVED))
     parts += [walk.part(f"signature {key}", walk.start, [*walk.at_load, *walk.reached(key)], imports_calls=True) for key in keys]
-    if graph.HasField("object_graph_def"):
-        parts.append(walk.part(OBJECTS, walk.everything, walk.at_load, first="2.0"))
+    # Without an object graph it imports the main graph, and the functions that are called with all that is in them.
+    imported = walk.everything if graph.HasField("object_graph_def") else [*walk.start, *walk.called]
+    parts.append(walk.part(OBJECTS, imported, walk.at_load, first="2.0"))
     info = graph.meta_info_def
     return GraphNeeds(tuple(sorted(info.tags)), info.tensorflow_version, graph.graph_def.versions.producer, tuple(parts))
 
