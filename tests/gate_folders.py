@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,10 @@ def cell(case="c", written=OLD, read=OLD, check="values", producer="tf2", consum
 
 
 def run(out: Path, *what: tuple[Any, ...]) -> Run:
-    """A run of ``(cell, outcome, fields of the observation)``. Outcome None: no result; NOT_RUN with the reason for fields."""
+    """A run of ``(cell, outcome, fields of the observation)``. Outcome None: no result; NOT_RUN with the reason for fields;
+    RULED_OUT: by the plan."""
+    ruled_out = Decision(Outcome.NOT_APPLICABLE, "ruled out")
+    what = tuple((replace(item[0], decided=ruled_out), *item[1:]) if item[1] == "RULED_OUT" else item for item in what)
     plan = Plan(tuple(item[0] for item in what))
     results = []
     for one, outcome, *more in what:

@@ -100,10 +100,12 @@ def pair(a, b, decided=None):
         (("LOAD_ERROR", ERROR), ("LOAD_ERROR", ERROR), "still_failing", 0),
         (("LOAD_ERROR", ERROR), ("LOAD_ERROR", {**ERROR, "message": "other"}), "changed_error", 0),
         (("LOAD_ERROR", ERROR), ("CALL_ERROR", ERROR), "changed_error", 0),
-        ("PASS", ABSENT, "vanished", 1),
-        (ABSENT, "PASS", "newly_covered", 0),
-        (ABSENT, "CRASH", "newly_covered", 0),
-        (ABSENT, ABSENT, None, 3),
+        ("PASS", "RULED_OUT", "vanished", 1),
+        ("RULED_OUT", "PASS", "newly_covered", 0),
+        ("RULED_OUT", "CRASH", "newly_covered", 0),
+        ("RULED_OUT", "RULED_OUT", None, 3),
+        ("PASS", ABSENT, None, 3),
+        (ABSENT, "PASS", None, 3),
         ("PASS", (None,), "unfinished", 3),
         ("PASS", ("NOT_RUN", "interrupted"), "unfinished", 3),
         (("NOT_RUN", "interrupted"), "PASS", "unfinished", 3),
@@ -171,7 +173,11 @@ def test_what_the_plan_asks_only_one_of_is_no_pair():
 
 
 def test_what_was_not_asked_although_its_artifact_was_made_is_not_known_to_be_absent():
-    verdict = verdict_of(two_by_two(nn=ABSENT), accept_known=True)
+    old, new = (
+        run(NOWHERE, (cell(written=version, read=None), "PASS"), (cell(written=version, read=version), *outcome))
+        for version, outcome in ((OLD, ("PASS",)), (NEW, ABSENT))
+    )
+    verdict = compare(pairs_of_folders(old, new), SIDES, accept_known=True)[1]
     assert [(fact["kind"], fact["known"]) for fact in verdict["facts"]] == [("vanished", False)]
     assert verdict["exit_code"] == 1
 

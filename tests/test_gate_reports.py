@@ -19,7 +19,6 @@ from compat_matrix.gate.compare import compare
 from compat_matrix.gate.drift import drifts
 from compat_matrix.gate.pairs import pairs_of_run
 from compat_matrix.report import gate_html, gate_markdown, gate_terminal, junit
-from compat_matrix.results import DESELECTED
 
 SCHEMA = json.loads((Path(compat_matrix.__path__[0]) / "schemas" / "gate.schema.json").read_text())
 EVIL = "<script>alert(1)</script> | `x` [a](http://evil) @team #1 \x1b[31m\u202e\x00 **b**\nsecond line"
@@ -48,11 +47,11 @@ def all_kinds(tmp_path):
     return compared(
         tmp_path,
         ("regressed", "PASS", broken),
-        ("gone", "PASS", ("NOT_RUN", DESELECTED)),
+        ("gone", "PASS", "RULED_OUT"),
         ("drifting", passes, drifts_),
         ("other", "CRASH", broken),
         ("fixed", broken, "PASS"),
-        ("new", ("NOT_RUN", DESELECTED), "PASS"),
+        ("new", "RULED_OUT", "PASS"),
         ("harness", "PASS", "SETUP_ERROR"),
         ("waiting", "PASS", ("NOT_RUN", "interrupted")),
         ("failing", broken, broken),

@@ -74,7 +74,12 @@ class Side:
         """Whether the run owes an answer: neither the plan nor the selection nor a failed production says why there is none."""
         if self.observed or self.cell.decided or self.not_made:
             return False
-        return self.result is None or self.result.message != DESELECTED
+        return not self.deselected
+
+    @property
+    def deselected(self) -> bool:
+        """Whether the selection of the run left it out."""
+        return self.result is not None and self.result.outcome is Outcome.NOT_RUN and self.result.message == DESELECTED
 
     @property
     def not_made(self) -> bool:
@@ -105,7 +110,8 @@ _Key = tuple[str, str, str, str, str, str]  # case, producer, its version, consu
 def pairs_of_run(run: Run, baseline: str, candidate: str) -> list[Pair]:
     """All pairs of two TensorFlow versions of one run, in the order of the plan.
 
-    A pair is left out where the plan asks only one of the two, unless that is because the other's artifact is not made.
+    A pair is left out where the plan or the selection asks only one of the two, unless that is because the other's artifact is
+    not made.
     """
     cells = {_key(cell): cell for cell in run.plan}
     productions = run.productions()
@@ -125,7 +131,7 @@ def pairs_of_run(run: Run, baseline: str, candidate: str) -> list[Pair]:
             name = _name(cell) if role != READS or cell.artifact_id in productions else _fixture_name(cell)
             if (role, name) not in out:
                 out[role, name] = Pair(name, role, side(one), side(other))
-    return [pair for pair in out.values() if pair.baseline and pair.candidate]
+    return [pair for pair in out.values() if not any(side is None or side.deselected for side in (pair.baseline, pair.candidate))]
 
 
 def _counterparts(cell: Cell, made: bool, baseline: str, candidate: str) -> Iterator[tuple[str, _Key, _Key]]:
