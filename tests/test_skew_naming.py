@@ -276,6 +276,15 @@ def test_what_is_no_skew_has_no_name():
         assert name("ValueError", message, "2.21.0") is None
 
 
+def test_a_value_that_the_release_allows_or_none_allows_is_no_skew():
+    text = (
+        "Value for attr 'T' of {} is not in the list of allowed values: x\n; NodeDef: {{{{node a}}}}; Op<name=MatMul; signature=>"
+    )
+    assert name("ValueError", text.format("uint8"), "2.11.1").since == "2.12"
+    assert name("ValueError", text.format("float"), "2.11.1") is None
+    assert name("ValueError", text.format("string"), "2.11.1") is None
+
+
 def test_a_model_that_cannot_be_read_costs_only_the_place(tmp_path):
     (tmp_path / "saved_model.pb").write_bytes(b"\xff" * 40)
     text = "Op type not registered 'BesselJ0' in binary running on host."
