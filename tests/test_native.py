@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from compat_matrix.checks.signatures import compare_signatures, unconventional
 from compat_matrix.runtimes.native.build import COMPILERS, SOURCES
 from compat_matrix.runtimes.process import CHANNEL, Crashed, Process, TimedOut
 from compat_matrix.runtimes.worker import environment
@@ -198,6 +199,12 @@ def test_signatures_serving_would_refuse_are_marked(worker: Process) -> None:
     }.items():
         assert words in reasons[key]
         assert signatures[key]["method"]["conventional"] is False
+    plain = {key: {side: signature[side] for side in ("inputs", "outputs")} for key, signature in signatures.items()}
+    assert compare_signatures(plain, signatures) == []  # the member disturbs no comparison
+    told = unconventional(["serve"], signatures)
+    assert set(told) == {f"serve:{key}" for key in ("dense", "integers", "many", "flat", "named")}
+    assert told["serve:flat"] == "tensorflow/serving/classify: its output 'scores' is not [batch, classes]"
+    assert unconventional(["serve"], plain) == {}
 
 
 # Tensor files ---------------------------------------------------------------------------------------------------------
