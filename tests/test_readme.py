@@ -35,3 +35,10 @@ def test_the_command_without_tensorflow_prints_what_is_shown():
     lines = shown.rstrip().split("\n")
     assert lines.pop() == "..."
     assert done.stdout.split("\n")[3 : 3 + len(lines)] == lines
+
+
+def test_the_needs_of_a_model_are_those_shown():
+    command, shown = (part.split("```")[0] for part in TEXT.split("## Every TensorFlow")[1].split("```\n")[1:4:2])
+    run = [sys.executable, "-m", "compat_matrix", *command.split()[1:]]
+    done = subprocess.run(run, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.startswith(shown)
