@@ -11,9 +11,10 @@ import pytest
 import reference_impl
 from reference_impl.format import schema
 from reference_impl.format.errors import MalformedError
-from reference_impl.v1.flow import V1_FLOW
+from reference_impl.v1.flow import V1_FLOW, Body
 from reference_impl.v1.functionalise import KEPT, functionalise
 from reference_impl.v1.op_table import OpTable
+from reference_impl.v1.tensor_arrays import convert_tensor_arrays
 from tests.v1_flow_forge import record, record_effects
 
 FIXTURES = Path(__file__).parent.parent / "fixtures_v1"
@@ -199,3 +200,33 @@ def test_V1_11_many_branches_in_each_other_and_many_loops_side_by_side():
     made, kept = convert(function)
     assert not kept and len(made) == 400
     assert sum(node.op == "StatelessWhile" for node in function.node_def) == 200
+
+
+@pytest.mark.parametrize(("attrs", "op"), [((), "TensorArrayWriteV3"), (("resize_if_index_out_of_bounds",), "TensorListSetItem")])
+def test_V1_11_an_array_that_grows_becomes_a_list_where_lists_can_grow(attrs, op):
+    """A TensorFlow before 2.13 drops the attr that says so, and the first write would fail."""
+    function = schema.FunctionDef()
+    function.signature.name = "f"
+    function.signature.input_arg.add(name="size", type=schema.DT_INT32)
+    function.signature.input_arg.add(name="x", type=FLOAT)
+    array = function.node_def.add(name="array", op="TensorArrayV3", input=["size"])
+    array.attr["dtype"].type, array.attr["dynamic_size"].b = FLOAT, True
+    function.node_def.add(name="write", op="TensorArrayWriteV3", input=["array:handle:0", "size", "x", "array:flow:0"])
+    function.node_def.add(name="read", op="TensorArrayReadV3", input=["array:handle:0", "size", "write:flow_out:0"])
+    definition = schema.OpDef(name="TensorListSetItem")
+    for name in attrs:
+        definition.attr.add(name=name, type="bool")
+    names = {"TensorArrayV3": ("handle", "flow"), "TensorArrayWriteV3": ("flow_out",), "TensorArrayReadV3": ("value",)}
+
+    def registry(name):
+        if name == "TensorListSetItem":
+            return definition
+        found = schema.OpDef(name=name)
+        for output in names.get(name, ()):
+            found.output_arg.add(name=output, type=FLOAT)
+        return found
+
+    body = Body(function, OpTable(schema.MetaGraphDef(), "f", registry))
+    reason = convert_tensor_arrays(body)
+    assert body.nodes["write"].op == op
+    assert (reason is None) == bool(attrs)

@@ -92,6 +92,10 @@ class OpTable:
             self._defs[op] = found
         return self._defs[op]
 
+    def registered(self, op: str) -> Optional[Any]:
+        """The OpDef of ``op`` of the running TensorFlow; None where it has none, or none is asked."""
+        return self._fallback(op) if self._fallback is not None else None
+
     @staticmethod
     def _written(op: str) -> Optional[Any]:
         if op not in _WRITTEN and not op.startswith(_WRITTEN_UPDATES):

@@ -27,6 +27,7 @@ _USES = {
     "TensorArraySplitV3": (3, "flow_out"),
 }
 HANDLE, FLOW = "handle", "flow"
+RESIZE = "resize_if_index_out_of_bounds"
 INT32 = schema.DT_INT32
 
 
@@ -36,10 +37,20 @@ def convert_tensor_arrays(body: Body) -> Optional[Unprovable]:
     if not arrays:
         return None
     uses = _Uses(body, arrays)
+    if not _lists_grow(body):
+        for name in arrays:
+            if body.nodes[name].attr["dynamic_size"].b:
+                uses.refuse(name, name, "needs a list that grows, which TensorFlow has since 2.13, for")
     good = [name for name in arrays if name not in uses.reasons]
     for name in good:
         _Conversion(body, name, uses.handles[name]).run(uses.users[name])
     return next((uses.reasons[name] for name in arrays if name in uses.reasons), None)
+
+
+def _lists_grow(body: Body) -> bool:
+    """Whether this TensorFlow knows the attr that makes a list grow. An older one drops it without a word."""
+    definition = body.ops.registered("TensorListSetItem")
+    return definition is None or any(attr.name == RESIZE for attr in definition.attr)
 
 
 class _Uses:
@@ -70,7 +81,7 @@ class _Uses:
             consumers.setdefault(self.body.resolve(text), []).append(("", 0))
         return consumers
 
-    def _refuse(self, array: str, node: str, reason: str) -> None:
+    def refuse(self, array: str, node: str, reason: str) -> None:
         self.reasons.setdefault(array, Unprovable(node, f"{reason} the TensorArray {array!r}"))
 
     def _follow(self, array: str) -> None:
@@ -81,7 +92,7 @@ class _Uses:
             if text in self.of:
                 if self.of[text] != (array, kind):
                     for one in (array, self.of[text][0]):
-                        self._refuse(one, source(text), "mixes another one with")
+                        self.refuse(one, source(text), "mixes another one with")
                 continue
             self.of[text] = (array, kind)
             if kind == FLOW:
@@ -94,12 +105,12 @@ class _Uses:
     def _after(self, array: str, name: str, position: int, kind: str) -> Iterable[str]:
         """The tensors behind a user that are the same array still."""
         if not name:
-            self._refuse(array, array, "returns a part of")
+            self.refuse(array, array, "returns a part of")
             return ()
         node = self.body.nodes[name]
         if node.op in _PASSING and (node.op == "Merge" or position == 0):
             if kind == HANDLE and self._consumers.get("^" + name):
-                self._refuse(array, name, "is waited for and passes on")
+                self.refuse(array, name, "is waited for and passes on")
             self.users[array][name] = None
             if node.op == "Switch":
                 return (f"{name}:output_false:0", f"{name}:output_true:0")
@@ -109,7 +120,7 @@ class _Uses:
             return ()
         flow_position, out = _USES.get(node.op, (-1, ""))
         if flow_position < 0 or position != (0 if kind == HANDLE else flow_position):
-            self._refuse(array, name, "is none of the operations of tf.TensorArray and uses")
+            self.refuse(array, name, "is none of the operations of tf.TensorArray and uses")
             return ()
         self.users[array][name] = None
         return (f"{name}:{out}:0",) if out and kind == FLOW else ()
@@ -122,13 +133,13 @@ class _Uses:
             if node.op in _USES:
                 flow, out = _USES[node.op]
                 if len(data) != flow + 1 or self.of.get(data[0]) != (array, HANDLE) or self.of.get(data[flow]) != (array, FLOW):
-                    return self._refuse(array, name, "uses a flow or a handle that is not of")
+                    return self.refuse(array, name, "uses a flow or a handle that is not of")
                 if out and not self._consumers.get(f"{name}:{out}:0"):
-                    return self._refuse(array, name, "changes unseen")
+                    return self.refuse(array, name, "changes unseen")
             elif node.op == "Merge" and any(self.of.get(text) != self.of.get(f"{name}:output:0") for text in data):
-                return self._refuse(array, name, "joins something with")
+                return self.refuse(array, name, "joins something with")
         if not self._is_thread(array):
-            return self._refuse(array, array, "has a flow that forks:")
+            return self.refuse(array, array, "has a flow that forks:")
         return None
 
     def _is_thread(self, array: str) -> bool:
@@ -242,7 +253,7 @@ class _Conversion:
         elif node.op == "TensorArrayWriteV3":
             self._become(node, "TensorListSetItem", [flow, data[1], data[2]], flow_out="output_handle")
             if self.grows:
-                node.attr["resize_if_index_out_of_bounds"].b = True
+                node.attr[RESIZE].b = True
         elif node.op == "TensorArrayScatterV3":
             self._become(node, "TensorListScatterIntoExistingList", [flow, data[2], data[1]], flow_out="output_handle")
         else:
