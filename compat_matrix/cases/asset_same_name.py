@@ -7,6 +7,7 @@ import os
 
 CLAUSES = ("RES-05", "RES-07", "RES-09", "RES-13", "FMT-13")
 FEATURES = ("assets", "strings")
+REQUIRES = "tensorflow>=2.0"  # the tf.compat.v2 of 1.15 has no saved_model.Asset
 
 
 def build(tf, work):

@@ -7,7 +7,7 @@ import os
 
 CLAUSES = ("IMP-04", "COMPAT-05", "REX-03")
 FEATURES = ("keras", "signatures", "re-export")
-REQUIRES = "tensorflow>=2.16"
+REQUIRES = "tensorflow>=2.16"  # Keras 3
 
 
 def build(tf, work):

@@ -3,7 +3,7 @@
 CLAUSES = ("IMP-04", "GOAL-09", "COMPAT-05")
 FEATURES = ("keras",)
 CHECKS = ("load", "signatures", "values", "reexport", "checkpoint")
-REQUIRES = "tensorflow>=2.16"
+REQUIRES = "tensorflow>=2.16"  # Keras 3
 
 
 def build(tf, work):

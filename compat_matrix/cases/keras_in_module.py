@@ -7,7 +7,7 @@ function assigns.
 CLAUSES = ("GOAL-09", "RP-08", "GOAL-02")
 FEATURES = ("keras", "signatures")
 CHECKS = ("load", "signatures", "values", "reexport", "checkpoint")
-REQUIRES = "tensorflow>=2.16"
+REQUIRES = "tensorflow>=2.16"  # Keras 3
 
 
 def build(tf, work):

@@ -3,7 +3,7 @@
 CLAUSES = ("IMP-05", "SIG-02", "SIG-10")
 FEATURES = ("keras", "signatures", "nests")
 CHECKS = ("load", "signatures", "values", "reexport", "checkpoint")
-REQUIRES = "tensorflow>=2.16"
+REQUIRES = "tensorflow>=2.16"  # Keras 3
 
 
 def build(tf, work):

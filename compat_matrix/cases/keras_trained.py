@@ -6,7 +6,7 @@ One step of plain SGD with momentum on exact numbers; the loaded optimizer is an
 CLAUSES = ("OPT-01", "OPT-03", "IMP-04")
 FEATURES = ("keras", "optimizer")
 CHECKS = ("load", "signatures", "values", "reexport", "checkpoint")
-REQUIRES = "tensorflow>=2.16"
+REQUIRES = "tensorflow>=2.16"  # Keras 3
 
 
 def build(tf, work):

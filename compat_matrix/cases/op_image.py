@@ -5,7 +5,7 @@ import zlib
 
 CLAUSES = ("SIG-17",)
 FEATURES = ("ops", "strings")
-REQUIRES = "tensorflow>=2.1"  # tf.io.encode_png
+REQUIRES = "tensorflow>=2.3"  # tf.io.encode_png
 
 
 def build(tf, work):

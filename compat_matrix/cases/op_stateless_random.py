@@ -2,7 +2,7 @@
 
 CLAUSES = ("SIG-17", "ATTR-03")
 FEATURES = ("ops", "random")
-REQUIRES = "tensorflow>=2.9"  # tf.random.experimental.stateless_shuffle
+REQUIRES = "tensorflow>=2.10"  # tf.random.experimental.stateless_shuffle
 
 
 def build(tf, work):

@@ -5,7 +5,7 @@ The rule is a function of the library that nobody calls and a collection that no
 
 CLAUSES = ("OPT-01", "OPT-03", "OPT-04", "OPT-07")
 FEATURES = ("keras", "optimizer", "extension")
-REQUIRES = "tensorflow>=2.16"
+REQUIRES = "tensorflow>=2.16"  # the optimizers of Keras 3
 REFERENCE_OPTIONS = {"functional_optimizers": True}
 
 

@@ -5,7 +5,7 @@ The variable was assigned after its creation; an initialiser that runs too early
 
 CLAUSES = ("RP-09", "RP-06", "RES-03", "RP-04")
 FEATURES = ("resources", "tables", "state")
-REQUIRES = "tensorflow>=2.8"
+REQUIRES = "tensorflow>=2.6"  # tf.saved_model.experimental.TrackableResource
 
 
 def build(tf, work):

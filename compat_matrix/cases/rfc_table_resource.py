@@ -7,7 +7,7 @@ import os
 
 CLAUSES = ("RES-03", "RES-04", "RES-07", "RES-08", "RES-10", "RES-11", "RP-04", "RP-06", "FMT-13")
 FEATURES = ("tables", "assets", "resources")
-REQUIRES = "tensorflow>=2.8"
+REQUIRES = "tensorflow>=2.6"  # tf.saved_model.experimental.TrackableResource
 
 
 def build(tf, work):

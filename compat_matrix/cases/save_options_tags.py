@@ -5,7 +5,7 @@ The one MetaGraph then carries two tags, and a reader has to ask for both.
 
 CLAUSES = ("NG-01", "V1-05", "API-01")
 FEATURES = ("tags", "save options")
-REQUIRES = "tensorflow>=2.18"
+REQUIRES = "tensorflow>=2.17"  # extra_tags
 SAVE_OPTIONS = {"extra_tags": ["second"], "save_debug_info": True}
 
 

@@ -2,7 +2,7 @@
 
 CLAUSES = ("PRIM-01", "RP-03")
 FEATURES = ("variables", "dtypes", "float8")
-REQUIRES = "tensorflow>=2.15"
+REQUIRES = "tensorflow>=2.15"  # no kernel assigns the dtypes before
 
 
 def build(tf, work):

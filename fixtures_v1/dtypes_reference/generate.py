@@ -3,7 +3,7 @@
 CLAUSES = ("V1-10", "RP-03")
 FEATURES = ("dtypes", "ref_variables", "string_variables", "quantized_variables")
 RUNTIME = "tf1.15"
-REQUIRES = "tensorflow>=1.8"  # 1.4 has no uint32 and no NumPy type for bfloat16
+REQUIRES = "tensorflow>=1.12"  # 1.8 cannot assign a quint16
 # No Assign kernel for these on a CPU; a resource variable can hold them.
 NO_REFERENCE_KERNEL = ("qint16", "uint32", "uint64")
 

@@ -5,7 +5,7 @@ from fixtures_v1.dtypes_reference import generate as reference
 CLAUSES = ("V1-03", "RP-03")
 FEATURES = ("dtypes", "resource_variables", "string_variables", "quantized_variables")
 RUNTIME = "tf1.15"
-REQUIRES = "tensorflow>=1.8"  # 1.4 has no uint32 and no NumPy type for bfloat16
+REQUIRES = "tensorflow>=1.12"  # 1.8 cannot assign a quint16
 
 
 def generate(tf, rec):
