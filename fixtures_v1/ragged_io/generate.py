@@ -3,7 +3,7 @@
 CLAUSES = ("V1-02",)
 FEATURES = ("ragged_io", "composite_tensor")
 RUNTIME = "tf1.15"
-REQUIRES = "tensorflow>=1.15,!=2.0.*"  # a ragged tensor in a signature, which is older than 1.15 in 2.0
+REQUIRES = "tensorflow>=1.15"  # a ragged tensor in a signature
 
 
 def generate(tf, rec):
