@@ -218,6 +218,29 @@ def test_an_entry_true_of_some_versions_is_narrowed_in_place(folder):
     assert folder.report()[0] == 0
 
 
+def test_a_part_of_an_entry_still_speaks_of_what_other_plans_ask(folder):
+    """The grid asks for answers alone; an entry about all checks stays one, also where two ranges take its place."""
+    plan = world(folder.out)
+    Plan(plan.cells, narrowed=True).write(folder.out / "plan.json")
+    known = entry("alpha", "tf2", ["v1_session", "other"], message="DisableCopyOnRead|debug_name", error_class="ValueError")
+    more = entry("beta", "tf2", "c_api", message="DisableCopyOnRead", error_class=None, producer_version=">=2.10,<2.13")
+    folder.ledger.write_text("schema = 1\n\n" + known + "\n" + more)
+    assert folder.update()[0] == 0
+    mine = [table for table in folder.tables() if table["reason"] == "known" and "rule" not in table]
+    assert {(json.dumps(table["consumer"]), table["check"]) for table in mine if table["case"] == "alpha"} >= {
+        ('["v1_session", "other"]', "*")
+    }
+    assert ("<2.9", "*") in [(table["consumer_version"], table["check"]) for table in mine if table["case"] == "beta"]
+
+
+def test_a_run_of_some_cases_takes_nothing_back_that_a_person_wrote(folder):
+    plan = world(folder.out)
+    Plan(plan.cells, narrowed=True).write(folder.out / "plan.json")
+    folder.ledger.write_text("schema = 1\n\n" + entry(["alpha", "elsewhere"], "reference", "tf2"))
+    code, output = folder.update()
+    assert (code, "left out cases or checks" in output) == (2, True)
+
+
 def test_a_range_is_only_made_narrower(folder):
     world(folder.out)
     known = entry("alpha", "tf2", "tf2", "values", error_class=None, message="DisableCopyOnRead", consumer_version=">=2.4,<3")

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from compat_matrix.expectations.cover import Grid, Marks, Rectangle, cover
+from compat_matrix.expectations.entries import SELECTORS, Entry, matches
 from compat_matrix.expectations.ledger import Names, names_of
 from compat_matrix.expectations.ranges import Axis
 from compat_matrix.outcomes import Outcome
@@ -55,10 +56,11 @@ class Board:
         blocks = cover(self.grid, {"": marks})
         return blocks[0].rectangle if len(blocks) == 1 else None
 
-    def entries(self, failing: Iterable[Cell]) -> list[dict[str, Any]]:
+    def entries(self, failing: Iterable[Cell], like: Entry | None = None) -> list[dict[str, Any]]:
         """Selectors and ranges that select the cells ``failing`` and nothing else observed or taken; they take what they select.
 
-        Productions and questions about what was made cannot stand in one entry, and not in one call.
+        Productions and questions about what was made cannot stand in one entry, and not in one call. The selectors of ``like``
+        are kept where they select no more of what is asked here: an entry also speaks of what another plan asks.
         """
         marks: dict[Names, Marks] = {}
         for cell in failing:
@@ -71,10 +73,21 @@ class Board:
             members = set(block.questions)
             # A question that nobody asks there does no harm in a product; many a product is one only with such.
             found = products(members, {names for names, asked in self.asked.items() if asked & bits and names not in members})
-            tables += [self._table(product, block.rectangle) for product in found]
+            for product in found:
+                table = self._table(product, block.rectangle)
+                tables.append(self._kept(table, like, bits, members, len(found) == 1) if like else table)
             for names in members:
                 self.closed[names] = self.closed.get(names, 0) | bits & self.asked[names]
         return tables
+
+    def _kept(self, table: dict[str, Any], like: Entry, bits: int, members: set[Names], alone: bool) -> dict[str, Any]:
+        """``table`` with the selectors of an entry where that makes no difference here: of the check, and if ``alone`` of all."""
+        here = [names for names, asked in self.asked.items() if asked & bits and names not in members]
+        for name in ("check", "consumer", "producer", "case") if alone else ("check",):
+            patterns = {key: _as_tuple(table[key]) for key in SELECTORS} | {name: getattr(like, name)}
+            if not any(all(map(matches, patterns.values(), names)) for names in here):
+                table[name] = _selector(getattr(like, name))
+        return table
 
     def ranges(self, rectangle: Rectangle) -> dict[str, str]:
         """The PEP 440 ranges of a rectangle, those that leave something out."""
@@ -96,6 +109,10 @@ class Board:
             "check": _selector(tuple(sorted(checks, key=self.checks.index)), planned),
             **self.ranges(rectangle),
         }
+
+
+def _as_tuple(selector: str | list[str]) -> tuple[str, ...]:
+    return (selector,) if isinstance(selector, str) else tuple(selector)
 
 
 def _selector(names: Sequence[str], all_of: Sequence[set[str]] = ()) -> str | list[str]:

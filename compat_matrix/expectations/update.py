@@ -88,6 +88,8 @@ def update(
             revisions.append(Revision(entry, None))
         else:
             revisions.append(_revise(entry, block, selected[entry.index], axes, results))
+            if plan.narrowed and selected[entry.index]:
+                _must_not_go(revisions[-1])
     board = Board(cells, results)
     for revision in revisions:
         if revision.block is not None and not revision.contradicted:
@@ -186,6 +188,12 @@ def _revise(entry: Entry, block: str, selected: list[Cell], axes: Axes, results:
     return Revision(entry, None, change=f"removed {entry.title()}: no longer the same for all {len(judged)} cells it selects")
 
 
+def _must_not_go(revision: Revision) -> None:
+    """A run of some cases or checks cannot take back what a person wrote of more. Raises UpdateRefused."""
+    if revision.change and not revision.entry.rule:
+        raise UpdateRefused(f"{revision.change}; but this run left out cases or checks that it may speak of: edit it by hand")
+
+
 def _narrowed(revision: Revision, block: str, board: Board) -> list[str]:
     """The blocks that say of ``same`` what one said of more: with other versions if that suffices, else of other cells."""
     entry, failing = revision.entry, [cell for cell, _ in revision.same]
@@ -202,7 +210,7 @@ def _narrowed(revision: Revision, block: str, board: Board) -> list[str]:
     facts = {"outcome": str(entry.outcome), "error_class": entry.error_class, "message": entry.message, **facts_of(entry)}
     facts = {name: value for name, value in facts.items() if value is not None}
     pieces = []
-    for selectors in board.entries(failing):
+    for selectors in board.entries(failing, entry):
         for name, before in old.items():
             if before is not None:
                 selectors[name] = _both(before, selectors.get(name, ""))
