@@ -103,7 +103,8 @@ def tables(facts: Mapping[str, Any]) -> list[dict[str, Any]]:
             rows = []
             for writer, by_consumer in writers.items():
                 found = by_consumer.get(consumer, {})
-                rows.append((writer, [_field(found.get(reader)) for reader in readers]))
+                if found:
+                    rows.append((writer, [_field(found.get(reader)) for reader in readers]))
             out.append({"producer": producer, "consumer": consumer, "readers": readers, "rows": rows})
     return out
 
