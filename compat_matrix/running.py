@@ -170,7 +170,7 @@ def execute(out: Path, plan: Plan, wanted: set[str], processes: int, pytest_args
     phases = [wanted]
     if len(plan.runtimes) > 1:
         productions = {cell.id for cell in plan if cell.is_production} & wanted
-        phases = [cells for cells in (productions, wanted - productions) if cells]
+        phases = [cells for cells in (productions, wanted - productions) if cells] or [wanted]
     for cells in phases:
         if _session(out, cells, processes, pytest_args):
             break  # interrupted
@@ -274,23 +274,33 @@ def carry_out(out: Path, order: Order, console: Console | None = None) -> dict[s
 
     ``console``: where the report is printed, in place of stdout.
     """
+    before = _seconds_spent(out) if order.resume else 0.0
     done = prepare(out, order.plan, order.ledger_text, order.resume, order.runtimes, order.options)
     missing = order.chosen - done
     wanted = {cell.id for cell in order.plan if cell.id in missing and not cell.decided}
     build_programs(order.plan, wanted, order.runtimes)
     description = describe_run(order.require, order.selection, order.processes or default_processes())
-    run(out, description, wanted, order.pytest_args)
+    run(out, description, wanted, order.pytest_args, before)
     return report(out, console or stdout_console(), datetime.date.today())
 
 
-def run(out: Path, description: dict[str, Any], wanted: set[str], pytest_args: Sequence[str]) -> None:
-    """Execute the prepared folder and leave ``run.json`` beside the results, also when it is interrupted."""
+def _seconds_spent(out: Path) -> float:
+    """What the sessions that a run is resumed from took."""
+    path = out / RUN_FILE
+    return float(json.loads(path.read_text(encoding="utf-8"))["seconds"] or 0) if path.exists() else 0.0
+
+
+def run(out: Path, description: dict[str, Any], wanted: set[str], pytest_args: Sequence[str], before: float = 0.0) -> None:
+    """Execute the prepared folder and leave ``run.json`` beside the results, also when it is interrupted.
+
+    ``before``: seconds of earlier sessions of this run, which its own are added to.
+    """
     started = time.monotonic()
     write_text(out / RUN_FILE, json.dumps(description, indent=1) + "\n")
     try:
         execute(out, Plan.read(out / PLAN_FILE), wanted, description["processes"], pytest_args)
     finally:
-        description["seconds"] = round(time.monotonic() - started, 1)
+        description["seconds"] = round(before + time.monotonic() - started, 1)
         write_text(out / RUN_FILE, json.dumps(description, indent=1) + "\n")
 
 

@@ -46,7 +46,7 @@ otherwise. An empty field: there is nothing to ask (the release has no such read
 each with one command that shows it: [findings](findings.md).
 
 Last whole run: {run["observed"]} of {run["planned"]} planned cells observed, {passed} of them passed, exit code
-{run["exit_code"]}, {round((run["seconds"] or 0) / 60)} minutes in {run["processes"]} processes on 2 cores.
+{run["exit_code"]}, {run["processes"]} processes on 2 cores{_minutes(run)}. {facts.get("note", "")}
 
 | writer | what it is |
 |---|---|
@@ -54,6 +54,10 @@ Last whole run: {run["observed"]} of {run["planned"]} planned cells observed, {p
 | reader | what it is |
 |---|---|
 {_legend({key: one.summary for key, one in CONSUMERS.items() if key in asked})}"""
+
+
+def _minutes(run: Mapping[str, Any]) -> str:
+    return f", {round(run['seconds'] / 60)} minutes" if run["seconds"] else ""
 
 
 def _legend(names: Mapping[str, str]) -> str:

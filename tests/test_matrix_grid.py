@@ -239,5 +239,9 @@ def test_two_runtimes_write_and_read(tmp_path, processes):
     assert f"tree_tuples/tf2@{version}+a/c_api@{version}+a/relocate" in passed  # the first runtime is asked everything
     assert f"tree_tuples/tf2@{version}+b/c_api@{version}+b/relocate" not in passed
     assert "written by tf2, read by c_api" in done.stdout
+    again = subprocess.run([*command, "--resume"], cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True)
+    summary = json.loads((tmp_path / "out" / "summary.json").read_text())
+    assert (again.returncode, summary["observed"]) == (0, len(passed))  # nothing was left to do, and nothing is forgotten
+    assert summary["not_applicable"] > 0
     page = (tmp_path / "out" / "report.html").read_text()
     assert "read by each TensorFlow" in page and "Everything as expected" in page
