@@ -93,7 +93,7 @@ def prepare(
     out.mkdir(parents=True, exist_ok=True)
     done: set[str] = set()
     if resume and (out / PLAN_FILE).is_file():
-        done = _take_over(out, plan)
+        done = _take_over(out, plan, Ledger.parse(ledger_text))
     else:
         for name in FOLDERS:
             shutil.rmtree(out / name, ignore_errors=True)
@@ -106,8 +106,8 @@ def prepare(
     return done
 
 
-def _take_over(out: Path, plan: Plan) -> set[str]:
-    """Keep the results of the cells that an earlier plan of this folder asked in the same way; their ids."""
+def _take_over(out: Path, plan: Plan, ledger: Ledger) -> set[str]:
+    """Keep the results of the cells that an earlier plan of this folder asked in the same way, judged anew; their ids."""
     earlier = Plan.read(out / PLAN_FILE)
     try:
         results = read_results(out / RESULTS_FILE)
@@ -123,8 +123,16 @@ def _take_over(out: Path, plan: Plan) -> set[str]:
     if earlier.plan_id != plan.plan_id and not same:
         raise RunError(f"{out} holds a run of another plan: it cannot be resumed")
     kept = [r for r in results if _final(r) and r.plan_id == earlier.plan_id and r.cell in same]
-    write_results(out / RESULTS_FILE, (replace(result, plan_id=plan.plan_id) for result in kept))
+    write_results(out / RESULTS_FILE, _judged([replace(result, plan_id=plan.plan_id) for result in kept], plan, ledger))
     return {result.cell for result in kept}
+
+
+def _judged(results: Sequence[Result], plan: Plan, ledger: Ledger) -> Sequence[Result]:
+    """The results in the light of a ledger: what they say of it themselves may be of an older one."""
+    for result in results:
+        if result.plan_id == plan.plan_id and result.cell in plan.by_id and result.outcome.observable:
+            ledger.judged(plan.by_id[result.cell], result)
+    return results
 
 
 def runtimes_of(out: Path) -> dict[str, Runtime]:
@@ -316,8 +324,8 @@ def report(out: Path, console: Console, today: datetime.date) -> dict[str, Any]:
     Raises PlanError, ResultsError, LedgerError, or OSError for files that cannot be used.
     """
     plan = Plan.read(out / PLAN_FILE)
-    results = read_results(out / RESULTS_FILE)
     ledger = Ledger.read(out / LEDGER_FILE) if (out / LEDGER_FILE).exists() else Ledger()
+    results = _judged(read_results(out / RESULTS_FILE), plan, ledger)
     description = json.loads((out / RUN_FILE).read_text(encoding="utf-8")) if (out / RUN_FILE).exists() else {}
     summary = summarise(plan, results, ledger, today, description)
     write_text(out / SUMMARY_FILE, json.dumps(summary, indent=1) + "\n")

@@ -245,6 +245,17 @@ def test_what_is_asked_otherwise_is_asked_again(small):
     assert executed and all(one.startswith("gamma/") for one in executed)
 
 
+def test_results_taken_over_are_judged_by_the_ledger_of_today(small):
+    small.behave(["*/c_api@*/load", FAIL])
+    assert small.run().returncode == 1
+    small.expect(entry("beta", consumer="c_api", check="load"))
+    ran = len(small.executed())
+    assert small.run("--resume").returncode == 0
+    assert len(small.executed()) == ran
+    failed = [record for record in small.results().values() if record["outcome"] == "LOAD_ERROR"]
+    assert failed and all((record["expected"], record["expectation"]) == (True, 0) for record in failed)
+
+
 def test_another_plan_cannot_be_resumed(small):
     small.run("--consumer", "c_api")
     results = (small.out / "results.jsonl").read_bytes()
