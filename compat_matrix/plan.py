@@ -178,6 +178,11 @@ class Plan:
         return plan
 
 
+def is_complete(artifact: Path) -> bool:
+    """Whether a directory is an artifact: its provenance is written last."""
+    return (artifact / "provenance.json").is_file()
+
+
 def write_text(path: Path, text: str) -> None:
     """Write a file through a temporary one and a rename, so that a reader never sees half of it."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")

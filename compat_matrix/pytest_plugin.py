@@ -24,7 +24,7 @@ import pytest
 
 from compat_matrix.expectations import Ledger, LedgerError
 from compat_matrix.outcomes import Outcome
-from compat_matrix.plan import LEDGER_FILE, PLAN_FILE, RESULTS_FILE, Cell, Plan, PlanError
+from compat_matrix.plan import LEDGER_FILE, PLAN_FILE, RESULTS_FILE, Cell, Plan, PlanError, is_complete
 from compat_matrix.results import DESELECTED, Observation, Result, ResultsError, read_results, write_results
 
 if TYPE_CHECKING:
@@ -89,11 +89,13 @@ class Run:
 
     def settled(self, production: Cell) -> bool:
         """Whether an earlier session of a plan over many runtimes has dealt with a production."""
-        return len(self.plan.runtimes) > 1 and (is_made(production, self.out) or production.artifact_id in self.failed_before)
+        if len(self.plan.runtimes) == 1:
+            return False
+        return is_complete(production.artifact_dir(self.out)) or production.artifact_id in self.failed_before
 
     def not_made(self, cell: Cell) -> str | None:
         """Why the artifact a cell asks about was not made: by this process, or by an earlier session."""
-        if cell.is_production or is_made(cell, self.out):
+        if cell.is_production or is_complete(cell.artifact_dir(self.out)):
             return None
         return self.failed.get(cell.artifact_id) or self.failed_before.get(cell.artifact_id)
 
@@ -139,11 +141,6 @@ class Run:
         )
 
 
-def is_made(cell: Cell, out: Path) -> bool:
-    """Whether the artifact of a cell is there, complete."""
-    return (cell.artifact_dir(out) / "provenance.json").is_file()
-
-
 def _why(result: Result) -> str:
     return f"{result.outcome} {result.error_class or ''}: {result.message[:300]}"
 
@@ -180,7 +177,7 @@ class CellItem(pytest.Item):
 
     def runtest(self) -> None:
         run = self.config.stash[RUN]
-        if self.needed_by_others and is_made(self.cell, run.out):
+        if self.needed_by_others and is_complete(self.cell.artifact_dir(run.out)):
             return  # made by an earlier run in this folder, whose result stands
         self.result = result = run.execute(self.cell)
         self.user_properties.append(("outcome", str(result.outcome)))

@@ -19,7 +19,7 @@ from compat_matrix.checks.artifact import ArtifactError
 from compat_matrix.checks.context import Finding
 from compat_matrix.generators import GENERATOR, GeneratorInfo, read_generator
 from compat_matrix.outcomes import Outcome
-from compat_matrix.plan import Cell
+from compat_matrix.plan import Cell, is_complete
 from compat_matrix.producers import GENERATE, PRODUCERS
 from compat_matrix.runtimes.host import Host
 from compat_matrix.runtimes.worker import ReplyError, Worker
@@ -59,11 +59,6 @@ def produce(cell: Cell, host: Host, out: Path, *, again: bool) -> None:
         finally:
             shutil.rmtree(staged, ignore_errors=True)
             shutil.rmtree(scratch, ignore_errors=True)
-
-
-def is_complete(artifact: Path) -> bool:
-    """Whether a directory is an artifact: the provenance is written last."""
-    return (artifact / "provenance.json").is_file()
 
 
 def _fill(cell: Cell, host: Host, staged: Path, scratch: Path) -> None:

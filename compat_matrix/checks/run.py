@@ -12,10 +12,10 @@ from typing import Any
 from compat_matrix.checks import checkpoint, load, reexport, relocate, signatures, values
 from compat_matrix.checks.artifact import ArtifactError, altered_files, read_artifact
 from compat_matrix.checks.context import Context, Evidence, Finding, finding_of
-from compat_matrix.checks.produce import is_complete, produce, producing_worker
+from compat_matrix.checks.produce import produce, producing_worker
 from compat_matrix.consumers import CONSUMERS
 from compat_matrix.outcomes import Outcome
-from compat_matrix.plan import Cell
+from compat_matrix.plan import Cell, is_complete
 from compat_matrix.results import Observation
 from compat_matrix.runtimes.host import Host
 from compat_matrix.runtimes.worker import NotStarted, ReplyError, Worker, WorkerDied
