@@ -6,14 +6,12 @@ A lock keeps a second process from making it at the same time.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import platform
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
+from compat_matrix.alone import alone
 from compat_matrix.cases import CaseError, CaseInfo, read_case
 from compat_matrix.checks.artifact import ArtifactError
 from compat_matrix.checks.context import Finding
@@ -44,7 +42,7 @@ def produce(cell: Cell, host: Host, out: Path, *, again: bool) -> None:
     """
     final = cell.artifact_dir(out)
     final.parent.mkdir(parents=True, exist_ok=True)
-    with _lock(final.parent / f".{final.name}.lock"):
+    with alone(final.parent / f".{final.name}.lock"):
         if is_complete(final) and not again:
             return
         shutil.rmtree(final, ignore_errors=True)
@@ -93,13 +91,3 @@ def _source(cell: Cell, host: Host) -> CaseInfo | GeneratorInfo:
         return read_case(host.cases / f"{cell.case}.py")
     except (CaseError, OSError) as error:
         raise ArtifactError(str(error)) from error
-
-
-@contextmanager
-def _lock(path: Path) -> Iterator[None]:
-    with path.open("w") as stream:
-        fcntl.flock(stream, fcntl.LOCK_EX)
-        try:
-            yield
-        finally:
-            fcntl.flock(stream, fcntl.LOCK_UN)

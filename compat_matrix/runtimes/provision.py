@@ -4,7 +4,6 @@ either the environment or a folder that does not count and that the next install
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
 import platform
@@ -12,9 +11,10 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from compat_matrix.alone import alone
 from compat_matrix.runtimes import adhoc, interpreters, places, records, registry, uv
 from compat_matrix.runtimes.places import RuntimeTrouble
 from compat_matrix.runtimes.records import Record
@@ -152,20 +152,15 @@ def _proof(wanted: Wanted, staging: Path) -> dict[str, str]:
 
 @contextmanager
 def _alone(wanted: Wanted, report: Report) -> Iterator[None]:
-    """One installation of an environment at a time; the system frees the lock of a process that dies."""
+    """One installation of an environment at a time."""
     locks = places.home() / "locks"
-    try:
-        locks.mkdir(parents=True, exist_ok=True)
-        places.environments().mkdir(exist_ok=True)
-        stream = (locks / wanted.folder).open("w")
-    except OSError as error:
-        raise InstallFailed(f"{wanted.name}: {error}") from error
-    with stream:
+    with ExitStack() as held:
         try:
-            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            report("waiting for another installation of it")
-            fcntl.flock(stream, fcntl.LOCK_EX)
+            locks.mkdir(parents=True, exist_ok=True)
+            places.environments().mkdir(exist_ok=True)
+            held.enter_context(alone(locks / wanted.folder, lambda: report("waiting for another installation of it")))
+        except OSError as error:
+            raise InstallFailed(f"{wanted.name}: {error}") from error
         yield
 
 

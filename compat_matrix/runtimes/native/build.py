@@ -6,7 +6,6 @@ for each other. Nothing here imports TensorFlow.
 
 from __future__ import annotations
 
-import fcntl
 import functools
 import hashlib
 import json
@@ -16,11 +15,11 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+from compat_matrix.alone import alone
 from compat_matrix.runtimes.native.wheel import NotForNative, Wheel, wheel_of
 from compat_matrix.runtimes.places import RuntimeTrouble, home
 from compat_matrix.runtimes.runtime import Runtime
@@ -89,7 +88,7 @@ def build(runtime: Runtime, report: Report = lambda text: None) -> Path:
     if (place / BINARY).is_file():
         return place / BINARY
     place.parent.mkdir(parents=True, exist_ok=True)
-    with _alone(place.with_suffix(".lock")):
+    with alone(place.with_suffix(".lock")):
         if (place / BINARY).is_file():  # built while this one waited
             return place / BINARY
         report(f"compiling the C++ loader for {runtime.name}; once, about half a minute")
@@ -163,11 +162,3 @@ def _run(arguments: list[str], folder: Path) -> None:
         raise BuildError(f"the C++ loader does not compile:\n$ {shlex.join(arguments)}\n{error.stderr[:SHOWN]}") from error
     except (OSError, subprocess.SubprocessError) as error:
         raise BuildError(f"the C++ loader does not compile:\n$ {shlex.join(arguments)}\n{error}") from error
-
-
-@contextmanager
-def _alone(path: Path) -> Iterator[None]:
-    """Wait until nobody else is between these lines for the same file."""
-    with path.open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
