@@ -135,17 +135,21 @@ def _judged(results: Sequence[Result], plan: Plan, ledger: Ledger) -> Sequence[R
     return results
 
 
+def _prepared(out: Path) -> dict[str, Any]:
+    """What :func:`prepare` noted of the runtimes and the options of a folder."""
+    path = out / RUNTIMES_FILE
+    return dict(json.loads(path.read_text(encoding="utf-8"))) if path.exists() else {"runtimes": [], "options": []}
+
+
 def runtimes_of(out: Path) -> dict[str, Runtime]:
     """The runtimes of a prepared folder, by name."""
-    path = out / RUNTIMES_FILE
-    known = json.loads(path.read_text(encoding="utf-8"))["runtimes"] if path.exists() else []
-    return {runtime.name: runtime for runtime in map(Runtime.from_json, known)} or {local_runtime().name: local_runtime()}
+    known = map(Runtime.from_json, _prepared(out)["runtimes"])
+    return {runtime.name: runtime for runtime in known} or {local_runtime().name: local_runtime()}
 
 
 def replay_options(out: Path) -> Callable[[Cell], str]:
     """A function that gives the options of ``matrix run`` that plan a cell of this folder again."""
-    path = out / RUNTIMES_FILE
-    known = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {"runtimes": [], "options": []}
+    known = _prepared(out)
     specs = {item["name"]: item["spec"] for item in known["runtimes"]}
 
     def options(cell: Cell) -> str:
@@ -282,23 +286,25 @@ def carry_out(out: Path, order: Order, console: Console | None = None) -> dict[s
 
     ``console``: where the report is printed, in place of stdout.
     """
-    before = _seconds_spent(out) if order.resume else 0.0
+    before = float(_description(out).get("seconds") or 0) if order.resume else 0.0
     done = prepare(out, order.plan, order.ledger_text, order.resume, order.runtimes, order.options)
     missing = order.chosen - done
     wanted = {cell.id for cell in order.plan if cell.id in missing and not cell.decided}
     build_programs(order.plan, wanted, order.runtimes)
     description = describe_run(order.require, order.selection, order.processes or default_processes())
-    run(out, description, wanted, order.pytest_args, before)
+    run(out, order.plan, description, wanted, order.pytest_args, before)
     return report(out, console or stdout_console(), datetime.date.today())
 
 
-def _seconds_spent(out: Path) -> float:
-    """What the sessions that a run is resumed from took."""
+def _description(out: Path) -> dict[str, Any]:
+    """How the run of a folder was started; empty when the folder does not say."""
     path = out / RUN_FILE
-    return float(json.loads(path.read_text(encoding="utf-8"))["seconds"] or 0) if path.exists() else 0.0
+    return dict(json.loads(path.read_text(encoding="utf-8"))) if path.exists() else {}
 
 
-def run(out: Path, description: dict[str, Any], wanted: set[str], pytest_args: Sequence[str], before: float = 0.0) -> None:
+def run(
+    out: Path, plan: Plan, description: dict[str, Any], wanted: set[str], pytest_args: Sequence[str], before: float = 0.0
+) -> None:
     """Execute the prepared folder and leave ``run.json`` beside the results, also when it is interrupted.
 
     ``before``: seconds of earlier sessions of this run, which its own are added to.
@@ -306,7 +312,7 @@ def run(out: Path, description: dict[str, Any], wanted: set[str], pytest_args: S
     started = time.monotonic()
     write_text(out / RUN_FILE, json.dumps(description, indent=1) + "\n")
     try:
-        execute(out, Plan.read(out / PLAN_FILE), wanted, description["processes"], pytest_args)
+        execute(out, plan, wanted, description["processes"], pytest_args)
     finally:
         description["seconds"] = round(before + time.monotonic() - started, 1)
         write_text(out / RUN_FILE, json.dumps(description, indent=1) + "\n")
@@ -314,8 +320,7 @@ def run(out: Path, description: dict[str, Any], wanted: set[str], pytest_args: S
 
 def started_with(out: Path) -> dict[str, Any]:
     """The selection a run was started with; empty when the folder does not say."""
-    path = out / RUN_FILE
-    return dict(json.loads(path.read_text(encoding="utf-8"))["selection"]) if path.exists() else {}
+    return dict(_description(out).get("selection", {}))
 
 
 def report(out: Path, console: Console, today: datetime.date) -> dict[str, Any]:
@@ -326,8 +331,7 @@ def report(out: Path, console: Console, today: datetime.date) -> dict[str, Any]:
     plan = Plan.read(out / PLAN_FILE)
     ledger = Ledger.read(out / LEDGER_FILE) if (out / LEDGER_FILE).exists() else Ledger()
     results = _judged(read_results(out / RESULTS_FILE), plan, ledger)
-    description = json.loads((out / RUN_FILE).read_text(encoding="utf-8")) if (out / RUN_FILE).exists() else {}
-    summary = summarise(plan, results, ledger, today, description)
+    summary = summarise(plan, results, ledger, today, _description(out))
     write_text(out / SUMMARY_FILE, json.dumps(summary, indent=1) + "\n")
     records = [json.loads(result.to_line()) for result in results]
     reasons = {entry.index: {"kind": entry.kind, "reason": entry.reason, "issue": entry.issue} for entry in ledger.entries}
