@@ -149,6 +149,11 @@ class Plan:
         """Names of the runtimes that answer, in the order of the cells."""
         return tuple(dict.fromkeys(cell.runtime for cell in self.cells))
 
+    @property
+    def is_grid(self) -> bool:
+        """Whether many runtimes answer: then all is made before anything is asked, and the report is one of versions."""
+        return len(self.runtimes) > 1
+
     def to_json(self) -> dict[str, Any]:
         return {
             "schema": SCHEMA,

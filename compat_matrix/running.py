@@ -180,7 +180,7 @@ def execute(out: Path, plan: Plan, wanted: set[str], processes: int, pytest_args
     Where many runtimes answer, everything is made first, in a session of its own: then each is asked about all artifacts.
     """
     phases = [wanted]
-    if len(plan.runtimes) > 1:
+    if plan.is_grid:
         productions = {cell.id for cell in plan if cell.is_production} & wanted
         phases = [cells for cells in (productions, wanted - productions) if cells] or [wanted]
     for cells in phases:
@@ -336,7 +336,7 @@ def report(out: Path, console: Console, today: datetime.date) -> dict[str, Any]:
     records = [json.loads(result.to_line()) for result in results]
     reasons = {entry.index: {"kind": entry.kind, "reason": entry.reason, "issue": entry.issue} for entry in ledger.entries}
     tails = _log_tails(out, records)
-    if grid.is_grid(plan.runtimes):
+    if plan.is_grid:
         write_text(out / GRID_FILE, json.dumps(grid.record(plan, results, summary, reasons), indent=1) + "\n")
         page = grid_html.render(plan, results, summary, reasons, tails)
     else:

@@ -7,7 +7,7 @@ was asked. Nothing is averaged; a cell without a result is counted as not run.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from packaging.version import InvalidVersion, Version
@@ -167,8 +167,3 @@ def by_entry(cells: Iterable[tuple[Cell, Result]]) -> list[tuple[int, list[str]]
         if result.expectation is not None:
             grouped.setdefault(result.expectation, []).append(cell.id)
     return sorted(grouped.items(), key=lambda item: (-len(item[1]), item[0]))
-
-
-def is_grid(runtimes: Sequence[str]) -> bool:
-    """Whether a plan's runtimes make its report one of versions rather than of artifacts."""
-    return len(runtimes) > 1

@@ -42,7 +42,7 @@ def render(
     by_cell = {result.cell: result for result in results}
     _unexpected(summary, by_cell, console)
     _ledger(summary["ledger"], console)
-    if grid.is_grid(plan.runtimes):
+    if plan.is_grid:
         for table in grid.tables(grid.tally(plan, by_cell)):
             console.print(grid.terminal_table(table))
     else:
