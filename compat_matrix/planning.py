@@ -16,7 +16,7 @@ from compat_matrix.cases import CaseError, CaseInfo, all_cases
 from compat_matrix.checks import CHECKS, Check
 from compat_matrix.consumers import CONSUMERS, CPP, Consumer
 from compat_matrix.expectations import Ledger
-from compat_matrix.generators import all_generators, fixtures_root
+from compat_matrix.generators import GeneratorInfo, all_generators, fixtures_root
 from compat_matrix.outcomes import Outcome
 from compat_matrix.plan import ABSENT, NO_CONSUMER, PRODUCE, Cell, Decision, Plan, PlanError
 from compat_matrix.producers import GENERATE, PRODUCERS
@@ -143,23 +143,12 @@ def _read(path: Path) -> dict[str, Any]:
 
 def case_artifacts(cases: Iterable[CaseInfo], runtime: Runtime, producers: Collection[str] | None = None) -> list[Artifact]:
     """Every case with every producer that can build one (of ``producers``, if given), made in ``runtime``."""
-    version = runtime.tensorflow_version or ABSENT
-    return [
-        Artifact(
-            case=case.name,
-            producer=producer.name,
-            version=version,
-            path=f"artifacts/{case.name}/{producer.name}@{version}",
-            kinds=frozenset(request.kind for request in case.requests),
-            runtime=runtime.name,
-            checks=case.checks,
-            timeout=case.timeout,
-            refused=runtime.lacks.get(producer.name) or _requirement(case.requires, version, str(case.file)),
-        )
-        for case in cases
-        for producer in PRODUCERS.values()
-        if PRODUCE in producer.capabilities and (producers is None or producer.name in producers)
-    ]
+    able = _able(PRODUCE, producers)
+    made = []
+    for case in cases:
+        kinds = frozenset(request.kind for request in case.requests)
+        made += [replace(_to_make(case, name, runtime, kinds), checks=case.checks, timeout=case.timeout) for name in able]
+    return made
 
 
 def generator_artifacts(root: Path, runtime: Runtime, producers: Collection[str] | None = None) -> list[Artifact]:
@@ -167,25 +156,31 @@ def generator_artifacts(root: Path, runtime: Runtime, producers: Collection[str]
 
     The kinds of the requests are those of the committed artifact. Raises PlanError for what cannot be read.
     """
-    able = [p for p in PRODUCERS.values() if GENERATE in p.capabilities and (producers is None or p.name in producers)]
-    version = runtime.tensorflow_version or ABSENT
+    able = _able(GENERATE, producers)
     try:
         generators = all_generators(root) if able else []
     except (CaseError, OSError) as error:
         raise PlanError(str(error)) from error
-    return [
-        Artifact(
-            case=generator.name,
-            producer=producer.name,
-            version=version,
-            path=f"artifacts/{generator.name}/{producer.name}@{version}",
-            kinds=_fixture(generator.file.parent).kinds,
-            runtime=runtime.name,
-            refused=runtime.lacks.get(producer.name) or _requirement(generator.requires, version, str(generator.file)),
-        )
-        for generator in generators
-        for producer in able
-    ]
+    kinds = {generator.name: _fixture(generator.file.parent).kinds for generator in generators}
+    return [_to_make(generator, name, runtime, kinds[generator.name]) for generator in generators for name in able]
+
+
+def _able(capability: str, producers: Collection[str] | None) -> list[str]:
+    return [p.name for p in PRODUCERS.values() if capability in p.capabilities and (producers is None or p.name in producers)]
+
+
+def _to_make(source: CaseInfo | GeneratorInfo, producer: str, runtime: Runtime, kinds: frozenset[str]) -> Artifact:
+    """What ``producer`` makes of a case, or of a generator, in ``runtime``."""
+    version = runtime.tensorflow_version or ABSENT
+    return Artifact(
+        case=source.name,
+        producer=producer,
+        version=version,
+        path=f"artifacts/{source.name}/{producer}@{version}",
+        kinds=kinds,
+        runtime=runtime.name,
+        refused=runtime.lacks.get(producer) or _requirement(source.requires, version, str(source.file)),
+    )
 
 
 def _requirement(requires: str | None, version: str, file: str) -> str | None:
