@@ -4,7 +4,6 @@ A case is a folder holding ``generate.py``, ``model/``, ``io/`` and ``provenance
 This module needs nothing but the standard library and is Python 3.6 syntax: the generators import it inside TensorFlow 1.x.
 """
 
-import hashlib
 import json
 import os
 
@@ -32,24 +31,6 @@ def lock_file(runtime):
     return os.path.join(folder, found[0])
 
 
-def sha256(path):
-    """Hexadecimal SHA-256 of a file."""
-    digest = hashlib.sha256()
-    with open(path, "rb") as stream:
-        for block in iter(lambda: stream.read(1 << 20), b""):
-            digest.update(block)
-    return digest.hexdigest()
-
-
-def artifact_files(directory):
-    """Files in ``model/`` and ``io/`` of an artifact, as sorted ``/``-separated paths relative to it."""
-    found = []
-    for part in ("model", "io"):
-        for folder, _, names in os.walk(os.path.join(directory, part)):
-            found += [os.path.relpath(os.path.join(folder, name), directory).replace(os.sep, "/") for name in names]
-    return sorted(found)
-
-
 def read_json(path):
     """Parse a UTF-8 JSON file."""
     with open(path, encoding="utf-8") as stream:
@@ -62,6 +43,9 @@ def verify(directory):
     Found are changed, missing and additional files of ``model/`` and ``io/``, and a generator or lock that was edited
     after the artifact was made.
     """
+    # Late: where a matrix runs the generators, this package can be imported and compat_matrix cannot.
+    from compat_matrix.workers.provenance import file_sha256, hash_files
+
     directory = str(directory)
     try:
         provenance = read_json(os.path.join(directory, "provenance.json"))
@@ -70,15 +54,14 @@ def verify(directory):
         sources.append((os.path.join(ROOT, provenance["environment"]["lock"]), provenance["environment"]["sha256"]))
     except (OSError, ValueError, KeyError, TypeError) as error:
         return ["provenance.json: {}: {}".format(type(error).__name__, error)]
-    present = artifact_files(directory)
+    present = hash_files(directory)
     problems = ["{}: missing".format(name) for name in sorted(set(recorded) - set(present))]
     problems += ["{}: not in provenance.json".format(name) for name in sorted(set(present) - set(recorded))]
-    for name in present:
-        if name in recorded and sha256(os.path.join(directory, name)) != recorded[name]:
-            problems.append("{}: sha256 differs from provenance.json".format(name))
+    differing = [name for name in sorted(present) if present[name] != recorded.get(name, present[name])]
+    problems += ["{}: sha256 differs from provenance.json".format(name) for name in differing]
     for path, digest in sources:
         if not os.path.isfile(path):
             problems.append("{}: missing".format(os.path.basename(path)))
-        elif sha256(path) != digest:
+        elif file_sha256(path) != digest:
             problems.append("{}: changed since the artifact was made".format(os.path.basename(path)))
     return problems

@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from compat_matrix.workers import tensors
-from fixtures_v1 import artifact_files, read_json
+from compat_matrix.workers.provenance import hash_files
+from fixtures_v1 import read_json
 from reference_impl.format.bundle import OBJECT_GRAPH_KEY, BundleReader
 from reference_impl.format.canonical import MODEL_SECTIONS, Canonical, canonical
 
@@ -29,7 +30,7 @@ def differences(old: Path, new: Path) -> list[str]:
 
 
 def _differences(old: Path, new: Path) -> Iterator[str]:
-    old_files, new_files = set(artifact_files(str(old))), set(artifact_files(str(new)))
+    old_files, new_files = set(hash_files(old)), set(hash_files(new))
     yield from (f"{name}: only in the committed artifact" for name in sorted(old_files - new_files))
     yield from (f"{name}: only in the fresh artifact" for name in sorted(new_files - old_files))
     yield from _json(old / "provenance.json", new / "provenance.json", _MEANING)

@@ -39,7 +39,7 @@ def record(case, out):
         features=module.FEATURES,
         producer={"name": "fixture", "versions": versions},
         generator=module.__file__,
-        environment={"lock": "locks/" + os.path.basename(lock), "sha256": fixtures_v1.sha256(lock)},
+        environment={"lock": "locks/" + os.path.basename(lock), "sha256": provenance.file_sha256(lock)},
         command="python -m fixtures_v1.recorder {} OUT".format(case),
         unasked=getattr(module, "UNASKED", {}),
     )
