@@ -1,9 +1,14 @@
-"""The private descriptor pool and the message classes made from it, under every protobuf from 3.20 to 7."""
+"""The private descriptor pool and the message classes made from it, under every protobuf from 3.20 to 7.
+
+The pool starts with the messages of this folder. Another package may add a folder of its own, whose files import these:
+`declare` it, and its messages hold messages of this schema as they are.
+"""
 
 from __future__ import annotations
 
 import functools
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Callable, Optional
 
@@ -12,10 +17,14 @@ from google.protobuf.descriptor import Descriptor
 from google.protobuf.internal.enum_type_wrapper import EnumTypeWrapper
 from google.protobuf.message import Message
 
-# Packages whose top-level names are attributes of the schema; of two equal names the first package's is meant.
-_PACKAGES = ("tensorflow", "savedmodel_compat", "tensorflow.proto_splitter", "tensorflow.error", "google.protobuf")
+_HERE = Path(__file__).parent
+_DESCRIPTORS = "descriptors.binpb"
 
 _lock = threading.RLock()
+_folders: list[Path] = []  # that make up the pool, each after those that it imports
+_schemas: list[Schema] = []
+
+Change = Callable[[descriptor_pb2.DescriptorProto], None]
 
 
 class Schema:
@@ -25,25 +34,17 @@ class Schema:
       change: what to do to each message before it is declared.
     """
 
-    def __init__(self, change: Optional[Callable[[descriptor_pb2.DescriptorProto], None]] = None) -> None:
-        files = descriptor_pb2.FileDescriptorSet.FromString((Path(__file__).parent / "descriptors.binpb").read_bytes())
+    def __init__(self, change: Optional[Change] = None) -> None:
         self.pool = descriptor_pool.DescriptorPool()
-        self._names: dict[str, str] = {}
-        self._enum_values: dict[str, int] = {}
-        for file in files.file:
-            if change is not None:
-                for declared in file.message_type:
-                    change(declared)
-            self.pool.AddSerializedFile(file.SerializeToString())
-        for package in reversed(_PACKAGES):
-            for file in files.file:
-                if file.package == package:
-                    declared_names = [item.name for item in file.message_type] + [item.name for item in file.enum_type]
-                    self._names.update((name, f"{package}.{name}") for name in declared_names)
-                    for enum in file.enum_type:
-                        self._enum_values.update((value.name, value.number) for value in enum.value)
-        self._messages = {item.name for file in files.file for item in file.message_type}
+        self._change = change
         self._class_of = _class_maker(self.pool)
+
+    def add(self, folder: Path) -> None:
+        for file in _files(folder):
+            if self._change is not None:
+                for declared in file.message_type:
+                    self._change(declared)
+            self.pool.AddSerializedFile(file.SerializeToString())
 
     def message_class(self, descriptor: Descriptor) -> type[Message]:
         """The class of a message of this pool, nested classes attached (not every implementation does it)."""
@@ -54,18 +55,40 @@ class Schema:
                     setattr(cls, nested.name, self.message_class(nested))
             return cls
 
+
+class Names:
+    """What a folder declares, by short names.
+
+    Args:
+      folder: holds descriptors.binpb.
+      packages: those whose top-level names are meant; of two equal names the first package's.
+    """
+
+    def __init__(self, folder: Path, packages: Sequence[str]) -> None:
+        self._full: dict[str, str] = {}
+        self._enum_values: dict[str, int] = {}
+        files = _files(folder)
+        for package in reversed(packages):
+            for file in files:
+                if file.package == package:
+                    declared = [item.name for item in file.message_type] + [item.name for item in file.enum_type]
+                    self._full.update((name, f"{package}.{name}") for name in declared)
+                    for enum in file.enum_type:
+                        self._enum_values.update((value.name, value.number) for value in enum.value)
+        self._messages = {item.name for file in files for item in file.message_type}
+
     def lookup(self, name: str) -> Any:
         """Message class, enumeration, or value of an enumeration by its short name. Raises AttributeError."""
         if name in self._enum_values:
             return self._enum_values[name]
-        if name not in self._names:
+        if name not in self._full:
             raise AttributeError(f"the schema declares no {name!r}")
         if name in self._messages:
-            return self.message_class(self.pool.FindMessageTypeByName(self._names[name]))
-        return EnumTypeWrapper(self.pool.FindEnumTypeByName(self._names[name]))
+            return schema().message_class(schema().pool.FindMessageTypeByName(self._full[name]))
+        return EnumTypeWrapper(schema().pool.FindEnumTypeByName(self._full[name]))
 
-    def names(self) -> set[str]:
-        return {*self._names, *self._enum_values}
+    def all(self) -> set[str]:
+        return {*self._full, *self._enum_values}
 
 
 def without_maps(message: descriptor_pb2.DescriptorProto) -> None:
@@ -94,20 +117,36 @@ def _class_maker(pool: descriptor_pool.DescriptorPool) -> Callable[[Descriptor],
     return make
 
 
+def _files(folder: Path) -> list[descriptor_pb2.FileDescriptorProto]:
+    return list(descriptor_pb2.FileDescriptorSet.FromString((folder / _DESCRIPTORS).read_bytes()).file)
+
+
 @functools.cache
-def _make(change: Optional[Callable[[descriptor_pb2.DescriptorProto], None]]) -> Schema:
-    return Schema(change)
+def _make(change: Optional[Change]) -> Schema:
+    made = Schema(change)
+    for folder in _folders:
+        made.add(folder)
+    _schemas.append(made)
+    return made
 
 
-def schema(change: Optional[Callable[[descriptor_pb2.DescriptorProto], None]] = None) -> Schema:
+def schema(change: Optional[Change] = None) -> Schema:
     """The one schema as declared, or the one changed so."""
     with _lock:
         return _make(change)
 
 
-def lookup(name: str) -> Any:
-    return schema().lookup(name)
+def declare(folder: Path, packages: Sequence[str]) -> Names:
+    """Add what a folder declares to every schema, once. Returns its names."""
+    with _lock:
+        if folder not in _folders:
+            _folders.append(folder)
+            for made in _schemas:
+                made.add(folder)
+    return Names(folder, packages)
 
 
-def names() -> set[str]:
-    return schema().names()
+_PACKAGES = ("tensorflow", "savedmodel_compat", "tensorflow.proto_splitter", "tensorflow.error", "google.protobuf")
+_names = declare(_HERE, _PACKAGES)
+lookup = _names.lookup
+names = _names.all

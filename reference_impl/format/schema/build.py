@@ -1,7 +1,8 @@
-"""Compile `proto/*.proto` into the two committed files that the schema is used through.
+"""Compile `proto/*.proto` of a folder into the two committed files that its schema is used through.
 
-    python -m reference_impl.format.schema.build           # writes descriptors.binpb and __init__.pyi
-    python -m reference_impl.format.schema.build --check   # exit status 1 if they are not what would be written
+    python -m reference_impl.format.schema.build                   # writes descriptors.binpb and __init__.pyi of this folder
+    python -m reference_impl.format.schema.build FOLDER ...        # ... of others, whose files may import those of this one
+    python -m reference_impl.format.schema.build --check FOLDER    # exit status 1 if they are not what would be written
 
 Needs grpcio-tools; nothing else in the project needs a protocol compiler.
 """
@@ -14,10 +15,11 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Optional
 
 from google.protobuf import descriptor_pb2 as pb
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).resolve().parent
 
 _INTEGERS = "int32 int64 uint32 uint64 sint32 sint64 fixed32 fixed64 sfixed32 sfixed64 enum"
 _PYTHON_TYPES = {
@@ -39,7 +41,9 @@ from google.protobuf.internal.containers import MessageMap, RepeatedCompositeFie
 from google.protobuf.internal.containers import RepeatedScalarFieldContainer, ScalarMap
 from google.protobuf.internal.enum_type_wrapper import EnumTypeWrapper
 from google.protobuf.message import Message
+"""
 
+_OWN_NAMES = """
 from ._codec import parse as parse
 from ._codec import parse_text as parse_text
 from ._codec import serialize as serialize
@@ -47,23 +51,26 @@ from ._codec import to_text as to_text
 from ._wire import is_repeated as is_repeated
 """
 
+_OTHERS_NAMES = """
+from reference_impl.format import schema as _schema
+"""
 
-def compile_descriptors() -> pb.FileDescriptorSet:
-    """Run protoc over `proto/`.
+
+def compile_descriptors(folder: Path) -> pb.FileDescriptorSet:
+    """Run protoc over `proto/` of a folder.
 
     Returns all files incl. imported ones, dependencies first, without what only generators of code in other languages
     read (it changes between releases of protoc).
     """
     protoc = importlib.import_module("grpc_tools.protoc")
 
-    sources = sorted(path.name for path in (HERE / "proto").glob("*.proto"))
+    sources = sorted(path.name for path in (folder / "proto").glob("*.proto"))
     includes = importlib.resources.files("grpc_tools") / "_proto"
     with tempfile.TemporaryDirectory() as scratch:
         out = Path(scratch) / "set.binpb"
         arguments = [
             "protoc",
-            f"-I{HERE / 'proto'}",
-            f"-I{includes}",
+            *(f"-I{path}" for path in dict.fromkeys([folder / "proto", HERE / "proto", includes])),
             "--include_imports",
             f"--descriptor_set_out={out}",
             *sources,
@@ -85,10 +92,17 @@ def _strip(message: pb.DescriptorProto) -> None:
         _strip(nested)
 
 
-def stub(files: pb.FileDescriptorSet) -> str:
-    """Type stub of the package: the messages, the enumerations, and the functions of `_codec`."""
+def stub(files: pb.FileDescriptorSet, base: Optional[pb.FileDescriptorSet] = None) -> str:
+    """Type stub of the package: the messages, the enumerations, and the functions of `_codec` unless there is a base.
+
+    Args:
+      files: what to declare.
+      base: the files of this folder, where `files` are another's that builds on it.
+    """
     names = _python_names(files)
-    lines = [_STUB_HEAD]
+    lines = [_STUB_HEAD + (_OTHERS_NAMES if base else _OWN_NAMES)]
+    if base:
+        names.update((full, f"_schema.{name}") for full, name in _python_names(base).items())
     for file in files.file:
         prefix = f".{file.package}."
         for enum in file.enum_type:
@@ -159,22 +173,32 @@ def _field_type(
     return kind, not is_message
 
 
-def outputs() -> dict[Path, bytes]:
-    files = compile_descriptors()
-    return {HERE / "descriptors.binpb": files.SerializeToString(deterministic=True), HERE / "__init__.pyi": stub(files).encode()}
+def outputs(folder: Path) -> dict[Path, bytes]:
+    files, base = compile_descriptors(folder), None
+    if folder != HERE:
+        base = compile_descriptors(HERE)
+        known = {file.name for file in base.file}
+        files = pb.FileDescriptorSet(file=[file for file in files.file if file.name not in known])
+    return {
+        folder / "descriptors.binpb": files.SerializeToString(deterministic=True),
+        folder / "__init__.pyi": stub(files, base).encode(),
+    }
 
 
 def main(arguments: list[str]) -> int:
+    check = "--check" in arguments
+    folders = [Path(argument).resolve() for argument in arguments if argument != "--check"]
     stale = []
-    for path, content in outputs().items():
-        if path.exists() and path.read_bytes() == content:
-            continue
-        stale.append(path.name)
-        if arguments != ["--check"]:
-            temporary = path.with_suffix(".tmp")
-            temporary.write_bytes(content)
-            temporary.replace(path)
-    if arguments == ["--check"] and stale:
+    for folder in folders or [HERE]:
+        for path, content in outputs(folder).items():
+            if path.exists() and path.read_bytes() == content:
+                continue
+            stale.append(f"{folder.parent.name}/{folder.name}/{path.name}")
+            if not check:
+                temporary = path.with_suffix(".tmp")
+                temporary.write_bytes(content)
+                temporary.replace(path)
+    if check and stale:
         print("stale:", ", ".join(stale), file=sys.stderr)
         return 1
     return 0

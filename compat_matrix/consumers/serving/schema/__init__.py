@@ -1,0 +1,27 @@
+"""TensorFlow Serving's messages, declared anew in `proto/` and wire compatible, in the pool of `reference_impl.format.schema`.
+
+Their tensors and signatures are that schema's `TensorProto` and `SignatureDef`, and its `parse`, `parse_text` and `serialize`
+take them. Made when first asked for; compiled by `python -m reference_impl.format.schema.build FOLDER`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from reference_impl.format.schema import _pool
+
+# The first: `Metric` or `Input` of TensorFlow itself, should they come one day, are not meant.
+_NAMES = _pool.declare(Path(__file__).parent, ("tensorflow.serving", "tensorflow"))
+
+
+def __getattr__(name: str) -> Any:
+    if name.startswith("__"):
+        raise AttributeError(name)
+    value = _NAMES.lookup(name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_NAMES.all()})
