@@ -122,7 +122,9 @@ def _take_over(out: Path, plan: Plan, ledger: Ledger) -> set[str]:
     }
     if earlier.plan_id != plan.plan_id and not same:
         raise RunError(f"{out} holds a run of another plan: it cannot be resumed")
-    kept = [r for r in results if _final(r) and r.plan_id == earlier.plan_id and r.cell in same]
+    # Those of this very plan as well: a session that ended between writing its results and its plan left them.
+    asked = {earlier.plan_id: same, plan.plan_id: {cell.id for cell in plan if not cell.decided}}
+    kept = [r for r in results if _final(r) and r.cell in asked.get(r.plan_id, ())]
     write_results(out / RESULTS_FILE, _judged([replace(result, plan_id=plan.plan_id) for result in kept], plan, ledger))
     return {result.cell for result in kept}
 

@@ -235,6 +235,17 @@ def test_a_run_is_resumed_cell_by_cell_when_the_plan_has_grown(small):
     assert summary["observed"] == summary["planned"]
 
 
+def test_results_are_kept_when_a_session_ended_before_it_wrote_its_plan(small):
+    small.run("--consumer", "c_api")
+    before = (small.out / "plan.json").read_bytes()
+    small.case("gamma", [FUNCTION])
+    assert small.run("--resume").returncode == 0
+    results, ran = small.results(), len(small.executed())
+    (small.out / "plan.json").write_bytes(before)
+    assert small.run("--resume").returncode == 0
+    assert (len(small.executed()), small.results()) == (ran, results)
+
+
 def test_what_is_asked_otherwise_is_asked_again(small):
     small.case("gamma", [SIGNATURE])
     small.run("--consumer", "c_api")
