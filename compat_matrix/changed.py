@@ -7,6 +7,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+from compat_matrix.plan import Plan
+from compat_matrix.runtimes import registry
+from compat_matrix.runtimes.runtime import Runtime
+
 _ROOT = Path(__file__).resolve().parent.parent
 # Nothing below these is read when a cell runs.
 _IDLE = ("docs", "tests", "benchmarks", "property_tests", ".ci", "compat_matrix/report", "compat_matrix/expectations")
@@ -19,7 +23,7 @@ class ChangesUnknown(Exception):
 
 @dataclass(frozen=True)
 class Changes:
-    """``everything``: a source that any cell depends on changed (it is named); else the cases and locks that changed."""
+    """``everything``: a source that any cell depends on changed (it is named); else the cases and locks (stems) that changed."""
 
     everything: str | None
     cases: frozenset[str]
@@ -57,3 +61,11 @@ def effect_of(names: Iterable[str]) -> Changes:
         elif path.parts[0] in _PRODUCT or name == "pyproject.toml":
             everything = everything or name
     return Changes(everything, frozenset(cases), frozenset(locks))
+
+
+def affected(plan: Plan, changes: Changes, runtimes: Iterable[Runtime]) -> set[str]:
+    """Ids of the cells of changed cases, and of those that a runtime with a changed lock answers or wrote the artifact of."""
+    known = registry.read()
+    stanzas = {runtime.name: known.find(runtime.spec.removeprefix(f"{runtime.name}=")) for runtime in runtimes}
+    renewed = {name for name, stanza in stanzas.items() if stanza and stanza.lock.stem in changes.locks}
+    return {cell.id for cell in plan if cell.case in changes.cases or renewed & {cell.runtime, cell.producer_runtime}}

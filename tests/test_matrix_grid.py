@@ -4,14 +4,17 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from matrix_world import SIGNATURE, World
 
 from compat_matrix.cases import all_cases
 from compat_matrix.changed import Changes, ChangesUnknown, changed_since, effect_of
 from compat_matrix.checks import CHECKS
+from compat_matrix.cli import main
 from compat_matrix.consumers import CONSUMERS
 from compat_matrix.expectations import NO_ENTRIES, Ledger
 from compat_matrix.outcomes import Outcome
@@ -213,6 +216,45 @@ def test_git_says_what_changed(tmp_path):
     assert changed_since("HEAD", tmp_path).cases == {"kept", "new"}
     with pytest.raises(ChangesUnknown, match="nowhere"):
         changed_since("nowhere", tmp_path)
+
+
+GRID_CASES = "tree_tuples,rfc_net2,half_plus_two"
+
+
+@pytest.fixture
+def grid_of(monkeypatch, tmp_path):
+    """Arguments of `grid` -> its plan and what it would run, when a case and the lock of TF 2.12 have changed."""
+    asked = [replace(NEW, spec="tf2.21"), Runtime("old", Path("p"), "2.12.1+old", spec="old=2.12")]
+    changes = Changes(None, frozenset({"tree_tuples"}), frozenset({"tf2.12.1-py3.11"}))
+    orders = []
+    monkeypatch.setattr("compat_matrix.commands.grid.asked_runtimes", lambda names, install: tuple(asked))
+    monkeypatch.setattr("compat_matrix.changed.changed_since", lambda revision: changes)
+    monkeypatch.setattr("compat_matrix.running.carry_out", lambda out, order: orders.append(order) or {"exit_code": 0})
+
+    def run(*arguments):
+        command = ["grid", "--out", str(tmp_path), "--changed-since", "main", *arguments]
+        done = CliRunner().invoke(main, command, standalone_mode=False)
+        assert done.exception is None, done.output
+        return orders[-1].plan, [orders[-1].plan.by_id[cell] for cell in orders[-1].chosen]
+
+    return run
+
+
+def test_the_cells_of_a_changed_case_and_of_a_changed_lock_are_run(grid_of):
+    plan, chosen = grid_of("--cases", GRID_CASES)
+    assert {cell.case for cell in chosen if {cell.runtime, cell.producer_runtime} <= {"tf2.21", ""}} == {"tree_tuples"}
+    renewed = {cell.id for cell in plan if "old" in (cell.runtime, cell.producer_runtime)}
+    assert renewed < {cell.id for cell in chosen} < set(plan.by_id)
+    assert {(cell.runtime, cell.producer_runtime) for cell in chosen if cell.case == "rfc_net2"} == {
+        ("old", "old"),
+        ("old", "tf2.21"),
+        ("tf2.21", "old"),
+    }
+
+
+def test_a_changed_case_is_run_whatever_the_usual_ones_are(grid_of):
+    _, chosen = grid_of("--cases", "rfc_net2")
+    assert {cell.case for cell in chosen} == {"rfc_net2", "tree_tuples"}
 
 
 # A real one ---------------------------------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import tomlkit
@@ -13,6 +13,9 @@ import tomlkit
 from compat_matrix.commands.matrix import EXISTING_FILE, Refused, asked_runtimes, exit_codes
 from compat_matrix.expectations import DEFAULT_PATH, Ledger
 from compat_matrix.outcomes import ExitCode
+
+if TYPE_CHECKING:
+    from compat_matrix.changed import Changes
 
 GRID_FILE = Path(__file__).parent.parent / "grid.toml"
 NAMES = re.compile(r"[\s,]+")
@@ -51,16 +54,26 @@ def grid(
     Writes what `matrix run` writes; the report shows a table for each pair of writer and reader, and exits likewise.
     """
     from compat_matrix import running
+    from compat_matrix.changed import affected
     from compat_matrix.planning import Axes, make_plan
     from compat_matrix.producers import PRODUCERS
 
-    names, patterns = narrowed(_split(runtimes), _split(cases), changed_since)
+    defaults = tomlkit.parse(GRID_FILE.read_text(encoding="utf-8")).unwrap()
+    names, patterns = _split(runtimes) or defaults["runtimes"], _split(cases) or defaults["cases"]
+    changes = _changes(changed_since) if changed_since else None
+    if changes:  # also a case that is not among the usual ones
+        patterns = sorted({*patterns, *changes.cases} if changes.locks else changes.cases)
     asked = asked_runtimes(names, install=not no_install)
     ledger_text = expectations.read_text(encoding="utf-8")
     plan = make_plan(Ledger.read(expectations), axes=Axes(asked), producers=set(PRODUCERS), only=patterns)
     chosen = running.select(plan, {"producer": producers, "consumer": [*consumers, "-"] if consumers else ()}, ())
+    if changes:
+        chosen &= affected(plan, changes, asked)
+        if not chosen:
+            raise Refused(f"nothing that a selected cell depends on changed since {changed_since}", ExitCode.USAGE)
     selection: dict[str, Any] = {"grid": names, "case": patterns, "producer": producers, "consumer": consumers}
     selection = {key: list(value) for key, value in selection.items() if value}
+    selection |= {"changed_since": [changed_since]} if changes else {}
     order = running.Order(plan, chosen, ledger_text, asked, (), selection, processes, resume, require, pytest_args)
     return int(running.carry_out(out.resolve(), order)["exit_code"])
 
@@ -69,12 +82,8 @@ def _split(values: Sequence[str]) -> list[str]:
     return [name for value in values for name in NAMES.split(value) if name]
 
 
-def narrowed(runtimes: Sequence[str], cases: Sequence[str], revision: str | None) -> tuple[list[str], list[str]]:
-    """Names of runtimes and patterns of cases to run: those asked for, else the file's; less what did not change."""
-    defaults = tomlkit.parse(GRID_FILE.read_text(encoding="utf-8")).unwrap()
-    names, patterns = list(runtimes or defaults["runtimes"]), list(cases or defaults["cases"])
-    if revision is None:
-        return names, patterns
+def _changes(revision: str) -> Changes | None:
+    """What changed since a git revision, told on stderr; None when everything has to run. Raises Refused."""
     from compat_matrix.changed import ChangesUnknown, changed_since
 
     try:
@@ -83,10 +92,10 @@ def narrowed(runtimes: Sequence[str], cases: Sequence[str], revision: str | None
         raise Refused(str(error), ExitCode.USAGE) from error
     if changes.everything:
         click.echo(f"{changes.everything} changed: everything has to run", err=True)
-    elif changes.locks:
-        click.echo(f"changed runtimes: {', '.join(sorted(changes.locks))}: every cell with one of them", err=True)
-    elif not changes.cases:
+        return None
+    if not changes.cases and not changes.locks:
         raise Refused(f"nothing that a cell depends on changed since {revision}", ExitCode.USAGE)
-    else:
-        patterns = sorted(changes.cases)
-    return names, patterns
+    for what, names, told in (("cases", changes.cases, "of"), ("locks of runtimes", changes.locks, "with")):
+        if names:
+            click.echo(f"changed {what}: {', '.join(sorted(names))}: every cell {told} one of them", err=True)
+    return changes
