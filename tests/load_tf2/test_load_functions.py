@@ -1,0 +1,154 @@
+"""`reference_impl.load` of models of TensorFlow 2: functions and how they are called."""
+
+from __future__ import annotations
+
+import collections
+from pathlib import Path
+
+import numpy as np
+import pytest
+from made_models import edit, save
+
+import reference_impl
+from reference_impl import errors
+from reference_impl.format import errors as format_errors
+
+pytestmark = pytest.mark.tensorflow
+
+
+def test_FN_05_and_PY_09_calls_choose_the_trace_and_give_the_values_of_the_original(tf, original, loaded):
+    model, _ = original
+    x = tf.constant([[1.0, -2.0]])
+    for args, kwargs in [((x,), {}), ((), {"x": x}), ((x, False), {}), ((x,), {"training": True}), ((x,), {"scale": 3.0})]:
+        np.testing.assert_array_equal(loaded(*args, **kwargs).numpy(), model(*args, **kwargs).numpy())
+    np.testing.assert_array_equal(loaded([[1.0, 2.0]]).numpy(), model(tf.constant([[1.0, 2.0]])).numpy())
+    assert len(loaded.__call__.concrete_functions) == 4
+
+
+def test_PY_03_and_04_nests_of_arguments_and_results(tf, loaded):
+    other = collections.namedtuple("Pair", "first second")
+    result = loaded.nest(other(1.0, 2.0), {"b": 4.0, "a": 3.0})
+    assert result._fields == ("first", "second") and type(result).__name__ == "Pair"
+    assert result.first[0].numpy() == 6.0 and result.first[1] is None
+    assert isinstance(result.second, list) and result.second[0].numpy() == 5.0
+    with pytest.raises(errors.FunctionMatchError, match="namedtuple Pair"):
+        loaded.nest((1.0, 2.0), {"b": 4.0, "a": 3.0})
+
+
+def test_FN_13_an_untraced_shape_is_refused_with_all_options_and_the_first_difference(tf, loaded):
+    with pytest.raises(ValueError, match="Could not find matching concrete function to call") as caught:
+        loaded(tf.zeros([4, 3]))
+    text = str(caught.value)
+    assert "4 option(s)" in text and "argument x has shape (4, 3), not (1, 2)" in text
+    with pytest.raises(errors.FunctionMatchError, match=r"argument scale is 5\.0, not 3\.0"):
+        loaded(tf.zeros([1, 2]), scale=5.0)
+
+
+def test_PY_09_arguments_that_cannot_be_bound_are_named(loaded):
+    with pytest.raises(TypeError, match=r"Binding inputs to tf\.function failed.*'trainig'"):
+        loaded([[1.0, 2.0]], trainig=True)
+    with pytest.raises(TypeError, match="missing a required argument: 'x'"):
+        loaded()
+
+
+def test_FN_06_a_function_without_traces(tf, tmp_path):
+    root = tf.Module()
+    root.f = tf.function(lambda x: x)
+    with pytest.raises(ValueError, match="Found zero restored functions for caller function"):
+        reference_impl.load(save(tf, tmp_path, root)).f(1.0)
+
+
+@pytest.mark.parametrize(
+    "given, wanted", [(2, "int"), (2.5, "float"), (True, "bool"), (float("nan"), "nan"), ("2", "str"), (None, "none")]
+)
+def test_PY_06_literals_choose_the_trace_of_their_own_type(tf, tmp_path, given, wanted):
+    root = tf.Module()
+    names = {1: "bool", 2: "int"}
+
+    @tf.function
+    def f(x):
+        kind = "none" if x is None else "nan" if x != x else names.get(x, "str") if isinstance(x, (int, str)) else "float"
+        return tf.constant(kind)
+
+    for value in (True, 2, 2.5, float("nan"), "2", None):
+        f(value)
+    root.f = f
+    assert reference_impl.load(save(tf, tmp_path, root)).f(given).numpy().decode() == wanted
+
+
+def test_get_concrete_function_and_flat_calls(tf, loaded):
+    found = loaded.get_concrete_function if hasattr(loaded, "get_concrete_function") else loaded.__call__.get_concrete_function
+    concrete = found(tf.TensorSpec([1, 2], tf.float32), training=True)
+    assert isinstance(concrete, tf.types.experimental.ConcreteFunction)
+    assert concrete.structured_input_signature[0][1] is True
+    x = tf.constant([[1.0, 2.0]])
+    np.testing.assert_array_equal(concrete(x).numpy(), loaded(x, True).numpy())
+    assert {id(v) for v in concrete.variables} == {id(loaded.steps), id(loaded.dense.w), id(loaded.bias)}
+
+
+def test_a_call_builds_no_graph(tf, loaded, monkeypatch):
+    from reference_impl.loading import rebuild
+
+    def refuse(*_):
+        raise AssertionError("rebuilt")
+
+    monkeypatch.setattr(rebuild, "interpret", refuse)
+    x = tf.constant([[1.0, 2.0]])
+    loaded(x, True)
+    loaded.signatures["serve"](x=x, scale=2.0)
+    with pytest.raises(AssertionError, match="rebuilt"), tf.GradientTape():
+        loaded(x, True)
+
+
+# Functions that are not rebuilt node by node
+
+
+def test_control_flow_of_TF1_inside_a_function(tf, tmp_path):
+    fixture = Path(__file__).parents[2] / "fixtures_v1" / "nested_loops" / "model"
+    first = tf.saved_model.load(str(fixture))
+    directory = save(tf, tmp_path, first, signatures=dict(first.signatures))
+    serve = reference_impl.load(directory).signatures["serving_default"]
+    ops = {node.op for function in serve.library.index.functions.values() for node in function.node_def}
+    assert {"Enter", "Merge", "NextIteration"} <= ops
+    given = {name: tf.ones([2 if d is None else d for d in spec.shape], spec.dtype) for name, spec in _inputs(serve)}
+    expected = first.signatures["serving_default"](**given)
+    traced = tf.function(lambda: serve(**given))()
+    for name, value in serve(**given).items():
+        np.testing.assert_array_equal(value.numpy(), expected[name].numpy())
+        np.testing.assert_array_equal(traced[name].numpy(), expected[name].numpy())
+
+
+def _inputs(function):
+    return function.structured_input_signature[1].items()
+
+
+def test_a_function_that_calls_itself_is_refused(tf, tmp_path):
+    root = tf.Module()
+    root.v = tf.Variable(2.0)
+    root.f = tf.function(lambda x: x * root.v, input_signature=[tf.TensorSpec([])])
+    root.g = tf.function(lambda x: root.f(x) + 1.0, input_signature=[tf.TensorSpec([])])
+    directory = save(tf, tmp_path, root, signatures={})
+
+    def recurse(meta_graph):  # g calls g in place of f
+        g = next(n for n in meta_graph.graph_def.library.function if n.signature.name.startswith("__inference_<lambda>") and
+                 any(node.op.endswith("PartitionedCall") for node in n.node_def))  # fmt: skip
+        for node in g.node_def:
+            if "f" in node.attr:
+                node.attr["f"].func.name = g.signature.name
+
+    edit(directory, recurse)
+    loaded = reference_impl.load(directory)
+    assert loaded.f(3.0).numpy() == 6.0
+    for use in (lambda: loaded.g(3.0), lambda: loaded.g.concrete_functions[0].graph):
+        with pytest.raises(format_errors.CycleError, match="calls itself"):
+            use()
+
+
+def test_xla_functions_are_compiled(tf, tmp_path):
+    root = tf.Module()
+    root.f = tf.function(lambda x: tf.reduce_sum(tf.sin(x)) * 2.0, input_signature=[tf.TensorSpec([3])], jit_compile=True)
+    loaded = reference_impl.load(save(tf, tmp_path, root))
+    assert loaded.f._jit_compile is True
+    np.testing.assert_allclose(loaded.f([1.0, 2.0, 3.0]).numpy(), root.f(tf.constant([1.0, 2.0, 3.0])).numpy(), rtol=0)
+    concrete = loaded.f.concrete_functions[0]
+    assert concrete.function_def.attr["_XlaMustCompile"].b

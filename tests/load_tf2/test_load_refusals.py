@@ -1,0 +1,104 @@
+"""`reference_impl.load` of models of TensorFlow 2: what is refused, by name."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+from made_models import edit, save
+
+import reference_impl
+from reference_impl import errors
+from reference_impl.format import errors as format_errors
+
+pytestmark = pytest.mark.tensorflow
+
+
+def test_V1_04_and_05_tags(original):
+    for tags in ("train", ["serve", "tpu"], []):
+        with pytest.raises(ValueError, match="there are: serve"):
+            reference_impl.load(original[1], tags=tags)
+    assert reference_impl.load(original[1], tags={"serve"}).tensorflow_version
+
+
+def test_a_missing_value_is_named(tf, tmp_path):
+    root = tf.Module()
+    root.part = tf.Module()
+    root.part.bias = tf.Variable(1.0)
+    directory = save(tf, tmp_path, root)
+
+    def rename(meta_graph):
+        for node in meta_graph.object_graph_def.nodes:
+            for child in node.children:
+                child.local_name = child.local_name.replace("bias", "bais")
+
+    edit(directory, rename)
+    with pytest.raises(FileNotFoundError, match=r"Key root\.part\.bais not found"):
+        reference_impl.load(directory)
+
+
+def _child(graph):
+    graph.nodes[0].children[0].node_id = 10**6
+
+
+def _bound_input(graph):
+    next(f for f in graph.concrete_functions.values() if f.bound_inputs).bound_inputs[0] = -5
+
+
+def _function_name(graph):
+    next(n for n in graph.nodes if n.HasField("function") and n.function.concrete_functions).function.concrete_functions[0] = (
+        "no_such"
+    )
+
+
+def _asset(graph):
+    next(n for n in graph.nodes if n.HasField("asset")).asset.asset_file_def_index = 77
+
+
+def _kind(graph):
+    next(n for n in graph.nodes if n.HasField("variable")).ClearField("variable")
+
+
+def _empty(graph):
+    graph.ClearField("nodes")
+    graph.concrete_functions.clear()
+
+
+def _tuple_in_itself(graph):
+    node = next(n for n in graph.nodes if n.user_object.identifier == "trackable_tuple_wrapper")
+    number = list(graph.nodes).index(node)
+    node.children[0].node_id = number
+
+
+def _long_list(graph):
+    node = next(n for n in graph.nodes if n.user_object.identifier == "trackable_list_wrapper")
+    node.children[0].local_name = str(10**15)
+
+
+@pytest.mark.parametrize(
+    "damage, error, text",
+    [
+        (_child, format_errors.MalformedError, r"nodes\[0\].*refers to node 1000000"),
+        (_bound_input, format_errors.MalformedError, "captures node -5"),
+        (_function_name, format_errors.MissingKeyError, "no_such"),
+        (_asset, format_errors.MalformedError, "asset 77 of 1"),
+        (_kind, errors.UnsupportedModelError, "object of kind None"),
+        (_empty, format_errors.MalformedError, "object graph is empty"),
+        (_tuple_in_itself, format_errors.CycleError, "contains itself"),
+        (_long_list, format_errors.LimitError, "1000000000000001 elements"),
+    ],
+)
+def test_a_damaged_object_graph_is_refused(original, tmp_path, damage, error, text):
+    copy = tmp_path / "copy"
+    shutil.copytree(original[1], copy)
+    edit(copy, lambda meta_graph: damage(meta_graph.object_graph_def))
+    with pytest.raises(error, match=text):
+        reference_impl.load(copy)
+
+
+def test_FMT_11_a_list_or_a_variable_may_be_the_root(tf, tmp_path):
+    for number, root in enumerate([tf.Variable(3.0), tf.__internal__.tracking.wrap([tf.Variable(3.0)])]):
+        tf.saved_model.save(root, str(tmp_path / str(number)))
+        loaded = reference_impl.load(tmp_path / str(number))
+        assert not loaded.signatures and loaded.tensorflow_version == tf.version.VERSION
+        assert (loaded if number == 0 else loaded[0]).numpy() == 3.0
