@@ -10,7 +10,7 @@ import pytest
 
 from compat_matrix.cases import CASES_DIR
 from compat_matrix.checks.compare import EXACT, compare_named, compare_nests
-from compat_matrix.workers import nests, producing, tensors
+from compat_matrix.workers import nests, producing, signature_wire, tensors
 
 pytestmark = pytest.mark.tensorflow
 
@@ -25,6 +25,8 @@ PRODUCED = (
     "sig_shared_state",
     "sig_composite_outputs",
     "save_options_tags",
+    "serving_methods",
+    "warmup_requests",
     "fault_hang",
 )
 
@@ -173,3 +175,42 @@ def test_what_a_nest_cannot_carry_is_refused(tf: Any) -> None:
     for value in (object(), {"$unknown": 1}, tf.data.Dataset.range(1), {1, 2}):
         with pytest.raises(TypeError):
             nests.encode(tf, value, {}, "n")
+
+
+def _records(model: Path) -> list[list[tuple[int, Any]]]:
+    """The fields of every PredictionLog in the file of requests to warm up with, read without any proto of TensorFlow Serving."""
+    import tensorflow as tf
+
+    stored = tf.data.TFRecordDataset([str(model / "assets.extra" / "tf_serving_warmup_requests")])
+    return [signature_wire.fields(record.numpy()) for record in stored]
+
+
+def test_requests_to_warm_up_with_are_those_the_case_gives(tf: Any, artifacts: dict[str, Path]) -> None:
+    logs = _records(artifacts["warmup_requests"] / "model")
+    assert [number for ((number, _),) in logs] == [6, 6, 3, 2], "predict, predict, regress, classify"
+    requests = [dict(signature_wire.fields(log)) for ((_, log),) in logs]
+    assert all(list(request) == [1] for request in requests), "a request and no response"
+    predict = signature_wire.fields(requests[0][1])
+    assert [number for number, _ in predict] == [1, 2, 2]
+    assert signature_wire.fields(predict[0][1]) == [(1, b"warmup_requests"), (3, b"serving_default")]
+    given = {entry[1]: entry[2] for entry in (dict(signature_wire.fields(value)) for _, value in predict[1:])}
+    assert list(given) == [b"label", b"x"]
+    label = tf.make_tensor_proto(0.0)
+    label.ParseFromString(given[b"label"])
+    assert tf.make_ndarray(label) == np.array(b"\xff\x00", object)
+    (_, example_list), *rest = signature_wire.fields(dict(signature_wire.fields(requests[2][1]))[2])
+    examples = [tf.train.Example.FromString(value).features.feature for _, value in signature_wire.fields(example_list)]
+    assert not rest and [list(features["x"].float_list.value) for features in examples] == [[1, 2], [3, 4]]
+
+
+def test_a_case_edits_what_was_saved_and_its_answers_are_those_of_before(artifacts: dict[str, Path]) -> None:
+    from reference_impl.format import layout
+
+    (graph,) = layout.read(artifacts["serving_methods"] / "model").saved_model.meta_graphs
+    methods = {key: value.method_name for key, value in graph.signature_def.items() if not key.startswith("__")}
+    assert methods == {
+        key: f"tensorflow/serving/{'regress' if key in ('vector', 'column') else 'classify'}"
+        for key in ("both", "classes", "scores", "vector", "column")
+    }
+    scores = tensors.load(str(artifacts["serving_methods"] / "io" / "both-1.out.npz"))["scores"]
+    assert scores.array.tolist() == [[3.5, -1.0]]

@@ -119,6 +119,9 @@ class _Reader:
         for function in ("build", "requests"):
             if not callable(getattr(self.module, function, None)):
                 raise self.error(f"there is no function {function}")
+        for function in ("after_save", "warmup"):
+            if not callable(getattr(self.module, function, callable)):
+                raise self.error(f"{function} is no function")
 
     def error(self, reason: str) -> CaseError:
         return CaseError(f"{self.file}: {reason}")

@@ -15,7 +15,7 @@ import shutil
 import sys
 import tempfile
 
-from . import nests
+from . import nests, warmup
 from . import tensors as tensor_file
 
 SERVING_TAG = "serve"
@@ -57,10 +57,23 @@ def produce(case_file, directory, scratch, save, options=None, tf=None):
     own = options(case) if options is not None else None
     if own is not None:
         keywords = {"options": own}
-    save(root, os.path.join(directory, "model"), signatures=signatures, **keywords)
+    model = os.path.join(directory, "model")
+    save(root, model, signatures=signatures, **keywords)
+    _finish(tf, case, model)
     for folder in folders:
         shutil.rmtree(folder)
     write_io_json(case, io_directory, entries)
+
+
+def _finish(tf, case, model):
+    """What a case does to its SavedModel after the save, as its author would by hand: edits, then requests to warm up with."""
+    if hasattr(case, "after_save"):
+        case.after_save(tf, model)
+    if hasattr(case, "warmup"):
+        import numpy as np
+
+        name = os.path.splitext(os.path.basename(case.__file__))[0]
+        warmup.put(tf, model, case.warmup(np), name)
 
 
 def write_io_json(case, directory, entries):

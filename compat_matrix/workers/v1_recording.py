@@ -19,7 +19,7 @@ import uuid
 
 import numpy as np
 
-from . import producing, tensors
+from . import producing, tensors, warmup
 from . import v1_answers as answers
 
 # inputs: {key: value}; loaded_error: what the reloaded export says where only the live session answers.
@@ -73,6 +73,11 @@ class Recorder(object):
         with open(name, "w", encoding="utf-8", newline="\n") as stream:
             stream.write(text)
         return name
+
+    def warmup(self, *records):
+        """Write requests to warm up with (see :mod:`.warmup`) to a scratch file; returns keywords of an Estimator's export."""
+        warmup.write(self.tf, warmup.FILE, records, "model")
+        return {"assets_extra": {warmup.FILE: warmup.FILE}}
 
     def example(self, **features):
         """A serialized tf.Example; lists of float, int or bytes/str."""
