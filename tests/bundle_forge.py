@@ -107,3 +107,7 @@ def strings(items, order="<", lengths=None, checksum=None):
     stored = struct.pack(order + "I", masked(fixed) if checksum is None else checksum)
     body = b"".join(items)
     return b"".join(map(varint, lengths)) + stored + body, masked(fixed + stored + body)
+
+
+def contents(folder):
+    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}

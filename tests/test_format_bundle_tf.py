@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 
+import bundle_forge as forge
 import numpy as np
 import pytest
 import test_format_bundle as plain
@@ -149,7 +150,7 @@ def test_tensorflow_reads_what_we_write(tf, ours, values):
 
 
 def test_the_bytes_are_equal(ours, theirs):
-    assert plain.contents(ours.parent) == plain.contents(theirs.parent)
+    assert forge.contents(ours.parent) == forge.contents(theirs.parent)
 
 
 def test_an_index_of_many_blocks(tf, tmp_path):
@@ -163,7 +164,7 @@ def test_an_index_of_many_blocks(tf, tmp_path):
         for key, value in zip(keys, values):
             writer._add(key if isinstance(key, bytes) else key.encode(), value, None, 0)
     assert (tmp_path / "ours" / "b.index").stat().st_size > 512 << 10
-    assert plain.contents(tmp_path / "ours") == plain.contents(tmp_path / "theirs")
+    assert forge.contents(tmp_path / "ours") == forge.contents(tmp_path / "theirs")
 
 
 def test_slices_have_the_same_keys_and_bytes(tf, tmp_path):
@@ -188,7 +189,7 @@ def test_slices_have_the_same_keys_and_bytes(tf, tmp_path):
     with BundleWriter(tmp_path / "ours" / "b") as writer:
         for job in jobs:
             writer.add_slice(*job)
-    assert plain.contents(tmp_path / "ours") == plain.contents(tmp_path / "theirs")
+    assert forge.contents(tmp_path / "ours") == forge.contents(tmp_path / "theirs")
     for side in ("ours", "theirs"):
         with BundleReader(tmp_path / side / "b") as reader:
             assert reader.read("v").tolist() == reader.read("w").tolist() == reader.read("whole").tolist() == matrix.tolist()
@@ -211,7 +212,7 @@ def test_merged_shards(tf, tmp_path):
             writer.add(f"b{n}", np.float32([n, 1.5]), shard=n)
             writer.add_slice("whole", (3, 2), ((n, 1), FULL), whole[n : n + 1], shard=n)
             writer.add(f"a{n}", "text", shard=n)
-    assert plain.contents(tmp_path / "ours") == plain.contents(tmp_path / "theirs")
+    assert forge.contents(tmp_path / "ours") == forge.contents(tmp_path / "theirs")
     with BundleReader(tmp_path / "theirs" / "b") as reader:
         reader.verify_all()
         assert reader.num_shards == 3
@@ -225,7 +226,7 @@ def test_a_checkpoint_of_objects(tf, tmp_path):
     (tmp_path / "theirs").mkdir()
     root.write(str(tmp_path / "theirs" / "b"))
     plain.copy(tmp_path / "theirs" / "b", tmp_path / "ours" / "b")
-    assert plain.contents(tmp_path / "ours") == plain.contents(tmp_path / "theirs")
+    assert forge.contents(tmp_path / "ours") == forge.contents(tmp_path / "theirs")
     before = root.model.layers[0].numpy()
     root.model.layers[0].assign(tf.zeros([4, 2]))
     root.read(str(tmp_path / "ours" / "b")).assert_consumed()
@@ -238,7 +239,7 @@ def test_variants(tf, tmp_path):
     (tmp_path / "theirs").mkdir()
     save(tf, tmp_path / "theirs" / "b", [("v", tf.stack([items, items])), ("scalar", items)])
     plain.copy(tmp_path / "theirs" / "b", tmp_path / "ours" / "b")
-    assert plain.contents(tmp_path / "ours") == plain.contents(tmp_path / "theirs")
+    assert forge.contents(tmp_path / "ours") == forge.contents(tmp_path / "theirs")
     (value,) = tf.raw_ops.RestoreV2(
         prefix=str(tmp_path / "ours" / "b"), tensor_names=["v"], shape_and_slices=[""], dtypes=[tf.variant]
     )
