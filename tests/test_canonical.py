@@ -5,6 +5,7 @@ import shutil
 from pathlib import Path
 
 import model_edits as edits
+import neutral_edits
 import pytest
 
 from reference_impl.format import errors, layout, schema
@@ -28,12 +29,12 @@ MODELS = [
 WITH_OBJECTS = ["keras_compiled_save", "module_functions"]
 
 
-@pytest.mark.parametrize("edit", edits.NEUTRAL, ids=lambda edit: edit.__name__)
+@pytest.mark.parametrize("edit", neutral_edits.NEUTRAL, ids=lambda edit: edit.__name__)
 def test_edits_that_mean_nothing(edit, tmp_path):
     touched = 0
     for case in MODELS:
         source = layout.read(edits.fixture(case)).saved_model
-        model = edits.edited(edits.fixture(case), tmp_path / case, edits.neutral(edit, seed=3))
+        model = edits.edited(edits.fixture(case), tmp_path / case, neutral_edits.neutral(edit, seed=3))
         touched += layout.read(model).saved_model != source
         found = canonical(model)
         assert found.hash == edits.form(case).hash, [str(item) for item in edits.form(case).diff(found)]
@@ -43,16 +44,16 @@ def test_edits_that_mean_nothing(edit, tmp_path):
 
 @pytest.mark.parametrize("case", WITH_OBJECTS)
 def test_node_names_of_a_graph_with_objects(case, tmp_path):
-    model = edits.edited(edits.fixture(case), tmp_path / "model", edits.neutral(edits.rename_graph))
+    model = edits.edited(edits.fixture(case), tmp_path / "model", neutral_edits.neutral(neutral_edits.rename_graph))
     assert canonical(model).hash == edits.form(case).hash
 
 
 def test_all_edits_together(tmp_path):
     for case in MODELS:
-        names = [edit.__name__ for edit in edits.NEUTRAL]
+        names = [edit.__name__ for edit in neutral_edits.NEUTRAL]
         model = edits.fixture(case)
         for number, name in enumerate(names):
-            model = edits.edited(model, tmp_path / f"{case}-{number}", edits.neutral(name, seed=number))
+            model = edits.edited(model, tmp_path / f"{case}-{number}", neutral_edits.neutral(name, seed=number))
         assert canonical(model).hash == edits.form(case).hash
 
 
@@ -68,7 +69,7 @@ def test_order_of_meta_graphs(tmp_path):
 def test_defaults_that_are_written_out(tmp_path):
     """Equal as long as the file says what the defaults are, and only when asked for."""
     stripped = edits.fixture("default_attrs_stripped")
-    written = edits.edited(stripped, tmp_path / "written", edits.neutral(edits.write_defaults))
+    written = edits.edited(stripped, tmp_path / "written", neutral_edits.neutral(neutral_edits.write_defaults))
     assert layout.read(written).saved_model != layout.read(stripped).saved_model
     assert canonical(written).hash == edits.form("default_attrs_stripped").hash
     exact = canonical(written, ignore_defaults=False)

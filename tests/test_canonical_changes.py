@@ -4,6 +4,7 @@ import re
 import shutil
 
 import model_edits as edits
+import neutral_edits
 import numpy as np
 import pytest
 
@@ -105,7 +106,7 @@ def transpose(message):
 
 def rename_node(message):
     """A node of TF 1.x under another name, everywhere: programs that fetch it by name would miss it."""
-    edits.rename_nodes(graph_of(message), lambda name: "renamed" if name == "y" else name)
+    neutral_edits.rename_nodes(graph_of(message), lambda name: "renamed" if name == "y" else name)
 
 
 def swap_inputs(message):

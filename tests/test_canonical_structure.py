@@ -3,6 +3,7 @@
 import shutil
 
 import model_edits as edits
+import neutral_edits
 import numpy as np
 import pytest
 
@@ -135,7 +136,10 @@ def test_large_circles_end(tmp_path):
             child.node_id, child.local_name = (number + 1) % count, "next"
 
     first = edits.built(tmp_path / "a", made)
-    assert first.hash == canonical(edits.edited(tmp_path / "a", tmp_path / "b", edits.neutral(edits.shuffle_functions))).hash
+    assert (
+        first.hash
+        == canonical(edits.edited(tmp_path / "a", tmp_path / "b", neutral_edits.neutral(neutral_edits.shuffle_functions))).hash
+    )
 
 
 def wrapped(layers, constant=False, residue=b""):
