@@ -13,7 +13,7 @@ def build(tf, work):
     root = tf.Module()
     root.functions = {
         name: tf.function(
-            lambda x: {"y": tf.reverse(x, [0])}, input_signature=[tf.TensorSpec([None], tf.as_dtype(name), name="x")]
+            lambda x: {"y": tf.identity(x)}, input_signature=[tf.TensorSpec([None], tf.as_dtype(name), name="x")]
         )
         for name in _NAMES.split()
     }

@@ -1,0 +1,162 @@
+"""Classify, Regress and MultiInference: what a server must say, from the requests and the recorded answers of the signatures.
+
+A signature of the method classify or regress takes one tensor of serialised `tf.Example`s, and its recorded answer is that of
+Predict. Serving makes classes with scores, or values, of the same tensors, and is stricter: what it refuses is `Refused` here.
+Nothing here needs TensorFlow or a server. Method names are `"classify"` and `"regress"`, as `oracle.method_names` gives them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Union
+
+import numpy as np
+from google.protobuf.message import DecodeError, Message
+
+from compat_matrix.checks.compare import EXACT, Mismatch, Tolerance, compare_named
+from compat_matrix.consumers.serving.client import Class, Classified, Regressed
+from compat_matrix.consumers.serving.messages import Example
+from compat_matrix.workers.tensors import Tensor
+from reference_impl.format.schema import SignatureDef
+
+CLASSIFY, REGRESS = "classify", "regress"
+METHODS = (CLASSIFY, REGRESS)
+INPUTS, CLASSES, SCORES, OUTPUTS = "inputs", "classes", "scores", "outputs"  # the keys Serving looks for
+
+Result = Union[Classified, Regressed]
+
+
+class Refused(Exception):
+    """Serving answers this with an error. `code` is the canonical one by its name; the text is ours, not the server's."""
+
+    def __init__(self, code: str, reason: str) -> None:
+        self.code = code
+        super().__init__(f"{code}: {reason}")
+
+
+def serialized(given: Mapping[str, Tensor]) -> list[bytes]:
+    """The examples of a request, as they were serialised. Raises Refused for anything else, and for none."""
+    if len(given) != 1:
+        raise Refused("INVALID_ARGUMENT", f"the signature has {len(given)} inputs, not one")
+    if INPUTS not in given:
+        raise Refused("FAILED_PRECONDITION", f"the input is called {min(given)!r}, not {INPUTS!r}")
+    tensor = given[INPUTS]
+    if tensor.dtype != "string" or tensor.array.ndim != 1:
+        raise Refused("INVALID_ARGUMENT", f"examples are a vector of strings, the input is {_described(tensor)}")
+    if not tensor.array.size:
+        raise Refused("INVALID_ARGUMENT", "there is no example")
+    return [bytes(item) for item in tensor.array.tolist()]
+
+
+def expected(method: str, given: Mapping[str, Tensor], recorded: Mapping[str, Tensor]) -> Result:
+    """What Classify or Regress must answer to the request `given`, whose answer by Predict is `recorded`.
+
+    Raises Refused where Serving does not answer, and ValueError for another method.
+    """
+    if method not in METHODS:
+        raise ValueError(f"{method!r} is none of {', '.join(METHODS)}")
+    count = len(serialized(given))
+    return classified(recorded, count) if method == CLASSIFY else regressed(recorded, count)
+
+
+def classified(recorded: Mapping[str, Tensor], count: int) -> Classified:
+    """Of every example its classes. One without scores has the scores 0, one without labels the labels "". Raises Refused."""
+    if len(recorded) not in (1, 2):
+        raise Refused("INVALID_ARGUMENT", f"the signature has {len(recorded)} outputs, not one or two")
+    found = {key: recorded[key] for key in (CLASSES, SCORES) if key in recorded}
+    if not found:
+        raise Refused("FAILED_PRECONDITION", f"no output is called {CLASSES!r} or {SCORES!r}")
+    for key, dtype in ((CLASSES, "string"), (SCORES, "float32")):
+        if key in found and (found[key].dtype != dtype or found[key].array.ndim != 2 or len(found[key].array) != count):
+            raise Refused("INVALID_ARGUMENT", f"{key} is {_described(found[key])}, not {dtype}[{count}, classes]")
+    shapes = {tensor.array.shape for tensor in found.values()}
+    if len(shapes) != 1:
+        raise Refused("INVALID_ARGUMENT", f"there are {' and '.join(str(shape[1]) for shape in sorted(shapes))} classes")
+    (shape,) = shapes
+    labels = found[CLASSES].array if CLASSES in found else np.full(shape, b"", dtype=object)
+    scores = found[SCORES].array if SCORES in found else np.zeros(shape, np.float32)
+    return [[Class(_text(label), float(score)) for label, score in zip(*row)] for row in zip(labels, scores)]
+
+
+def regressed(recorded: Mapping[str, Tensor], count: int) -> Regressed:
+    """Of every example its value, from a vector or a column. Raises Refused."""
+    if len(recorded) != 1:
+        raise Refused("INVALID_ARGUMENT", f"the signature has {len(recorded)} outputs, not one")
+    if OUTPUTS not in recorded:
+        raise Refused("FAILED_PRECONDITION", f"the output is called {min(recorded)!r}, not {OUTPUTS!r}")
+    tensor = recorded[OUTPUTS]
+    if tensor.dtype != "float32" or tensor.array.shape not in ((count,), (count, 1)):
+        raise Refused("INVALID_ARGUMENT", f"the output is {_described(tensor)}, not float32[{count}] or float32[{count}, 1]")
+    return [float(value) for value in tensor.array.ravel()]
+
+
+def differences(want: Result, got: Result, tolerance: Tolerance = EXACT) -> list[Mismatch]:
+    """What differs between two answers to Classify, or to Regress. A message carries no sign of zero: 0.0 and -0.0 are equal."""
+    if len(want) != len(got):
+        return [Mismatch("shape", "", f"answers for {len(got)} examples, expected {len(want)}")]
+    for index, (left, right) in enumerate(zip(want, got)):
+        if isinstance(left, list) and isinstance(right, list) and len(left) != len(right):
+            return [Mismatch("shape", f"example {index}", f"has {len(right)} classes, expected {len(left)}")]
+    return compare_named(_tensors(want), _tensors(got), tolerance)
+
+
+def with_context(examples: Sequence[bytes]) -> tuple[bytes, list[bytes]] | None:
+    """``(context, examples)`` that mean the same examples, with what they have in common sent once; None if that is nothing.
+
+    Serving puts the context's bytes before those of each example, which merges two messages. Features that every example has with
+    the same value are moved. None also where something is no `tf.Example`.
+    """
+    try:
+        messages = [Example.FromString(example) for example in examples]
+    except DecodeError:
+        return None
+    if not messages:
+        return None
+    first = messages[0].features.feature
+    context = Example()
+    for key in sorted(first):
+        if all(key in other.features.feature and other.features.feature[key] == first[key] for other in messages[1:]):
+            context.features.feature[key].CopyFrom(first[key])
+    if not context.features.feature:
+        return None
+    for message in messages:
+        for key in context.features.feature:
+            del message.features.feature[key]
+    return _bytes(context), [_bytes(message) for message in messages]
+
+
+def together(signatures: Mapping[str, SignatureDef]) -> list[list[str]]:
+    """The sets of signatures that one MultiInference can ask: classify and regress, fed by one tensor. Those of at least two.
+
+    TensorFlow 2 gives every signature a tensor of its own, which older servers refuse to feed together.
+    """
+    fed: dict[str, list[str]] = {}
+    for key in sorted(signatures):
+        signature = signatures[key]
+        if signature.method_name.rpartition("/")[2] in METHODS and list(signature.inputs) == [INPUTS]:
+            fed.setdefault(signature.inputs[INPUTS].name, []).append(key)
+    return [keys for _, keys in sorted(fed.items()) if len(keys) > 1]
+
+
+def _tensors(answer: Result) -> dict[str, Tensor]:
+    if not any(isinstance(item, list) for item in answer):
+        return {OUTPUTS: _floats(answer)}
+    classes: list[Any] = [item for row in answer if isinstance(row, list) for item in row]
+    labels = np.array([item.label.encode("utf-8", "surrogateescape") for item in classes] or [], dtype=object)
+    return {CLASSES: Tensor("string", labels), SCORES: _floats([item.score for item in classes])}
+
+
+def _floats(values: Sequence[Any]) -> Tensor:
+    return Tensor("float32", np.array(values, np.float32) + np.float32(0))  # -0.0 + 0.0 is 0.0
+
+
+def _bytes(message: Message) -> bytes:
+    return message.SerializeToString(deterministic=True)
+
+
+def _text(label: Any) -> str:
+    return bytes(label).decode("utf-8", "surrogateescape")
+
+
+def _described(tensor: Tensor) -> str:
+    return f"{tensor.dtype}{list(tensor.array.shape)}"
