@@ -12,9 +12,7 @@ _NAMES = "int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 bfloat16 flo
 def build(tf, work):
     root = tf.Module()
     root.functions = {
-        name: tf.function(
-            lambda x: {"y": tf.identity(x)}, input_signature=[tf.TensorSpec([None], tf.as_dtype(name), name="x")]
-        )
+        name: tf.function(lambda x: {"y": tf.identity(x)}, input_signature=[tf.TensorSpec([None], tf.as_dtype(name), name="x")])
         for name in _NAMES.split()
     }
     return root, dict(root.functions)
