@@ -25,7 +25,8 @@ class Model(object):
                 )
             )
             meta_graph = ctypes.string_at(buffer.contents.data, buffer.contents.length)
-            self.signatures = signature_wire.meta_graph_signatures(meta_graph)
+            self.signature_defs = signature_wire.signature_defs(meta_graph)
+            self.signatures = signature_wire.described(self.signature_defs)
         except BaseException:
             self.close()
             raise
@@ -46,8 +47,11 @@ class Model(object):
                 library.TF_DeleteGraph(graph)
             self.keep = []
 
-    def run(self, feed, names):
-        """``session.run``: ``feed`` is ``[(tensor name, Tensor)]``. Returns the Tensors called ``names``."""
+    def run(self, feed, names, run_options=b""):
+        """``session.run``: ``feed`` is ``[(tensor name, Tensor)]``. Returns the Tensors called ``names``.
+
+        ``run_options`` is a serialized RunOptions, or nothing.
+        """
         if not names:  # a signature without outputs; TensorFlow refuses to run nothing
             return []
         library = self.library
@@ -55,12 +59,13 @@ class Model(object):
         targets = self._outputs(names)
         given = (ctypes.c_void_p * max(len(feed), 1))()
         results = (ctypes.c_void_p * max(len(names), 1))()
+        options = c_library.buffer(run_options) if run_options else None
         try:
             for index, (_, tensor) in enumerate(feed):
                 given[index] = c_tensors.to_c(library, tensor, self.keep)
             library.checked(
                 lambda status: library.TF_SessionRun(
-                    self.session, None, sources, given, len(feed), targets, results, len(names), None, 0, None, status
+                    self.session, options, sources, given, len(feed), targets, results, len(names), None, 0, None, status
                 )
             )
             return [c_tensors.from_c(library, results[index]) for index in range(len(names))]

@@ -26,6 +26,14 @@ class Buffer(ctypes.Structure):
     _fields_ = [("data", _P), ("length", _S), ("deallocator", _P)]
 
 
+def buffer(data):
+    """A :class:`Buffer` over bytes of ours, which live as long as it."""
+    held = ctypes.create_string_buffer(data, len(data))
+    out = Buffer(ctypes.addressof(held), len(data), None)
+    out.held = held
+    return out
+
+
 class Output(ctypes.Structure):
     """``TF_Output``: an output of an operation."""
 

@@ -73,10 +73,14 @@ def _map(data, number):
     return collections.OrderedDict(sorted(pairs.items()))
 
 
-def meta_graph_signatures(data):
-    """``{key: (inputs, outputs)}``, lists of :class:`Entry`, of a serialized MetaGraphDef; without the internal keys."""
-    signatures = _map(data, 5)
-    return collections.OrderedDict((key, signature(value)) for key, value in signatures.items() if key not in INTERNAL_KEYS)
+def signature_defs(data):
+    """``{key: serialized SignatureDef}`` of a serialized MetaGraphDef, with the internal keys."""
+    return _map(data, 5)
+
+
+def described(serialized):
+    """``{key: (inputs, outputs)}`` of what :func:`signature_defs` returned, without the internal keys."""
+    return collections.OrderedDict((key, signature(value)) for key, value in serialized.items() if key not in INTERNAL_KEYS)
 
 
 def signature(data):
@@ -97,7 +101,7 @@ def feed_names(signatures, key, inputs):
 
 
 def describe(signatures):
-    """The reply to the operation ``signatures`` from what :func:`meta_graph_signatures` returned."""
+    """The reply to the operation ``signatures`` from what :func:`described` returned."""
     return {
         key: {
             side: {entry.name: {"dtype": entry.dtype, "shape": entry.shape} for entry in entries}

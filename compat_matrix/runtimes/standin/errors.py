@@ -1,0 +1,45 @@
+"""The one kind of error a request or a load ends with: a code of ``tensorflow.error.Code`` and a text."""
+
+from __future__ import annotations
+
+NUMBERS = {
+    "OK": 0, "CANCELLED": 1, "UNKNOWN": 2, "INVALID_ARGUMENT": 3, "DEADLINE_EXCEEDED": 4, "NOT_FOUND": 5,
+    "ALREADY_EXISTS": 6, "PERMISSION_DENIED": 7, "RESOURCE_EXHAUSTED": 8, "FAILED_PRECONDITION": 9, "ABORTED": 10,
+    "OUT_OF_RANGE": 11, "UNIMPLEMENTED": 12, "INTERNAL": 13, "UNAVAILABLE": 14, "DATA_LOSS": 15, "UNAUTHENTICATED": 16,
+}  # fmt: skip
+HTTP = {
+    "OK": 200, "CANCELLED": 499, "INVALID_ARGUMENT": 400, "DEADLINE_EXCEEDED": 504, "NOT_FOUND": 404, "ALREADY_EXISTS": 409,
+    "PERMISSION_DENIED": 403, "RESOURCE_EXHAUSTED": 429, "FAILED_PRECONDITION": 400, "ABORTED": 409, "OUT_OF_RANGE": 400,
+    "UNIMPLEMENTED": 501, "UNAVAILABLE": 503, "UNAUTHENTICATED": 401,
+}  # fmt: skip
+INTERNAL_SERVER_ERROR = 500  # UNKNOWN, INTERNAL, DATA_LOSS
+GRPC_LIMIT = 1024  # characters of a message that go over gRPC
+
+
+class ServingError(Exception):
+    """``code`` is the name of a code; ``str()`` is how a status prints in logs and inside other messages."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code if code in NUMBERS else "UNKNOWN"
+        self.message = message
+
+    def __str__(self) -> str:
+        return f"{self.code}: {self.message}"
+
+    @property
+    def number(self) -> int:
+        return NUMBERS[self.code]
+
+    @property
+    def http(self) -> int:
+        return HTTP.get(self.code, INTERNAL_SERVER_ERROR)
+
+    @property
+    def grpc_message(self) -> str:
+        return self.message if len(self.message) <= GRPC_LIMIT else self.message[:GRPC_LIMIT] + "...TRUNCATED"
+
+
+def invalid(message: str) -> ServingError:
+    """The usual one."""
+    return ServingError("INVALID_ARGUMENT", message)

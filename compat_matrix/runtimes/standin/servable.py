@@ -1,0 +1,134 @@
+"""A loaded SavedModel: a session of the C API, the signatures, and runs with a time limit."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from compat_matrix.consumers.serving import messages
+from compat_matrix.runtimes.standin import log
+from compat_matrix.runtimes.standin.errors import ServingError, invalid
+from compat_matrix.workers import c_api_worker, c_library
+from compat_matrix.workers.tensors import Tensor
+
+# Programs of the workers' folder are Python 3.6 without annotations.
+_Model: Any = c_api_worker.Model
+_Library: Any = c_library.Library
+_NO_XLA = "_ZN10tensorflow21DisableXlaCompilationEv"  # tensorflow::DisableXlaCompilation()
+_FILES = ("saved_model.pb", "saved_model.pbtxt", "saved_model.cpb")
+
+
+def open_library(xla: bool) -> Any:
+    """The C API of the wheel. As in the real server, compiling with XLA is switched off unless ``xla``."""
+    library = _Library()
+    if not xla:
+        disable = next((getattr(handle, _NO_XLA) for handle in library._handles if hasattr(handle, _NO_XLA)), None)
+        if disable is None:
+            log.warning("servable", "this wheel exports no DisableXlaCompilation: XLA stays on")
+        else:
+            disable.restype, disable.argtypes = None, []
+            disable()
+    return library
+
+
+class Servable:
+    """One version of a model. Closed by :meth:`close` when the last :meth:`held` block is left.
+
+    Raises:
+      ServingError: with the code and the text of the loader.
+    """
+
+    def __init__(self, library: Any, path: str, tags: Sequence[str], *, batching: bool, prefer_tflite: bool) -> None:
+        if prefer_tflite and Path(path, "model.tflite").is_file():
+            if not any(Path(path, name).is_file() for name in _FILES):
+                raise ServingError("UNIMPLEMENTED", f"the stand-in has no TensorFlow Lite: {path} holds only model.tflite")
+            log.warning("servable", f"--prefer_tflite_model: the stand-in serves the SavedModel of {path}, not model.tflite")
+        with _as_serving_errors():
+            self._model = _Model(library, path, list(tags))
+        self.signatures: dict[str, Any] = {
+            name: messages.SignatureDef.FromString(data) for name, data in self._model.signature_defs.items()
+        }
+        self._batching = batching
+        self._users = 0
+        self._idle = threading.Condition()
+
+    @contextlib.contextmanager
+    def held(self) -> Iterator[Servable]:
+        """It is not unloaded while a request holds it."""
+        with self._idle:
+            self._users += 1
+        try:
+            yield self
+        finally:
+            with self._idle:
+                self._users -= 1
+                self._idle.notify_all()
+
+    def close(self) -> None:
+        with self._idle:
+            self._idle.wait_for(lambda: self._users == 0)
+        self._model.close()
+
+    def run(self, feed: Sequence[tuple[str, Tensor]], fetch: Sequence[str], timeout_ms: int = 0) -> list[Tensor]:
+        """``Session::Run``. Raises :class:`ServingError`."""
+        if not fetch:
+            raise invalid("Must specify at least one target to fetch or execute.")
+        rows = _batch_size(feed) if self._batching else None
+        with _as_serving_errors():
+            results: list[Tensor] = self._model.run(list(feed), list(fetch), _run_options(timeout_ms))
+        if rows is not None:
+            _check_batched(results, rows)
+        return results
+
+
+@contextlib.contextmanager
+def _as_serving_errors() -> Iterator[None]:
+    try:
+        yield
+    except c_library.CError as error:
+        raise ServingError(error.error_class[len("TF_") :], str(error)) from None
+    except KeyError as error:
+        raise ServingError("NOT_FOUND", str(error.args[0])) from None
+    except (TypeError, ValueError) as error:  # a resource, a variant; a message that is none
+        raise ServingError("UNIMPLEMENTED", f"stand-in: {error}") from None
+
+
+def _run_options(timeout_ms: int) -> bytes:
+    """A serialized ``RunOptions`` with ``timeout_in_ms`` (field 2)."""
+    if timeout_ms <= 0:
+        return b""
+    out, rest = bytearray(b"\x10"), timeout_ms
+    while rest > 0x7F:
+        out.append(rest & 0x7F | 0x80)
+        rest >>= 7
+    out.append(rest)
+    return bytes(out)
+
+
+def _batch_size(feed: Sequence[tuple[str, Tensor]]) -> int:
+    """What a batching session asks of its inputs. Requests are not merged here, only held to the same rules."""
+    if not feed:
+        raise invalid("Batching Run() must have at least one input tensor")
+    sizes = set()
+    for _, tensor in feed:
+        if tensor.array.ndim == 0:
+            raise invalid("Batching Run() input tensors must have at least one dimension")
+        sizes.add(int(tensor.array.shape[0]))
+    if len(sizes) > 1:
+        raise invalid("Batching Run() input tensors must have equal 0th-dimension size")
+    return sizes.pop()
+
+
+def _check_batched(results: Sequence[Tensor], rows: int) -> None:
+    for tensor in results:
+        if tensor.array.ndim == 0:
+            raise ServingError("FAILED_PRECONDITION", "Batched output tensor has 0 dimensions")
+        if tensor.array.shape[0] != rows:
+            raise ServingError(
+                "FAILED_PRECONDITION",
+                "Batched output tensor's 0th dimension does not equal the sum of the 0th dimension sizes of the input tensors",
+            )
+

@@ -1,0 +1,105 @@
+"""Warm-up: the requests recorded in ``assets.extra/tf_serving_warmup_requests`` are run before a version is available."""
+
+from __future__ import annotations
+
+import struct
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from google.protobuf.message import DecodeError
+
+from compat_matrix.consumers.serving import messages
+from compat_matrix.runtimes.standin import inference, log, predict
+from compat_matrix.runtimes.standin.errors import ServingError, invalid
+from compat_matrix.runtimes.standin.servable import Servable
+
+FILE = "assets.extra/tf_serving_warmup_requests"
+MAX_RECORDS = 1000
+_MASK_DELTA = 0xA282EAD8
+
+
+def run(servable: Servable, folder: str, iterations: int = 1, check_method: bool = False) -> None:
+    """Raises :class:`ServingError`: a record that is none or that the model does not answer makes the load fail."""
+    path = f"{folder.rstrip('/')}/{FILE}"
+    if not Path(path).exists():
+        log.info("warmup", f"No warmup data file found at {path}")
+        return
+    log.info("warmup", f"Starting to read warmup data for model at {path}")
+    started, count = time.monotonic(), 0
+    try:
+        for record in records(Path(path).read_bytes()):
+            try:
+                entry = messages.PredictionLog.FromString(record)
+            except DecodeError:
+                raise invalid(f"Failed to parse warmup record: {record!r} from {path}") from None
+            for _ in range(max(iterations, 1)):
+                _replay(servable, entry, check_method)
+            count += 1
+            if count > MAX_RECORDS:
+                raise invalid(f"Number of warmup records exceeds the maximum ({MAX_RECORDS}) at {path}")
+    except _Damaged as error:
+        raise ServingError("DATA_LOSS", f"{error}. Please verify your warmup data is in TFRecord format.") from None
+    micros = int((time.monotonic() - started) * 1e6)
+    log.info(
+        "warmup",
+        f"Finished reading warmup data for model at {path}. Number of warmup records read: {count}. "
+        f"Elapsed time (microseconds): {micros}.",
+    )
+
+
+def _replay(servable: Servable, entry: Any, check_method: bool) -> None:
+    kind = entry.WhichOneof("log_type")
+    if kind == "predict_log":
+        predict.run(servable, entry.predict_log.request, check_method=check_method)
+    elif kind == "classify_log":
+        inference.classify(servable, entry.classify_log.request, messages.ClassificationResult(), check_method=check_method)
+    elif kind == "regress_log":
+        inference.regress(servable, entry.regress_log.request, messages.RegressionResult(), check_method=check_method)
+    elif kind == "multi_inference_log":
+        request, response = entry.multi_inference_log.request, messages.MultiInferenceResponse()
+        inference.multi_inference(servable, request, response, check_method=check_method)
+    elif kind is not None:
+        number = entry.DESCRIPTOR.fields_by_name[kind].number
+        raise ServingError("UNIMPLEMENTED", f"Unsupported log_type for warmup: {number}")
+
+
+class _Damaged(Exception):
+    """No TFRecord file, or a damaged one."""
+
+
+def records(data: bytes) -> Iterator[bytes]:
+    """The records of a TFRecord file: length and its checksum, bytes and their checksum."""
+    position, checksum = 0, _crc32c()
+    while position < len(data):
+        if len(data) - position < 12:
+            raise _Damaged(f"truncated record at {position}")
+        (length, length_crc) = struct.unpack_from("<QI", data, position)
+        if checksum(data[position : position + 8]) != length_crc:
+            raise _Damaged(f"corrupted record at {position}")
+        start, end = position + 12, position + 12 + length
+        if end + 4 > len(data):
+            raise _Damaged(f"truncated record at {position}")
+        if checksum(data[start:end]) != struct.unpack_from("<I", data, end)[0]:
+            raise _Damaged(f"corrupted record at {position}")
+        yield data[start:end]
+        position = end + 4
+
+
+def _crc32c() -> Callable[[bytes], int]:
+    """The masked checksum, without a package that a TensorFlow runtime need not have."""
+    table = []
+    for value in range(256):
+        for _ in range(8):
+            value = value >> 1 ^ (0x82F63B78 if value & 1 else 0)
+        table.append(value)
+
+    def masked(data: bytes) -> int:
+        crc = 0xFFFFFFFF
+        for byte in data:
+            crc = table[(crc ^ byte) & 0xFF] ^ crc >> 8
+        crc ^= 0xFFFFFFFF
+        return ((crc >> 15 | crc << 17) + _MASK_DELTA) & 0xFFFFFFFF
+
+    return masked
