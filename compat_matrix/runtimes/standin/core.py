@@ -121,9 +121,7 @@ def platform(model: Any) -> str:
             raise invalid(f"ModelServerConfig::model_type choice {model.model_type} not supported.")
         return PLATFORM
     if not model.model_platform:
-        raise invalid(
-            "Illegal setting neither ModelServerConfig::model_type (deprecated) nor ModelServerConfig::model_platform."
-        )
+        raise invalid("Illegal setting neither ModelServerConfig::model_type (deprecated) nor ModelServerConfig::model_platform.")
     return str(model.model_platform)
 
 

@@ -1,4 +1,4 @@
-"""The command line, read as TensorFlow's ``Flags::Parse`` does: only ``--name=value``, and a bare ``--name`` for a truth value."""
+"""The command line, read as TensorFlow's ``Flags::Parse`` does: ``--name=value``, a bare ``--name`` for a truth value."""
 
 from __future__ import annotations
 
@@ -83,7 +83,8 @@ class Parsed(NamedTuple):
 def parse(arguments: Sequence[str]) -> Parsed:
     """Read a command line without the program's name."""
     defaults = {**ACTED_ON, **ACCEPTED}
-    values, unknown, readable = dict(defaults), [], True
+    values, readable = dict(defaults), True
+    unknown: list[str] = []
     for position, argument in enumerate(arguments):
         if argument == "--":
             unknown += arguments[position:]

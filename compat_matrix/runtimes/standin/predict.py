@@ -40,7 +40,8 @@ def _check_count(signature: Any, request: Any) -> None:
     sent, known = set(request.inputs), set(signature.inputs)
     if len(sent) > len(known) or (len(sent) < len(known) and not signature.defaults):
         raise invalid(
-            f"input size does not match signature: {len(sent)}!={len(known)} len({{{_joined(sent)}}}) != len({{{_joined(known)}}}). "
+            f"input size does not match signature: {len(sent)}!={len(known)} "
+            f"len({{{_joined(sent)}}}) != len({{{_joined(known)}}}). "
             f"Sent extra: {{{_joined(sent - known)}}}. Missing but required: {{{_joined(known - sent)}}}."
         )
 
@@ -64,9 +65,7 @@ def _feed(signature: Any, inputs: Any) -> list[tuple[str, Tensor]]:
         except tensor_protos.NotATensor:
             raise invalid(f"tensor parsing error: {alias}") from None
     if len(used) != len(inputs):
-        raise invalid(
-            f"Inputs contains invalid name. Used request inputs: {_joined(used)}, request input: {_joined(inputs)}"
-        )
+        raise invalid(f"Inputs contains invalid name. Used request inputs: {_joined(used)}, request input: {_joined(inputs)}")
     return feed
 
 

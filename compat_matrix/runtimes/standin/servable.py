@@ -131,4 +131,3 @@ def _check_batched(results: Sequence[Tensor], rows: int) -> None:
                 "FAILED_PRECONDITION",
                 "Batched output tensor's 0th dimension does not equal the sum of the 0th dimension sizes of the input tensors",
             )
-

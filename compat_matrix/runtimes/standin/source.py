@@ -58,7 +58,7 @@ class Source:
 
 
 def find_versions(model: Any) -> dict[int, str]:
-    """``{version: folder}`` that the version policy of a ModelConfig asks for. Raises :class:`ServingError`: no such base path."""
+    """``{version: folder}`` that a ModelConfig's version policy asks for. Raises :class:`ServingError`: no such base path."""
     base = model.base_path
     try:
         children = sorted(os.listdir(base))  # noqa: PTH208

@@ -48,7 +48,8 @@ class Monitor:
             reached.clear()
             for name in wanted:
                 for version, entry in sorted(self._states.get(name, {}).items(), reverse=True):
-                    if entry.state in (AVAILABLE, END):
+                    # Without an error it was unloaded: an earlier life of a model that is loaded again.
+                    if entry.state == AVAILABLE or (entry.state == END and entry.error):
                         reached[name, version] = entry
                         break
                 else:

@@ -1,0 +1,83 @@
+"""The gRPC server: the two services over TCP and, where asked for, a Unix socket."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import grpc
+
+from compat_matrix.consumers.serving import messages
+from compat_matrix.runtimes.standin import log
+from compat_matrix.runtimes.standin.api import Api
+from compat_matrix.runtimes.standin.errors import ServingError, invalid
+
+_MAX_MILLIS = 1 << 31
+
+
+def start(api: Api, flags: dict[str, Any]) -> Any:
+    """Open the ports and serve. Raises :class:`ServingError`."""
+    # Without so_reuseport: a second server on the port would take half of the first one's requests.
+    options: list[tuple[str, Any]] = [
+        ("grpc.so_reuseport", 0),
+        ("grpc.max_receive_message_length", -1),
+        ("grpc.max_send_message_length", -1),
+        *_channel_arguments(flags["grpc_channel_arguments"]),
+    ]
+    server = grpc.server(ThreadPoolExecutor(max_workers=flags["grpc_max_threads"], thread_name_prefix="grpc"), options=options)
+    for service in messages.SERVICES:
+        server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(service, _handlers(api, service)),))
+    address = f"0.0.0.0:{flags['port']}"
+    socket = flags["grpc_socket_path"]
+    try:
+        bound = server.add_insecure_port(address)
+        if socket:
+            bound = bound and server.add_insecure_port(f"unix:{socket}")
+    except RuntimeError:
+        bound = 0
+    if not bound:
+        raise invalid("Failed to BuildAndStart gRPC server")
+    server.start()
+    log.info("grpc_server", f"Running gRPC ModelServer at {address} ...")
+    if socket:
+        log.info("grpc_server", f"Running gRPC ModelServer at UNIX socket {socket} ...")
+    return server
+
+
+def _channel_arguments(text: str) -> list[tuple[str, Any]]:
+    found: list[tuple[str, Any]] = []
+    for part in filter(None, text.split(",")):
+        key, _, value = part.partition("=")
+        found.append((key, int(value) if re.fullmatch(r"[+-]?\d+", value) else value))
+    return found
+
+
+def _handlers(api: Api, service: str) -> dict[str, Any]:
+    handlers = {}
+    for name, method in messages.METHODS.items():
+        if method.path == f"/{service}/{name}":
+            request: Any = method.request
+            handlers[name] = grpc.unary_unary_rpc_method_handler(
+                _answer(getattr(api, name)),
+                request_deserializer=request.FromString,
+                response_serializer=lambda response: response.SerializeToString(),
+            )
+    return handlers
+
+
+def _answer(method: Callable[[Any, int], Any]) -> Callable[[Any, Any], Any]:
+    codes = {code.value[0]: code for code in grpc.StatusCode}
+
+    def answer(request: Any, context: Any) -> Any:
+        left = context.time_remaining()
+        try:
+            return method(request, int(left * 1000) if left is not None and left * 1000 < _MAX_MILLIS else 0)
+        except ServingError as error:
+            context.abort(codes[error.number], error.grpc_message)
+        except Exception as error:
+            log.error("grpc_server", f"{type(error).__name__}: {error}")
+            context.abort(grpc.StatusCode.INTERNAL, f"stand-in: {error!r}")
+
+    return answer
