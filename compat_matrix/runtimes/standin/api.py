@@ -41,7 +41,7 @@ class Api:
         response = messages.PredictResponse()
         for alias, tensor in outputs.items():
             tensor_protos.encode(tensor, response.outputs[alias], self._as_content)
-        _echo(response.model_spec, request.model_spec, version, predict.signature_name(request.model_spec))
+        _echo(response.model_spec, request.model_spec, version)
         return response
 
     def Classify(self, request: Any, timeout_ms: int = 0) -> Any:
@@ -133,9 +133,9 @@ def _counted(spec: Any) -> Iterator[None]:
         metrics.count(metrics.REQUESTS, model_name=spec.name, status=code)
 
 
-def _echo(answered: Any, asked: Any, version: int, signature: str | None = None) -> None:
+def _echo(answered: Any, asked: Any, version: int) -> None:
     answered.name = asked.name
-    answered.signature_name = asked.signature_name if signature is None else signature
+    answered.signature_name = predict.signature_name(asked)
     answered.version.value = version
 
 

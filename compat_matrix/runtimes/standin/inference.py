@@ -38,7 +38,7 @@ def _one(servable: Servable, request: Any, method: str, result: Any, timeout_ms:
 
 
 def multi_inference(servable: Servable, request: Any, response: Any, timeout_ms: int = 0, check_method: bool = False) -> None:
-    """All tasks in one run: fill a MultiInferenceResponse but for its model specs. Raises :class:`ServingError`."""
+    """All tasks in one run, every input fed the same: fill a MultiInferenceResponse. Raises :class:`ServingError`."""
     feeds, fetch, seen = set(), set(), set()
     for task in request.tasks:
         if not task.model_spec.name:
@@ -56,11 +56,9 @@ def multi_inference(servable: Servable, request: Any, response: Any, timeout_ms:
         feed, names = _prepare(servable.signatures[name], task.method_name, check_method)
         feeds.add(feed)
         fetch.update(names)
-        if len(feeds) > 1:
-            raise invalid("Input tensor must be the same for all Signatures.")
     examples = _examples(request.input)
     targets = sorted(fetch)
-    values = dict(zip(targets, servable.run([(feed, examples) for feed in feeds], targets, timeout_ms)))
+    values = dict(zip(targets, servable.run([(feed, examples) for feed in sorted(feeds)], targets, timeout_ms)))
     for task in request.tasks:
         result = response.results.add()
         field = result.classification_result if task.method_name == messages.CLASSIFY_METHOD else result.regression_result

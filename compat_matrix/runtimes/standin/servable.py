@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -11,19 +12,18 @@ from typing import Any
 from compat_matrix.consumers.serving import messages
 from compat_matrix.runtimes.standin import log
 from compat_matrix.runtimes.standin.errors import ServingError, invalid
-from compat_matrix.workers import c_api_worker, c_library
 from compat_matrix.workers.tensors import Tensor
 
-# Programs of the workers' folder are Python 3.6 without annotations.
-_Model: Any = c_api_worker.Model
-_Library: Any = c_library.Library
+# Programs of the workers' folder are Python 3.6 without annotations: nothing for a type checker.
+_c_library: Any = importlib.import_module("compat_matrix.workers.c_library")
+_c_api: Any = importlib.import_module("compat_matrix.workers.c_api_worker")
 _NO_XLA = "_ZN10tensorflow21DisableXlaCompilationEv"  # tensorflow::DisableXlaCompilation()
 _FILES = ("saved_model.pb", "saved_model.pbtxt", "saved_model.cpb")
 
 
 def open_library(xla: bool) -> Any:
     """The C API of the wheel. As in the real server, compiling with XLA is switched off unless ``xla``."""
-    library = _Library()
+    library = _c_library.Library()
     if not xla:
         disable = next((getattr(handle, _NO_XLA) for handle in library._handles if hasattr(handle, _NO_XLA)), None)
         if disable is None:
@@ -47,7 +47,7 @@ class Servable:
                 raise ServingError("UNIMPLEMENTED", f"the stand-in has no TensorFlow Lite: {path} holds only model.tflite")
             log.warning("servable", f"--prefer_tflite_model: the stand-in serves the SavedModel of {path}, not model.tflite")
         with _as_serving_errors():
-            self._model = _Model(library, path, list(tags))
+            self._model = _c_api.Model(library, path, list(tags))
         self.signatures: dict[str, Any] = {
             name: messages.SignatureDef.FromString(data) for name, data in self._model.signature_defs.items()
         }
@@ -88,7 +88,7 @@ class Servable:
 def _as_serving_errors() -> Iterator[None]:
     try:
         yield
-    except c_library.CError as error:
+    except _c_library.CError as error:
         raise ServingError(error.error_class[len("TF_") :], str(error)) from None
     except KeyError as error:
         raise ServingError("NOT_FOUND", str(error.args[0])) from None
