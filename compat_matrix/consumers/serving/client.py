@@ -19,7 +19,7 @@ from ...workers.tensors import Tensor
 if TYPE_CHECKING:
     from reference_impl.format.schema import SignatureDef
 
-    from .schema import ModelConfig
+    from .schema import GetModelStatusResponse, ModelConfig
 
 GRPC, REST = "grpc", "rest"
 
@@ -39,7 +39,7 @@ class ServingError(Exception):
     """
 
     def __init__(self, message: str, transport: str, method: str) -> None:
-        super().__init__(f"{method} over {transport}: {message}")
+        super().__init__(f"{method} over {transport}: {message[:MAX_ERROR_TEXT]}")
         self.transport, self.method = transport, method
 
 
@@ -98,6 +98,16 @@ class VersionStatus(NamedTuple):
     state: str  # "START", "LOADING", "AVAILABLE", "UNLOADING", "END" or "UNKNOWN"
     error_code: int  # canonical; 0 is OK
     error_message: str
+
+
+def statuses(answer: GetModelStatusResponse) -> list[VersionStatus]:
+    """What the message says, of either transport."""
+    from .messages import state_name
+
+    return [
+        VersionStatus(item.version, state_name(item.state), item.status.error_code, item.status.error_message)
+        for item in answer.model_version_status
+    ]
 
 
 class Class(NamedTuple):

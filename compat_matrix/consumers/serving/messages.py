@@ -76,3 +76,9 @@ def _methods() -> dict[str, Method]:
 
 
 METHODS = _methods()
+
+
+def state_name(state: int) -> str:
+    """ "AVAILABLE" of a ModelVersionStatus.State; "UNKNOWN" of a number that has no name."""
+    states = ModelVersionStatus.State
+    return states.Name(state) if state in states.values() else "UNKNOWN"
