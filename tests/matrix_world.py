@@ -3,6 +3,7 @@
 import datetime
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -24,6 +25,7 @@ def build(tf, work):
 def requests(np):
     return {requests}
 '''
+FAIL = {"outcome": "LOAD_ERROR", "error_class": "x.NotFoundError", "message": "no op Foo"}
 SIGNATURE, FUNCTION = '("serving_default", {"x": 1})', '("f", (1,), {})'
 
 
@@ -128,6 +130,22 @@ class World:
 
     def summary(self, out=None):
         return json.loads(((out or self.out) / "summary.json").read_text())
+
+
+def small_world(root):
+    """Two artifacts of one case with two checks, so that a run is short."""
+    world = World(root)
+    (world.cases / "alpha.py").unlink()
+    shutil.rmtree(world.fixtures / "old")
+    return world
+
+
+def cell(consumer, check, artifact=f"beta/tf2@{VERSION}"):
+    return f"{artifact}/{consumer}@{VERSION}/{check}"
+
+
+def outcomes(world, out=None):
+    return {name: record["outcome"] for name, record in world.results(out).items()}
 
 
 def entry(case, producer="*", consumer="*", check="*", outcome="LOAD_ERROR", error_class="NotFoundError", **more):

@@ -1,0 +1,120 @@
+"""``savedmodel-compat matrix run --resume``: what is kept of an earlier run, and what is asked again."""
+
+import json
+
+import pytest
+from matrix_world import FAIL, FUNCTION, SIGNATURE, VERSION, cell, entry, outcomes, small_world
+
+ARTIFACTS = [f"{case}/{producer}@{VERSION}" for case in ("alpha", "beta") for producer in ("reference", "tf2")]
+
+
+@pytest.fixture
+def small(tmp_path):
+    return small_world(tmp_path)
+
+
+def test_an_interrupted_run_is_resumed(small):
+    small.behave([cell("c_api", "load"), {"interrupt": True}])
+    assert small.run().returncode == 3
+    before = outcomes(small)
+    missing = {one for one, outcome in before.items() if outcome == "NOT_RUN"}
+    assert cell("c_api", "load") in missing
+    assert f"beta/tf2@{VERSION}/-/produce" not in missing
+    assert "interrupted" in {item["reason"] for item in small.summary()["not_run"]}
+    executed = len(small.executed())
+    small.behave()
+    done = small.run("--resume")
+    assert done.returncode == 0, done.stderr
+    assert {one for _, one in small.executed()[executed:]} == missing
+    assert list(outcomes(small)) == list(before)
+    assert small.summary()["observed"] == small.summary()["planned"]
+    executed = len(small.executed())
+    assert small.run("--resume").returncode == 0  # nothing is missing any more
+    assert len(small.executed()) == executed
+
+
+def test_resuming_tries_again_what_the_machine_spoilt_and_nothing_else(small):
+    small.behave(["*/c_api@*/load", {"outcome": "ENV_ERROR"}], ["*/tf2@*/values", FAIL])
+    assert small.run().returncode == 4
+    executed = len(small.executed())
+    small.behave()
+    assert small.run("--resume").returncode == 1
+    assert {one for _, one in small.executed()[executed:]} == {cell("c_api", "load", artifact) for artifact in ARTIFACTS[2:]}
+
+
+def passed(small):
+    lines = map(json.loads, (small.out / "results.jsonl").read_text().splitlines())
+    return {line["cell"] for line in lines if line["outcome"] == "PASS"}
+
+
+def test_a_run_is_resumed_cell_by_cell_when_the_plan_has_grown(small):
+    small.run("--consumer", "c_api")
+    before, ran = passed(small), len(small.executed())
+    small.case("gamma", [FUNCTION])
+    assert small.run("--resume").returncode == 0
+    executed = {one for _, one in small.executed()[ran:]}
+    assert before and not executed & before
+    assert any(one.startswith("gamma/") for one in executed)
+    summary = small.summary(small.out)
+    assert summary["observed"] == summary["planned"]
+
+
+def test_results_are_kept_when_a_session_ended_before_it_wrote_its_plan(small):
+    small.run("--consumer", "c_api")
+    before = (small.out / "plan.json").read_bytes()
+    small.case("gamma", [FUNCTION])
+    assert small.run("--resume").returncode == 0
+    results, ran = small.results(), len(small.executed())
+    (small.out / "plan.json").write_bytes(before)
+    assert small.run("--resume").returncode == 0
+    assert (len(small.executed()), small.results()) == (ran, results)
+
+
+def test_what_is_asked_otherwise_is_asked_again(small):
+    small.case("gamma", [SIGNATURE])
+    small.run("--consumer", "c_api")
+    ran = len(small.executed())
+    small.case("gamma", [SIGNATURE], "TIMEOUT = 7")
+    assert small.run("--resume", "--consumer", "c_api").returncode == 0
+    executed = {one for _, one in small.executed()[ran:]}
+    assert executed and all(one.startswith("gamma/") for one in executed)
+
+
+def test_results_taken_over_are_judged_by_the_ledger_of_today(small):
+    small.behave(["*/c_api@*/load", FAIL])
+    assert small.run().returncode == 1
+    small.expect(entry("beta", consumer="c_api", check="load"))
+    ran = len(small.executed())
+    assert small.run("--resume").returncode == 0
+    assert len(small.executed()) == ran
+    failed = [record for record in small.results().values() if record["outcome"] == "LOAD_ERROR"]
+    assert failed and all((record["expected"], record["expectation"]) == (True, 0) for record in failed)
+
+
+def test_another_plan_cannot_be_resumed(small):
+    small.run("--consumer", "c_api")
+    results = (small.out / "results.jsonl").read_bytes()
+    (small.cases / "beta.py").rename(small.cases / "delta.py")
+    done = small.run("--resume")
+    assert (done.returncode, "another plan" in done.stderr) == (64, True)
+    assert (small.out / "results.jsonl").read_bytes() == results
+
+
+def test_a_run_is_resumed_when_the_ledger_came_to_expect_a_refusal(small):
+    """Then the questions about what is not made are out of the plan; the others were asked, and are not asked again."""
+    small.behave(["beta/tf2@*/-/produce", FAIL])
+    assert small.run().returncode == 1
+    executed = len(small.executed())
+    small.expect(entry("beta", "tf2", "-", "produce"))
+    done = small.run("--resume")
+    assert (done.returncode, len(small.executed())) == (0, executed), done.stdout
+    assert small.summary()["not_run"] == []
+
+
+def test_a_resumed_run_may_have_lost_its_last_line(small):
+    small.run()
+    path = small.out / "results.jsonl"
+    path.write_bytes(path.read_bytes()[:-40])
+    executed = len(small.executed())
+    assert small.run("--resume").returncode == 0
+    assert len(small.executed()) == executed + 1
