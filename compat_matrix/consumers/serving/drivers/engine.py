@@ -1,0 +1,94 @@
+"""The container engine: reached, or why not, with the command that would help. Docker's, or podman behind DOCKER_HOST."""
+
+from __future__ import annotations
+
+import errno
+import getpass
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from urllib.parse import urlsplit
+
+from .base import EngineTrouble, NotHere
+
+TIMEOUT = 60  # seconds for one answer of the engine
+SDK_COMMAND = 'pip install "savedmodel-compat[serving]"'
+
+
+def connect() -> Any:
+    """A client of the engine that DOCKER_HOST names, else of the local one. Raises NotHere."""
+    try:
+        import docker
+        from docker.errors import DockerException
+    except ImportError as error:
+        raise NotHere(f"the docker SDK is not installed ({error})", SDK_COMMAND) from None
+    import requests
+
+    try:
+        client = docker.from_env(timeout=TIMEOUT)
+    except (DockerException, requests.RequestException, OSError, ValueError) as error:
+        raise _not_here(error) from None
+    try:
+        client.ping()
+    except (DockerException, requests.RequestException, OSError) as error:
+        client.close()
+        raise _not_here(error) from None
+    return client
+
+
+def remote_host() -> str | None:
+    """The machine of an engine that is not reached over a local socket; None for a local one."""
+    address = urlsplit(os.environ.get("DOCKER_HOST", ""))
+    return address.hostname if address.scheme in ("tcp", "http", "https", "ssh") else None
+
+
+def _not_here(error: BaseException) -> NotHere:
+    """Why the engine does not answer: it is absent, it is not started, we may not ask it, or its address is wrong."""
+    host = os.environ.get("DOCKER_HOST")
+    where = f"DOCKER_HOST={host}" if host else "the docker engine"
+    codes = {one.errno for one in _chain(error) if isinstance(one, OSError)}
+    local = not host or urlsplit(host).scheme in ("unix", "")
+    if local and codes & {errno.EACCES, errno.EPERM}:
+        return NotHere(
+            f"{where}: permission denied on its socket", f"sudo usermod -aG docker {getpass.getuser()} && newgrp docker"
+        )
+    if local and codes & {errno.ENOENT, errno.ECONNREFUSED} and not host:
+        if shutil.which("dockerd"):
+            return NotHere("the docker engine is installed and not started", "sudo systemctl start docker")
+        return NotHere("no docker engine is installed", "sudo apt-get install -y docker.io && sudo systemctl start docker")
+    if local and codes & {errno.ENOENT, errno.ECONNREFUSED}:
+        path = urlsplit(host or "").path
+        start = f"podman system service --time=0 unix://{path}" if "podman" in path else "unset DOCKER_HOST"
+        return NotHere(f"{where}: nothing listens on this socket", start)
+    return NotHere(f"{where} does not answer: {error}", "docker info")
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    """An exception and all that it came from: the SDK and requests hide the system's error in their arguments."""
+    seen: set[int] = set()
+    queue: list[BaseException] = [error]
+    while queue:
+        one = queue.pop()
+        if id(one) in seen:
+            continue
+        seen.add(id(one))
+        yield one
+        queue += [other for other in (one.__cause__, one.__context__, *one.args) if isinstance(other, BaseException)]
+
+
+@contextmanager
+def asked(what: str) -> Iterator[None]:
+    """Turns the engine's errors into EngineTrouble. Passing are its own failures, lost connections and a port that was taken."""
+    import requests
+    from docker.errors import APIError, DockerException
+
+    try:
+        yield
+    except APIError as error:
+        text = error.explanation or str(error)
+        port = any(words in str(text) for words in ("port is already allocated", "address already in use"))
+        raise EngineTrouble(f"{what}: the engine says: {text}", passing=port or not error.is_client_error()) from error
+    except (requests.RequestException, DockerException, OSError) as error:
+        raise EngineTrouble(f"{what}: the engine does not answer: {error}", passing=True) from error
