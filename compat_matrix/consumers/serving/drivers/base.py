@@ -132,8 +132,8 @@ class Server(abc.ABC):
     def add(self, name: str) -> None:  # noqa: B027 - most servers see the folder itself
         """Make ``name`` of the folder visible, where the server sees a copy of it."""
 
-    def doubt(self) -> str | None:
-        """Why what answers may not be this server, for a reason of the machine (a port that another took); None: no doubt."""
+    def doubt(self, answered: bool) -> str | None:
+        """A reason of the machine why this server does not answer, or not only it (another took its port); None: no doubt."""
         return None
 
 

@@ -161,11 +161,11 @@ class BinaryServer(Server):
             stream.seek(start)
             return stream.read().decode("utf-8", "replace")
 
-    def doubt(self) -> str | None:
+    def doubt(self, answered: bool) -> str | None:
         taken = _PORT_TAKEN.search(self.logs())
         if taken:
             return f"a port was taken by another process ({taken[0]})"
-        if self.exit_state() is None and not {self._endpoint.grpc_port, self._endpoint.rest_port} <= self._listening():
+        if answered and not {self._endpoint.grpc_port, self._endpoint.rest_port} <= self._listening():
             return "another process answers at the port"
         return None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict
@@ -15,6 +16,7 @@ from .base import EXIT, GRPC_PORT, LOG, REST_PORT, Endpoint, EngineTrouble, Exit
 
 LOG_GRACE = 5.0  # seconds for the rest of a log after the end
 LOG_LIMIT = 64 << 20  # bytes of it that are kept
+PATIENCE, PAUSE = 4, 1.0  # questions to an engine that does not answer, and the seconds between them
 
 
 class ContainerServer(Server):
@@ -65,12 +67,18 @@ class ContainerServer(Server):
 
         if self._state is not None:
             return self._state
-        with engine.asked(f"state of {self.name}"):
+        for left in reversed(range(PATIENCE)):
             try:
-                self._container.reload()
-            except NotFound:
-                self._state = ExitState(137, signal=9, error="the container was removed by somebody else")
-                return self._state
+                with engine.asked(f"state of {self.name}"):
+                    self._container.reload()
+                    break
+            except EngineTrouble as trouble:
+                if isinstance(trouble.__cause__, NotFound):
+                    self._state = ExitState(137, signal=9, error="the container was removed by somebody else")
+                    return self._state
+                if not trouble.passing or not left:
+                    raise
+                time.sleep(PAUSE)  # an engine that is started anew
         self._state = ended(self._container.attrs.get("State") or {})
         return self._state
 

@@ -4,6 +4,8 @@ Run as a program, without anything but the standard library: ``guard.py STATUS C
 harness holds open. How the server ended is written to STATUS. It leads the process group of the server.
 """
 
+from __future__ import annotations
+
 import json
 import os
 import pathlib
@@ -14,9 +16,9 @@ import threading
 import time
 
 
-def main(status, *command):
+def main(status: str, *command: str) -> None:
     threading.Thread(target=_watch, daemon=True).start()
-    told = {"started": _now()}
+    told: dict[str, object] = {"started": _now()}
     try:
         told["code"] = subprocess.Popen(command, stdin=subprocess.DEVNULL).wait()
     except OSError as error:
@@ -28,13 +30,13 @@ def main(status, *command):
     os._exit(0)
 
 
-def _watch():
+def _watch() -> None:
     while os.read(0, 1024):
         pass
     os.killpg(0, signal.SIGKILL)
 
 
-def _now():
+def _now() -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
 
 
