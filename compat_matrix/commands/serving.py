@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -84,19 +85,16 @@ def doctor(servers: tuple[str, ...]) -> int:
 
 
 @serving.command()
-@click.option(
-    "--tensorflow", metavar="RUNTIME", default="local", show_default=True, help="The runtime whose TensorFlow it serves with."
-)
+@click.option("--tensorflow", metavar="RUNTIME", default="local", show_default=True, help="Whose TensorFlow it serves with.")
 @click.option("--tag", help="The image's name; savedmodel-compat-standin:VERSION without it.")
 @told
 def image(tensorflow: str, tag: str | None) -> int:
     """Build the stand-in's image from this machine's own files; no registry is asked."""
     from compat_matrix.consumers.serving.drivers import engine
-    from compat_matrix.runtimes.standin.image import build
 
     client = engine.connect()
     try:
-        click.echo(build(client, tag))
+        click.echo(importlib.import_module("compat_matrix.runtimes.standin.image").build(client, tag))
     finally:
         client.close()
     return int(ExitCode.AS_EXPECTED)

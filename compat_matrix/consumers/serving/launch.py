@@ -130,18 +130,20 @@ class Launcher:
         if endpoint is None:
             return None, "its ports are not known"
         grpc, rest = self._connect(endpoint)
-        # REST first: it comes last in a server, and a gRPC channel that was refused waits for a second by itself.
-        why = (rest and signs_of_life(rest, ANSWER_LIMIT)) or signs_of_life(grpc, ANSWER_LIMIT)
-        if why is None:
-            doubt = server.doubt(answered=True)
-            if doubt is None:
-                return Launched(server, endpoint, grpc, rest, seen, self._connect), ""
-            grpc.close()
-            raise EngineTrouble(f"{server.name}: {doubt}", passing=True)
-        for client in (grpc, rest):
-            if client is not None:
-                client.close()
-        return None, why
+        launched = None
+        try:
+            # REST first: it comes last in a server, and a gRPC channel that was refused waits for a second by itself.
+            why = (rest and signs_of_life(rest, ANSWER_LIMIT)) or signs_of_life(grpc, ANSWER_LIMIT)
+            if why is None:
+                doubt = server.doubt(answered=True)
+                if doubt is not None:
+                    raise EngineTrouble(f"{server.name}: {doubt}", passing=True)
+                launched = Launched(server, endpoint, grpc, rest, seen, self._connect)
+            return launched, why or ""
+        finally:
+            if launched is None:
+                for client in filter(None, (grpc, rest)):
+                    client.close()
 
 
 def signs_of_life(client: Client, limit: float) -> str | None:
