@@ -1,7 +1,7 @@
 """A double of ``tensorflow_model_server``: its flags, its APIs as far as drivers use them, and models that misbehave on order.
 
 A model is a folder ``NAME/1`` with a file ``behaviour`` (lines ``load ...`` and ``predict ...``, see ``_act``). The server is
-told by the environment, or by a file ``server`` in the folder of the configuration: ``no_reload``, ``exit TEXT``, ``slow SECONDS``.
+told by the environment, or by a file ``server`` beside the configuration: ``no_reload``, ``exit TEXT``, ``slow SECONDS``.
 It needs no TensorFlow; it runs in a container as well (``serving_image.py``).
 """
 
