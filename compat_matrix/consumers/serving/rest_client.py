@@ -165,7 +165,7 @@ def _request(
     if unknown:
         raise CannotSay(f"REST has no filter of outputs to send {unknown[0]!r} in; the signature has no such output")
     if layout == ROWS:
-        return rest_json.rows(inputs, bare=list(inputs) == list(signature.inputs))
+        return rest_json.rows(inputs, bare=len(inputs) == 1 and set(inputs) == set(signature.inputs))
     surplus = sorted(set(inputs) - set(signature.inputs))
     if surplus and set(signature.inputs) <= set(inputs):
         raise CannotSay(f"the input {surplus[0]!r} is not in the signature, and the server would pass over it in columns")
@@ -208,6 +208,8 @@ def _message(name: str, cls: type[Any], value: Any) -> Any:
     """A message of its JSON form. Fields that the schema does not know are passed over: a newer server has more of them."""
     found: Message = cls()
     try:
+        if not isinstance(value, dict):
+            raise TypeError(f"a {type(value).__name__}")
         return json_format.ParseDict(value, found, ignore_unknown_fields=True, descriptor_pool=_pool.schema().pool)
     # The parser lets through what its parts raise on odd input.
     except (json_format.ParseError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:

@@ -78,7 +78,11 @@ def from_proto(proto: TensorProto) -> Tensor:
       SavedModelError: DtypeError, ShapeError, LimitError of `reference_impl.format.tensor_proto.decode`.
     """
     array = tensor_proto.decode(proto)
-    return tensors.from_numpy(array, dtypes.by_number(proto.dtype).name)
+    dtype = dtypes.by_number(proto.dtype)
+    tensor = tensors.from_numpy(array, dtype.name)
+    if dtype.bits is not None and dtype.bits < 8:  # what is above the bits of the value differs between writers
+        return Tensor(dtype.name, tensor.array & (2**dtype.bits - 1))
+    return tensor
 
 
 def from_protos(protos: Mapping[str, TensorProto]) -> dict[str, Tensor]:
