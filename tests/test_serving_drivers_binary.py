@@ -111,8 +111,9 @@ def test_one_server_per_set_of_tags(fleet, tmp_path):
     flags = [json.loads(log.read_text().partition("flags ")[2].partition(" uid")[0]) for log in logs(tmp_path)]
     assert [one.get("saved_model_tags") for one in flags] == [None, "gpu,train"]
     assert flags[0]["max_num_load_retries"] == flags[0]["load_retry_interval_micros"] == "0"
-    with pytest.raises(NotServed, match="commas"):
-        fleet.served(one, ["a,b"])
+    for tags in (["a,b"], [""], []):
+        with pytest.raises(NotServed, match="cannot be told the tags"):
+            fleet.served(one, tags)
 
 
 def logs(tmp_path):

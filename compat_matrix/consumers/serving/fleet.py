@@ -108,8 +108,9 @@ class Fleet:
           EngineTrouble: the machine failed, again and again.
         """
         key = tuple(sorted(set(tags)))
-        if any("," in tag or not tag for tag in key):
-            raise NotServed("refused", f"a server cannot be told the tags {list(key)}: it separates them by commas")
+        if not key or any("," in tag or not tag for tag in key):
+            how = "by commas, and takes none at all for `serve`"
+            raise NotServed("refused", f"a server cannot be told the tags {list(key)}: it separates them {how}")
         if key not in self._stations:
             self._stations[key] = self._station(key)
         same = [path.absolute() for path, others in ahead if tuple(sorted(set(others))) == key]

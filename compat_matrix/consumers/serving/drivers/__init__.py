@@ -38,6 +38,6 @@ def of(spec: str, memory: int | None = None, cpus: float | None = None) -> Drive
     from .docker import DockerDriver
 
     image = rest if kind == "docker" and colon else spec
-    if not image or image != image.strip() or any(char.isspace() for char in image):
+    if not image or image.endswith(":") or any(char.isspace() for char in image):
         raise ValueError(f"{spec!r} names no server: an image, standin, binary[:PATH] or remote:HOST:GRPC[,REST][/MODEL]")
     return DockerDriver(None if image == "standin" else image, memory, cpus)

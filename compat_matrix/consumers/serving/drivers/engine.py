@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import errno
 import getpass
 import os
 import shutil
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 from .base import EngineTrouble, NotHere
 
 TIMEOUT = 60  # seconds for one answer of the engine
+SOCKET = "/var/run/docker.sock"
 SDK_COMMAND = 'pip install "savedmodel-compat[serving]"'
 
 
@@ -27,6 +28,7 @@ def connect() -> Any:
     import requests
 
     try:
+        _knock()
         client = docker.from_env(timeout=TIMEOUT)
     except (DockerException, requests.RequestException, OSError, ValueError) as error:
         raise _not_here(error) from None
@@ -44,38 +46,36 @@ def remote_host() -> str | None:
     return address.hostname if address.scheme in ("tcp", "http", "https", "ssh") else None
 
 
+def _socket() -> str | None:
+    """The path of the engine's socket; None for one of another kind."""
+    host = os.environ.get("DOCKER_HOST")
+    return SOCKET if not host else host[len("unix://") :] if host.startswith("unix://") else None
+
+
+def _knock() -> None:
+    """Raises OSError when nobody listens on the engine's socket: the SDK hides which error it was, and leaves a socket open."""
+    path = _socket()
+    if path is not None and hasattr(socket, "AF_UNIX"):
+        with socket.socket(socket.AF_UNIX) as one:
+            one.settimeout(TIMEOUT)
+            one.connect(path)
+
+
 def _not_here(error: BaseException) -> NotHere:
     """Why the engine does not answer: it is absent, it is not started, we may not ask it, or its address is wrong."""
-    host = os.environ.get("DOCKER_HOST")
+    path, host = _socket(), os.environ.get("DOCKER_HOST")
     where = f"DOCKER_HOST={host}" if host else "the docker engine"
-    codes = {one.errno for one in _chain(error) if isinstance(one, OSError)}
-    local = not host or urlsplit(host).scheme in ("unix", "")
-    if local and codes & {errno.EACCES, errno.EPERM}:
-        return NotHere(
-            f"{where}: permission denied on its socket", f"sudo usermod -aG docker {getpass.getuser()} && newgrp docker"
-        )
-    if local and codes & {errno.ENOENT, errno.ECONNREFUSED} and not host:
-        if shutil.which("dockerd"):
-            return NotHere("the docker engine is installed and not started", "sudo systemctl start docker")
-        return NotHere("no docker engine is installed", "sudo apt-get install -y docker.io && sudo systemctl start docker")
-    if local and codes & {errno.ENOENT, errno.ECONNREFUSED}:
-        path = urlsplit(host or "").path
-        start = f"podman system service --time=0 unix://{path}" if "podman" in path else "unset DOCKER_HOST"
-        return NotHere(f"{where}: nothing listens on this socket", start)
-    return NotHere(f"{where} does not answer: {error}", "docker info")
-
-
-def _chain(error: BaseException) -> Iterator[BaseException]:
-    """An exception and all that it came from: the SDK and requests hide the system's error in their arguments."""
-    seen: set[int] = set()
-    queue: list[BaseException] = [error]
-    while queue:
-        one = queue.pop()
-        if id(one) in seen:
-            continue
-        seen.add(id(one))
-        yield one
-        queue += [other for other in (one.__cause__, one.__context__, *one.args) if isinstance(other, BaseException)]
+    if path is None or not isinstance(error, OSError):
+        return NotHere(f"{where} does not answer: {error}", "docker info")
+    if isinstance(error, PermissionError):
+        group = f"sudo usermod -aG docker {getpass.getuser()} && newgrp docker"
+        return NotHere(f"{where}: permission denied on its socket", group)
+    if host:
+        start = f"podman system service --time=0 {host}" if "podman" in path else "unset DOCKER_HOST"
+        return NotHere(f"{where}: nothing listens on this socket ({error.strerror})", start)
+    if shutil.which("dockerd"):
+        return NotHere("the docker engine is installed and not started", "sudo systemctl start docker")
+    return NotHere("no docker engine is installed", "sudo apt-get install -y docker.io && sudo systemctl start docker")
 
 
 @contextmanager

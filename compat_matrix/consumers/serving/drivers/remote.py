@@ -11,7 +11,7 @@ from .base import REMOTE, REST_PORT, Driver, Endpoint, ExitState, NotHere, Serve
 
 CONNECT_LIMIT = 10.0  # seconds
 
-_ADDRESS = re.compile(r"(?P<host>\[[0-9A-Fa-f:.%]+\]|[^:/\[\]]+):(?P<grpc>\d+)(?:,(?P<rest>\d+))?(?:/(?P<model>[^/]+))?")
+_ADDRESS = re.compile(r"(?P<host>\[[^/\[\]]+\]|[^:/\[\]]+):(?P<grpc>\d+)(?:,(?P<rest>\d+))?(?:/(?P<model>[^/]+))?")
 
 
 class RemoteDriver(Driver):
