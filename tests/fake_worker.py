@@ -81,6 +81,8 @@ class FakeWorker(protocol.Worker):
     def resave(self, model, directory, tags):
         misbehave(model.get("resave"))
         shutil.copytree(model["directory"], directory)
+        if model.get("resave") == "forget":
+            shutil.rmtree(Path(directory, "assets.extra"), ignore_errors=True)
         path = Path(directory, "saved_model.pb")
         saved = schema.parse(schema.SavedModel, path.read_bytes())
         graph = saved.meta_graphs[0]

@@ -178,6 +178,19 @@ def test_a_re_export_keeps_everything_and_comes_to_rest(host: Host, producer: st
     assert (seen.outcome is Outcome.PASS) == (not message)
 
 
+@pytest.mark.parametrize(
+    ("misbehave", "message"), [("", ""), ("resave=forget", "extra assets after the re-export (0, before 1)")]
+)
+def test_a_re_export_keeps_the_files_that_no_graph_knows_of(host: Host, misbehave: str, message: str) -> None:
+    artifact = write_artifact(host.out.parent / "artifact", misbehave)
+    (artifact / "model" / "assets.extra").mkdir()
+    (artifact / "model" / "assets.extra" / "tf_serving_warmup_requests").write_bytes(b"records")
+    seal(artifact)
+    seen = run_cell(cell("reexport", artifact), host, host.out)
+    assert message in seen.message
+    assert (seen.outcome is Outcome.PASS) == (not message)
+
+
 def test_a_step_that_takes_too_long_is_a_timeout(host: Host) -> None:
     artifact = write_artifact(host.out.parent / "slow", "call=hang")
     host.worker("fake", "tf2_worker").hello()

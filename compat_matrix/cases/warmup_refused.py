@@ -5,7 +5,7 @@ The second record asks for an input of another name, as after a retraining that 
 
 CLAUSES = ("GOAL-09", "COMPAT-05")
 FEATURES = ("assets_extra", "warm-up", "serving", "refusal")
-CHECKS = ("load", "values")
+CHECKS = ("load", "values", "reexport")
 
 
 def build(tf, work):

@@ -4,7 +4,7 @@ import struct
 
 CLAUSES = ("GOAL-09", "COMPAT-05")
 FEATURES = ("assets_extra", "warm-up", "classify_regress", "serving")
-CHECKS = ("load", "values", "relocate")
+CHECKS = ("load", "values", "relocate", "reexport")
 REQUIRES = "tensorflow>=2.2"  # MethodNameUpdater
 
 

@@ -104,6 +104,13 @@ def assets(model: Path, tags: Sequence[str]) -> Counter[str]:
     return out
 
 
+def extra_assets(model: Path) -> Counter[str]:
+    """The files of assets.extra/, which no MetaGraph knows of: ``"name sha256"``."""
+    found = _layout(model)
+    folder = found.directory / layout.ASSETS_EXTRA
+    return Counter(f"{name} {file_sha256(folder / name)[:16]}" for name in found.extra_assets)
+
+
 def canonical_difference(one: Path, other: Path) -> tuple[list[str], list[str]]:
     """``(sections, differences)`` of the canonical forms of two models; both empty when they are the same model."""
     first, second = canonical(one), canonical(other)

@@ -97,6 +97,8 @@ def _lost(before: Path, tags: Sequence[str], after: Path, new_tags: Sequence[str
     findings += _counted("variable", stored, oracle.inventory(after, new_tags), stored | held)
     assets = oracle.assets(before, tags)
     findings += _counted("asset", assets, oracle.assets(after, new_tags), assets)
+    extra = oracle.extra_assets(before)
+    findings += _counted("extra asset", extra, oracle.extra_assets(after), extra)
     return findings
 
 
