@@ -213,6 +213,14 @@ def test_an_error_of_the_server_keeps_its_code_and_text(fake, asking, code):
     assert (error.transport, error.method, error.http_status) == ("grpc", "Predict", 0)
 
 
+@pytest.mark.parametrize("text", ["Socket closed", "recvmsg:Connection reset by peer", "failed to connect to all addresses"])
+def test_grpcs_own_texts_of_a_lost_connection(fake, asking, text):
+    """Also where something still listens, as the forwarder of a container's port does. No server has been seen to send one."""
+    fake.answers[PREDICTION + "Predict"] = ("UNAVAILABLE", text)
+    with pytest.raises(client.Unreachable):
+        asking.predict(HALF, "", {}, limit=LIMIT)
+
+
 def test_a_method_that_the_server_lacks(asking):
     with pytest.raises(client.ServerError) as caught:
         asking.status(HALF, limit=LIMIT)

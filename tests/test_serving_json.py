@@ -291,7 +291,8 @@ def test_a_signature_is_held_against_what_the_server_can_do():
     rest_json.check_signature(one, {"x": VECTOR, "k": SCALAR})
     with pytest.raises(CannotSay, match="'k' has a default and is left out"):
         rest_json.check_signature(one, {"x": VECTOR})
-    rest_json.check_signature(one, {"k": SCALAR})  # the server says what is missing
+    for inputs in ({"k": SCALAR}, {}):  # the server says what is missing
+        rest_json.check_signature(one, inputs)
     one.outputs["y"].dtype = schema.DT_HALF
     with pytest.raises(CannotSay, match="output 'y' is float16"):
         rest_json.check_signature(one, {"x": VECTOR, "k": SCALAR})
@@ -328,7 +329,7 @@ UNREADABLE = {
     "deep": (b'{"outputs": ' + b"[" * 10**6, ONE, "nested too deep"),
     "deep, and closed": (b'{"outputs": ' + b"[" * 900 + b"1.0" + b"]" * 900 + b"}", ONE, "more than 254 dimensions"),
     "more dimensions than NumPy has": (b'{"outputs": ' + b"[" * 100 + b"1.0" + b"]" * 100 + b"}", ONE, "dimension"),
-    "a long number": (b'{"outputs": [' + b"9" * 10**6 + b"]}", ONE, "1000000 digits"),
+    "a long number": (b'{"outputs": [' + b"9" * 10**6 + b"]}", ONE, "a number of 1000000 digits"),
     "a list": (b"[1.0]", ONE, "a JSON list where an object is due"),
     "a key twice": (b'{"outputs": {"y": [1.0], "z": [1.0], "y": [2.0]}}', TWO, "one key twice"),
     "another key": (b'{"predictions": [1.0]}', ONE, "no 'outputs'"),
@@ -346,6 +347,7 @@ UNREADABLE = {
     "too large a float": (b'{"outputs": [1e300]}', ONE, "too large for float32"),
     "an integer that is no float": (b'{"outputs": [9007199254740993]}', ONE, "is no float32"),
     "too large an integer": (b'{"outputs": [256]}', {"y": info("uint8", -1)}, "256.*is no uint8"),
+    "truth for an integer": (b'{"outputs": [true]}', {"y": info("int64", -1)}, "True.*is no int64"),
     "a fraction": (b'{"outputs": [1.0]}', {"y": info("int64", -1)}, "1.0.*is no int64"),
     "base64 where the name asks for none": (b'{"outputs": [{"b64": ""}]}', {"y": info("string", -1)}, "dict is no string"),
     "none where it asks for it": (b'{"outputs": ["a"]}', {"y_bytes": info("string", -1)}, "b64"),

@@ -284,9 +284,13 @@ def test_an_error_has_a_code_and_the_servers_text(fake, asking, status):
     assert (caught.value.transport, caught.value.method) == ("rest", "GetModelStatus")
 
 
-def test_an_endless_error_is_cut(fake, asking):
+def test_endless_texts_of_a_server_are_cut(fake, asking):
     fake.answers["/v1/models/half"] = (500, json.dumps({"error": "a" * 10**6}))
     with pytest.raises(client.ServerError) as caught:
+        asking.status(HALF, limit=LIMIT)
+    assert len(str(caught.value)) < 70_000
+    fake.answers["/v1/models/half"] = json.dumps({"model_version_status": [{"version": "a" * 10**6}]})
+    with pytest.raises(client.BadAnswer) as caught:
         asking.status(HALF, limit=LIMIT)
     assert len(str(caught.value)) < 70_000
 
@@ -414,6 +418,51 @@ def test_the_limit_is_one_for_the_whole_call(raw, case):
     with raw(ENDLESS[case]) as asking, pytest.raises(client.Timeout, match=r"within 0\.3 s"):
         body = [example(x=[b"a" * (50 << 20)])] if "not read" in case else []
         asking.regress(HALF, "", body, limit=0.3)
+
+
+def test_the_limit_is_one_for_both_requests_of_a_predict(fake, asking, monkeypatch):
+    """The first asks for the metadata."""
+    limits, exchange = [], asking._connection.exchange
+
+    def observed(verb, path, body, limit):
+        limits.append(limit)
+        return exchange(verb, path, body, limit)
+
+    monkeypatch.setattr(asking._connection, "exchange", observed)
+    fake.answers[PREDICT] = '{"outputs": [1.0]}'
+    asking.predict(HALF, "", {"x": floats(1)}, limit=LIMIT)
+    assert LIMIT == limits[0] > limits[1]
+
+
+def test_a_request_that_is_not_read_on_a_connection_that_was_kept(raw):
+    def do(peer):
+        peer.recv(10**5)
+        peer.sendall(HEAD + b"Content-Length: 2\r\n\r\n{}")
+        time.sleep(LIMIT)
+
+    with raw(do) as asking:
+        asking.status(HALF, limit=LIMIT)
+        with pytest.raises(client.Timeout):
+            asking.regress(HALF, "", [example(x=[b"a" * (50 << 20)])], limit=0.3)
+
+
+def test_an_answer_that_is_late_is_not_taken_for_the_next_one(raw):
+    late = threading.Event()
+
+    def do(peer):
+        peer.recv(10**5)
+        if not late.is_set():
+            late.wait(LIMIT)
+            peer.sendall(HEAD + b"Content-Length: 3\r\n\r\n[1]")
+        else:
+            peer.sendall(HEAD + b"Content-Length: 2\r\n\r\n{}")
+        peer.recv(1)
+
+    with raw(do) as asking:
+        with pytest.raises(client.Timeout):
+            asking.status(HALF, limit=0.2)
+        late.set()
+        assert asking.status(HALF, limit=LIMIT) == []
 
 
 def test_a_body_byte_by_byte(raw):

@@ -65,6 +65,7 @@ READ = {
     "a scalar": ("dtype: DT_BOOL tensor_shape {} bool_val: true", True),
     "a complex number": ("dtype: DT_COMPLEX64 tensor_shape {} scomplex_val: [1, -2]", 1 - 2j),
     "bytes of numbers": (r'dtype: DT_INT16 tensor_shape { dim { size: 2 } } tensor_content: "\001\000\377\377"', [1, -1]),
+    "bits above a narrow value": (r'dtype: DT_INT4 tensor_shape { dim { size: 2 } } tensor_content: "\377\001"', [15, 1]),
     "an empty tensor": ("dtype: DT_FLOAT tensor_shape { dim { size: 0 } dim { size: 3 } }", []),
 }
 

@@ -67,12 +67,9 @@ class Connection:
         try:
             self._http.request(verb, path, body, headers)
             answer = self._http.getresponse()
-            response = Response(answer.status, self._read(answer))
+            return Response(answer.status, self._read(answer))
         except (OSError, http.client.HTTPException) as error:
-            raise self._explained(error) from error
-        if answer.will_close:
-            self._http.close()
-        return response
+            raise _explained(error) from error
 
     def _read(self, answer: http.client.HTTPResponse) -> bytes:
         promised = answer.length
@@ -88,12 +85,13 @@ class Connection:
             raise Refused(f"the connection broke after {size} of {promised} bytes")
         return b"".join(parts)
 
-    def _explained(self, error: Exception) -> Exception:
-        if isinstance(error, (TimeoutError, socket.timeout)) or self._http.deadline <= time.monotonic():
-            return TooLate()
-        if isinstance(error, (OSError, http.client.IncompleteRead)):  # incl. RemoteDisconnected
-            return Refused(str(error) or type(error).__name__)
-        return NotHttp(f"not HTTP: {type(error).__name__}: {str(error)[:200]!r}")
+
+def _explained(error: Exception) -> Exception:
+    if isinstance(error, (TimeoutError, socket.timeout)):  # one class since Python 3.10
+        return TooLate()
+    if isinstance(error, (OSError, http.client.IncompleteRead)):  # incl. RemoteDisconnected
+        return Refused(str(error) or type(error).__name__)
+    return NotHttp(f"not HTTP: {type(error).__name__}: {str(error)[:200]!r}")
 
 
 class _Http(http.client.HTTPConnection):

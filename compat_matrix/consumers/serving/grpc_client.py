@@ -83,7 +83,6 @@ class GrpcClient(Client):
         self._channel = self._grpc.insecure_channel(
             f"[{host}]:{port}" if ":" in host else f"{host}:{port}",
             options=[
-                ("grpc.max_send_message_length", max_bytes),
                 ("grpc.max_receive_message_length", max_bytes),
                 # A request is sent once and to the server that is meant: no proxy, no retries, no connection shared with a
                 # client of a server that had this port before.
