@@ -18,7 +18,13 @@ def _executable(arguments: Sequence[str]) -> int:
     return commands.executable(arguments)
 
 
-COMMANDS: Mapping[str, Callable[[Sequence[str]], int]] = {"serve": _serve, "executable": _executable}
+def _build(arguments: Sequence[str]) -> int:
+    from compat_matrix.runtimes.standin import commands
+
+    return commands.build(arguments)
+
+
+COMMANDS: Mapping[str, Callable[[Sequence[str]], int]] = {"serve": _serve, "executable": _executable, "build": _build}
 
 if __name__ == "__main__":
     if len(sys.argv) < 2 or sys.argv[1] not in COMMANDS:

@@ -9,23 +9,30 @@ PROJECT = Path(__file__).resolve().parents[3]
 PACKAGES = ("reference_impl", "compat_matrix")
 # Our packages are opened one by one, never by a path to look in: where the project is installed, the harness's own NumPy and
 # protobuf lie beside it.
-_PROGRAM = """\
+_OPENING = """\
 import importlib.util, sys
 for name in {packages!r}:
     folder = {project!r} + "/" + name
     spec = importlib.util.spec_from_file_location(name, folder + "/__init__.py", submodule_search_locations=[folder])
     sys.modules[name] = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(sys.modules[name])
+"""
+_SERVE = """\
 from compat_matrix.runtimes.standin import server
 sys.argv[0] = "tensorflow_model_server"
 sys.exit(server.main(sys.argv[1:]))
 """
 
 
+def opening(project: str) -> str:
+    """Python statements that make our packages importable in an interpreter that does not know them."""
+    return _OPENING.format(packages=PACKAGES, project=project)
+
+
 def script(python: str, project: str = str(PROJECT)) -> str:
     """The text of the file: a shell script that becomes that Python. ``project`` is the folder of our packages."""
-    program = _PROGRAM.format(packages=PACKAGES, project=project)
-    return f'#!/bin/sh\nexec {shlex.quote(python)} -I -c {shlex.quote(program)} "$@"\n'
+    program = shlex.quote(opening(project) + _SERVE)
+    return f'#!/bin/sh\nexec {shlex.quote(python)} -I -c {program} "$@"\n'
 
 
 def write(path: Path, python: str, project: str = str(PROJECT)) -> None:
