@@ -86,34 +86,33 @@ def test_every_fixture_that_classifies_or_regresses_can_be_asked_so():
 
 
 @pytest.mark.parametrize(
-    ("method", "given", "recorded", "code", "reason"),
+    ("method", "given", "recorded", "reason"),
     [
-        ("classify", {}, {}, "INVALID_ARGUMENT", "0 inputs"),
-        ("classify", {"examples": strings(b"")}, {}, "FAILED_PRECONDITION", "called 'examples'"),
-        ("classify", {"inputs": floats(1)}, {}, "INVALID_ARGUMENT", "float32"),
-        ("classify", {"inputs": strings(b"", shape=(1, 1))}, {}, "INVALID_ARGUMENT", "vector of strings"),
-        ("regress", {"inputs": strings()}, {"outputs": floats()}, "INVALID_ARGUMENT", "no example"),
-        ("classify", None, {"labels": strings(b"a")}, "FAILED_PRECONDITION", "no output is called"),
-        ("classify", None, {key: floats(1) for key in "abc"}, "INVALID_ARGUMENT", "3 outputs"),
-        ("classify", None, {"scores": floats(1, 2)}, "INVALID_ARGUMENT", r"float32\[2\], not float32\[2, classes\]"),
-        ("classify", None, {"scores": floats(1, 2, shape=(1, 2))}, "INVALID_ARGUMENT", r"float32\[1, 2\]"),
-        ("classify", None, {"classes": floats(1, 2, shape=(2, 1))}, "INVALID_ARGUMENT", "not string"),
+        ("classify", {}, {}, "0 inputs"),
+        ("classify", {"examples": strings(b"")}, {}, "called 'examples'"),
+        ("classify", {"inputs": floats(1)}, {}, "float32"),
+        ("classify", {"inputs": strings(b"", shape=(1, 1))}, {}, "vector of strings"),
+        ("regress", {"inputs": strings()}, {"outputs": floats()}, "no example"),
+        ("classify", None, {"labels": strings(b"a")}, "no output is called"),
+        ("classify", None, {key: floats(1) for key in "abc"}, "3 outputs"),
+        ("classify", None, {"scores": floats(1, 2)}, r"float32\[2\], not float32\[2, classes\]"),
+        ("classify", None, {"scores": floats(1, 2, shape=(1, 2))}, r"float32\[1, 2\]"),
+        ("classify", None, {"classes": floats(1, 2, shape=(2, 1))}, "not string"),
         (
             "classify", None, {"classes": strings(b"a", b"b", shape=(2, 1)), "scores": floats(1, 2, 3, 4, shape=(2, 2))},
-            "INVALID_ARGUMENT", "1 and 2 classes",
+            "1 and 2 classes",
         ),
-        ("regress", None, {"values": floats(1, 2)}, "FAILED_PRECONDITION", "called 'values'"),
-        ("regress", None, {"outputs": floats(1, 2, 3, 4, shape=(2, 2))}, "INVALID_ARGUMENT", r"float32\[2, 2\]"),
-        ("regress", None, {"outputs": floats(1)}, "INVALID_ARGUMENT", r"float32\[1\]"),
-        ("regress", None, {"outputs": tensors.from_numpy(np.array([1.0, 2.0]))}, "INVALID_ARGUMENT", "float64"),
-        ("regress", None, {}, "INVALID_ARGUMENT", "0 outputs"),
+        ("regress", None, {"values": floats(1, 2)}, "called 'values'"),
+        ("regress", None, {"outputs": floats(1, 2, 3, 4, shape=(2, 2))}, r"float32\[2, 2\]"),
+        ("regress", None, {"outputs": floats(1)}, r"float32\[1\]"),
+        ("regress", None, {"outputs": tensors.from_numpy(np.array([1.0, 2.0]))}, "float64"),
+        ("regress", None, {}, "0 outputs"),
     ],
 )  # fmt: skip
-def test_what_serving_refuses(method, given, recorded, code, reason):
+def test_what_serving_refuses(method, given, recorded, reason):
     given = {"inputs": tensors.Tensor("string", ROWS)} if given is None else given
-    with pytest.raises(examples.Refused, match=reason) as error:
+    with pytest.raises(examples.Refused, match=reason):
         examples.expected(method, given, recorded)
-    assert error.value.code == code
 
 
 def test_predict_is_no_method_of_examples():

@@ -27,24 +27,20 @@ Result = Union[Classified, Regressed]
 
 
 class Refused(Exception):
-    """Serving answers this with an error. `code` is the canonical one by its name; the text is ours, not the server's."""
-
-    def __init__(self, code: str, reason: str) -> None:
-        self.code = code
-        super().__init__(f"{code}: {reason}")
+    """Serving answers this with INVALID_ARGUMENT, where a name is not the one it looks for formerly with FAILED_PRECONDITION."""
 
 
 def serialized(given: Mapping[str, Tensor]) -> list[bytes]:
     """The examples of a request, as they were serialised. Raises Refused for anything else, and for none."""
     if len(given) != 1:
-        raise Refused("INVALID_ARGUMENT", f"the signature has {len(given)} inputs, not one")
+        raise Refused(f"the signature has {len(given)} inputs, not one")
     if INPUTS not in given:
-        raise Refused("FAILED_PRECONDITION", f"the input is called {min(given)!r}, not {INPUTS!r}")
+        raise Refused(f"the input is called {min(given)!r}, not {INPUTS!r}")
     tensor = given[INPUTS]
     if tensor.dtype != "string" or tensor.array.ndim != 1:
-        raise Refused("INVALID_ARGUMENT", f"examples are a vector of strings, the input is {_described(tensor)}")
+        raise Refused(f"examples are a vector of strings, the input is {_described(tensor)}")
     if not tensor.array.size:
-        raise Refused("INVALID_ARGUMENT", "there is no example")
+        raise Refused("there is no example")
     return [bytes(item) for item in tensor.array.tolist()]
 
 
@@ -62,16 +58,16 @@ def expected(method: str, given: Mapping[str, Tensor], recorded: Mapping[str, Te
 def classified(recorded: Mapping[str, Tensor], count: int) -> Classified:
     """Of every example its classes. One without scores has the scores 0, one without labels the labels "". Raises Refused."""
     if len(recorded) not in (1, 2):
-        raise Refused("INVALID_ARGUMENT", f"the signature has {len(recorded)} outputs, not one or two")
+        raise Refused(f"the signature has {len(recorded)} outputs, not one or two")
     found = {key: recorded[key] for key in (CLASSES, SCORES) if key in recorded}
     if not found:
-        raise Refused("FAILED_PRECONDITION", f"no output is called {CLASSES!r} or {SCORES!r}")
+        raise Refused(f"no output is called {CLASSES!r} or {SCORES!r}")
     for key, dtype in ((CLASSES, "string"), (SCORES, "float32")):
         if key in found and (found[key].dtype != dtype or found[key].array.ndim != 2 or len(found[key].array) != count):
-            raise Refused("INVALID_ARGUMENT", f"{key} is {_described(found[key])}, not {dtype}[{count}, classes]")
+            raise Refused(f"{key} is {_described(found[key])}, not {dtype}[{count}, classes]")
     shapes = {tensor.array.shape for tensor in found.values()}
     if len(shapes) != 1:
-        raise Refused("INVALID_ARGUMENT", f"there are {' and '.join(str(shape[1]) for shape in sorted(shapes))} classes")
+        raise Refused(f"there are {' and '.join(str(shape[1]) for shape in sorted(shapes))} classes")
     (shape,) = shapes
     labels = found[CLASSES].array if CLASSES in found else np.full(shape, b"", dtype=object)
     scores = found[SCORES].array if SCORES in found else np.zeros(shape, np.float32)
@@ -81,12 +77,12 @@ def classified(recorded: Mapping[str, Tensor], count: int) -> Classified:
 def regressed(recorded: Mapping[str, Tensor], count: int) -> Regressed:
     """Of every example its value, from a vector or a column. Raises Refused."""
     if len(recorded) != 1:
-        raise Refused("INVALID_ARGUMENT", f"the signature has {len(recorded)} outputs, not one")
+        raise Refused(f"the signature has {len(recorded)} outputs, not one")
     if OUTPUTS not in recorded:
-        raise Refused("FAILED_PRECONDITION", f"the output is called {min(recorded)!r}, not {OUTPUTS!r}")
+        raise Refused(f"the output is called {min(recorded)!r}, not {OUTPUTS!r}")
     tensor = recorded[OUTPUTS]
     if tensor.dtype != "float32" or tensor.array.shape not in ((count,), (count, 1)):
-        raise Refused("INVALID_ARGUMENT", f"the output is {_described(tensor)}, not float32[{count}] or float32[{count}, 1]")
+        raise Refused(f"the output is {_described(tensor)}, not float32[{count}] or float32[{count}, 1]")
     return [float(value) for value in tensor.array.ravel()]
 
 
