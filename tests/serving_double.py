@@ -58,6 +58,13 @@ def _act(base, step):
             Path(base, "1", "written").write_text("x")
 
 
+def _privileges():
+    """Its capabilities, whether it can get more, and whether it can write to the root file system."""
+    told = dict(line.split(":\t", 1) for line in Path("/proc/self/status").read_text().splitlines() if ":\t" in line)
+    writable = os.access("/", os.W_OK) and not os.statvfs("/").f_flag & os.ST_RDONLY
+    return f"caps {int(told['CapEff'], 16)} more {1 - int(told['NoNewPrivs'])} writes {int(writable)}"
+
+
 class Core:
     """The models that are held, loaded one after the other like the real server's."""
 
@@ -167,7 +174,7 @@ def main(arguments):
     server_file = config.parent / "server"
     lines = server_file.read_text().splitlines() if server_file.exists() else []
     options = dict(line.partition(" ")[::2] for line in lines + os.environ.get("DOUBLE", "").splitlines())
-    log("I", f"flags {json.dumps(flags)} uid {os.getuid()} pid {os.getpid()}")
+    log("I", f"flags {json.dumps(flags)} uid {os.getuid()} pid {os.getpid()} {_privileges()}")
     if "exit" in options:
         log("E", options["exit"])
         return 1

@@ -48,7 +48,7 @@ def image(client: Any, labels: Sequence[str] = ()) -> str:
     ]
     digest = hashlib.sha256(b"".join(path.read_bytes() for path in sources if path.suffix in (".py", ".binpb")))
     digest.update(repr((sys.version, labels)).encode())
-    name = f"{REPOSITORY}:{digest.hexdigest()[:12]}"
+    name = f"{REPOSITORY}-{digest.hexdigest()[:12]}:latest"  # podman's import knows no other tag
     if not client.images.list(name=name):
         changes = [*CHANGES, *(f"LABEL {one}" for one in (*labels, "savedmodel-compat.test=1"))]
         repository, _, tag = name.partition(":")

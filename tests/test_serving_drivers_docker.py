@@ -40,7 +40,9 @@ def client():
 
 @pytest.fixture(scope="module")
 def image(client):
-    return serving_image.image(client)
+    name = serving_image.image(client)
+    yield name
+    client.images.remove(name, force=True)
 
 
 @pytest.fixture(autouse=True)
@@ -85,7 +87,8 @@ def told(log, what):
 def test_identity_of_an_image(client, image, driver, monkeypatch):
     identity = driver.identify()
     assert (identity.kind, identity.version, identity.image) == ("tensorflow-serving", "2.15.1", image)
-    assert identity.digest == client.images.get(image).id  # no registry knows it by another
+    known = client.images.get(image)
+    assert identity.digest in (known.id, *known.attrs["RepoDigests"])  # podman makes digests of its own
     assert containers(client, driver) == []
     # By its id, and remembered: no container is started for it.
     by_id = drivers.of(f"docker:{identity.digest}")
@@ -122,8 +125,7 @@ def test_container_life(client, driver, fleet, tmp_path):
     assert served.rest.status(served.ref, limit=5)[0].state == "AVAILABLE"
     (container,) = containers(client, driver)
     config = container.attrs["HostConfig"]
-    assert config["ReadonlyRootfs"] and config["CapDrop"] == ["ALL"] and not config["AutoRemove"] and not config["Privileged"]
-    assert config["SecurityOpt"] == ["no-new-privileges"]
+    assert not config["AutoRemove"] and not config["Privileged"]
     assert (config["Memory"], config["MemorySwap"], config["NanoCpus"]) == (1 << 30, 1 << 30, 10**9)
     (mount,) = container.attrs["Mounts"]
     assert (mount["Destination"], mount["RW"], mount["Type"]) == ("/models", False, "bind")
@@ -135,6 +137,7 @@ def test_container_life(client, driver, fleet, tmp_path):
     assert containers(client, driver) == []
     log, state = evidence(tmp_path)
     assert told(log, "uid") == str(os.getuid())
+    assert " caps 0 more 0 writes 0\n" in log
     flags = told(log, "flags")
     assert (flags["port"], flags["rest_api_port"], flags["model_base_path"]) == ("8500", "8501", "/models/model")
     assert flags["model_config_file"] == "/models/models.config"
@@ -183,19 +186,23 @@ def test_models_are_copied_where_the_engine_does_not_see_them(client, driver, fl
     assert fleet.report()["started"] == 1
 
 
-def test_wrong_bind_path_does_not_hang(driver, tmp_path):
+def test_wrong_bind_path_does_not_hang(client, driver, fleet, tmp_path, monkeypatch):
     """serving #2004: with a folder that the engine does not have the server waits for its models for ever."""
-    driver.identify()
-    absent = tmp_path / "only" / "here"
-    with pytest.raises(drivers.EngineTrouble, match="bind source path does not exist") as trouble:
-        driver._create("savedmodel-compat-test", [], absent)
-    assert any(words in str(trouble.value) for words in docker.UNSEEN)
+    import docker.types
+
+    real = docker.types.Mount
+    monkeypatch.setattr(docker.types, "Mount", lambda target, source, **more: real(target, f"{source}/only/here", **more))
+    predict(fleet.served(model(tmp_path, "m")))
+    (container,) = containers(client, driver)
+    assert container.attrs["Mounts"] == []
 
 
 # Ends -----------------------------------------------------------------------------------------------------------------
 
 
 def test_out_of_memory_at_load(image, client, tmp_path):
+    if "Podman" in str(client.version().get("Components")):
+        pytest.skip("podman does not tell that a process below the first one ran out of memory")
     driver = DockerDriver(image, memory=200 << 20)
     hungry, good = model(tmp_path, "hungry", "load memory"), model(tmp_path, "good")
     with Fleet(driver, tmp_path / "work", LIMITS) as fleet:

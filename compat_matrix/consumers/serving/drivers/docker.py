@@ -29,6 +29,7 @@ ATTEMPTS = 3
 PAUSE = 1.0  # seconds before another attempt
 PROBE = ".probe"
 UNSEEN = ("bind source path", "no such file", "not shared", "statfs")  # how engines say that they have no such folder
+INIT = ("docker-init", "container-init", "catatonit", "init binary")
 LOG_BYTES = "64m"  # kept by the engine
 
 
@@ -114,14 +115,25 @@ class DockerDriver(Driver):
         return container, True
 
     def _create(self, name: str, flags: Sequence[str], folder: Path | None) -> Any:
-        from docker.types import LogConfig, Mount
+        from docker.types import Mount
 
-        address = "127.0.0.1" if engine.remote_host() is None else ""
         more: dict[str, Any] = {}
         if folder is not None:
             more["mounts"] = [Mount(MODELS, str(folder.resolve()), type="bind", read_only=True)]
             more["read_only"] = True  # a copy needs a root file system that can be written
             more["user"] = self._user()
+        more.update(self._resources())
+        try:
+            return self._contained(name, flags, more)
+        except EngineTrouble as trouble:
+            if self._goes_without_init(trouble):
+                return self._contained(name, flags, more)
+            raise
+
+    def _contained(self, name: str, flags: Sequence[str], more: dict[str, Any]) -> Any:
+        from docker.types import LogConfig
+
+        address = "127.0.0.1" if engine.remote_host() is None else ""
         with engine.asked(f"creating {name}"):
             return self._client.containers.create(
                 self._image.id,
@@ -135,7 +147,6 @@ class DockerDriver(Driver):
                 cap_drop=["ALL"],
                 security_opt=["no-new-privileges"],
                 log_config=LogConfig(type="json-file", config={"max-size": LOG_BYTES}),
-                **self._resources(),
                 **more,
             )
 
@@ -161,10 +172,17 @@ class DockerDriver(Driver):
             with engine.asked(f"starting {container.name}"):
                 container.start()
         except EngineTrouble as trouble:
-            if self._with_init and any(word in str(trouble) for word in ("docker-init", "catatonit", "init binary")):
-                self._with_init = False
-                raise EngineTrouble(f"{trouble}; without an init process now", passing=True) from trouble
+            if self._goes_without_init(trouble):
+                raise EngineTrouble(f"{trouble}; tried again without it", passing=True) from trouble
             raise
+
+    def _goes_without_init(self, trouble: EngineTrouble) -> bool:
+        """Whether another try without an init process may succeed: podman misses its program when a container is created,
+        docker when it is started."""
+        lacks = self._with_init and any(words in str(trouble) for words in INIT)
+        if lacks:
+            self._with_init = False
+        return lacks
 
     # The end --------------------------------------------------------------------------------------------------------
 
