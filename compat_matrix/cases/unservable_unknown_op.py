@@ -1,6 +1,7 @@
 """An op of somebody's library that this TensorFlow does not know, inside the function of a signature.
 
-The library is not at hand: a real op gets a name in the file that nobody registers, of as many letters.
+The library is not at hand: a real op gets a name in the file that nobody registers, of as many letters. The C++ loader takes the
+model and fails a request; the C API already fails to load it. In the main graph (the fixture `contrib_op`) neither loads.
 """
 
 import os
