@@ -41,6 +41,7 @@ def home(tmp_path, monkeypatch):
         ("host.example:5000/mine", "DockerDriver", "host.example:5000/mine"),
         ("docker:binary", "DockerDriver", "binary"),
         ("standin", "DockerDriver", "standin"),
+        ("standin:2.21.0", "DockerDriver", "savedmodel-compat-standin:2.21.0"),
         ("binary", "BinaryDriver", "binary"),
         ("binary:/opt/server", "BinaryDriver", "binary:/opt/server"),
         ("remote:host:8500", "RemoteDriver", "remote:host:8500"),

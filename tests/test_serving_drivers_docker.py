@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import socket
 import subprocess
 import sys
 import threading
@@ -310,6 +312,101 @@ def test_interruption_leaves_no_container(client, driver, tmp_path):
     with pytest.raises(KeyboardInterrupt), Fleet(driver, tmp_path / "work", LIMITS) as fleet:
         fleet.served(model(tmp_path, "m", "load slow 30"))
     assert containers(client, driver) == []
+
+
+# Engines that are elsewhere, or gone ----------------------------------------------------------------------------------
+
+
+class Way:
+    """A way to the engine that can be cut: everything that comes to ``listener`` is passed on to its socket."""
+
+    def __init__(self, listener):
+        self.listener, self.open = listener, True
+        self.ends: list[socket.socket] = []
+        listener.listen(50)
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self):
+        with contextlib.suppress(OSError):
+            while True:
+                here = self.listener.accept()[0]
+                if not self.open:
+                    here.close()
+                    continue
+                there = socket.socket(socket.AF_UNIX)
+                there.connect((os.environ.get("WAY_TO") or "unix:///var/run/docker.sock")[len("unix://") :])
+                self.ends += [here, there]
+                for one, other in ((here, there), (there, here)):
+                    threading.Thread(target=self._pass, args=(one, other), daemon=True).start()
+
+    def _pass(self, one, other):
+        with contextlib.suppress(OSError):
+            while data := one.recv(1 << 16):
+                other.sendall(data)
+            other.shutdown(socket.SHUT_WR)
+
+    def cut(self):
+        self.open = False
+        for one in self.ends:
+            with contextlib.suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)
+
+    def close(self):
+        self.cut()
+        self.listener.close()
+        for one in self.ends:
+            one.close()
+
+
+@pytest.fixture
+def way(client, monkeypatch):
+    made: list[Way] = []
+    monkeypatch.setenv("WAY_TO", os.environ.get("DOCKER_HOST", ""))
+
+    def make(listener, address):
+        made.append(Way(listener))
+        monkeypatch.setenv("DOCKER_HOST", address)
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.close()
+
+
+def test_engine_that_is_gone_for_a_while(client, driver, way, fleet, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind("engine.sock")
+    cuttable = way(listener, f"unix://{tmp_path}/engine.sock")
+    fleet.served(model(tmp_path, "m"))
+    (container,) = containers(client, driver)
+    cuttable.cut()
+    with pytest.raises(drivers.EngineTrouble, match="the engine does not answer"):
+        fleet.served(tmp_path / "m")
+    assert missing_engine() == 4
+    cuttable.open = True
+    predict(fleet.served(tmp_path / "m"))
+    assert [one.id for one in containers(client, driver)] == [container.id]
+    assert fleet.report() == {"started": 1, "retried": [], "quarantined": {}}
+    fleet.close()
+    # What it wrote after the way was cut is there too.
+    assert "Successfully loaded" in evidence(tmp_path)[0] and containers(client, driver) == []
+
+
+def missing_engine():
+    return CliRunner().invoke(cli.main, ["serving", "doctor"]).exit_code
+
+
+def test_engine_on_another_machine(client, driver, way, fleet, tmp_path):
+    """Over TCP: nothing is shared with it, models are copied, and its ports are on its own address."""
+    listener = socket.socket()
+    listener.bind(("127.0.0.1", 0))
+    way(listener, f"tcp://127.0.0.1:{listener.getsockname()[1]}")
+    for name in ("m0", "m1"):
+        predict(fleet.served(model(tmp_path, name, "load read variables/variables.index")))
+    (container,) = containers(client, driver)
+    assert container.attrs["Mounts"] == []
+    assert container.attrs["NetworkSettings"]["Ports"]["8500/tcp"][0]["HostIp"] == "0.0.0.0"
 
 
 # Trouble of the engine ------------------------------------------------------------------------------------------------

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import functools
-import importlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import click
 
-from compat_matrix.cli import HARNESS_ERROR, printable
+from compat_matrix.cli import HARNESS_ERROR, USAGE, printable
 from compat_matrix.outcomes import ExitCode
 
 
@@ -19,17 +18,18 @@ def serving() -> None:
 
 
 def told(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Turns what is missing, and trouble of the engine, into one line and exit code 4."""
+    """Turns what is missing, and trouble of the machine, into one line and exit code 4; what is no runtime into 64."""
 
     @functools.wraps(command)
     def run(*args: Any, **options: Any) -> Any:
         from compat_matrix.consumers.serving.drivers import EngineTrouble, NotHere
+        from compat_matrix.runtimes.places import RuntimeTrouble, UnknownRuntime
 
         try:
             return command(*args, **options)
-        except (NotHere, EngineTrouble) as error:
+        except (NotHere, EngineTrouble, RuntimeTrouble) as error:
             click.echo(f"Error: {printable(str(error))}", err=True)
-            return HARNESS_ERROR
+            return USAGE if isinstance(error, UnknownRuntime) else HARNESS_ERROR
 
     return run
 
@@ -43,17 +43,14 @@ def cleanup(everything: bool, dry_run: bool) -> int:
     from compat_matrix.consumers.serving import cleanup as left
     from compat_matrix.consumers.serving.drivers import NotHere, engine
 
-    count = 0
-    well = True
+    told: list[left.Found] = []
 
     def tell(found: Iterator[left.Found]) -> None:
-        nonlocal count, well
         for one in found:
-            done = "not removed" if one.trouble else "removed" if one.removed else "would be removed" if dry_run else "stays"
-            if not one.removed and not one.trouble and not everything and one.state != left.DEAD:
-                done = "stays"
-            click.echo(printable(f"{one.what}: {one.state}: {done}{one.trouble and f': {one.trouble}'}", newlines=False))
-            count, well = count + one.removed, well and not one.trouble
+            done = "removed" if one.removed else one.trouble and f"not removed: {one.trouble}"
+            done = done or ("would be removed" if dry_run and (everything or one.state == left.DEAD) else "stays")
+            click.echo(printable(f"{one.what}: {one.state}: {done}", newlines=False))
+            told.append(one)
 
     tell(left.processes(everything, dry_run))
     try:
@@ -66,8 +63,8 @@ def cleanup(everything: bool, dry_run: bool) -> int:
         finally:
             client.close()
     if not dry_run:
-        click.echo(f"{count} removed")
-    return int(ExitCode.AS_EXPECTED if well else ExitCode.HARNESS_ERROR)
+        click.echo(f"{sum(one.removed for one in told)} removed")
+    return int(ExitCode.HARNESS_ERROR if any(one.trouble for one in told) else ExitCode.AS_EXPECTED)
 
 
 @serving.command()
@@ -85,16 +82,23 @@ def doctor(servers: tuple[str, ...]) -> int:
 
 
 @serving.command()
-@click.option("--tensorflow", metavar="RUNTIME", default="local", show_default=True, help="Whose TensorFlow it serves with.")
+@click.argument("runtime", default="local", metavar="[RUNTIME]")
 @click.option("--tag", help="The image's name; savedmodel-compat-standin:VERSION without it.")
 @told
-def image(tensorflow: str, tag: str | None) -> int:
-    """Build the stand-in's image from this machine's own files; no registry is asked."""
+def image(runtime: str, tag: str | None) -> int:
+    """Build the stand-in's image, with the TensorFlow of RUNTIME (the local one), from files of this machine.
+
+    No registry is asked. An image of the same content is taken as it is.
+    """
     from compat_matrix.consumers.serving.drivers import engine
+    from compat_matrix.runtimes.standin.image import build
 
     client = engine.connect()
     try:
-        click.echo(importlib.import_module("compat_matrix.runtimes.standin.image").build(client, tag))
+        with engine.asked("building the image"):
+            number = build(client, tag, runtime)
+            names = ", ".join(client.images.get(number).tags)
     finally:
         client.close()
+    click.echo(f"{names}: {number}")
     return int(ExitCode.AS_EXPECTED)

@@ -23,7 +23,8 @@ def of(spec: str, memory: int | None = None, cpus: float | None = None) -> Drive
     """The driver that ``spec`` names; nothing is asked or started.
 
     ``IMAGE`` or ``docker:IMAGE`` (``tensorflow/serving:2.19.1``, ``...@sha256:...``), ``standin`` (the newest of this project's
-    images), ``binary`` or ``binary:PATH``, ``remote:HOST:GRPC[,REST][/MODEL]``. ``memory`` (bytes) and ``cpus`` limit containers.
+    images) or ``standin:2.21.0``, ``binary`` or ``binary:PATH``, ``remote:HOST:GRPC[,REST][/MODEL]``. ``memory`` (bytes) and
+    ``cpus`` limit containers.
     Raises ValueError for what is none of these.
     """
     kind, colon, rest = spec.partition(":")
@@ -40,4 +41,8 @@ def of(spec: str, memory: int | None = None, cpus: float | None = None) -> Drive
     image = rest if kind == "docker" and colon else spec
     if not image or image.endswith(":") or any(char.isspace() for char in image):
         raise ValueError(f"{spec!r} names no server: an image, standin, binary[:PATH] or remote:HOST:GRPC[,REST][/MODEL]")
+    if image.startswith("standin:") and kind != "docker":
+        from .images import STANDIN_REPOSITORY
+
+        image = f"{STANDIN_REPOSITORY}:{rest}"
     return DockerDriver(None if image == "standin" else image, memory, cpus)
