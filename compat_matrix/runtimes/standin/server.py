@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import threading
@@ -29,8 +30,8 @@ def main(arguments: Sequence[str]) -> int:
         sys.stdout.write(flags.usage())
         return FAILED
     values = parsed.values
-    library = open_library(values["xla_cpu_compilation_enabled"])
     if values["version"]:
+        library = open_library(xla=True)
         sys.stdout.write(f"TensorFlow ModelServer: {VERSION}\nTensorFlow Library: {library.version}\n")
         return 0
     if parsed.unknown:  # and on it goes, like the real one
@@ -40,30 +41,24 @@ def main(arguments: Sequence[str]) -> int:
     stopped = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopped.set())
-    threading.Thread(target=_run, args=(library, values, stopped), name="main", daemon=True).start()
-    stopped.wait()
+    threading.Thread(target=_run, args=(values, stopped), name="main", daemon=True).start()
+    while not stopped.wait(0.2):  # a signal that another thread takes does not wake this one
+        pass
     # Loads and requests may still be running inside the library: nothing to wait for, nothing to flush but the streams.
     sys.stdout.flush()
-    _leave(_status[0] if _status else 128 + signal.SIGTERM)
-    return 0
-
-
-_status: list[int] = []
-
-
-def _leave(status: int) -> None:
-    import os
-
-    if status == 128 + signal.SIGTERM:  # died by the signal, as a process without a handler does
+    if not _status:  # by a signal: die of it, as a process without a handler does
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         os.kill(os.getpid(), signal.SIGTERM)
-    os._exit(status)
+    os._exit(_status[0] if _status else FAILED)
 
 
-def _run(library: Any, values: dict[str, Any], stopped: threading.Event) -> None:
+_status: list[int] = []  # of a server that could not start
+
+
+def _run(values: dict[str, Any], stopped: threading.Event) -> None:
     try:
         faults.before_start()
-        _build_and_start(library, values)
+        _build_and_start(values)
     except ServingError as error:
         sys.stdout.write(f"Failed to start server. Error: {error}\n")
         _status.append(FAILED)
@@ -75,7 +70,7 @@ def _run(library: Any, values: dict[str, Any], stopped: threading.Event) -> None
         raise
 
 
-def _build_and_start(library: Any, values: dict[str, Any]) -> None:
+def _build_and_start(values: dict[str, Any]) -> None:
     if not values["port"]:
         raise invalid("server_options.grpc_port is not set.")
     if not values["model_base_path"] and not values["model_config_file"]:
@@ -86,7 +81,7 @@ def _build_and_start(library: Any, values: dict[str, Any]) -> None:
         if values[name]:
             raise ServingError("UNIMPLEMENTED", f"the stand-in does not support --{name}")
     config = read_text(values["model_config_file"], messages.ModelServerConfig()) if values["model_config_file"] else None
-    core = Core(values, _loader(library, values))
+    core = Core(values, _loader(open_library(values["xla_cpu_compilation_enabled"]), values))
     core.reload(_single(values) if config is None else config)
     if values["model_config_file"] and values["model_config_file_poll_wait_seconds"] > 0:
         threading.Thread(target=_poll_config, args=(core, values), name="config", daemon=True).start()
