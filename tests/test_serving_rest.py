@@ -15,6 +15,7 @@ from compat_matrix.consumers.serving import client, messages
 from compat_matrix.consumers.serving.client import Class, ModelRef, VersionStatus
 from compat_matrix.consumers.serving.examples import NotAnExample
 from compat_matrix.consumers.serving.rest_client import COLUMNS, ROWS, RestClient
+from compat_matrix.consumers.serving.servable import unaskable
 from compat_matrix.workers.tensors import Tensor
 from reference_impl.format import schema
 
@@ -222,6 +223,16 @@ def example(**features):
     return schema.serialize(found)
 
 
+def test_signatures_that_no_server_answers():
+    signature = messages.SignatureDef()
+    signature.inputs["x"].name = "x:0"
+    assert unaskable(signature) is None
+    signature.outputs["r"].composite_tensor.SetInParent()
+    assert "output 'r' is composite" in unaskable(signature)
+    signature.inputs["k"].coo_sparse.values_tensor_name = "v:0"
+    assert "input 'k' is sparse" in unaskable(signature)
+
+
 def test_classify_and_regress(fake, asking):
     examples = [example(x=[1.0, float("inf")], n=[3]), example(s=[b"sea", b"\xff"], n=[2**60])]
     fake.answers["/v1/models/half:classify"] = '{"results": [[["cat", 0.75], ["", 1e-05]], []]}'
@@ -282,6 +293,27 @@ def test_an_error_has_a_code_and_the_servers_text(fake, asking, status):
         asking.status(HALF, limit=LIMIT)
     assert (caught.value.code, caught.value.message, caught.value.http_status) == (code, message, status)
     assert (caught.value.transport, caught.value.method) == ("rest", "GetModelStatus")
+
+
+def test_an_error_has_all_codes_that_its_status_may_mean(fake, asking):
+    for status, codes in (
+        (400, ("INVALID_ARGUMENT", "FAILED_PRECONDITION", "OUT_OF_RANGE")),
+        (500, ("INTERNAL", "UNKNOWN", "DATA_LOSS")),
+        (404, ("NOT_FOUND",)),
+        (418, ("UNKNOWN",)),
+    ):
+        fake.answers["/v1/models/half"] = (status, "{}")
+        with pytest.raises(client.ServerError) as caught:
+            asking.status(HALF, limit=LIMIT)
+        assert caught.value.codes == codes
+    assert client.ServerError("ABORTED", "", "grpc", "Predict").codes == ("ABORTED",)
+
+
+def test_a_ragged_output_is_left_to_the_server(fake, asking):
+    fake.answers["/v1/models/half/metadata"] = METADATA.replace('"dtype": "DT_HALF", ', '"composite_tensor": {}, ')
+    fake.answers[PREDICT] = (400, '{"error": "no tensor \'\'"}')
+    with pytest.raises(client.ServerError, match="no tensor"):
+        asking.predict(HALF, "half", {"x": floats(1)}, limit=LIMIT)
 
 
 def test_endless_texts_of_a_server_are_cut(fake, asking):

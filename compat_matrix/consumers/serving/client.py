@@ -47,14 +47,17 @@ class ServerError(ServingError):
     """The server answered with an error.
 
     Attributes:
-      code: a canonical code by its name, "NOT_FOUND". HTTP knows fewer: over REST it is the likeliest code of the status
-        (400 is INVALID_ARGUMENT, but the server also sends it for FAILED_PRECONDITION and OUT_OF_RANGE).
+      code: a canonical code by its name, "NOT_FOUND"; over REST the likeliest one of `codes`.
+      codes: all that it may be. HTTP knows fewer: status 400 is INVALID_ARGUMENT, FAILED_PRECONDITION or OUT_OF_RANGE.
       message: the server's text, without anything of ours.
       http_status: over REST, else 0.
     """
 
-    def __init__(self, code: str, message: str, transport: str, method: str, http_status: int = 0) -> None:
-        self.code, self.message, self.http_status = code, message[:MAX_ERROR_TEXT], http_status
+    def __init__(
+        self, code: str, message: str, transport: str, method: str, http_status: int = 0, codes: Sequence[str] = ()
+    ) -> None:
+        self.code, self.codes, self.http_status = code, tuple(codes) or (code,), http_status
+        self.message = message[:MAX_ERROR_TEXT]
         super().__init__(f"{code}: {self.message}", transport, method)
 
 

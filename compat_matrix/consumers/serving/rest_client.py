@@ -35,19 +35,19 @@ from .rest_json import CannotSay, Unreadable
 
 ROWS, COLUMNS = "rows", "columns"
 
-# What the server makes of its canonical codes, the other way round; of several codes with one status the likeliest.
+# The canonical codes that the server turns into a status, the likeliest first.
 _CODES = {
-    400: "INVALID_ARGUMENT",  # also FAILED_PRECONDITION, OUT_OF_RANGE
-    401: "UNAUTHENTICATED",
-    403: "PERMISSION_DENIED",
-    404: "NOT_FOUND",
-    409: "ABORTED",  # also ALREADY_EXISTS
-    429: "RESOURCE_EXHAUSTED",
-    499: "CANCELLED",
-    500: "INTERNAL",  # also UNKNOWN, DATA_LOSS
-    501: "UNIMPLEMENTED",
-    503: "UNAVAILABLE",
-    504: "DEADLINE_EXCEEDED",
+    400: ("INVALID_ARGUMENT", "FAILED_PRECONDITION", "OUT_OF_RANGE"),
+    401: ("UNAUTHENTICATED",),
+    403: ("PERMISSION_DENIED",),
+    404: ("NOT_FOUND",),
+    409: ("ABORTED", "ALREADY_EXISTS"),
+    429: ("RESOURCE_EXHAUSTED",),
+    499: ("CANCELLED",),
+    500: ("INTERNAL", "UNKNOWN", "DATA_LOSS"),
+    501: ("UNIMPLEMENTED",),
+    503: ("UNAVAILABLE",),
+    504: ("DEADLINE_EXCEEDED",),
 }
 
 T = TypeVar("T")
@@ -146,7 +146,8 @@ class RestClient(Client):
         except connection.NotHttp as error:
             raise BadAnswer(str(error), REST, name) from error
         if response.status != 200:
-            raise ServerError(_code(response.status), _error_text(response.body), REST, name, response.status)
+            codes = _CODES.get(response.status, ("INTERNAL" if response.status >= 500 else "UNKNOWN",))
+            raise ServerError(codes[0], _error_text(response.body), REST, name, response.status, codes)
         return _said(name, lambda: rest_json.loads(response.body))
 
 
@@ -189,10 +190,6 @@ def _said(name: str, do: Callable[[], T]) -> T:
         raise NotRepresentable(str(error), REST, name) from error
     except (Unreadable, errors.SavedModelError) as error:
         raise BadAnswer(str(error), REST, name) from error
-
-
-def _code(status: int) -> str:
-    return _CODES.get(status, "INTERNAL" if status >= 500 else "UNKNOWN")
 
 
 def _error_text(body: bytes) -> str:
