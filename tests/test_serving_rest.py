@@ -310,7 +310,8 @@ def test_an_error_has_all_codes_that_its_status_may_mean(fake, asking):
 
 
 def test_a_ragged_output_is_left_to_the_server(fake, asking):
-    fake.answers["/v1/models/half/metadata"] = METADATA.replace('"dtype": "DT_HALF", ', '"composite_tensor": {}, ')
+    half = '"dtype": "DT_HALF", "tensor_shape": {"unknown_rank": true}, "name": "y:0"'
+    fake.answers["/v1/models/half/metadata"] = METADATA.replace(half, '"dtype": "DT_INVALID", "composite_tensor": {}')
     fake.answers[PREDICT] = (400, '{"error": "no tensor \'\'"}')
     with pytest.raises(client.ServerError, match="no tensor"):
         asking.predict(HALF, "half", {"x": floats(1)}, limit=LIMIT)
