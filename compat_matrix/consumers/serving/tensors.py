@@ -81,7 +81,7 @@ def from_proto(proto: TensorProto) -> Tensor:
     dtype = dtypes.by_number(proto.dtype)
     tensor = tensors.from_numpy(array, dtype.name)
     if dtype.bits is not None and dtype.bits < 8:  # what is above the bits of the value differs between writers
-        return Tensor(dtype.name, tensor.array & (2**dtype.bits - 1))
+        return Tensor(dtype.name, np.asarray(tensor.array & tensor.array.dtype.type(2**dtype.bits - 1)))
     return tensor
 
 
