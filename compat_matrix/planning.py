@@ -13,7 +13,7 @@ from typing import Any
 from packaging.requirements import InvalidRequirement, Requirement
 
 from compat_matrix.cases import CaseError, CaseInfo, all_cases
-from compat_matrix.checks import CHECKS, Check
+from compat_matrix.checks import CHECKS, SERVE_CHECKS, Check
 from compat_matrix.consumers import CONSUMERS, CPP, Consumer
 from compat_matrix.expectations import Ledger
 from compat_matrix.generators import GeneratorInfo, all_generators, fixtures_root
@@ -52,16 +52,17 @@ class Axes:
 
     The runtimes called ``home`` are asked every check about the committed artifacts and their own. Everybody else is asked one
     question about an artifact: for its answers where it can give any, else to load it. With ``checks`` all are asked these.
+    Servers are asked everything that can be asked of one; with ``served_only`` nobody else is asked, the others just write.
     """
 
     runtimes: tuple[Runtime, ...]
     home: Collection[str] = ()
     checks: tuple[str, ...] | None = None
+    served_only: bool = False
 
     def asked(self, artifact: Artifact, runtime: Runtime, consumer: Consumer, checks: Mapping[str, Check]) -> list[Check]:
-        """The checks to plan of a consumer in ``runtime``."""
-        limits = [only for only in (artifact.checks, consumer.checks) if only is not None]
-        possible = [check for name, check in checks.items() if all(name in only for only in limits)]
+        """The checks to plan of a consumer in ``runtime``, which is no server."""
+        possible = [check for check in checks.values() if check.among(artifact.checks) and check.among(consumer.checks)]
         if self.checks is not None:
             return [check for check in possible if check.name in self.checks]
         if runtime.name in self.home and artifact.runtime in ("", runtime.name):
@@ -87,7 +88,7 @@ def make_plan(
     Raises PlanError for a fixture or a case that cannot be read.
     """
     axes = axes or Axes((local_runtime(),), home=(local_runtime().name,))
-    axes = replace(axes, runtimes=tuple(native.examined(runtime, CPP) for runtime in axes.runtimes))
+    axes = replace(axes, runtimes=tuple(r if r.server else native.examined(r, CPP) for r in axes.runtimes))
     ours = fixtures is None and cases is None
     wanted = [p for p in PRODUCERS.values() if (p.name in producers if producers is not None else p.usual)]
     artifacts: list[Artifact] = []
@@ -99,13 +100,15 @@ def make_plan(
         raise PlanError(str(error)) from error
     names = [producer.name for producer in wanted]
     for runtime in axes.runtimes:
+        if runtime.server:
+            continue
         artifacts += case_artifacts(infos, runtime, names)
         if ours or fixtures:
             artifacts += generator_artifacts(fixtures or fixtures_root(), runtime, names)
     if only:
         artifacts = [artifact for artifact in artifacts if any(fnmatch.fnmatchcase(artifact.case, name) for name in only)]
     plan = expand(artifacts, CONSUMERS, CHECKS, axes, ledger)
-    return replace(plan, narrowed=bool(only) or not axes.home)
+    return replace(plan, narrowed=bool(only) or not (axes.home or axes.served_only))
 
 
 def fixture_artifacts(root: Path) -> list[Artifact]:
@@ -231,11 +234,12 @@ def expand(
 
 
 def _told_apart(runtimes: Sequence[Runtime]) -> None:
-    for what, values in (("name", [r.name for r in runtimes]), ("version", [r.tensorflow_version for r in runtimes])):
+    versions = [(r.consumer, r.tensorflow_version) for r in runtimes]  # a server is told from a TensorFlow by its consumer
+    for what, values in (("name", [(r.name,) for r in runtimes]), ("version", versions)):
         value, count = Counter(values).most_common(1)[0]
         if count > 1:
-            names = ", ".join(r.name for r in runtimes if value in (r.name, r.tensorflow_version))
-            raise PlanError(f"two runtimes of one {what} ({value}): {names}; give one of them a label (LABEL=RUNTIME)")
+            names = ", ".join(runtime.name for runtime, own in zip(runtimes, values) if own == value)
+            raise PlanError(f"two runtimes of one {what} ({value[-1]}): {names}; give one of them a label (LABEL=RUNTIME)")
 
 
 def _production(artifact: Artifact, runtime: Runtime) -> Cell:
@@ -255,6 +259,15 @@ def _questions(
     version, cells = runtime.tensorflow_version or ABSENT, []
     if refused and refused.outcome is not Outcome.NOT_APPLICABLE:
         refused = None  # no TensorFlow: every cell says so itself, after what does not apply at all
+    if runtime.server:
+        for check in SERVE_CHECKS.values():
+            if check.among(artifact.checks):
+                reason = check.not_applicable((), artifact.kinds)
+                decided = refused or (Decision(Outcome.NOT_APPLICABLE, reason) if reason else _absent(runtime, runtime.consumer))
+                cells.append(_cell(artifact, runtime.consumer, version, check.name, runtime, decided))
+        return cells
+    if axes.served_only:
+        return cells
     for consumer in consumers.values():
         lacks = runtime.lacks.get(consumer.name)
         for check in axes.asked(artifact, runtime, consumer, checks):

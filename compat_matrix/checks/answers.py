@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from compat_matrix.checks.artifact import Artifact
 from compat_matrix.checks.compare import Mismatch, compare_named, compare_nests
 from compat_matrix.checks.context import Context, Finding, finding_of
 from compat_matrix.checks.digest import answer_digest, named_outputs
@@ -62,15 +63,25 @@ def ask_all(context: Context, model: Loaded, tags: Sequence[str], answers: Answe
 def _ask(context: Context, model: Loaded, request: dict[str, Any], index: int, answers: Answers | None) -> Finding | None:
     answer = context.scratch / f"answer-{index}.npz"
     reply = context.ask(model, "call", request=request, io_dir=str(context.artifact.io), outputs=str(answer))
+    return judged(context.artifact, request, answer, reply.get("structure"), answers)
+
+
+def judged(
+    artifact: Artifact, request: dict[str, Any], answer: Path, structure: Any = None, answers: Answers | None = None
+) -> Finding | None:
+    """Hold the answer to a request, in the file ``answer``, against the recorded one; what is wrong with it.
+
+    ``structure`` is the nest of a function's result. The file goes unless it is evidence: of a failure, or of an answer that is
+    not the recorded one bit for bit.
+    """
     got = tensors.load(answer)
-    structure = reply.get("structure")
     if answers is not None:
         answers.digests[request["id"]] = answer_digest(request, structure, got)
     if request["outputs"] is None:
         return Finding(Outcome.FAIL_VALUE, f"request {request['id']}: answered, although no answer is due", files={"got": answer})
-    recorded = context.artifact.io / request["outputs"]
+    recorded = artifact.io / request["outputs"]
     expected = tensors.load(recorded)
-    tolerance = context.artifact.tolerance
+    tolerance = artifact.tolerance
     if request["kind"] == "function":
         differences = compare_nests(request["structure"], structure, expected, got, tolerance)
         outcomes = {**_OUTCOMES, "dtype": Outcome.FAIL_VALUE}

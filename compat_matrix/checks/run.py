@@ -7,13 +7,13 @@ import shutil
 import traceback
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from compat_matrix.checks import checkpoint, load, reexport, relocate, signatures, values
-from compat_matrix.checks.artifact import ArtifactError, altered_files, read_artifact
+from compat_matrix.checks.artifact import Artifact, ArtifactError, altered_files, read_artifact
 from compat_matrix.checks.context import Context, Evidence, Finding, finding_of
 from compat_matrix.checks.produce import produce, producing_worker
-from compat_matrix.consumers import CONSUMERS
+from compat_matrix.consumers import CONSUMERS, SERVERS
 from compat_matrix.outcomes import Outcome
 from compat_matrix.plan import Cell, is_complete
 from compat_matrix.results import Observation
@@ -21,6 +21,10 @@ from compat_matrix.runtimes.host import Host
 from compat_matrix.runtimes.worker import NotStarted, ReplyError, Worker, WorkerDied
 from compat_matrix.skew import naming as skew
 from reference_impl.format.errors import SavedModelError
+
+if TYPE_CHECKING:
+    from compat_matrix.checks.wire import Wire
+    from compat_matrix.consumers.serving.drivers.base import ServerIdentity
 
 RUN: dict[str, Callable[[Context], dict[str, Any]]] = {
     "load": load.check,
@@ -71,7 +75,8 @@ class _Execution:
     def __init__(self, cell: Cell, host: Host, out: Path, scratch: Path) -> None:
         self.cell, self.host, self.out, self.scratch = cell, host, out, scratch
         self.worker: Worker | None = None
-        self.context: Context | None = None
+        self.context: Context | Wire | None = None
+        self.server: ServerIdentity | None = None
         self.log_start = 0
         self.seconds: dict[str, float] = {}
 
@@ -92,11 +97,24 @@ class _Execution:
             more = f" (and {len(altered) - 1} more)" if len(altered) > 1 else ""
             message = f"the artifact is not what its provenance says: {altered[0]}{more}"
             raise Finding(Outcome.FAIL_STRUCTURE, message, details={"files": altered})
+        if cell.consumer in SERVERS:
+            return self._served(read_artifact(artifact))
         consumer = CONSUMERS[cell.consumer]
         self.worker = host.worker(cell.runtime, consumer.program)
         self.log_start = self.worker.log_position()
         self.context = Context(cell, host, self.worker, consumer, read_artifact(artifact), self.scratch)
         return RUN[cell.check](self.context)
+
+    def _served(self, artifact: Artifact) -> dict[str, Any]:
+        """The checks of a server; imported here, since they need packages that the others do not."""
+        from compat_matrix.checks import serve
+        from compat_matrix.checks.wire import Wire
+
+        run = {"serve": serve.check_serve, "serve_grpc": serve.check_grpc, "serve_rest": serve.check_rest}
+        fleet = self.host.fleet(self.cell.runtime)
+        self.server = fleet.identity
+        self.context = Wire(self.cell, fleet, artifact, self.scratch)
+        return run[self.cell.check](self.context)
 
     def _artifact(self) -> Path:
         directory = self.cell.artifact_dir(self.out)
@@ -127,6 +145,8 @@ class _Execution:
         self, outcome: Outcome, error_class: str | None, message: str, details: dict[str, Any], evidence: dict[str, str]
     ) -> Observation:
         said = self.worker.last_hello if self.worker else {}
+        if self.server:
+            said = {"versions": self.server.versions()}
         return Observation(
             outcome,
             error_class=error_class,

@@ -11,12 +11,20 @@ CAPABILITY_OF_KIND = {"signature": None, "function": "functions"}
 
 @dataclass(frozen=True)
 class Check:
-    """``needs``: the consumer must have one of these capabilities, if there are any. ``asks``: needs a request to answer."""
+    """``needs``: the consumer must have one of these capabilities, if there are any. ``asks``: needs a request to answer.
+
+    ``like``: a case that is limited to that check may be asked this one too.
+    """
 
     name: str
     summary: str
     needs: tuple[str, ...] = ()
     asks: bool = False
+    like: str = ""
+
+    def among(self, names: Collection[str] | None) -> bool:
+        """Whether a case limited to the checks ``names`` (None: not limited) is asked this one."""
+        return names is None or self.name in names or self.like in names
 
     def not_applicable(self, capabilities: Collection[str], kinds: Collection[str]) -> str | None:
         """Why this check has nothing to ask, or None.
@@ -49,4 +57,10 @@ CHECKS = _table(
         "reexport", "load, save, load: same answers, signatures, variables, assets; a second save is a fixed point", ("resave",)
     ),
     Check("checkpoint", "the consumer holds the values of the checkpoint, all that its signatures need", ("variables", "fetch")),
+)
+# Of a server: each is a cell of its own, so that what one transport cannot carry is known of that transport alone.
+SERVE_CHECKS = _table(
+    Check("serve", "the server makes it AVAILABLE; the metadata it shows are the SignatureDefs", like="load"),
+    Check("serve_grpc", "Predict, Classify and Regress over gRPC answer as recorded", asks=True, like="values"),
+    Check("serve_rest", "the same over REST, in columns and rows; both transports answer the same", asks=True, like="values"),
 )

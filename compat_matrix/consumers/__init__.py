@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 CPP = "cpp"
+SERVING, STANDIN = "serving", "standin"
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,13 @@ class Consumer:
     capabilities: frozenset[str]
     summary: str
     checks: frozenset[str] | None = None
+
+
+# Asked over the wire, not in a worker: what `checks.table.SERVE_CHECKS` says. Which of the two a server is, it says itself.
+SERVERS = {
+    SERVING: "tensorflow_model_server, asked over gRPC and REST",
+    STANDIN: "this project's stand-in for it, on the C API loader: checks client and driver, stands for no TensorFlow Serving",
+}
 
 
 def _table(*consumers: Consumer) -> dict[str, Consumer]:

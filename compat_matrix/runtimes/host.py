@@ -10,12 +10,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from compat_matrix.cases import CASES_DIR
 from compat_matrix.generators import fixtures_root
 from compat_matrix.runtimes.runtime import Runtime, local_runtime
 from compat_matrix.runtimes.worker import ReplyError, Worker, WorkerDied
+
+if TYPE_CHECKING:
+    from compat_matrix.consumers.serving.fleet import Fleet
 
 KEPT_LOADED = 4  # models a worker keeps for the next check
 CLOSE_LIMIT = 30.0  # seconds to free a model
@@ -79,6 +82,7 @@ class Host:
         self._runtimes = dict(runtimes) if runtimes is not None else {local_runtime().name: local_runtime()}
         self._workers: dict[tuple[str, str], Worker] = {}
         self._shared: dict[tuple[str, str], _Shared] = {}
+        self._fleets: dict[str, Fleet] = {}
         self._started = 0  # workers, so that each has its own log
         self.scratch = self.out / "scratch" / str(os.getpid())
 
@@ -90,6 +94,7 @@ class Host:
             worker.close()
         self._workers.clear()
         self._shared.clear()
+        self._close_fleets()
         shutil.rmtree(self.scratch, ignore_errors=True)
 
     def worker(self, runtime: str, program: str) -> Worker:
@@ -102,8 +107,24 @@ class Host:
             self._workers[key] = Worker(self._runtimes[runtime], program, self.scratch / f"cwd-{runtime}-{program}", logs)
         return self._workers[key]
 
+    def fleet(self, runtime: str) -> Fleet:
+        """The servers of a runtime that is asked over the wire; the first is started when a model is asked for."""
+        if runtime not in self._fleets:
+            from compat_matrix.consumers.serving import drivers, fleet
+
+            self._leave_others(runtime)
+            logs = self.out / "logs" / f"{runtime}-{os.getpid()}"
+            driver = drivers.of(self._runtimes[runtime].server)
+            self._fleets[runtime] = fleet.Fleet(driver, self.out / "served" / f"{runtime}-{os.getpid()}", logs)
+        return self._fleets[runtime]
+
+    def _close_fleets(self) -> None:
+        while self._fleets:
+            self._fleets.popitem()[1].close()
+
     def _leave_others(self, runtime: str) -> None:
-        """End the workers of every other runtime."""
+        """End the workers and servers of every other runtime."""
+        self._close_fleets()
         for key in [key for key in self._workers if key[0] != runtime]:
             self._workers.pop(key).close()
             self._shared.pop(key, None)

@@ -1,4 +1,4 @@
-"""A runtime: a Python interpreter and the TensorFlow installed beside it. Nothing here imports TensorFlow."""
+"""A runtime: a Python interpreter and the TensorFlow installed beside it, or a model server. Nothing here imports TensorFlow."""
 
 from __future__ import annotations
 
@@ -24,6 +24,9 @@ class Runtime:
     ``tensorflow_version`` is what stands in cell ids; two runtimes of one version are told apart by a local label
     (``2.21.0+candidate``). ``lacks``: the name of a consumer or producer -> why this runtime has none; ``unready``: likewise, why
     it has none at present on this machine, and what would help. ``spec``: how to ask for it on a command line.
+
+    A runtime with ``server``, how to reach or to start one, is asked over the wire, as the consumer ``consumer``; it writes
+    nothing and its ``python`` is the harness's own.
     """
 
     name: str
@@ -32,6 +35,8 @@ class Runtime:
     lacks: Mapping[str, str] = field(default_factory=dict)
     spec: str = ""
     unready: Mapping[str, str] = field(default_factory=dict)
+    server: str = ""
+    consumer: str = ""
 
     def labelled(self, label: str) -> Runtime:
         """This runtime under another name, which its version carries along: two of one release can stand in one plan."""

@@ -1,0 +1,166 @@
+"""``serve``, ``serve_grpc``, ``serve_rest``: a model server makes the artifact AVAILABLE and answers what was recorded.
+
+TF Serving loads a model as the C++ loader does; between it and a client are the signatures, and two encodings of tensors. A
+model counts as served when both transports say AVAILABLE and show its signatures, and each answers every request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from compat_matrix.checks import oracle
+from compat_matrix.checks.answers import Answers, judged, raise_first
+from compat_matrix.checks.compare import EXACT, compare_named
+from compat_matrix.checks.context import Finding
+from compat_matrix.checks.signatures import compare_signatures, signature_finding
+from compat_matrix.checks.wire import Wire, asking
+from compat_matrix.consumers.serving.client import Client, NotRepresentable, ServingError
+from compat_matrix.consumers.serving.fleet import Served
+from compat_matrix.outcomes import Outcome
+from compat_matrix.workers import tensors
+from compat_matrix.workers.tensors import Tensor
+from reference_impl.format import schema
+from reference_impl.format.inspect_signatures import signature_spec
+
+Ask = Callable[[Served, dict[str, Any], dict[str, Tensor]], dict[str, Tensor]]
+WARMUP = Path("assets.extra") / "tf_serving_warmup_requests"
+
+
+def check_serve(wire: Wire) -> dict[str, Any]:
+    """Every MetaGraph becomes AVAILABLE; status and metadata say so over both transports.
+
+    Returns details of a pass: the tag sets, the number of signatures, and whether the server had warm-up requests to answer first.
+    """
+    findings, seen = [], 0
+    tag_sets = oracle.tag_sets(wire.artifact)
+    for tags in tag_sets:
+        served = wire.served(tags)
+        expected = oracle.signatures(wire.artifact.model, tags)
+        seen += len(expected)
+        for client in (served.grpc, served.rest):
+            try:
+                findings += _shown(wire, served, client, expected)
+            except Finding as finding:
+                findings.append(finding)
+    raise_first(findings)
+    warmup = {"warmup": True} if (wire.artifact.model / WARMUP).is_file() else {}
+    return {"tags": [list(tags) for tags in tag_sets], "signatures": seen, **warmup}
+
+
+def _shown(wire: Wire, served: Served, client: Client, expected: dict[str, Any]) -> list[Finding]:
+    with asking(served, client, "status"), wire.timed(f"status {client.transport}"):
+        states = {status.version: status for status in client.status(served.ref, limit=wire.limit)}
+    if not any(status.state == "AVAILABLE" for status in states.values()):
+        text = "; ".join(f"version {s.version} {s.state} {s.error_message}".rstrip() for s in states.values()) or "no version"
+        return [Finding(Outcome.FAIL_STRUCTURE, f"{client.transport} says that the model is not AVAILABLE: {text}")]
+    with asking(served, client, "metadata"), wire.timed(f"metadata {client.transport}"):
+        shown = client.metadata(served.ref, limit=wire.limit)
+    meta_graph = schema.MetaGraphDef()
+    for key, signature in shown.items():
+        meta_graph.signature_def[key].ParseFromString(signature.SerializeToString())
+    got = signature_spec(meta_graph)
+    differences = compare_signatures(expected, got)
+    if not differences:
+        return []
+    return [signature_finding([f"over {client.transport}: {text}" for text in differences], expected, got)]
+
+
+def check_grpc(wire: Wire) -> dict[str, Any]:
+    """Every recorded request of a signature over gRPC. Returns details of a pass, as :func:`compat_matrix.checks.values.check`."""
+    answers = Answers()
+
+    def ask(served: Served, request: dict[str, Any], inputs: dict[str, Tensor]) -> dict[str, Tensor]:
+        return _predict(wire, served, served.grpc, request, inputs)
+
+    return _answered(wire, ask, answers)
+
+
+def check_rest(wire: Wire) -> dict[str, Any]:
+    """The same over REST: in columns, in rows where the request has them, and equal, bit for bit, to the answer over gRPC.
+
+    Where an answer changes the model it is asked once, in columns. Returns details of a pass, as above; ``columns_only``: request
+    -> why it cannot be asked in rows.
+    """
+    answers, columns_only = Answers(), {}
+
+    def ask(served: Served, request: dict[str, Any], inputs: dict[str, Tensor]) -> dict[str, Tensor]:
+        got = _predict(wire, served, served.rest, request, inputs)
+        if wire.artifact.stateful or request["outputs"] is None:
+            return got
+        try:
+            rows = _predict(wire, served, served.rest, request, inputs, rows=True)
+        except _ColumnsOnly as reason:
+            columns_only[request["id"]] = str(reason)
+        else:
+            _same(request, "REST in rows", rows, "in columns", got)
+        _same(request, "REST", got, "gRPC", _predict(wire, served, served.grpc, request, inputs))
+        return got
+
+    details = _answered(wire, ask, answers)
+    return {**details, **({"columns_only": columns_only} if columns_only else {})}
+
+
+class _ColumnsOnly(Exception):
+    """Rows cannot carry this request or its answer."""
+
+
+def _predict(
+    wire: Wire, served: Served, client: Client, request: dict[str, Any], inputs: dict[str, Tensor], rows: bool = False
+) -> dict[str, Tensor]:
+    what = f"request {request['id']}" + (" in rows" if rows else "")
+    with asking(served, client, what), wire.timed(client.transport):
+        try:
+            options = {"rows": rows} if client.transport == "rest" else {}
+            return client.predict(served.ref, request["signature"], inputs, limit=wire.limit, **options)
+        except NotRepresentable as error:
+            if rows:
+                raise _ColumnsOnly(str(error)) from error
+            raise
+
+
+def _same(request: dict[str, Any], one: str, got: dict[str, Tensor], other: str, expected: dict[str, Tensor]) -> None:
+    differences = compare_named(expected, got, EXACT)
+    if differences:
+        more = f" (and {len(differences) - 1} more differences)" if len(differences) > 1 else ""
+        text = f"request {request['id']}: {one} and {other} answer differently: {differences[0]}{more}"
+        raise Finding(Outcome.FAIL_VALUE, text, error_class="transports", details={"request": request["id"]})
+
+
+def _answered(wire: Wire, ask: Ask, answers: Answers) -> dict[str, Any]:
+    """Every signature request through ``ask``; details of a pass. Raises the first finding, the others in its details."""
+    findings: list[Finding] = []
+    for tags in wire.artifact.tag_sets:
+        requests = [(i, r) for i, r in enumerate(wire.artifact.requests) if r["kind"] == "signature" and tuple(r["tags"]) == tags]
+        if requests:
+            findings += _asked(wire, wire.served(tags), requests, ask, answers)
+    if findings:
+        findings[0].details["answers"] = answers.digests
+    raise_first(findings)
+    details: dict[str, Any] = {"answers": answers.digests}
+    if answers.inexact:
+        names = {request: f"answer-{index}" for index, request in enumerate(answers.inexact)}
+        wire.kept.update({names[request]: path for request, path in answers.inexact.items()})
+        details["inexact"] = names
+    return details
+
+
+def _asked(
+    wire: Wire, served: Served, requests: Sequence[tuple[int, dict[str, Any]]], ask: Ask, answers: Answers
+) -> list[Finding]:
+    out = []
+    for index, request in requests:
+        try:
+            got = ask(served, request, tensors.load(wire.artifact.io / request["inputs"]))
+            answer = wire.scratch / f"answer-{index}.npz"
+            tensors.save(answer, got)
+            finding = judged(wire.artifact, request, answer, answers=answers)
+        except Finding as raised:
+            finding = raised
+        if finding:
+            finding.details.setdefault("request", request["id"])
+            out.append(finding)
+            if finding.outcome is Outcome.CRASH:
+                break  # nothing can be asked after that
+    return out
