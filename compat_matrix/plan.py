@@ -22,6 +22,7 @@ RUNTIMES_FILE = "runtimes.json"
 PRODUCE = "produce"  # the check of the cell that makes an artifact; its consumer is "-"
 NO_CONSUMER = "-"
 BOTH = "+"  # between two consumers: a cell of the verdict, which says whether they agree; no plan holds it
+SERVING, STANDIN = "serving", "standin"  # consumers that are servers: the real one, and our stand-in for it
 ABSENT = "absent"  # the version of a runtime without TensorFlow
 
 _SEGMENT = r"[A-Za-z0-9_][A-Za-z0-9_.+-]*"
@@ -81,6 +82,11 @@ class Cell:
     @property
     def is_production(self) -> bool:
         return self.check == PRODUCE
+
+    @property
+    def is_served(self) -> bool:
+        """Whether a model server is asked."""
+        return self.consumer in (SERVING, STANDIN)
 
     def artifact_dir(self, out: Path) -> Path:
         """The artifact's directory for a run that writes to ``out``."""
@@ -150,9 +156,19 @@ class Plan:
         return tuple(dict.fromkeys(cell.runtime for cell in self.cells))
 
     @property
-    def is_grid(self) -> bool:
-        """Whether many runtimes answer: then all is made before anything is asked, and the report is one of versions."""
+    def in_phases(self) -> bool:
+        """Whether many runtimes answer: then all is made before anything is asked."""
         return len(self.runtimes) > 1
+
+    @functools.cached_property
+    def is_grid(self) -> bool:
+        """Whether versions are compared, one consumer's or one producer's: then the report is one of versions."""
+        for side in ("producer", "consumer"):
+            made_here = (cell for cell in self.cells if cell.producer_runtime or side == "consumer")
+            pairs = {(getattr(cell, side), getattr(cell, f"{side}_version")) for cell in made_here}
+            if len(pairs) > len({name for name, _ in pairs}):
+                return True
+        return False
 
     def to_json(self) -> dict[str, Any]:
         return {

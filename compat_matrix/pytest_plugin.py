@@ -89,7 +89,7 @@ class Run:
 
     def settled(self, production: Cell) -> bool:
         """Whether an earlier session of a plan over many runtimes has dealt with a production."""
-        if not self.plan.is_grid:
+        if not self.plan.in_phases:
             return False
         return is_complete(production.artifact_dir(self.out)) or production.artifact_id in self.failed_before
 

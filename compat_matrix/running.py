@@ -182,7 +182,7 @@ def execute(out: Path, plan: Plan, wanted: set[str], processes: int, pytest_args
     Where many runtimes answer, everything is made first, in a session of its own: then each is asked about all artifacts.
     """
     phases = [wanted]
-    if plan.is_grid:
+    if plan.in_phases:
         productions = {cell.id for cell in plan if cell.is_production} & wanted
         phases = [cells for cells in (productions, wanted - productions) if cells] or [wanted]
     for cells in phases:
@@ -228,7 +228,7 @@ def _environment(name: str, value: str) -> Iterator[None]:
             os.environ[name] = before
 
 
-def describe_run(require: bool, selection: Mapping[str, Any], processes: int) -> dict[str, Any]:
+def describe_run(require: bool | str, selection: Mapping[str, Any], processes: int) -> dict[str, Any]:
     """The content of ``run.json``: how and where a run was started."""
     tool = tool_version()
     return {
@@ -279,7 +279,7 @@ class Order:
     selection: Mapping[str, Any] = field(default_factory=dict)
     processes: int | None = None
     resume: bool = False
-    require: bool = False
+    require: bool | str = False  # SERVING: of the cells that a server is asked
     pytest_args: Sequence[str] = ()
 
 

@@ -21,7 +21,7 @@ class ByScope(LoadScopeScheduling):  # type: ignore[misc]
     def __init__(self, config: Any, log: Any, plan: Plan) -> None:
         super().__init__(config, log)
         self.by_id = plan.by_id
-        self.by_runtime = plan.is_grid
+        self.by_runtime = plan.in_phases
         self.shares = max(1, -(-self.numnodes // max(1, len(plan.runtimes))))
 
     def _split_scope(self, nodeid: str) -> str:

@@ -13,7 +13,7 @@ from compat_matrix.checks import checkpoint, load, reexport, relocate, signature
 from compat_matrix.checks.artifact import Artifact, ArtifactError, altered_files, read_artifact
 from compat_matrix.checks.context import Context, Evidence, Finding, finding_of
 from compat_matrix.checks.produce import produce, producing_worker
-from compat_matrix.consumers import CONSUMERS, SERVERS
+from compat_matrix.consumers import CONSUMERS
 from compat_matrix.outcomes import Outcome
 from compat_matrix.plan import Cell, is_complete
 from compat_matrix.results import Observation
@@ -97,7 +97,7 @@ class _Execution:
             more = f" (and {len(altered) - 1} more)" if len(altered) > 1 else ""
             message = f"the artifact is not what its provenance says: {altered[0]}{more}"
             raise Finding(Outcome.FAIL_STRUCTURE, message, details={"files": altered})
-        if cell.consumer in SERVERS:
+        if cell.is_served:
             return self._served(read_artifact(artifact))
         consumer = CONSUMERS[cell.consumer]
         self.worker = host.worker(cell.runtime, consumer.program)

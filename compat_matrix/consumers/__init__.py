@@ -4,6 +4,8 @@ A consumer is data. What it does stands in its program in ``compat_matrix/worker
 Capabilities (docs/contracts.md, section 5): ``functions`` calls on the object graph; ``resave`` writes what it loaded;
 ``variables`` names the values it holds; ``fetch`` reads tensors of the main graph; ``tags`` can choose a MetaGraph.
 A plan decides by them, before anything runs, which cells are NOT_APPLICABLE.
+
+Model servers are consumers as well (:attr:`compat_matrix.plan.Cell.is_served`), but no program of ours: ``consumers.serving``.
 """
 
 from __future__ import annotations
@@ -11,7 +13,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 CPP = "cpp"
-SERVING, STANDIN = "serving", "standin"
 
 
 @dataclass(frozen=True)
@@ -27,13 +28,6 @@ class Consumer:
     capabilities: frozenset[str]
     summary: str
     checks: frozenset[str] | None = None
-
-
-# Asked over the wire, not in a worker: what `checks.table.SERVE_CHECKS` says. Which of the two a server is, it says itself.
-SERVERS = {
-    SERVING: "tensorflow_model_server, asked over gRPC and REST",
-    STANDIN: "this project's stand-in for it, on the C API loader: checks client and driver, stands for no TensorFlow Serving",
-}
 
 
 def _table(*consumers: Consumer) -> dict[str, Consumer]:

@@ -6,10 +6,12 @@ Exit code, when several apply (the first of this list):
 * 4 a SETUP_ERROR or ENV_ERROR: the harness or the machine failed, so nothing else can be trusted,
 * 1 a cell failed unexpectedly, or with another error than the recorded one, or consumers that are one loader disagree,
 * 2 the ledger is stale: a listed cell passes, an entry is dead, too wide, overlapping or expired,
-* 3 a cell that was to run has no result, or nothing at all was observed, or (``require``) any cell was NOT_RUN,
+* 3 a cell that was to run has no result, or nothing at all was observed, or (``require``) any cell was NOT_RUN, or any that
+  only a server can answer (``require`` is "serving"),
 * 0 as expected.
 
 Cells left out on purpose (deselected, no TensorFlow in the runtime) do not make a run incomplete unless ``require`` is set.
+Where a plan is about servers alone, and none of them is here, that is no observation which anybody omitted to make: 0.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ from packaging.version import Version
 
 from compat_matrix.expectations.ledger import Ledger, LedgerReport, judge
 from compat_matrix.outcomes import ExitCode, Outcome
-from compat_matrix.plan import Plan
+from compat_matrix.plan import SERVING, Plan
 from compat_matrix.report import agreement
 from compat_matrix.results import DESELECTED, Result
 
@@ -48,6 +50,7 @@ def summarise(
     outcomes = Counter(by_cell[cell.id].outcome if cell.id in by_cell else Outcome.NOT_RUN for cell in plan)
     unexpected = [{"kind": kind, **fact} for kind in DISCREPANCIES for fact in getattr(report, kind)]
     not_applicable = outcomes[Outcome.NOT_APPLICABLE]
+    servers = any(plan.by_id[item["cell"]].is_served and item["reason"] != DESELECTED for item in not_run)
     observed = len(plan.cells) - not_applicable - outcomes[Outcome.NOT_RUN]
     return {
         "schema": SCHEMA,
@@ -65,7 +68,7 @@ def summarise(
         "ledger": vars(report),
         "versions": _versions(plan, by_cell),
         "run": dict(run),
-        "exit_code": int(_exit_code(report, outcomes, not_run, observed, bool(run.get("require")))),
+        "exit_code": int(_exit_code(report, outcomes, not_run, observed, servers, run.get("require", False))),
     }
 
 
@@ -91,7 +94,12 @@ def _versions(plan: Plan, by_cell: Mapping[str, Result]) -> dict[str, dict[str, 
 
 
 def _exit_code(
-    report: LedgerReport, outcomes: Mapping[Outcome, int], not_run: list[dict[str, Any]], observed: int, require: bool
+    report: LedgerReport,
+    outcomes: Mapping[Outcome, int],
+    not_run: list[dict[str, Any]],
+    observed: int,
+    servers: bool,
+    require: bool | str,
 ) -> ExitCode:
     if outcomes[Outcome.SETUP_ERROR] or outcomes[Outcome.ENV_ERROR]:
         return ExitCode.HARNESS_ERROR
@@ -99,6 +107,8 @@ def _exit_code(
         return ExitCode.UNEXPECTED
     if report.stale:
         return ExitCode.STALE_EXPECTATION
-    if not observed or any(require or not item["on_purpose"] for item in not_run):
+    if (not observed and not servers) or any(require is True or not item["on_purpose"] for item in not_run):
+        return ExitCode.INCOMPLETE
+    if servers and require == SERVING:
         return ExitCode.INCOMPLETE
     return ExitCode.AS_EXPECTED
