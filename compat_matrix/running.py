@@ -152,11 +152,11 @@ def runtimes_of(out: Path) -> dict[str, Runtime]:
 def replay_options(out: Path) -> Callable[[Cell], str]:
     """A function that gives the options of ``matrix run`` that plan a cell of this folder again."""
     known = _prepared(out)
-    specs = {item["name"]: item["spec"] for item in known["runtimes"]}
+    specs = {item["name"]: ("--server" if item.get("server") else "--runtime", item["spec"]) for item in known["runtimes"]}
 
     def options(cell: Cell) -> str:
         needed = [specs[name] for name in dict.fromkeys((cell.producer_runtime, cell.runtime)) if name in specs]
-        words = [] if set(specs) <= {LOCAL} else [word for spec in needed for word in ("--runtime", spec)]
+        words = [] if set(specs) <= {LOCAL} else [word for option in needed for word in option]
         return "".join(f" {shlex.quote(word)}" for word in [*words, *known["options"]])
 
     return options

@@ -91,4 +91,6 @@ def finding_of_refusal(error: NotServed) -> Finding:
         "environment": Outcome.ENV_ERROR,
     }
     details: dict[str, Any] = {"server": error.details}
-    return Finding(outcomes[error.kind], str(error), error_class=error.error_class, details=details, texts={"server_log": error.log})
+    return Finding(
+        outcomes[error.kind], str(error), error_class=error.error_class, details=details, texts={"server_log": error.log}
+    )

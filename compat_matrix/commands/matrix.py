@@ -6,7 +6,6 @@ import datetime
 import functools
 import json
 import os
-import re
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
@@ -18,7 +17,7 @@ from compat_matrix.expectations import DEFAULT_PATH, NO_ENTRIES, Ledger, LedgerE
 from compat_matrix.outcomes import ExitCode, Outcome
 from compat_matrix.plan import PLAN_FILE, RESULTS_FILE, Plan, PlanError, parse_cell_id, write_text
 from compat_matrix.results import ResultsError, read_results
-from compat_matrix.runtimes.runtime import LOCAL, Runtime, local_runtime
+from compat_matrix.runtimes.runtime import LABELLED, LOCAL, Runtime, local_runtime
 
 STALE = ExitCode.STALE_EXPECTATION
 EXISTING_DIR = click.Path(exists=True, file_okay=False, path_type=Path)
@@ -82,9 +81,29 @@ def runtime_options(function: Callable[..., Any]) -> Callable[..., Any]:
             "wheel, an interpreter; LABEL=RUNTIME tells two of one version apart. The first is asked everything.",
         ),
         click.option("--all-checks", is_flag=True, help="Ask every runtime everything."),
+        click.option(
+            "--server",
+            "servers",
+            multiple=True,
+            metavar="SERVER",
+            help="A model server to ask too: an image (tensorflow/serving:2.19.1), standin, binary:PATH, remote:HOST:PORT,PORT.",
+        ),
     ):
         function = option(function)
     return function
+
+
+def require_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    """``--require`` and ``--require serving``; the value is True, "serving" or False."""
+    return click.option(
+        "--require",
+        is_flag=False,
+        flag_value="all",
+        default=None,
+        type=click.Choice(["all", "serving"]),
+        callback=lambda _context, _option, value: {None: False, "all": True}.get(value, value),
+        help="A cell that is not run fails the run, whatever the reason; with `serving` one that only a server can answer.",
+    )(function)
 
 
 def _make_plan(
@@ -103,9 +122,6 @@ def _make_plan(
     axes = Axes(runtimes, home=(runtimes[0].name,), checks=tuple(CHECKS) if all_checks else None)
     usual = {producer.name for producer in PRODUCERS.values() if producer.usual}
     return make_plan(ledger, fixtures, cases, axes, usual | {name for name in producers if name in PRODUCERS})
-
-
-LABELLED = re.compile(r"([A-Za-z][A-Za-z0-9_]*)=(?!=)(.+)")
 
 
 def asked_runtimes(specs: Sequence[str], install: bool = False) -> tuple[Runtime, ...]:
@@ -136,6 +152,18 @@ def asked_runtimes(specs: Sequence[str], install: bool = False) -> tuple[Runtime
     return tuple(found)
 
 
+def asked_servers(specs: Sequence[str], build: Callable[[], None] | None = None) -> tuple[Runtime, ...]:
+    """The servers a command line names, here or not. Raises Refused for what names none."""
+    if not specs:
+        return ()
+    from compat_matrix.runtimes.servers import server_runtimes
+
+    try:
+        return server_runtimes(specs, build)
+    except ValueError as error:
+        raise Refused(str(error), ExitCode.USAGE) from error
+
+
 @click.group()
 def matrix() -> None:
     """Plan, run and report the compatibility matrix.
@@ -159,12 +187,13 @@ def plan(
     expectations: Path | None,
     runtimes: tuple[str, ...],
     all_checks: bool,
+    servers: tuple[str, ...],
     producer: tuple[str, ...],
     as_json: bool,
 ) -> None:
     """List the cells this machine would run, and what is not applicable and why."""
     ledger = Ledger.read(ledger_path(expectations, fixtures, cases))
-    made = _make_plan(ledger, fixtures, cases, asked_runtimes(runtimes), all_checks, producer)
+    made = _make_plan(ledger, fixtures, cases, asked_runtimes(runtimes) + asked_servers(servers), all_checks, producer)
     if as_json:
         click.echo(json.dumps(made.to_json()))
         return
@@ -184,7 +213,7 @@ def plan(
 @click.option("--check", multiple=True, metavar="NAME", help="Only this check.")
 @click.option("--cell", "cells", multiple=True, metavar="ID", help="Only this cell.")
 @click.option("--resume", is_flag=True, help="Keep the results of an interrupted run of the same plan, run what is missing.")
-@click.option("--require", is_flag=True, help="A cell that is not run fails the run, whatever the reason.")
+@require_option
 @plan_options
 @runtime_options
 @click.argument("pytest_args", nargs=-1, type=click.UNPROCESSED)
@@ -195,12 +224,13 @@ def run(
     expression: str | None,
     cells: tuple[str, ...],
     resume: bool,
-    require: bool,
+    require: bool | str,
     fixtures: Path | None,
     cases: Path | None,
     expectations: Path | None,
     runtimes: tuple[str, ...],
     all_checks: bool,
+    servers: tuple[str, ...],
     pytest_args: tuple[str, ...],
     **selectors: tuple[str, ...],
 ) -> int:
@@ -211,7 +241,7 @@ def run(
     from compat_matrix import running
 
     ledger = ledger_path(expectations, fixtures, cases)
-    asked = asked_runtimes(runtimes)
+    asked = asked_runtimes(runtimes) + asked_servers(servers)
     producers = {*selectors["producer"], *(parse_cell_id(cell)["producer"] for cell in cells)}
     made = _make_plan(Ledger.read(ledger), fixtures, cases, asked, all_checks, producers)
     chosen = running.select(made, selectors, cells)

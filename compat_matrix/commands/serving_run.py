@@ -1,0 +1,94 @@
+"""``savedmodel-compat serving run``: the matrix of servers."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import click
+
+from compat_matrix.commands.matrix import asked_servers, exit_codes, ledger_path, plan_options, require_option
+from compat_matrix.expectations import Ledger
+from compat_matrix.plan import STANDIN
+from compat_matrix.producers import PRODUCERS
+from compat_matrix.runtimes.runtime import local_runtime
+
+DEFAULT = (STANDIN,)
+
+
+@click.command("run")
+@click.option("--out", type=click.Path(file_okay=False, path_type=Path), required=True, help="The output folder.")
+@click.option(
+    "--server",
+    "--image",
+    "servers",
+    multiple=True,
+    metavar="SERVER",
+    help="What to ask: an image (tensorflow/serving:2.19.1, a digest), standin, binary:PATH, remote:HOST:PORT,PORT; may be repeated "
+    "(default: COMPAT_SERVERS, by blanks, or standin).",
+)
+@click.option(
+    "-n", "processes", type=click.IntRange(1, 64), help="Processes that make the artifacts (default: by CPUs and memory)."
+)
+@click.option("--case", "case", multiple=True, metavar="NAME", help="Only this case (* is allowed; may be repeated).")
+@click.option("--producer", multiple=True, metavar="NAME", help="Only what this producer writes.")
+@click.option("--check", multiple=True, metavar="NAME", help="Only this check.")
+@click.option("--resume", is_flag=True, help="Keep the results of an interrupted run of the same plan, run what is missing.")
+@click.option("--no-build", is_flag=True, help="Do not make the stand-in's image where it is missing.")
+@require_option
+@plan_options
+@click.argument("pytest_args", nargs=-1, type=click.UNPROCESSED)
+@exit_codes
+def run(
+    out: Path,
+    servers: tuple[str, ...],
+    processes: int | None,
+    resume: bool,
+    no_build: bool,
+    require: bool | str,
+    fixtures: Path | None,
+    cases: Path | None,
+    expectations: Path | None,
+    pytest_args: tuple[str, ...],
+    **selectors: tuple[str, ...],
+) -> int:
+    """Put every fixture and every case behind model servers and ask them over gRPC and REST.
+
+    A server that is not here leaves its cells NOT_RUN, with the command that would provide it.
+    """
+    from compat_matrix import running
+    from compat_matrix.planning import Axes, make_plan
+
+    specs = servers or tuple(os.environ.get("COMPAT_SERVERS", "").split()) or DEFAULT
+    asked = asked_servers(specs, None if no_build else build_standin)
+    ledger = ledger_path(expectations, fixtures, cases)
+    axes = Axes((local_runtime(), *asked), served_only=True)
+    names = {producer.name for producer in PRODUCERS.values() if producer.usual} | set(selectors["producer"])
+    plan = make_plan(Ledger.read(ledger), fixtures, cases, axes, names & set(PRODUCERS))
+    consumers = sorted({runtime.consumer for runtime in asked})
+    chosen = running.select(plan, {**selectors, "consumer": consumers}, ())
+    artifacts = {cell.artifact_id for cell in plan if cell.id in chosen and not cell.decided}
+    chosen |= {cell.id for cell in plan if cell.is_production and cell.artifact_id in artifacts}
+    selection = {name: list(values) for name, values in {**selectors, "server": specs}.items() if values}
+    selection |= {name: [str(path.resolve())] for name, path in (("cases", cases), ("fixtures", fixtures)) if path}
+    text = ledger.read_text(encoding="utf-8")
+    order = running.Order(plan, chosen, text, (local_runtime(), *asked), (), selection, processes, resume, require, pytest_args)
+    return int(running.carry_out(out.resolve(), order)["exit_code"])
+
+
+def build_standin() -> None:
+    """Make the stand-in's image where an engine is there and it is not; what is missing is told by the plan."""
+    from compat_matrix.consumers.serving.drivers.base import NotHere
+    from compat_matrix.runtimes.standin import image
+
+    try:
+        image.provide(progress)
+    except NotHere:
+        return
+
+
+def progress(text: str) -> None:
+    """A line about what is being done, on stderr."""
+    click.echo(text, err=True)
+    sys.stderr.flush()
