@@ -36,6 +36,7 @@ from compat_matrix.runtimes.runtime import LOCAL, Runtime, local_runtime
 RUN_FILE, SUMMARY_FILE, CELLS_FILE, JUNIT_FILE, HTML_FILE = "run.json", "summary.json", "cells.txt", "junit.xml", "report.html"
 GRID_FILE = "grid.json"  # of a run over many runtimes
 FOLDERS = ("artifacts", "evidence", "logs", "scratch")
+GIVEN_FOLDER = "given"  # what a run is about, where it is made for the run alone
 RUN_SCHEMA = 1
 MEMORY_PER_PROCESS = 3 << 30  # bytes: four workers with a TensorFlow each
 TAIL_CHARACTERS, TAIL_LINES = 4000, 20  # of a log, on the page
@@ -88,7 +89,7 @@ def prepare(
     stands if this plan asks the same of it, whatever became of other cells. Raises RunError for a folder that holds something
     else, or a run that has nothing in common with the plan. ``options`` are those of ``matrix run`` that make such a plan.
     """
-    if out.is_dir() and any(out.iterdir()) and not (out / PLAN_FILE).is_file():
+    if out.is_dir() and {path.name for path in out.iterdir()} - {GIVEN_FOLDER} and not (out / PLAN_FILE).is_file():
         raise RunError(f"{out} holds files that are not from a run; choose another folder")
     out.mkdir(parents=True, exist_ok=True)
     done: set[str] = set()

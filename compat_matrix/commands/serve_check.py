@@ -1,0 +1,59 @@
+"""``savedmodel-compat serve-check``: does a model server answer as it should, for one model."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from pathlib import Path
+
+import click
+
+from compat_matrix.commands.matrix import EXISTING_DIR, asked_servers, exit_codes, require_option
+from compat_matrix.plan import STANDIN
+
+
+@click.command("serve-check")
+@click.argument("path", type=EXISTING_DIR)
+@click.option(
+    "--image",
+    "--server",
+    "servers",
+    multiple=True,
+    required=True,
+    metavar="SERVER",
+    help="What to ask: an image (tensorflow/serving:2.19.1, a digest), standin, binary:PATH, remote:HOST:PORT,PORT; may be repeated.",
+)
+@click.option("--requests", type=EXISTING_DIR, help="A folder with io.json and tensors, in place of requests made up.")
+@click.option("--out", type=click.Path(file_okay=False, path_type=Path), help="Keep report, results and evidence in this folder.")
+@require_option
+@exit_codes
+def serve_check(path: Path, servers: tuple[str, ...], requests: Path | None, out: Path | None, require: bool | str) -> int:
+    """Put the model at PATH behind model servers and compare what they answer, over gRPC and REST, with what is recorded.
+
+    PATH is an artifact, with requests and answers, or a SavedModel: then requests are made up from its signatures, and the local
+    TensorFlow answers them first. A server that is not here is NOT_RUN, with the command that would provide it.
+    """
+    kept = out.resolve() if out else Path(tempfile.mkdtemp(prefix="savedmodel-compat-"))
+    code = _checked(path.resolve(), servers, requests, kept, require)
+    if out is None and code == 0:
+        shutil.rmtree(kept, ignore_errors=True)
+    return code
+
+
+def _checked(path: Path, servers: tuple[str, ...], requests: Path | None, out: Path, require: bool | str) -> int:
+    from compat_matrix import running
+    from compat_matrix.commands.serving_run import build_standin
+    from compat_matrix.expectations import NO_ENTRIES, Ledger
+    from compat_matrix.given import as_artifact
+    from compat_matrix.planning import Axes, make_plan
+
+    asked = asked_servers(servers, build_standin if STANDIN in servers else None)
+    given = as_artifact(path, out / running.GIVEN_FOLDER, requests)
+    for line in given.left_out:
+        click.echo(f"not asked: {line}", err=True)
+    folder = given.directory.parent
+    plan = make_plan(Ledger(), folder, axes=Axes(asked, served_only=True), only=(given.case,))
+    chosen = running.select(plan, {}, ())
+    text = NO_ENTRIES.read_text(encoding="utf-8")
+    order = running.Order(plan, chosen, text, asked, ("--fixtures", str(folder)), {"server": list(servers)}, 1, False, require)
+    return int(running.carry_out(out, order)["exit_code"])
