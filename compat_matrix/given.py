@@ -29,7 +29,7 @@ RECORDER = "c_api_worker"  # the loader that servers have
 LIMIT = 300.0  # seconds: somebody's model may be large
 PRODUCER = "given"
 # Sizes of the unknown dimensions, the first and the others, in the order tried: most models take a batch of any size.
-SIZES = ((2, 1), (1, 1), (1, 8), (4, 4))
+SIZES = ((2, 1), (1, 1), (1, 8), (4, 4), (1, 64), (1, 224))
 MAX_ELEMENTS = 1 << 24
 _UNSAFE = re.compile(r"[^A-Za-z0-9_]+")
 

@@ -31,7 +31,7 @@ WARMUP = Path("assets.extra") / "tf_serving_warmup_requests"
 def check_serve(wire: Wire) -> dict[str, Any]:
     """Every MetaGraph becomes AVAILABLE; status and metadata say so over both transports.
 
-    Returns details of a pass: the tag sets, the number of signatures, and whether the server had warm-up requests to answer first.
+    Returns details of a pass: tag sets, the number of signatures, and whether the server had warm-up requests to answer first.
     """
     findings, seen = [], 0
     tag_sets = oracle.tag_sets(wire.artifact)
@@ -68,7 +68,7 @@ def _shown(wire: Wire, served: Served, client: Client, expected: dict[str, Any])
 
 
 def check_grpc(wire: Wire) -> dict[str, Any]:
-    """Every recorded request of a signature over gRPC. Returns details of a pass, as :func:`compat_matrix.checks.values.check`."""
+    """Every recorded request of a signature over gRPC. Returns details of a pass, as ``compat_matrix.checks.values`` does."""
     answers = Answers()
 
     def ask(served: Served, request: dict[str, Any], inputs: dict[str, Tensor]) -> dict[str, Tensor]:

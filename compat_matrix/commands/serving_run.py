@@ -25,7 +25,7 @@ DEFAULT = (STANDIN,)
     "servers",
     multiple=True,
     metavar="SERVER",
-    help="What to ask: an image (tensorflow/serving:2.19.1, a digest), standin, binary:PATH, remote:HOST:PORT,PORT; may be repeated "
+    help="What to ask: an image (tensorflow/serving:2.19.1, a digest), standin, binary:PATH, remote:HOST:PORT,PORT; repeatable "
     "(default: COMPAT_SERVERS, by blanks, or standin).",
 )
 @click.option(
