@@ -113,7 +113,7 @@ class _Execution:
         run = {"serve": serve.check_serve, "serve_grpc": serve.check_grpc, "serve_rest": serve.check_rest}
         fleet = self.host.fleet(self.cell.runtime)
         self.server = fleet.identity
-        self.context = Wire(self.cell, fleet, artifact, self.scratch)
+        self.context = Wire(self.cell, fleet, artifact, self.scratch, self.host.ahead(self.cell.runtime, artifact.model))
         return run[self.cell.check](self.context)
 
     def _artifact(self) -> Path:
@@ -146,7 +146,7 @@ class _Execution:
     ) -> Observation:
         said = self.worker.last_hello if self.worker else {}
         if self.server:
-            said = {"versions": self.server.versions()}
+            said = {"versions": identified(self.server)}
         return Observation(
             outcome,
             error_class=error_class,
@@ -158,6 +158,13 @@ class _Execution:
             libraries=list(said.get("libraries", [])),
             rss_kib=self.context.rss_kib if self.context else None,
         )
+
+
+def identified(server: ServerIdentity) -> dict[str, str]:
+    """What a server says it is, as the versions of a result."""
+    known = {"kind": server.kind, "tensorflow": server.version, "image": server.image, "digest": server.digest}
+    known |= {name: value for name, value in server.details.items() if isinstance(value, str)}
+    return {name: value for name, value in known.items() if value}
 
 
 def _finding(error: Exception) -> Finding:

@@ -18,6 +18,7 @@ from compat_matrix.checks.signatures import compare_signatures, signature_findin
 from compat_matrix.checks.wire import Wire, asking
 from compat_matrix.consumers.serving.client import Client, NotRepresentable
 from compat_matrix.consumers.serving.fleet import Served
+from compat_matrix.consumers.serving.rest_client import ROWS
 from compat_matrix.outcomes import Outcome
 from compat_matrix.workers import tensors
 from compat_matrix.workers.tensors import Tensor
@@ -39,9 +40,9 @@ def check_serve(wire: Wire) -> dict[str, Any]:
         served = wire.served(tags)
         expected = oracle.signatures(wire.artifact.model, tags)
         seen += len(expected)
-        for client in (served.grpc, served.rest):
+        for client_of in (lambda: served.grpc, lambda: rest_of(served)):
             try:
-                findings += _shown(wire, served, client, expected)
+                findings += _shown(wire, served, client_of(), expected)
             except Finding as finding:
                 findings.append(finding)
     raise_first(findings)
@@ -50,12 +51,12 @@ def check_serve(wire: Wire) -> dict[str, Any]:
 
 
 def _shown(wire: Wire, served: Served, client: Client, expected: dict[str, Any]) -> list[Finding]:
-    with asking(served, client, "status"), wire.timed(f"status {client.transport}"):
+    with trouble("status"), wire.timed(f"status {client.transport}"):
         states = {status.version: status for status in client.status(served.ref, limit=wire.limit)}
     if not any(status.state == "AVAILABLE" for status in states.values()):
         text = "; ".join(f"version {s.version} {s.state} {s.error_message}".rstrip() for s in states.values()) or "no version"
         return [Finding(Outcome.FAIL_STRUCTURE, f"{client.transport} says that the model is not AVAILABLE: {text}")]
-    with asking(served, client, "metadata"), wire.timed(f"metadata {client.transport}"):
+    with trouble("metadata"), wire.timed(f"metadata {client.transport}"):
         shown = client.metadata(served.ref, limit=wire.limit)
     meta_graph = schema.MetaGraphDef()
     for key, signature in shown.items():
@@ -86,11 +87,11 @@ def check_rest(wire: Wire) -> dict[str, Any]:
     answers, columns_only = Answers(), {}
 
     def ask(served: Served, request: dict[str, Any], inputs: dict[str, Tensor]) -> dict[str, Tensor]:
-        got = _predict(wire, served, served.rest, request, inputs)
+        got = _predict(wire, served, rest_of(served), request, inputs)
         if wire.artifact.stateful or request["outputs"] is None:
             return got
         try:
-            rows = _predict(wire, served, served.rest, request, inputs, rows=True)
+            rows = _predict(wire, served, rest_of(served), request, inputs, layout=ROWS)
         except _ColumnsOnly as reason:
             columns_only[request["id"]] = str(reason)
         else:
@@ -107,15 +108,14 @@ class _ColumnsOnly(Exception):
 
 
 def _predict(
-    wire: Wire, served: Served, client: Client, request: dict[str, Any], inputs: dict[str, Tensor], rows: bool = False
+    wire: Wire, served: Served, client: Client, request: dict[str, Any], inputs: dict[str, Tensor], **layout: str
 ) -> dict[str, Tensor]:
-    what = f"request {request['id']}" + (" in rows" if rows else "")
-    with asking(served, client, what), wire.timed(client.transport):
+    what = f"request {request['id']}" + (" in rows" if layout else "")
+    with trouble(what), wire.timed(client.transport):
         try:
-            options = {"rows": rows} if client.transport == "rest" else {}
-            return client.predict(served.ref, request["signature"], inputs, limit=wire.limit, **options)
+            return client.predict(served.ref, request["signature"], inputs, limit=wire.limit, **layout)
         except NotRepresentable as error:
-            if rows:
+            if layout:
                 raise _ColumnsOnly(str(error)) from error
             raise
 

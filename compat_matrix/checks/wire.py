@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -11,13 +12,16 @@ from typing import Any
 
 from compat_matrix.checks.artifact import Artifact
 from compat_matrix.checks.context import STEP_LIMIT, Finding
-from compat_matrix.consumers.serving.client import Client, NotRepresentable, ServerError, ServingError, TimedOut, Unreachable
-from compat_matrix.consumers.serving.fleet import Fleet, NotServed, Served
+from compat_matrix.consumers.serving.client import Client, NotInstalled, NotRepresentable, ServerError, ServingError, Timeout, Unreachable
+from compat_matrix.consumers.serving.drivers import EngineTrouble, ExitState, NotHere
+from compat_matrix.consumers.serving.fleet import Fleet, NotServed, NotStarted, Served
+from compat_matrix.consumers.serving.verdicts import CRASHED, HUNG, KILLED, REFUSED
 from compat_matrix.outcomes import Outcome
 from compat_matrix.plan import Cell
 
 # The server answers, and says that this model, or this server, cannot do it; any other code is an error where an answer was due.
 REFUSALS = frozenset({"FAILED_PRECONDITION", "UNIMPLEMENTED"})
+_KINDS = {REFUSED: Outcome.REJECTED, CRASHED: Outcome.CRASH, HUNG: Outcome.TIMEOUT, KILLED: Outcome.ENV_ERROR}
 
 
 @dataclass
@@ -28,6 +32,7 @@ class Wire:
     fleet: Fleet
     artifact: Artifact
     scratch: Path
+    ahead: Sequence[Path] = ()  # models that are going to be asked for next
     timings: dict[str, float] = field(default_factory=dict)
     kept: dict[str, Path] = field(default_factory=dict)
     rss_kib: int | None = None  # the server's memory is its own affair
@@ -38,12 +43,13 @@ class Wire:
 
     def served(self, tags: Sequence[str]) -> Served:
         """The artifact's MetaGraph of ``tags`` behind the server, AVAILABLE. Where answers change it, every check has its own."""
-        with self.timed("load"):
-            own = self.cell.check if self.artifact.stateful else ""
-            try:
-                return self.fleet.served(self.artifact.model, tuple(tags), instance=own)
-            except NotServed as error:
-                raise finding_of_refusal(error) from error
+        model = self.artifact.model
+        if self.artifact.stateful:
+            model = self.scratch / f"{self.cell.case}-{self.cell.producer}-{self.cell.check}"
+            if not model.exists():
+                shutil.copytree(self.artifact.model, model)
+        with self.timed("load"), trouble("load"):
+            return self.fleet.served(model, tags, [(path, ("serve",)) for path in self.ahead])
 
     @contextmanager
     def timed(self, step: str) -> Iterator[None]:
@@ -56,41 +62,62 @@ class Wire:
 
 
 @contextmanager
-def asking(served: Served, client: Client, what: str) -> Iterator[None]:
-    """Turn the errors of one request into a Finding; a server that died of it does not get the model again."""
+def trouble(what: str) -> Iterator[None]:
+    """Turn whatever a server, its driver or a client says instead of an answer into a Finding. ``what`` was asked."""
     try:
         yield
+    except NotServed as error:
+        raise _not_served(error) from error
     except ServingError as error:
-        raise finding_of(error, served, f"{what} over {client.transport}") from error
+        raise _no_answer(error, what) from error
+    except NotStarted as error:
+        raise Finding(Outcome.ENV_ERROR, str(error), error_class="NotStarted", texts={"server_log": error.log}) from error
+    except (NotHere, EngineTrouble) as error:
+        raise Finding(Outcome.ENV_ERROR, str(error), error_class=type(error).__name__) from error
 
 
-def finding_of(error: ServingError, served: Served, what: str) -> Finding:
-    """The finding that an error of a request amounts to."""
+def _no_answer(error: ServingError, what: str) -> Finding:
+    where = f"{what} over {error.transport}"
     if isinstance(error, ServerError):
         outcome = Outcome.REJECTED if error.code in REFUSALS else Outcome.CALL_ERROR
-        return Finding(outcome, f"{what}: {error.message}", error_class=error.code, texts={"server_log": served.log()})
-    if isinstance(error, NotRepresentable):
-        return Finding(Outcome.REJECTED, f"{what}: {error}", error_class="NotRepresentable")
-    if isinstance(error, TimedOut):
-        return Finding(Outcome.TIMEOUT, f"{what}: {error}", error_class="TIMEOUT", texts={"server_log": served.log()})
-    if isinstance(error, Unreachable):
-        died = served.died()
-        if died is not None:
-            text = f"{what}: the server died of it ({died})"
-            return Finding(Outcome.CRASH, text, error_class=died.cause, texts={"server_log": served.log()})
-        return Finding(Outcome.ENV_ERROR, f"{what}: {error}", error_class="Unreachable", texts={"server_log": served.log()})
-    return Finding(Outcome.CALL_ERROR, f"{what}: {error}", error_class=type(error).__name__, texts={"server_log": served.log()})
-
-
-def finding_of_refusal(error: NotServed) -> Finding:
-    """The finding that a model which does not become AVAILABLE amounts to."""
-    outcomes: dict[str, Outcome] = {
-        "refused": Outcome.REJECTED,
-        "crashed": Outcome.CRASH,
-        "timeout": Outcome.TIMEOUT,
-        "environment": Outcome.ENV_ERROR,
+        return Finding(outcome, f"{where}: {error.message}", error_class=error.code)
+    outcomes = {
+        NotRepresentable: Outcome.REJECTED,
+        Timeout: Outcome.TIMEOUT,
+        Unreachable: Outcome.ENV_ERROR,
+        NotInstalled: Outcome.SETUP_ERROR,
     }
-    details: dict[str, Any] = {"server": error.details}
-    return Finding(
-        outcomes[error.kind], str(error), error_class=error.error_class, details=details, texts={"server_log": error.log}
-    )
+    return Finding(outcomes.get(type(error), Outcome.CALL_ERROR), f"{what}: {error}", error_class=type(error).__name__)
+
+
+def _not_served(error: NotServed) -> Finding:
+    details: dict[str, Any] = {"server": {"kind": error.kind}}
+    if error.error is not None:
+        details["server"] |= {"state": error.error.state, "error_code": error.error.error_code}
+    name = _ended(error.exit) if error.exit else (error.error.state if error.error else error.kind.upper())
+    texts = {"server_log": error.log}
+    return Finding(_KINDS[error.kind], error.reason, error_class=name, details=details, texts=texts)
+
+
+def _ended(state: ExitState) -> str:
+    """The error class of a server's end, as that of a worker's: SIGABRT, exit 3; OOM where the memory limit did it."""
+    if state.oom_killed:
+        return "OOM"
+    return signal_name(state.signal) if state.signal is not None else f"exit {state.code}"
+
+
+def signal_name(number: int) -> str:
+    """SIGABRT for 6."""
+    import signal
+
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def rest_of(served: Served) -> Client:
+    """The REST client. Raises a Finding for a server that has no REST API."""
+    if served.rest is None:
+        raise Finding(Outcome.ENV_ERROR, "the server has no REST port", error_class="NoRest")
+    return served.rest

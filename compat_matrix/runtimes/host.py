@@ -113,9 +113,8 @@ class Host:
             from compat_matrix.consumers.serving import drivers, fleet
 
             self._leave_others(runtime)
-            logs = self.out / "logs" / f"{runtime}-{os.getpid()}"
-            driver = drivers.of(self._runtimes[runtime].server)
-            self._fleets[runtime] = fleet.Fleet(driver, self.out / "served" / f"{runtime}-{os.getpid()}", logs)
+            driver = drivers.of(LABELLED.sub(r"\2", self._runtimes[runtime].server))
+            self._fleets[runtime] = fleet.Fleet(driver, self.out / "logs" / f"{runtime}-{os.getpid()}").__enter__()
         return self._fleets[runtime]
 
     def _close_fleets(self) -> None:
