@@ -15,7 +15,7 @@ from compat_matrix.checks.answers import Answers, judged, raise_first
 from compat_matrix.checks.compare import EXACT, compare_named
 from compat_matrix.checks.context import Finding
 from compat_matrix.checks.signatures import compare_signatures, signature_finding
-from compat_matrix.checks.wire import Wire, asking
+from compat_matrix.checks.wire import Wire, rest_of, trouble
 from compat_matrix.consumers.serving.client import Client, NotRepresentable
 from compat_matrix.consumers.serving.fleet import Served
 from compat_matrix.consumers.serving.rest_client import ROWS

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from compat_matrix.consumers.serving.fleet import Fleet
 
 KEPT_LOADED = 4  # models a worker keeps for the next check
+AHEAD = 16  # models of which a server is told beforehand
 CLOSE_LIMIT = 30.0  # seconds to free a model
 
 Failure = (ReplyError, WorkerDied)
@@ -66,7 +67,7 @@ class Host:
     Only those of one runtime are kept: a plan over many is ordered by them, and each takes its memory. ``out`` is the output
     folder of the run: logs go to ``out/logs``, scratch files to ``out/scratch``. Not for use by several threads; every process
     of a parallel run has its own. ``cases`` is the folder of the cases that are produced,
-    ``generators`` that of the fixtures whose generators are run.
+    ``generators`` that of the fixtures whose generators are run; ``upcoming``: of a server, the models it will be asked for.
     """
 
     def __init__(
@@ -75,6 +76,7 @@ class Host:
         runtimes: Mapping[str, Runtime] | None = None,
         cases: Path | None = None,
         generators: Path | None = None,
+        upcoming: Mapping[str, Sequence[Path]] | None = None,
     ) -> None:
         self.out = Path(out).absolute()
         self.generators = Path(generators) if generators is not None else fixtures_root()
@@ -83,6 +85,7 @@ class Host:
         self._workers: dict[tuple[str, str], Worker] = {}
         self._shared: dict[tuple[str, str], _Shared] = {}
         self._fleets: dict[str, Fleet] = {}
+        self._upcoming = {name: list(models) for name, models in (upcoming or {}).items()}
         self._started = 0  # workers, so that each has its own log
         self.scratch = self.out / "scratch" / str(os.getpid())
 
@@ -113,9 +116,14 @@ class Host:
             from compat_matrix.consumers.serving import drivers, fleet
 
             self._leave_others(runtime)
-            driver = drivers.of(LABELLED.sub(r"\2", self._runtimes[runtime].server))
+            driver = drivers.of(self._runtimes[runtime].server)
             self._fleets[runtime] = fleet.Fleet(driver, self.out / "logs" / f"{runtime}-{os.getpid()}").__enter__()
         return self._fleets[runtime]
+
+    def ahead(self, runtime: str, model: Path) -> Sequence[Path]:
+        """The models a server will be asked for after ``model``."""
+        models = self._upcoming.get(runtime, [])
+        return models[models.index(model) + 1 :][:AHEAD] if model in models else ()
 
     def _close_fleets(self) -> None:
         while self._fleets:
