@@ -91,6 +91,7 @@ def check_rest(wire: Wire) -> dict[str, Any]:
         if wire.artifact.stateful or request["outputs"] is None:
             return got
         try:
+            _rows_apply(got)
             rows = _predict(wire, served, rest_of(served), request, inputs, layout=ROWS)
         except _ColumnsOnly as reason:
             columns_only[request["id"]] = str(reason)
@@ -105,6 +106,13 @@ def check_rest(wire: Wire) -> dict[str, Any]:
 
 class _ColumnsOnly(Exception):
     """Rows cannot carry this request or its answer."""
+
+
+def _rows_apply(outputs: dict[str, Tensor]) -> None:
+    """Raises _ColumnsOnly for an answer that is no list of answers, which the server refuses to give in rows."""
+    sizes = {tensor.array.shape[:1] for tensor in outputs.values()}
+    if len(sizes) != 1 or () in sizes:
+        raise _ColumnsOnly(f"the outputs have no common first dimension: {sorted(sizes)}")
 
 
 def _predict(
