@@ -16,7 +16,7 @@ from compat_matrix.checks.compare import EXACT, compare_named
 from compat_matrix.checks.context import Finding
 from compat_matrix.checks.signatures import compare_signatures, signature_finding
 from compat_matrix.checks.wire import Wire, rest_of, trouble
-from compat_matrix.consumers.serving.client import Client, NotRepresentable
+from compat_matrix.consumers.serving.client import GRPC, REST, Client, NotRepresentable
 from compat_matrix.consumers.serving.fleet import Served
 from compat_matrix.consumers.serving.rest_client import ROWS
 from compat_matrix.outcomes import Outcome
@@ -26,6 +26,7 @@ from reference_impl.format import schema
 from reference_impl.format.inspect_signatures import signature_spec
 
 Ask = Callable[[Served, dict[str, Any], dict[str, Tensor]], dict[str, Tensor]]
+ONE_STATUS = frozenset({"INVALID_ARGUMENT", "FAILED_PRECONDITION", "OUT_OF_RANGE"})  # codes that are 400 over HTTP
 WARMUP = Path("assets.extra") / "tf_serving_warmup_requests"
 
 
@@ -40,9 +41,9 @@ def check_serve(wire: Wire) -> dict[str, Any]:
         served = wire.served(tags)
         expected = oracle.signatures(wire.artifact.model, tags)
         seen += len(expected)
-        for client_of in (lambda: served.grpc, lambda: rest_of(served)):
+        for transport in (GRPC, REST):
             try:
-                findings += _shown(wire, served, client_of(), expected)
+                findings += _shown(wire, served, served.grpc if transport == GRPC else rest_of(served), expected)
             except Finding as finding:
                 findings.append(finding)
     raise_first(findings)
@@ -87,13 +88,17 @@ def check_rest(wire: Wire) -> dict[str, Any]:
     answers, columns_only = Answers(), {}
 
     def ask(served: Served, request: dict[str, Any], inputs: dict[str, Tensor]) -> dict[str, Tensor]:
-        got = _predict(wire, served, rest_of(served), request, inputs)
+        try:
+            got = _predict(wire, served, rest_of(served), request, inputs)
+        except Finding as finding:
+            _name_code(wire, served, request, inputs, finding)
+            raise
         if wire.artifact.stateful or request["outputs"] is None:
             return got
         try:
             _rows_apply(got)
             rows = _predict(wire, served, rest_of(served), request, inputs, layout=ROWS)
-        except _ColumnsOnly as reason:
+        except _NotCarried as reason:
             columns_only[request["id"]] = str(reason)
         else:
             _same(request, "REST in rows", rows, "in columns", got)
@@ -104,15 +109,28 @@ def check_rest(wire: Wire) -> dict[str, Any]:
     return {**details, **({"columns_only": columns_only} if columns_only else {})}
 
 
-class _ColumnsOnly(Exception):
-    """Rows cannot carry this request or its answer."""
+class _NotCarried(Exception):
+    """The transport, or its rows, cannot carry this request or its answer; nothing is wrong with the model."""
+
+
+def _name_code(wire: Wire, served: Served, request: dict[str, Any], inputs: dict[str, Tensor], finding: Finding) -> None:
+    """HTTP has one status for several codes: give an error over REST the code that gRPC has for the same request."""
+    if finding.error_class not in ONE_STATUS or wire.artifact.stateful:
+        return
+    try:
+        _predict(wire, served, served.grpc, request, inputs)
+    except Finding as other:
+        if other.error_class in ONE_STATUS:
+            finding.outcome, finding.error_class = other.outcome, other.error_class
+    except _NotCarried:
+        return
 
 
 def _rows_apply(outputs: dict[str, Tensor]) -> None:
-    """Raises _ColumnsOnly for an answer that is no list of answers, which the server refuses to give in rows."""
+    """Raises _NotCarried for an answer that is no list of answers, which the server refuses to give in rows."""
     sizes = {tensor.array.shape[:1] for tensor in outputs.values()}
     if len(sizes) != 1 or () in sizes:
-        raise _ColumnsOnly(f"the outputs have no common first dimension: {sorted(sizes)}")
+        raise _NotCarried(f"the outputs have no common first dimension: {sorted(sizes)}")
 
 
 def _predict(
@@ -123,9 +141,7 @@ def _predict(
         try:
             return client.predict(served.ref, request["signature"], inputs, limit=wire.limit, **layout)
         except NotRepresentable as error:
-            if layout:
-                raise _ColumnsOnly(str(error)) from error
-            raise
+            raise _NotCarried(str(error)) from error
 
 
 def _same(request: dict[str, Any], one: str, got: dict[str, Tensor], other: str, expected: dict[str, Tensor]) -> None:
@@ -137,16 +153,23 @@ def _same(request: dict[str, Any], one: str, got: dict[str, Tensor], other: str,
 
 
 def _answered(wire: Wire, ask: Ask, answers: Answers) -> dict[str, Any]:
-    """Every signature request through ``ask``; details of a pass. Raises the first finding, the others in its details."""
+    """Every signature request through ``ask``; details of a pass. Raises the first finding, the others in its details.
+
+    ``not_carried``: request -> why the transport cannot carry it. Of such requests alone nothing is known: REJECTED.
+    """
     findings: list[Finding] = []
+    not_carried: dict[str, str] = {}
     for tags in wire.artifact.tag_sets:
         requests = [(i, r) for i, r in enumerate(wire.artifact.requests) if r["kind"] == "signature" and tuple(r["tags"]) == tags]
         if requests:
-            findings += _asked(wire, wire.served(tags), requests, ask, answers)
+            findings += _asked(wire, wire.served(tags), requests, ask, answers, not_carried)
     if findings:
         findings[0].details["answers"] = answers.digests
+    elif not_carried and not answers.digests:
+        reason = next(iter(not_carried.values()))
+        findings = [Finding(Outcome.REJECTED, reason, error_class="NotRepresentable", details={"not_carried": not_carried})]
     raise_first(findings)
-    details: dict[str, Any] = {"answers": answers.digests}
+    details: dict[str, Any] = {"answers": answers.digests, **({"not_carried": not_carried} if not_carried else {})}
     if answers.inexact:
         names = {request: f"answer-{index}" for index, request in enumerate(answers.inexact)}
         wire.kept.update({names[request]: path for request, path in answers.inexact.items()})
@@ -155,7 +178,12 @@ def _answered(wire: Wire, ask: Ask, answers: Answers) -> dict[str, Any]:
 
 
 def _asked(
-    wire: Wire, served: Served, requests: Sequence[tuple[int, dict[str, Any]]], ask: Ask, answers: Answers
+    wire: Wire,
+    served: Served,
+    requests: Sequence[tuple[int, dict[str, Any]]],
+    ask: Ask,
+    answers: Answers,
+    not_carried: dict[str, str],
 ) -> list[Finding]:
     out = []
     for index, request in requests:
@@ -164,6 +192,9 @@ def _asked(
             answer = wire.scratch / f"answer-{index}.npz"
             tensors.save(answer, got)
             finding = judged(wire.artifact, request, answer, answers=answers)
+        except _NotCarried as reason:
+            not_carried[request["id"]] = str(reason)
+            continue
         except Finding as raised:
             finding = raised
         if finding:

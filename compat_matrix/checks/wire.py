@@ -12,7 +12,15 @@ from typing import Any
 
 from compat_matrix.checks.artifact import Artifact
 from compat_matrix.checks.context import STEP_LIMIT, Finding
-from compat_matrix.consumers.serving.client import Client, NotInstalled, NotRepresentable, ServerError, ServingError, Timeout, Unreachable
+from compat_matrix.consumers.serving.client import (
+    Client,
+    NotInstalled,
+    NotRepresentable,
+    ServerError,
+    ServingError,
+    Timeout,
+    Unreachable,
+)
 from compat_matrix.consumers.serving.drivers import EngineTrouble, ExitState, NotHere
 from compat_matrix.consumers.serving.fleet import Fleet, NotServed, NotStarted, Served
 from compat_matrix.consumers.serving.verdicts import CRASHED, HUNG, KILLED, REFUSED

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import tempfile
 from pathlib import Path
 
@@ -34,10 +33,7 @@ def serve_check(path: Path, servers: tuple[str, ...], requests: Path | None, out
     TensorFlow answers them first. A server that is not here is NOT_RUN, with the command that would provide it.
     """
     kept = out.resolve() if out else Path(tempfile.mkdtemp(prefix="savedmodel-compat-"))
-    code = _checked(path.resolve(), servers, requests, kept, require)
-    if out is None and code == 0:
-        shutil.rmtree(kept, ignore_errors=True)
-    return code
+    return _checked(path.resolve(), servers, requests, kept, require)
 
 
 def _checked(path: Path, servers: tuple[str, ...], requests: Path | None, out: Path, require: bool | str) -> int:

@@ -9,12 +9,16 @@ from typing import Any
 import click
 
 from compat_matrix.cli import HARNESS_ERROR, USAGE, printable
+from compat_matrix.commands.serving_run import run as run_matrix
 from compat_matrix.outcomes import ExitCode
 
 
 @click.group()
 def serving() -> None:
     """TensorFlow Serving, and the stand-in of this project where no image of it can be had."""
+
+
+serving.add_command(run_matrix)
 
 
 def told(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
 
 import click
@@ -79,16 +78,14 @@ def run(
 
 def build_standin() -> None:
     """Make the stand-in's image where an engine is there and it is not; what is missing is told by the plan."""
-    from compat_matrix.consumers.serving.drivers.base import NotHere
+    from compat_matrix.consumers.serving.drivers import NotHere, engine
     from compat_matrix.runtimes.standin import image
 
     try:
-        image.provide(progress)
+        client = engine.connect()
     except NotHere:
         return
-
-
-def progress(text: str) -> None:
-    """A line about what is being done, on stderr."""
-    click.echo(text, err=True)
-    sys.stderr.flush()
+    try:
+        click.echo(f"image of the stand-in: {image.build(client)}", err=True)
+    finally:
+        client.close()

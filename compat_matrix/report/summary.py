@@ -62,6 +62,7 @@ def summarise(
         "partial": any(item["reason"] == DESELECTED for item in not_run),
         "by_outcome": {str(outcome): outcomes[outcome] for outcome in Outcome if outcome is not Outcome.DISAGREE},
         "unexpected": unexpected,
+        "not_carried": sum(len(result.details.get("not_carried", ())) for result in by_cell.values()),
         "compared": sum(result.outcome is not Outcome.NOT_RUN for result in pairs.values()),
         "disagreements": agreement.disagreements(pairs, {fact["cell"] for fact in unexpected}),
         "not_run": not_run,

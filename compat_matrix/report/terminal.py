@@ -172,6 +172,9 @@ def _counts(summary: Mapping[str, Any], console: Console) -> None:
             f"  the C API and the C++ loader agree in {agree} of {summary['compared']} cells, {known} known otherwise",
             highlight=False,
         )
+    if summary.get("not_carried"):
+        text = f"  {summary['not_carried']} requests that JSON cannot carry were not asked over REST (details.not_carried says why)"
+        console.print(text, highlight=False)
     for reason, count in Counter(item["reason"] for item in summary["not_run"]).most_common(8):
         console.print(Text(f"  NOT_RUN        {count}: {one_line(reason, 150)}", style="yellow"))
     waiting = len(summary["ledger"]["listed_not_run"])
