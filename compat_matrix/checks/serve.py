@@ -194,6 +194,9 @@ def _asked(
             finding = judged(wire.artifact, request, answer, answers=answers)
         except _NotCarried as reason:
             not_carried[request["id"]] = str(reason)
+            if wire.artifact.stateful:  # the answers to the others depend on it
+                not_carried |= {later["id"]: f"comes after {request['id']}" for i, later in requests if i > index}
+                break
             continue
         except Finding as raised:
             finding = raised

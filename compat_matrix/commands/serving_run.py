@@ -67,8 +67,10 @@ def run(
     plan = make_plan(Ledger.read(ledger), fixtures, cases, axes, names & set(PRODUCERS))
     consumers = sorted({runtime.consumer for runtime in asked})
     chosen = running.select(plan, {**selectors, "consumer": consumers}, ())
+    # What nobody will ask about is made too when nothing is selected: a whole run is what the ledger is judged by.
     artifacts = {cell.artifact_id for cell in plan if cell.id in chosen and not cell.decided}
-    chosen |= {cell.id for cell in plan if cell.is_production and cell.artifact_id in artifacts}
+    whole = artifacts and not any(selectors.values())
+    chosen |= {cell.id for cell in plan if cell.is_production and (whole or cell.artifact_id in artifacts)}
     selection = {name: list(values) for name, values in {**selectors, "server": specs}.items() if values}
     selection |= {name: [str(path.resolve())] for name, path in (("cases", cases), ("fixtures", fixtures)) if path}
     text = ledger.read_text(encoding="utf-8")

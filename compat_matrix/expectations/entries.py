@@ -14,7 +14,7 @@ from packaging.version import InvalidVersion, Version
 
 from compat_matrix.expectations.ranges import Range
 from compat_matrix.outcomes import Outcome
-from compat_matrix.plan import BOTH, NO_CONSUMER, PRODUCE, Cell
+from compat_matrix.plan import BOTH, NO_CONSUMER, PRODUCE, SERVING, STANDIN, Cell
 
 KINDS = ("bug", "by_design", "unsupported_upstream", "environment")
 MAX_TOLD = 5  # names in a title
@@ -64,11 +64,13 @@ class Entry:
         if (BOTH in consumer) is not (self.outcome is Outcome.DISAGREE):
             return False  # and not two of them
         return (
-            matches(self.check, check)
-            and matches(self.consumer, consumer)
-            and matches(self.producer, producer)
-            and matches(self.case, case)
+            matches(self.check, check) and self.asks(consumer) and matches(self.producer, producer) and matches(self.case, case)
         )
+
+    def asks(self, consumer: str) -> bool:
+        """Whether the entry speaks of a consumer. A pattern means the programs of ours: a server is named, as is none at all."""
+        by_name = consumer in (SERVING, STANDIN, NO_CONSUMER)
+        return consumer in self.consumer or (not by_name and matches(self.consumer, consumer))
 
     def of_producer(self, version: str) -> bool:
         """Whether the entry speaks of a producer's version."""

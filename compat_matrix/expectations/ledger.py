@@ -207,7 +207,7 @@ class Axes:
         if asked is not None and not any(matches(entry.case, case) and matches(entry.check, check) for case, check in asked):
             return False
         return any(matches(entry.producer, name) and entry.of_producer(version) for name, version in self.producers) and any(
-            matches(entry.consumer, name) and entry.of_consumer(version) for name, version in self.consumers
+            entry.asks(name) and entry.of_consumer(version) for name, version in self.consumers
         )
 
 

@@ -173,7 +173,9 @@ def _counts(summary: Mapping[str, Any], console: Console) -> None:
             highlight=False,
         )
     if summary.get("not_carried"):
-        text = f"  {summary['not_carried']} requests that JSON cannot carry were not asked over REST (details.not_carried says why)"
+        text = (
+            f"  {summary['not_carried']} requests that JSON cannot carry were not asked over REST (details.not_carried says why)"
+        )
         console.print(text, highlight=False)
     for reason, count in Counter(item["reason"] for item in summary["not_run"]).most_common(8):
         console.print(Text(f"  NOT_RUN        {count}: {one_line(reason, 150)}", style="yellow"))
