@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from compat_matrix.checks import oracle
+from compat_matrix.checks import oracle, serve_examples
 from compat_matrix.checks.answers import Answers, judged, raise_first
 from compat_matrix.checks.compare import EXACT, compare_named
 from compat_matrix.checks.context import Finding
@@ -76,7 +76,7 @@ def check_grpc(wire: Wire) -> dict[str, Any]:
     def ask(served: Served, request: dict[str, Any], inputs: dict[str, Tensor]) -> dict[str, Tensor]:
         return _predict(wire, served, served.grpc, request, inputs)
 
-    return _answered(wire, ask, answers)
+    return _answered(wire, GRPC, ask, answers)
 
 
 def check_rest(wire: Wire) -> dict[str, Any]:
@@ -105,7 +105,7 @@ def check_rest(wire: Wire) -> dict[str, Any]:
         _same(request, "REST", got, "gRPC", _predict(wire, served, served.grpc, request, inputs))
         return got
 
-    details = _answered(wire, ask, answers)
+    details = _answered(wire, REST, ask, answers)
     return {**details, **({"columns_only": columns_only} if columns_only else {})}
 
 
@@ -152,24 +152,33 @@ def _same(request: dict[str, Any], one: str, got: dict[str, Tensor], other: str,
         raise Finding(Outcome.FAIL_VALUE, text, error_class="transports", details={"request": request["id"]})
 
 
-def _answered(wire: Wire, ask: Ask, answers: Answers) -> dict[str, Any]:
-    """Every signature request through ``ask``; details of a pass. Raises the first finding, the others in its details.
+def _answered(wire: Wire, transport: str, ask: Ask, answers: Answers) -> dict[str, Any]:
+    """Every signature request through ``ask``, those of examples by their own method as well; details of a pass.
 
     ``not_carried``: request -> why the transport cannot carry it. Of such requests alone nothing is known: REJECTED.
+    ``by_method``: how many were asked by Classify, Regress, MultiInference. Raises the first finding, the others in its details.
     """
     findings: list[Finding] = []
+    by_method: dict[str, int] = {}
     not_carried: dict[str, str] = {}
     for tags in wire.artifact.tag_sets:
         requests = [(i, r) for i, r in enumerate(wire.artifact.requests) if r["kind"] == "signature" and tuple(r["tags"]) == tags]
         if requests:
             findings += _asked(wire, wire.served(tags), requests, ask, answers, not_carried)
+            if not findings and not wire.artifact.stateful:
+                served = wire.served(tags)
+                client = served.grpc if transport == GRPC else rest_of(served)
+                found, counts = serve_examples.ask_all(wire, served, client, tags, [request for _, request in requests])
+                findings += found
+                by_method |= {method: by_method.get(method, 0) + count for method, count in counts.items()}
     if findings:
         findings[0].details["answers"] = answers.digests
     elif not_carried and not answers.digests:
         reason = next(iter(not_carried.values()))
         findings = [Finding(Outcome.REJECTED, reason, error_class="NotRepresentable", details={"not_carried": not_carried})]
     raise_first(findings)
-    details: dict[str, Any] = {"answers": answers.digests, **({"not_carried": not_carried} if not_carried else {})}
+    details: dict[str, Any] = {"answers": answers.digests}
+    details |= {name: value for name, value in (("not_carried", not_carried), ("by_method", by_method)) if value}
     if answers.inexact:
         names = {request: f"answer-{index}" for index, request in enumerate(answers.inexact)}
         wire.kept.update({names[request]: path for request, path in answers.inexact.items()})

@@ -1,0 +1,149 @@
+"""Classify, Regress and MultiInference, where a request is one of examples: they must say what Predict was recorded to say.
+
+Asked with each example whole and, over gRPC and REST alike, with what the examples have in common sent once, as their context.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from compat_matrix.checks import examples, oracle
+from compat_matrix.checks.context import Finding
+from compat_matrix.checks.wire import Wire, trouble
+from compat_matrix.consumers.serving.client import GRPC, Client, ModelRef, NotRepresentable, Task
+from compat_matrix.consumers.serving.fleet import Served
+from compat_matrix.outcomes import Outcome
+from compat_matrix.workers import tensors
+from compat_matrix.workers.tensors import Tensor
+
+PREFIX = "tensorflow/serving/"  # of a method's name in a SignatureDef
+
+
+def ask_all(
+    wire: Wire, served: Served, client: Client, tags: Sequence[str], requests: Sequence[Mapping[str, Any]]
+) -> tuple[list[Finding], dict[str, int]]:
+    """Everything below for the requests of one MetaGraph: what was found wrong, and how many were asked by which method."""
+    methods = oracle.method_names(wire.artifact.model, tags)
+    findings: list[Finding] = []
+    counts: Counter[str] = Counter()
+    answered: dict[str, tuple[Mapping[str, Tensor], Mapping[str, Tensor]]] = {}
+    for request in requests:
+        if request["outputs"] is None or methods.get(request["signature"]) not in examples.METHODS:
+            continue
+        given, recorded = (tensors.load(wire.artifact.io / request[side]) for side in ("inputs", "outputs"))
+        try:
+            if check(wire, served, client, methods, request, given, recorded):
+                counts[methods[request["signature"]]] += 1
+                answered.setdefault(request["signature"], (given, recorded))
+        except Finding as finding:
+            finding.details.setdefault("request", request["id"])
+            findings.append(finding)
+    if len(answered) > 1 and not findings:
+        with trouble("metadata"):
+            shown = client.metadata(served.ref, limit=wire.limit)
+        try:
+            counts["multi_inference"] += check_together(wire, served, client, shown, answered)
+        except Finding as finding:
+            findings.append(finding)
+    return findings, dict(+counts)
+
+
+def check(
+    wire: Wire,
+    served: Served,
+    client: Client,
+    methods: Mapping[str, str],
+    request: Mapping[str, Any],
+    inputs: Mapping[str, Tensor],
+    recorded: Mapping[str, Tensor],
+) -> bool:
+    """Ask a request of examples by its own method. Whether it was one; raises Finding for another answer than the recorded.
+
+    Args:
+      methods: of each signature, `predict`, `classify` or `regress`.
+      recorded: the answer to the request by Predict.
+    """
+    method = methods.get(request["signature"], "")
+    try:
+        want = examples.expected(method, inputs, recorded) if method in examples.METHODS else None
+    except examples.Refused:
+        return False  # a signature that says classify, and cannot be asked to: Predict answers it
+    if want is None:
+        return False
+    whole = examples.serialized(inputs)
+    for context, parts in _ways(whole):
+        what = f"request {request['id']} by {method}" + (" with a context" if context is not None else "")
+        with trouble(what), wire.timed(f"{method} {client.transport}"):
+            try:
+                ask = client.classify if method == examples.CLASSIFY else client.regress
+                got = ask(served.ref, request["signature"], parts, context, limit=wire.limit)
+            except NotRepresentable:
+                continue  # JSON has no place for such a feature
+        _compare(wire, what, client, want, got)
+    return True
+
+
+def _ways(whole: list[bytes]) -> Iterator[tuple[bytes | None, list[bytes]]]:
+    yield None, whole
+    shared = examples.with_context(whole)
+    if shared is not None:
+        yield shared
+
+
+def _compare(wire: Wire, what: str, client: Client, want: examples.Result, got: examples.Result) -> None:
+    found = examples.differences(want, got, wire.artifact.tolerance)
+    if found:
+        more = f" (and {len(found) - 1} more differences)" if len(found) > 1 else ""
+        text = f"{what} over {client.transport}: {found[0]}{more}"
+        raise Finding(Outcome.FAIL_VALUE, text, details={"expected": repr(want)[:2000], "got": repr(got)[:2000]})
+
+
+def check_together(
+    wire: Wire,
+    served: Served,
+    client: Client,
+    signatures: Mapping[str, Any],
+    answered: Mapping[str, tuple[Mapping[str, Tensor], Mapping[str, Tensor]]],
+) -> int:
+    """MultiInference with every set of signatures that share a tensor; how many were asked. REST has no such method.
+
+    Args:
+      answered: signature -> inputs and recorded answer of one of its requests.
+    """
+    if client.transport != GRPC:
+        return 0
+    asked = 0
+    for keys in examples.together(signatures):
+        known = [key for key in keys if key in answered]
+        if len(known) < 2:
+            continue
+        # All tasks get the same examples: those of the first, for the signatures that were recorded on them.
+        given = answered[known[0]][0]
+        want = {key: _wanted(signatures[key], given, answered[key]) for key in known}
+        same = [key for key in known if want[key] is not None]
+        if len(same) < 2:
+            continue
+        tasks = [Task(ModelRef(served.ref.name), key, signatures[key].method_name) for key in same]
+        what = f"MultiInference of {', '.join(same)}"
+        with trouble(what), wire.timed("multi_inference grpc"):
+            got = client.multi_inference(tasks, examples.serialized(given), limit=wire.limit)
+        for key, one in zip(same, got):
+            expected = want[key]
+            assert expected is not None
+            _compare(wire, f"{what}: {key}", client, expected, one)
+        asked += 1
+    return asked
+
+
+def _wanted(
+    signature: Any, given: Mapping[str, Tensor], known: tuple[Mapping[str, Tensor], Mapping[str, Tensor]]
+) -> examples.Result | None:
+    """What a signature must say to the examples ``given``, if that is what was recorded of it."""
+    try:
+        if examples.serialized(given) != examples.serialized(known[0]):
+            return None
+        return examples.expected(signature.method_name.removeprefix(PREFIX), given, known[1])
+    except examples.Refused:
+        return None
