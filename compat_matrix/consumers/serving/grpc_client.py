@@ -91,7 +91,7 @@ class GrpcClient(Client):
                 ("grpc.use_local_subchannel_pool", 1),
                 # A server that is starting is asked again and again; gRPC would soon wait two minutes between its attempts.
                 ("grpc.initial_reconnect_backoff_ms", 100),
-                ("grpc.min_reconnect_backoff_ms", 1000),
+                ("grpc.min_reconnect_backoff_ms", 5000),  # in spite of its name, the time for one attempt
                 ("grpc.max_reconnect_backoff_ms", 500),
             ],
         )
@@ -198,13 +198,13 @@ class GrpcClient(Client):
             return BadAnswer(f"an answer of more than {self._max_bytes} bytes: {text}", GRPC, name)
         if code in _TRANSPORT_CODES and any(part in text.lower() for part in _TRANSPORT_TEXTS):
             return Unreachable(text, GRPC, name)
-        if code == "UNAVAILABLE" and not self._listens():
+        if code == "UNAVAILABLE" and not self._listens(limit - elapsed):
             return Unreachable(text or "the connection was lost", GRPC, name)
         return ServerError(code, text, GRPC, name)
 
-    def _listens(self) -> bool:
+    def _listens(self, limit: float) -> bool:
         try:
-            socket.create_connection(self._address, timeout=1).close()
+            socket.create_connection(self._address, timeout=min(max(limit, 0.01), 1)).close()
         except OSError:
             return False
         return True
