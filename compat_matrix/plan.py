@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from compat_matrix import strict_json
 from compat_matrix.outcomes import Outcome
 
 SCHEMA = 1
@@ -104,6 +105,10 @@ class Cell:
             cell_id, decided = fields.pop("id"), fields.pop("decided")
             decision = Decision(Outcome(decided["outcome"]), decided["reason"]) if decided else None
             cell = cls(**fields, decided=decision)
+            if any(not isinstance(value, str) for name, value in fields.items() if name != "timeout"):
+                raise ValueError("a name or a path that is no text")
+            if cell.timeout is not None and not (type(cell.timeout) in (int, float) and cell.timeout > 0):
+                raise ValueError(f"a timeout of {cell.timeout!r}")
             if cell.id != cell_id:
                 raise ValueError(f"the fields are those of {cell.id}")
             parse_cell_id(cell_id)
@@ -188,12 +193,12 @@ class Plan:
     def read(cls, path: Path) -> Plan:
         """Read ``plan.json``. Raises PlanError for another schema, an unusable cell, a plan_id that does not fit the cells."""
         try:
-            data = json.loads(path.read_text(encoding="utf-8"))
+            data = strict_json.loads(path.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
             raise PlanError(f"{path}: {error}") from error
-        if not isinstance(data, dict) or data.get("schema") != SCHEMA:
+        if not isinstance(data, dict) or data.get("schema") != SCHEMA or not isinstance(data.get("cells"), list):
             raise PlanError(f"{path}: not a plan of schema {SCHEMA}")
-        plan = cls(tuple(Cell.from_json(cell) for cell in data.get("cells", [])), bool(data.get("narrowed")))
+        plan = cls(tuple(Cell.from_json(cell) for cell in data["cells"]), bool(data.get("narrowed")))
         if plan.plan_id != data.get("plan_id"):
             raise PlanError(f"{path}: the cells were changed after planning (plan_id does not fit)")
         return plan

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fnmatch
-import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,6 +11,7 @@ from typing import Any
 
 from packaging.requirements import InvalidRequirement, Requirement
 
+from compat_matrix import strict_json
 from compat_matrix.cases import CaseError, CaseInfo, all_cases
 from compat_matrix.checks import CHECKS, SERVE_CHECKS, Check
 from compat_matrix.consumers import CONSUMERS, CPP, Consumer
@@ -136,7 +136,7 @@ def _read(path: Path) -> dict[str, Any]:
     try:
         if path.stat().st_size > MAX_JSON:
             raise PlanError(f"{path}: larger than {MAX_JSON} bytes")
-        data = json.loads(path.read_text(encoding="utf-8"))
+        data = strict_json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise PlanError(f"{path}: {error}") from error
     if not isinstance(data, dict) or data.get("schema") != ARTIFACT_SCHEMA:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from compat_matrix import strict_json
 from compat_matrix.outcomes import Outcome
 from compat_matrix.plan import write_text
 
@@ -109,15 +110,42 @@ class Result:
     def from_line(cls, line: str) -> Result:
         """Raises ResultsError for another schema, an unknown outcome, missing or unknown fields."""
         try:
-            data = json.loads(line)
+            data = strict_json.loads(line)
             if data.pop("schema") != SCHEMA:
                 raise ValueError(f"the schema is not {SCHEMA}")
             missing = {f.name for f in fields(cls)} ^ set(data)
             if missing:
                 raise ValueError(f"missing or unknown fields: {', '.join(sorted(missing))}")
+            wrong = [name for name, holds in _HOLDS.items() if not holds(data[name])]
+            if wrong:
+                raise ValueError(f"fields of another type: {', '.join(wrong)}")
             return cls(**{**data, "outcome": Outcome(data["outcome"])})
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise ResultsError(f"not a result of schema {SCHEMA}: {error}") from error
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _is_table(holds: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, dict) and all(map(holds, value.values()))
+
+
+_HOLDS: dict[str, Callable[[Any], bool]] = {
+    **dict.fromkeys(("plan_id", "cell", "outcome", "message", "message_normalised", "replay"), _is_text),
+    "error_class": lambda value: value is None or _is_text(value),
+    "expected": lambda value: value is None or isinstance(value, bool),
+    **dict.fromkeys(("expectation", "rss_kib"), lambda value: value is None or (isinstance(value, int) and _is_number(value))),
+    **dict.fromkeys(("versions", "evidence"), _is_table(_is_text)),
+    "libraries": lambda value: isinstance(value, list) and all(map(_is_text, value)),
+    "timings": _is_table(_is_number),
+    "details": lambda value: isinstance(value, dict),
+}
 
 
 def read_results(path: Path) -> list[Result]:

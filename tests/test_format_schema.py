@@ -362,3 +362,17 @@ def test_broken_text_gives_a_named_error(case):
     with pytest.raises(kind, match=reason) as caught:
         schema.parse_text(schema.SavedModel, text, "saved_model.pbtxt")
     assert caught.value.file == "saved_model.pbtxt"
+
+
+@pytest.mark.skipif(api_implementation.Type() != "upb", reason="the others keep the entry, as TensorFlow does")
+def test_an_entry_of_a_map_with_more_than_key_and_value_is_refused():
+    """Protobuf from 4 on leaves it out of the map, without a word and in another order each time."""
+    entry = b"\x0a\x01k\x12\x02\x18\x01"  # attr "k": i = 1
+    for odd in (entry + b"\x18\x01", b"\x08\x05" + entry[3:], entry + b"\x7a\x00"):
+        data = b"\x2a" + bytes([len(odd)]) + odd
+        with pytest.raises(errors.MalformedError, match="neither its key nor its value") as caught:
+            schema.parse(schema.NodeDef, data)
+        assert caught.value.node.startswith("attr[0]")
+    assert schema.parse(schema.NodeDef, b"\x2a\x07" + entry).attr["k"].i == 1
+    beside = schema.parse(schema.NodeDef, b"\x2a\x07" + entry + b"\x92\x3f\x03new")
+    assert beside.attr["k"].i == 1 and schema.serialize(beside).endswith(b"new")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import functools
-import json
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from compat_matrix import strict_json
 from compat_matrix.checks.compare import Tolerance
 from compat_matrix.checks.table import CAPABILITY_OF_KIND
 from compat_matrix.runtimes.host import stamp
@@ -52,22 +53,30 @@ def read_artifact(directory: Path) -> Artifact:
         return Artifact(
             directory,
             bool(data.get("stateful", False)),
-            Tolerance(float(tolerance.get("rtol", 0)), float(tolerance.get("atol", 0))),
+            Tolerance(_bound(tolerance.get("rtol", 0)), _bound(tolerance.get("atol", 0))),
             tuple(_checked(request) for request in data["requests"]),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise ArtifactError(f"{path}: {type(error).__name__}: {error}") from error
 
 
-def _read_json(path: Path) -> Any:
+def _bound(value: Any) -> float:
+    if not (math.isfinite(bound := float(value)) and bound >= 0):
+        raise ValueError(f"a tolerance of {value!r}")
+    return bound
+
+
+def _read_json(path: Path) -> dict[str, Any]:
     try:
         if path.stat().st_size > MAX_JSON:
             raise ArtifactError(f"{path}: larger than {MAX_JSON} bytes")
-        data = json.loads(path.read_text(encoding="utf-8"))
+        data = strict_json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise ArtifactError(f"{path}: no such file") from None
-    if data.get("schema") != SCHEMA:
-        raise ArtifactError(f"{path}: schema {data.get('schema')}, not {SCHEMA}")
+    except (OSError, ValueError) as error:
+        raise ArtifactError(f"{path}: {error}") from error
+    if not isinstance(data, dict) or data.get("schema") != SCHEMA:
+        raise ArtifactError(f"{path}: not of schema {SCHEMA}")
     return data
 
 
@@ -86,7 +95,7 @@ def altered_files(directory: Path) -> list[str]:
     """Files of model/ and io/ that are not those the provenance lists: one sentence each. Raises :class:`ArtifactError`."""
     provenance = directory / "provenance.json"
     recorded = _read_json(provenance).get("files")
-    if not isinstance(recorded, dict):
+    if not isinstance(recorded, dict) or not all(isinstance(digest, str) for digest in recorded.values()):
         raise ArtifactError(f"{provenance}: no list of files")
     present = _hashes(directory, stamp(directory / "model") + stamp(directory / "io"))
     out = [f"{name} is missing" for name in sorted(set(recorded) - set(present))]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import functools
 import re
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any
@@ -169,8 +170,10 @@ def _outcome(value: Any) -> Outcome:
 
 def check_regex(pattern: str | None) -> None:
     try:
-        re.compile(pattern or "")
-    except re.error as error:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # of what will mean something else one day
+            re.compile(pattern or "")
+    except (re.error, Warning, RecursionError, OverflowError) as error:
         raise ValueError(f"message is no regular expression: {error}") from error
 
 

@@ -9,6 +9,7 @@ import collections
 import io
 import json
 import os
+import warnings
 import zipfile
 from typing import Any, Mapping, NamedTuple, Optional, Tuple, Union
 
@@ -26,6 +27,7 @@ CARRIERS = {
     "int4": "int8", "uint4": "uint8", "int2": "int8", "uint2": "uint8", "float4_e2m1fn": "uint8",
 }  # fmt: skip
 MAX_META = 1 << 24  # bytes; a meta member larger than this is hostile
+MAX_UNPACKED, MAX_RATIO = 1 << 26, 100  # bytes that any file may unpack to, and how many times its own
 
 Path = Union[str, "os.PathLike[str]"]
 
@@ -97,32 +99,77 @@ def save(path: Path, tensors: Mapping[str, Tensor]) -> None:
 def load(path: Path) -> "collections.OrderedDict[str, Tensor]":
     """Read an ``.npz`` back into an ordered ``{name: Tensor}``.
 
-    Raises ValueError when the file contradicts itself (missing member, wrong type, offsets out of order).
+    Raises ValueError when the file is no such archive, contradicts itself (missing member, wrong type, offsets out of order) or
+    unpacks to far more than it stores; OSError when it cannot be opened.
     """
+    with open(str(path), "rb") as stream:
+        try:
+            with zipfile.ZipFile(stream) as archive:
+                _check_size(path, archive, os.fstat(stream.fileno()).st_size)
+                return _read(path, archive)
+        except (MemoryError, ValueError):
+            raise
+        except Exception as error:  # zipfile, zlib and NumPy have many for bytes that nobody vouches for
+            raise ValueError("{}: {}: {}".format(path, type(error).__name__, error))
+
+
+def _check_size(path: Path, archive: zipfile.ZipFile, size: int) -> None:
+    unpacked = sum(info.file_size for info in archive.infolist())
+    if any(info.compress_size > size for info in archive.infolist()):
+        raise ValueError("{}: a member ends behind the end of the file".format(path))
+    if unpacked > max(MAX_UNPACKED, MAX_RATIO * size):
+        raise ValueError("{}: {} bytes unpack to {}".format(path, size, unpacked))
+    meta = [info.file_size for info in archive.infolist() if info.filename == "meta.npy"]
+    if meta and max(meta) > MAX_META:
+        raise ValueError("{}: meta member is larger than {} bytes".format(path, MAX_META))
+
+
+def _read(path: Path, archive: zipfile.ZipFile) -> "collections.OrderedDict[str, Tensor]":
     out = collections.OrderedDict()  # type: collections.OrderedDict[str, Tensor]
-    with np.load(path, allow_pickle=False) as archive:
-        members = set(archive.files)
-        if "meta" not in members:
-            raise ValueError("{}: no member called meta".format(path))
-        if archive["meta"].nbytes > MAX_META:
-            raise ValueError("{}: meta member is larger than {} bytes".format(path, MAX_META))
-        for index, entry in enumerate(json.loads(archive["meta"].tobytes().decode("utf-8"))):
-            key = "t{}".format(index)
-            shape = tuple(entry["shape"])
-            if not members.issuperset([key] + [key + ".offsets"] * (entry["dtype"] == "string")):
-                raise ValueError("{}: {} is not there".format(path, entry["name"]))
-            array = archive[key]
-            if entry["dtype"] == "string":
-                array = _split(path, array, archive[key + ".offsets"], shape)
-            elif array.dtype != np.dtype(CARRIERS.get(entry["dtype"], "V1")) or array.shape != shape:
-                raise ValueError(
-                    "{}: {} is {}{}, not {}{}".format(path, entry["name"], array.dtype, array.shape, entry["dtype"], shape)
-                )
-            out[entry["name"]] = Tensor(entry["dtype"], array)
+    members = {name[:-4] for name in archive.namelist() if name.endswith(".npy")}
+    if "meta" not in members:
+        raise ValueError("{}: no member called meta".format(path))
+    for index, entry in enumerate(json.loads(_member(path, archive, "meta").tobytes().decode("utf-8"))):
+        key = "t{}".format(index)
+        name, dtype, shape = entry["name"], entry["dtype"], tuple(entry["shape"])
+        if not isinstance(name, str) or name in out:
+            raise ValueError("{}: {!r} is no name, or there twice".format(path, name))
+        if any(type(size) is not int or size < 0 for size in shape):
+            raise ValueError("{}: {} has the shape {}".format(path, name, shape))
+        if not members.issuperset([key] + [key + ".offsets"] * (dtype == "string")):
+            raise ValueError("{}: {} is not there".format(path, name))
+        array = _member(path, archive, key)
+        if dtype == "string":
+            array = _split(path, array, _member(path, archive, key + ".offsets"), shape)
+        elif array.dtype != np.dtype(CARRIERS.get(dtype, "V1")) or array.shape != shape:
+            raise ValueError("{}: {} is {}{}, not {}{}".format(path, name, array.dtype, array.shape, dtype, shape))
+        out[name] = Tensor(dtype, array)
     return out
 
 
+def _member(path: Path, archive: zipfile.ZipFile, key: str) -> Any:
+    """One array. What its header promises is compared with what is stored before NumPy makes room for it."""
+    info = archive.getinfo(key + ".npy")
+    with archive.open(info) as stream:
+        content = stream.read()
+    stream = io.BytesIO(content)
+    if np.lib.format.read_magic(stream) != (1, 0):
+        raise ValueError("{}: {} is in another version of the format".format(path, key))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # of headers that need a closer look
+        shape, _, dtype = np.lib.format.read_array_header_1_0(stream)
+    count = 1
+    for size in shape:
+        count *= size
+    if dtype.hasobject or min(shape + (0,)) < 0 or stream.tell() + count * dtype.itemsize != len(content):
+        raise ValueError("{}: {} promises {}{}, which is not what is stored".format(path, key, dtype, shape))
+    stream.seek(0)
+    return np.lib.format.read_array(stream, allow_pickle=False)
+
+
 def _split(path: Path, data: Any, offsets: Any, shape: Tuple[int, ...]) -> Any:
+    if data.dtype != np.uint8 or offsets.dtype != np.int64 or offsets.ndim != 1:
+        raise ValueError("{}: strings are stored as {} and {}".format(path, data.dtype, offsets.dtype))
     blob = data.tobytes()
     bounds = offsets.tolist()
     count = int(np.prod(shape, dtype=np.int64)) if shape else 1

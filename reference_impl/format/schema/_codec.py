@@ -6,6 +6,7 @@ import os
 from typing import Optional, TypeVar, Union, cast
 
 from google.protobuf.descriptor import Descriptor
+from google.protobuf.internal import api_implementation
 from google.protobuf.message import DecodeError, EncodeError, Message
 
 from .. import errors, limits
@@ -26,7 +27,8 @@ def parse(cls: type[M], data: bytes, file: File = None, node: Optional[str] = No
 
     Raises:
       TruncatedError, MalformedError, LimitError (nesting), DuplicateKeyError (a map holds a key twice; not noticed by the
-      C++ implementation of protobuf 3.20, which keeps entries as they came). `node` of the error is the path inside.
+      C++ implementation of protobuf 3.20, which keeps entries as they came). `node` of the error is the path inside. An entry of
+      a map with anything but a key and a value is malformed: readers differ in what they make of it.
     """
     if _count.too_many(data, cast(Descriptor, cls.DESCRIPTOR)):
         raise errors.LimitError(f"more than {limits.MESSAGES} messages", file=file, node=node, limit="MESSAGES")
@@ -39,9 +41,16 @@ def parse(cls: type[M], data: bytes, file: File = None, node: Optional[str] = No
     except (DecodeError, UnicodeDecodeError, RecursionError, RuntimeWarning, SystemError) as error:
         failure = error
     # A map that was given one key twice has dropped a value and become smaller. Other encodings that are no longer
-    # what they were (an explicit zero, a list not packed) are legal and rare enough to be read a second time.
+    # what they were (an explicit zero, a list not packed) are legal and rare enough to be read a second time. So are unknown
+    # fields: an entry of a map that has one is left out of the map and written anew in any order by protobuf from 4 on.
     if failure is None and message.ByteSize() == len(data):
-        return message
+        if api_implementation.Type() == "python":  # keeps such an entry in the map, smaller; and does not count what it discards
+            return message
+        message.DiscardUnknownFields()
+        if message.ByteSize() == len(data):
+            return message
+        message = cls()
+        message.ParseFromString(data)
     fault = _wire.examine(data, cast(Descriptor, cls.DESCRIPTOR), keys_only=failure is None)
     if fault is None:
         if failure is None:

@@ -45,6 +45,13 @@ def _reachable(descriptor: Descriptor) -> list[Descriptor]:
     return list(found.values())
 
 
+def _wire_type(field: FieldDescriptor) -> int:
+    """How a single value of a field is written."""
+    if field.message_type is not None or field.type in (FieldDescriptor.TYPE_STRING, FieldDescriptor.TYPE_BYTES):
+        return _BYTES
+    return {8: _FIXED64, 4: _FIXED32}.get(_FIXED_WIDTH.get(field.type, 0), _VARINT)
+
+
 class _Frame:
     """One message being read. `kind` is None inside a group, of which nothing is known."""
 
@@ -143,8 +150,11 @@ class _Reader:
             raise _Fault(
                 errors.MalformedError, f"wire type {wire}" if wire > _FIXED32 else "a group ends that did not start", label
             )
-        if number == 1 and frame.kind and frame.kind.is_entry:
-            frame.key = value
+        if frame.kind and frame.kind.is_entry:
+            if field is None or wire != _wire_type(field):
+                raise _Fault(errors.MalformedError, "an entry of a map has a field that is neither its key nor its value", label)
+            if number == 1:
+                frame.key = value
 
     def _take(self, length: int, label: str) -> memoryview:
         left = self.frames[-1].end - self.position

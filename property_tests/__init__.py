@@ -1,0 +1,1 @@
+"""Models nobody thought of, bytes nobody wrote, a writer under kill."""
