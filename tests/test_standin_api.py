@@ -22,7 +22,7 @@ from compat_matrix.workers import tensors
 
 pytestmark = pytest.mark.tensorflow
 
-MODELS = ("half_plus_two", "dtypes_io", "estimator_dnn_classifier", "string_ops", "shapes", "stateful_counter")
+MODELS = ("half_plus_two", "dtypes_io", "estimator_dnn_classifier", "string_ops", "shapes", "stateful_counter", "ragged_io")
 FLOAT, STRING, INT64 = 1, 7, 9
 X = (FLOAT, "float_val", [1.0, 2.0, 5.0])
 
@@ -127,6 +127,14 @@ def test_a_version_that_is_not_loaded(server: Server) -> None:
     assert refused(server, "Predict", request) == ("NOT_FOUND", "Servable not found for request: Specific(half_plus_two, 7)")
     status = messages.GetModelStatusRequest(model_spec=request.model_spec)
     assert refused(server, "GetModelStatus", status) == ("NOT_FOUND", "Could not find version 7 of model half_plus_two")
+
+
+def test_a_composite_output_has_no_tensor_that_could_be_fetched(server: Server) -> None:
+    request: Any = messages.PredictRequest()
+    request.model_spec.name, request.model_spec.signature_name = "ragged_io", "ranges"
+    for name, tensor in tensors.load(FIXTURES / "ragged_io" / "io" / "ranges-0.in.npz").items():
+        tensor_protos.encode(tensor, request.inputs[name])
+    assert refused(server, "Predict", request) == ("NOT_FOUND", "FetchOutputs node : not found")
 
 
 def example(value: float) -> Any:

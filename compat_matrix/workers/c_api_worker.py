@@ -4,6 +4,7 @@ Python 3.6 syntax, standard library and NumPy.
 """
 
 import ctypes
+import re
 
 from . import c_library, c_tensors, protocol, signature_wire
 
@@ -74,14 +75,25 @@ class Model(object):
                 if handle:
                     library.TF_DeleteTensor(handle)
 
+    def has_tensor(self, name):
+        """Whether the graph has a tensor of this name."""
+        return self._find(name) is not None
+
+    def _find(self, name):
+        operation, _, index = name.partition(":")
+        found = self.library.TF_GraphOperationByName(self.graph, operation.encode("utf-8"))
+        place = int(index or 0) if not index or re.match("[0-9]{1,9}$", index) else None
+        if not found or place is None or place >= self.library.TF_OperationNumOutputs(found):
+            return None
+        return found, place
+
     def _outputs(self, names):
         out = (c_library.Output * max(len(names), 1))()
         for slot, name in zip(out, names):
-            operation, _, index = name.partition(":")
-            found = self.library.TF_GraphOperationByName(self.graph, operation.encode("utf-8"))
-            if not found or int(index or 0) >= self.library.TF_OperationNumOutputs(found):
+            found = self._find(name)
+            if found is None:
                 raise KeyError("the graph has no tensor {!r}".format(name))
-            slot.operation, slot.index = found, int(index or 0)
+            slot.operation, slot.index = found
         return out
 
 

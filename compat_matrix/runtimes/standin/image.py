@@ -6,6 +6,7 @@ of the entry point. The name and the labels say what it is; no report may call i
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 import tarfile
@@ -47,7 +48,15 @@ def build(client: Any, tag: str | None = None, runtime: str = LOCAL) -> str:
         client.api.import_image(
             src=_stream(tree), repository=name, tag=version, changes=_changes(tree.tensorflow, digest), stream_src=True
         )
+        _forget_old(client)
         return str(client.images.get(f"{name}:{version}").id)
+
+
+def _forget_old(client: Any) -> None:
+    """Remove the images that lost their tag to a newer one; those of a container that is still there stay."""
+    for image in client.images.list(filters={"label": LABEL, "dangling": True}):
+        with contextlib.suppress(OSError):  # what the SDK raises is one
+            client.images.remove(image.id)
 
 
 def _changes(tensorflow: str, digest: str) -> list[str]:

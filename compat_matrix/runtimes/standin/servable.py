@@ -77,11 +77,19 @@ class Servable:
         if not fetch:
             raise invalid("Must specify at least one target to fetch or execute.")
         rows = _batch_size(feed) if self._batching else None
+        self._check_names([name for name, _ in feed], "FeedInputs: unable to find feed output {}")
+        self._check_names(fetch, "FetchOutputs node {}: not found")
         with _as_serving_errors():
             results: list[Tensor] = self._model.run(list(feed), list(fetch), _run_options(timeout_ms))
         if rows is not None:
             _check_batched(results, rows)
         return results
+
+    def _check_names(self, names: Sequence[str], text: str) -> None:
+        """``Session::Run`` takes names; the C API takes operations, so that a name of none never comes to it."""
+        for name in names:
+            if not self._model.has_tensor(name):
+                raise ServingError("NOT_FOUND", text.format(name))
 
 
 @contextlib.contextmanager
@@ -90,8 +98,6 @@ def _as_serving_errors() -> Iterator[None]:
         yield
     except _c_library.CError as error:
         raise ServingError(error.error_class[len("TF_") :], str(error)) from None
-    except KeyError as error:
-        raise ServingError("NOT_FOUND", str(error.args[0])) from None
     except (TypeError, ValueError) as error:  # a resource, a variant; a message that is none
         raise ServingError("UNIMPLEMENTED", f"stand-in: {error}") from None
 
