@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import shutil
 import struct
+import threading
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +61,30 @@ def test_a_new_version_takes_over_and_the_last_one_comes_back(server: Server, tm
     server.wait_for("versions", [(2, AVAILABLE), (1, END)])
     shutil.rmtree(base / "2")
     server.wait_for("versions", [(2, END), (1, AVAILABLE)])
+
+
+def test_requests_go_on_while_versions_change(server: Server, tmp_path: Path) -> None:
+    base = place(place(tmp_path / "m", "half_plus_two"), "half_plus_two", 2)
+    model: dict[str, Any] = {"name": "busy", "base_path": str(base)}
+    server.reload(model)
+    done = threading.Event()
+
+    def ask() -> int:
+        count = 0
+        while not done.is_set():
+            assert server.call("Predict", predict("busy", x=X)).outputs["y"].float_val[0] == 3.0
+            count += 1
+        return count
+
+    with ThreadPoolExecutor(4) as pool:
+        asked = [pool.submit(ask) for _ in range(4)]
+        try:
+            for version in (1, 2, 1, 2):
+                server.reload({**model, "model_version_policy": {"specific": {"versions": [version]}}})
+                server.wait_for("busy", [(2, AVAILABLE if version == 2 else END), (1, AVAILABLE if version == 1 else END)])
+        finally:
+            done.set()
+        assert all(one.result() for one in asked)
 
 
 def test_version_policies_and_labels(server: Server, tmp_path: Path) -> None:

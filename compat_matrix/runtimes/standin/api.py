@@ -24,12 +24,9 @@ class Api:
         self._check = bool(flags["enable_signature_method_name_check"])
         self._as_content = bool(flags["enable_serialization_as_tensor_content"])
 
-    @contextlib.contextmanager
-    def servable(self, spec: Any) -> Iterator[tuple[Servable, int]]:
+    def servable(self, spec: Any) -> contextlib.AbstractContextManager[tuple[Servable, int]]:
         """The servable that a ModelSpec means, kept from being unloaded meanwhile, and its version."""
-        found, version = self._core.find(spec)
-        with found.held():
-            yield found, version
+        return self._core.held(spec)
 
     def predict_tensors(self, request: Any, timeout_ms: int = 0) -> tuple[dict[str, Tensor], int]:
         """The outputs by alias, and the version that answered."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import threading
 from collections.abc import Iterable
@@ -35,8 +36,8 @@ class Core:
         self._labels: dict[str, dict[str, int]] = {}
         self._config_lock = threading.Lock()
 
-    def find(self, spec: Any) -> tuple[Servable, int]:
-        """The servable that a ModelSpec means, and its version. Raises :class:`ServingError`."""
+    def held(self, spec: Any) -> contextlib.AbstractContextManager[tuple[Servable, int]]:
+        """The servable that a ModelSpec means, and its version; not unloaded meanwhile. Raises :class:`ServingError`."""
         if not spec.name:
             raise invalid("ModelSpec has no name specified.")
         choice = spec.WhichOneof("version_choice")
@@ -44,8 +45,8 @@ class Core:
             version = self._labels.get(spec.name, {}).get(spec.version_label)
             if version is None:
                 raise invalid(f"Unrecognized servable version label: {spec.version_label}")
-            return self._manager.find(spec.name, version)
-        return self._manager.find(spec.name, spec.version.value if choice == "version" else None)
+            return self._manager.held(spec.name, version)
+        return self._manager.held(spec.name, spec.version.value if choice == "version" else None)
 
     def reload(self, config: Any) -> None:
         """Serve what this ModelServerConfig lists and nothing else; returns when all new models are available.

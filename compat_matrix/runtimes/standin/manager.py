@@ -6,8 +6,9 @@ another one is ready, or when none is aspired; a version that failed stays faile
 
 from __future__ import annotations
 
+import contextlib
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 
 from compat_matrix.runtimes.standin import log
@@ -57,15 +58,27 @@ class Manager:
             self._aspired[name] = dict(versions)
             self._changed.notify_all()
 
-    def find(self, name: str, version: int | None) -> tuple[Servable, int]:
-        """The servable and its version; the latest that is ready where ``version`` is None. Raises NOT_FOUND."""
-        with self._changed:
+    @contextlib.contextmanager
+    def held(self, name: str, version: int | None) -> Iterator[tuple[Servable, int]]:
+        """The servable and its version, the latest that is ready where ``version`` is None; not unloaded meanwhile.
+
+        Raises :class:`ServingError`: NOT_FOUND.
+        """
+        servable, found = self._take(name, version)
+        try:
+            yield servable, found
+        finally:
+            servable.give_back()
+
+    def _take(self, name: str, version: int | None) -> tuple[Servable, int]:
+        with self._changed:  # an unload begins with this lock held
             ready = {found: harness for found, harness in self._known.get(name, {}).items() if harness.state == READY}
             wanted = max(ready, default=None) if version is None else version
             harness = ready.get(wanted) if wanted is not None else None
             if harness is None or harness.servable is None:
                 request = f"Latest({name})" if version is None else f"Specific({name}, {version})"
                 raise ServingError("NOT_FOUND", f"Servable not found for request: {request}")
+            harness.servable.take()
             return harness.servable, harness.version
 
     def _manage(self) -> None:

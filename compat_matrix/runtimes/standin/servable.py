@@ -35,7 +35,7 @@ def open_library(xla: bool) -> Any:
 
 
 class Servable:
-    """One version of a model. Closed by :meth:`close` when the last :meth:`held` block is left.
+    """One version of a model. Closed by :meth:`close` when no request uses it any more.
 
     Raises:
       ServingError: with the code and the text of the loader.
@@ -55,17 +55,15 @@ class Servable:
         self._users = 0
         self._idle = threading.Condition()
 
-    @contextlib.contextmanager
-    def held(self) -> Iterator[Servable]:
-        """It is not unloaded while a request holds it."""
+    def take(self) -> None:
+        """A request begins to use it: it is not closed before as many :meth:`give_back`."""
         with self._idle:
             self._users += 1
-        try:
-            yield self
-        finally:
-            with self._idle:
-                self._users -= 1
-                self._idle.notify_all()
+
+    def give_back(self) -> None:
+        with self._idle:
+            self._users -= 1
+            self._idle.notify_all()
 
     def close(self) -> None:
         with self._idle:
