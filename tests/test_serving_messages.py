@@ -42,7 +42,9 @@ LEFT_OUT = {
     "FeatureLists",
     "SequenceExample",
 }
-NOT_PUBLISHED = {"PrometheusConfig", "MonitoringConfig"}  # the Python package lacks the file
+# The package lacks the file of the first two, and before 2.19 the rest.
+NOT_PUBLISHED = {"PrometheusConfig", "MonitoringConfig", "Metric", "LoggingConfig.custom_logging_config"}
+NOT_PUBLISHED |= {"ReloadConfigRequest.metric_names", "ReloadConfigResponse.metric"}
 
 # In an interpreter of its own: the package registers its messages, and TensorFlow's, for the whole process.
 DUMP = """
@@ -90,14 +92,20 @@ def declared(files):
 def test_the_published_package_declares_the_same():
     if importlib.util.find_spec("tensorflow_serving") is None:
         pytest.skip("tensorflow-serving-api is not installed; it brings a TensorFlow")
-    done = subprocess.run([sys.executable, "-c", DUMP], capture_output=True, check=True)
+    # What protoc of old made of the older packages works with this implementation only.
+    env = {**os.environ, "PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION": "python"}
+    done = subprocess.run([sys.executable, "-c", DUMP], capture_output=True, check=True, env=env)
     theirs = declared(descriptor_pb2.FileDescriptorSet.FromString(done.stdout).file)
     ours = declared(descriptor_pb2.FileDescriptorSet.FromString((FOLDER / "descriptors.binpb").read_bytes()).file)
-    missing = {path for path in theirs if path not in ours}
-    assert {path for path in missing if not any(path == out or path.startswith(out + ".") for out in LEFT_OUT)} == set()
-    ours = {path: what for path, what in ours.items() if path.partition(".")[0] not in NOT_PUBLISHED}
-    assert {path: (what, theirs.get(path)) for path, what in ours.items() if what != theirs.get(path)} == {}
-    assert len(ours) > 150
+    assert without(LEFT_OUT, set(theirs) - set(ours)) == set()
+    assert without(NOT_PUBLISHED, set(ours) - set(theirs)) == set()
+    both = set(ours) & set(theirs)
+    assert {path: (ours[path], theirs[path]) for path in both if ours[path] != theirs[path]} == {}
+    assert len(both) > 150
+
+
+def without(known, paths):
+    return {path for path in paths if not any(path == out or path.startswith(out + ".") for out in known)}
 
 
 def test_the_committed_descriptors_are_those_of_the_proto_files():
