@@ -52,6 +52,7 @@ def _act(base, step):
             time.sleep(3600)
         elif what == "freeze":
             os.kill(os.getpid(), signal.SIGSTOP)
+            time.sleep(3600)
         elif what == "read":
             log("I", f"{rest[0]}: {Path(base, '1', rest[0]).read_text()}")
         elif what == "write":

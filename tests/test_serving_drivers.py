@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import importlib
+import io
 import json
 import os
 import socket
 import subprocess
 import sys
+import tarfile
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -20,7 +22,7 @@ from compat_matrix.consumers.serving import drivers, messages, staging, verdicts
 from compat_matrix.consumers.serving.drivers import base, binary, engine, harness, images
 from compat_matrix.consumers.serving.drivers.base import EngineTrouble, ExitState, NotHere
 from compat_matrix.consumers.serving.drivers.container import ContainerServer, ended, published
-from compat_matrix.consumers.serving.drivers.docker import DockerDriver
+from compat_matrix.consumers.serving.drivers.docker import DockerDriver, packed
 from compat_matrix.consumers.serving.launch import config_text
 
 
@@ -233,6 +235,20 @@ def test_log_that_could_not_be_followed_is_taken_at_the_end(server, tmp_path):
     one.stop()
     assert (tmp_path / "evidence/log.txt").read_text() == "the whole log\n"
     assert server.removed == ["0123"]
+
+
+def test_what_is_copied_into_a_container_can_be_read_by_its_user(tmp_path):
+    place = tmp_path / "m_1" / "1"
+    place.mkdir(parents=True, mode=0o700)
+    (place / "saved_model.pb").write_bytes(b"x")
+    (place / "saved_model.pb").chmod(0o600)
+    with tarfile.open(fileobj=io.BytesIO(packed(tmp_path, "m_1", "models"))) as archive:
+        members = {one.name: (oct(one.mode), one.uid, one.gid, one.uname) for one in archive}
+    assert members == {
+        "models/m_1": ("0o755", 0, 0, ""),
+        "models/m_1/1": ("0o755", 0, 0, ""),
+        "models/m_1/1/saved_model.pb": ("0o644", 0, 0, ""),
+    }
 
 
 def test_errors_of_the_engine_that_pass(sdk):

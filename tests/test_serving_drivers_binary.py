@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -203,6 +204,18 @@ def test_model_that_kills_the_server_costs_itself_only(fleet, tmp_path):
     with pytest.raises(NotServed, match="SIGABRT"):
         fleet.served(bad)
     assert fleet.report()["started"] == 3
+    assert [path.name[:2] for path in (tmp_path / "work/server-1/models").glob("*_*")] == ["m2"]
+
+
+def test_suspects_are_loaded_alone(program, tmp_path):
+    """The bad one must not make suspects of more and more others."""
+    order = [model(tmp_path, "m0"), model(tmp_path, "bad", "load die SIGABRT"), *(model(tmp_path, f"m{n}") for n in range(1, 8))]
+    with Fleet(BinaryDriver(str(program)), tmp_path / "work", Limits(batch=2)) as fleet:
+        for number, one in enumerate(order):
+            with contextlib.suppress(NotServed):
+                fleet.served(one, ahead=[(other, ["serve"]) for other in order[number + 1 :]])
+        report = fleet.report()
+        assert (report["started"], len(report["quarantined"])) == (3, 1)
 
 
 def test_model_that_kills_the_server_at_a_request(fleet, tmp_path):
@@ -269,6 +282,7 @@ def test_load_that_hangs_ends_at_its_limit_and_the_others_go_on(program, tmp_pat
             fleet.served(hanging, ahead=[(good, ["serve"])])
         assert hung.value.kind == "hung"
         predict(fleet.served(good))
+        assert fleet.report()["started"] == 2  # the one that was loading is to blame, not the one behind it
 
 
 def test_slow_model_in_front_does_not_cost_the_one_behind(program, tmp_path):

@@ -129,6 +129,7 @@ def test_container_life(client, driver, fleet, tmp_path):
     config = container.attrs["HostConfig"]
     assert not config["AutoRemove"] and not config["Privileged"]
     assert (config["Memory"], config["MemorySwap"], config["NanoCpus"]) == (1 << 30, 1 << 30, 10**9)
+    assert container.attrs["Config"]["User"] == f"{os.getuid()}:{os.getgid()}"
     (mount,) = container.attrs["Mounts"]
     assert (mount["Destination"], mount["RW"], mount["Type"]) == ("/models", False, "bind")
     for port in ("8500/tcp", "8501/tcp"):
@@ -217,7 +218,7 @@ def test_out_of_memory_at_load(image, client, tmp_path):
     assert state["oom_killed"] and not state["stopped_by_harness"]
 
 
-def test_model_that_kills_the_server_at_load(fleet, tmp_path):
+def test_model_that_kills_the_server_at_load(client, driver, fleet, tmp_path):
     order = [model(tmp_path, "m0"), model(tmp_path, "bad", "load die SIGSEGV"), model(tmp_path, "m1")]
     kinds = []
     for number, one in enumerate(order):
@@ -228,6 +229,7 @@ def test_model_that_kills_the_server_at_load(fleet, tmp_path):
             kinds.append(error.kind)
             assert "was killed by SIGSEGV while it was loaded; the log says: Check failed" in error.reason
     assert kinds == ["served", "crashed", "served"]
+    assert len(containers(client, driver)) == 1
 
 
 def test_container_killed_while_it_answers(client, driver, fleet, tmp_path):
@@ -314,6 +316,17 @@ def test_interruption_leaves_no_container(client, driver, tmp_path):
     assert containers(client, driver) == []
 
 
+def test_interruption_of_a_start_leaves_no_container(client, driver, tmp_path, monkeypatch):
+    def interrupt(*_):
+        assert len(containers(client, driver)) == 1
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(docker, "ContainerServer", interrupt)
+    with pytest.raises(KeyboardInterrupt), Fleet(driver, tmp_path / "work", LIMITS) as fleet:
+        fleet.served(model(tmp_path, "m"))
+    assert containers(client, driver) == []
+
+
 # Engines that are elsewhere, or gone ----------------------------------------------------------------------------------
 
 
@@ -385,12 +398,14 @@ def test_engine_that_is_gone_for_a_while(client, driver, way, fleet, tmp_path, m
         fleet.served(tmp_path / "m")
     assert missing_engine() == 4
     cuttable.open = True
+    with pytest.raises(NotServed) as refused:
+        fleet.served(model(tmp_path, "bad", "load refuse no such op"))
+    assert "Servable bad_2 cannot be loaded" in refused.value.log
     predict(fleet.served(tmp_path / "m"))
     assert [one.id for one in containers(client, driver)] == [container.id]
     assert fleet.report() == {"started": 1, "retried": [], "quarantined": {}}
     fleet.close()
-    # What it wrote after the way was cut is there too.
-    assert "Successfully loaded" in evidence(tmp_path)[0] and containers(client, driver) == []
+    assert "Servable bad_2 cannot be loaded" in evidence(tmp_path)[0] and containers(client, driver) == []
 
 
 def missing_engine():
@@ -412,7 +427,7 @@ def test_engine_on_another_machine(client, driver, way, fleet, tmp_path):
 # Trouble of the engine ------------------------------------------------------------------------------------------------
 
 
-def test_trouble_that_passes_is_tried_again_and_told(driver, fleet, tmp_path, monkeypatch):
+def test_trouble_that_passes_is_tried_again_and_told(client, driver, fleet, tmp_path, monkeypatch):
     real, count = driver._started, iter(range(2))
 
     def failing(container):
@@ -424,6 +439,7 @@ def test_trouble_that_passes_is_tried_again_and_told(driver, fleet, tmp_path, mo
     monkeypatch.setattr("compat_matrix.consumers.serving.drivers.docker.PAUSE", 0)
     fleet.served(model(tmp_path, "m"))
     assert fleet.report()["retried"] == ["starting: port is already allocated"] * 2
+    assert len(containers(client, driver)) == 1
 
 
 def test_doctor_names_engine_and_images(image):

@@ -83,11 +83,13 @@ class ContainerServer(Server):
         return self._state
 
     def log_size(self) -> int:
+        self._refresh()
         return self._log.stat().st_size
 
     def logs(self, start: int = 0) -> str:
         if self._state is not None:
             self._follower.join(LOG_GRACE)
+        self._refresh()
         with self._log.open("rb") as stream:
             stream.seek(start)
             return stream.read().decode("utf-8", "replace")
@@ -118,6 +120,7 @@ class ContainerServer(Server):
             before = self.exit_state()
             if before is None:
                 self.kill()
+            self._follower.join(LOG_GRACE)
             self._take_log()
             self.exit_state()
         except EngineTrouble as trouble:
@@ -129,12 +132,17 @@ class ContainerServer(Server):
             self._client.api.remove_container(self._container.id, force=True, v=True)
         self._follower.join(LOG_GRACE)
 
+    def _refresh(self) -> None:
+        """The log anew, where nobody follows it any more: the engine was gone for a while, or the server has ended."""
+        if not self._follower.is_alive() and not self._stopped:
+            with suppress(EngineTrouble):
+                self._take_log()
+
     def _take_log(self) -> None:
-        """The rest of the log; all of it anew when the follower ended early."""
-        self._follower.join(LOG_GRACE)
+        """All of the log, when there is more of it than was followed."""
         with engine.asked(f"log of {self.name}"):
             whole: bytes = self._container.logs()[:LOG_LIMIT]
-        if len(whole) > self.log_size():
+        if len(whole) > self._log.stat().st_size:
             self._log.write_bytes(whole)
 
 
