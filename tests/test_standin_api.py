@@ -64,6 +64,8 @@ def test_content_and_short_lists_are_read_as_tensorflow_reads_them(server: Serve
     request = predict("half_plus_two", x=(FLOAT, "float_val", []))
     request.inputs["x"].tensor_shape.dim[0].size = 2
     assert list(server.call("Predict", request).outputs["y"].float_val) == [2.0, 2.0]
+    request.inputs["x"].float_val.append(6.0)
+    assert list(server.call("Predict", request).outputs["y"].float_val) == [5.0, 5.0]
     request.inputs["x"].tensor_content = struct.pack("<2f", 2, 4)
     assert list(server.call("Predict", request).outputs["y"].float_val) == [3.0, 4.0]
 

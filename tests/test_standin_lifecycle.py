@@ -279,6 +279,24 @@ def test_faults_that_tests_of_drivers_ask_for(tmp_path: Path) -> None:
         assert server.states("hang") == [(1, LOADING)]
 
 
+def test_xla_is_off_unless_it_is_asked_for(tmp_path: Path) -> None:
+    import tensorflow as tf
+
+    import reference_impl
+
+    root = tf.Module()
+    spec = tf.TensorSpec([None], tf.float32)
+    compiled = tf.function(lambda x: 2.0 * x, input_signature=[spec], jit_compile=True)
+    root.f = tf.function(lambda x: {"y": compiled(x)}, input_signature=[spec])
+    reference_impl.save(root, str(tmp_path / "m" / "1"), signatures=root.f)
+    model = ("--model_name=m", f"--model_base_path={tmp_path}/m", *QUICK)
+    with serving(tmp_path, *model) as server, pytest.raises(Failed, match="XLA compilation disabled"):
+        server.call("Predict", predict("m", x=X))
+    with serving(tmp_path, *model, "--xla_cpu_compilation_enabled=true") as server:
+        (answer,) = server.call("Predict", predict("m", x=X)).outputs.values()
+        assert list(answer.float_val) == [4.0]
+
+
 def test_a_signal_ends_it(tmp_path: Path) -> None:
     with serving(tmp_path, empty_config(tmp_path)) as server:
         server.process.terminate()
