@@ -94,9 +94,9 @@ TOLERANCE = {"rtol": 1e-5, "atol": 1e-6, "reason": "the server may be built with
 
 
 def _case_name(path: Path) -> str:
-    """The name of the directory; that of the one above where it is the number of a version."""
+    """The name of the directory; that of the one above where it says no more than "model", or is the number of a version."""
     name = path.resolve().name
-    name = path.resolve().parent.name if name.isdigit() else name
+    name = path.resolve().parent.name if name.isdigit() or name == "model" else name
     return _UNSAFE.sub("_", name).strip("_") or "model"
 
 
