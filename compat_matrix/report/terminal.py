@@ -178,7 +178,8 @@ def _counts(summary: Mapping[str, Any], console: Console) -> None:
         )
         console.print(text, highlight=False)
     for reason, count in Counter(item["reason"] for item in summary["not_run"]).most_common(8):
-        console.print(Text(f"  NOT_RUN        {count}: {one_line(reason, 150)}", style="yellow"))
+        # Not wrapped: it may end in a command to copy.
+        console.print(Text(f"  NOT_RUN        {count}: {one_line(reason, 400)}", style="yellow"), soft_wrap=True)
     waiting = len(summary["ledger"]["listed_not_run"])
     if waiting:
         console.print(f"  {waiting} expectation entries have cells that did not run", highlight=False)
