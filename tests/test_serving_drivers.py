@@ -80,7 +80,16 @@ def missing(driver=None):
     return error.value
 
 
+def test_grpc_that_is_not_installed(monkeypatch):
+    real = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "grpc" else real(name))
+    for spec in ("tensorflow/serving", "binary", "remote:127.0.0.1:1"):
+        found = missing(drivers.of(spec))
+        assert (found.reason, found.command) == ("grpcio is not installed", 'pip install "savedmodel-compat[serving]"')
+
+
 def test_sdk_that_is_not_installed(monkeypatch):
+    pytest.importorskip("grpc")
     monkeypatch.setitem(sys.modules, "docker", None)
     found = missing()
     assert "docker SDK is not installed" in found.reason
@@ -89,6 +98,7 @@ def test_sdk_that_is_not_installed(monkeypatch):
 
 @pytest.fixture
 def sdk():
+    pytest.importorskip("grpc", reason="grpcio is not installed")
     return pytest.importorskip("docker", reason="the docker SDK is not installed")
 
 
@@ -177,6 +187,8 @@ def test_exit_state_of_a_container():
     killed = ended({"Status": "exited", "ExitCode": 137, "OOMKilled": True, "FinishedAt": "2026-11-21T21:00:00Z"})
     assert (killed.oom_killed, killed.signal, killed.from_outside, str(killed)) == (True, 9, False, "ran out of its memory limit")
     assert ended({"Status": "exited", "ExitCode": 137}).from_outside
+    assert ended({"Status": "exited", "ExitCode": 143}).from_outside
+    assert not ended({"Status": "exited", "ExitCode": 134}).from_outside
     assert str(ended({"Status": "exited", "ExitCode": 139})) == "was killed by SIGSEGV"
     assert str(ended({"Status": "exited", "ExitCode": 255})) == "ended with status 255"
     assert str(ended({"Status": "dead", "ExitCode": 1, "Error": "no space"})) == "ended with status 1 (no space)"

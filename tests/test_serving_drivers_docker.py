@@ -11,6 +11,7 @@ import sys
 import threading
 from pathlib import Path
 
+import numpy as np
 import pytest
 import serving_image
 import serving_models
@@ -23,6 +24,7 @@ from compat_matrix.consumers.serving.drivers import docker, engine, images
 from compat_matrix.consumers.serving.drivers.base import NotHere
 from compat_matrix.consumers.serving.drivers.docker import LABEL, RUN_LABEL, DockerDriver
 from compat_matrix.consumers.serving.fleet import Fleet, Limits, NotServed, NotStarted
+from compat_matrix.workers.tensors import Tensor
 
 pytestmark = pytest.mark.docker
 
@@ -454,3 +456,26 @@ def test_doctor_names_engine_and_images(image):
 def test_folders_of_evidence_are_ours(fleet, tmp_path):
     fleet.served(model(tmp_path, "m"))
     assert all(path.stat().st_uid == os.getuid() for path in Path(tmp_path / "work").rglob("*"))
+
+
+# The stand-in ---------------------------------------------------------------------------------------------------------
+
+
+def test_stand_in_serves_a_fixture_over_both_transports(tmp_path):
+    driver = drivers.of("standin")
+    try:
+        identity = driver.identify()
+    except NotHere as missing:
+        pytest.skip(str(missing))
+    assert identity.kind == "standin"
+    fixtures = serving_models.HERE.parent / "fixtures_v1"
+    half, pinned = fixtures / "half_plus_two/model", fixtures / "gpu_pinned/model"
+    with Fleet(driver, tmp_path / "work", LIMITS) as fleet:
+        served = fleet.served(half, ahead=[(pinned, ["serve"])])
+        x = Tensor("float32", np.float32([[1], [2]]))
+        for one in (served.grpc, served.rest):
+            (y,) = one.predict(served.ref, "", {"x": x}, limit=30).values()
+            assert y.array.tolist() == [[2.5], [3.0]]
+        with pytest.raises(NotServed, match="GPU"):
+            fleet.served(pinned)
+        assert fleet.report()["started"] == 1

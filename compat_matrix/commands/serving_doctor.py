@@ -11,6 +11,7 @@ import click
 from compat_matrix.cli import printable
 from compat_matrix.consumers.serving import drivers
 from compat_matrix.consumers.serving.drivers import EngineTrouble, NotHere, engine, images
+from compat_matrix.consumers.serving.drivers.base import PACKAGES_COMMAND
 from compat_matrix.outcomes import ExitCode
 
 REAL = "tensorflow/serving"
@@ -52,7 +53,7 @@ def _packages() -> bool:
         try:
             _say(f"{name}: {importlib.metadata.version(name)}")
         except importlib.metadata.PackageNotFoundError:
-            well = _lacks(name, NotHere("not installed", engine.SDK_COMMAND))
+            well = _lacks(name, NotHere("not installed", PACKAGES_COMMAND))
     return well
 
 

@@ -70,7 +70,10 @@ class Staging:
 
 def size(model: Path) -> int:
     """Bytes of the files of a model; 0 where it cannot be read."""
-    return sum(found.stat().st_size for found in model.rglob("*") if found.is_file())
+    try:
+        return sum(found.stat().st_size for found in model.rglob("*") if found.is_file())
+    except OSError:
+        return 0
 
 
 def _safe_name(model: Path) -> str:

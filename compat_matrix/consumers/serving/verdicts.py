@@ -19,7 +19,7 @@ class NotServed(Exception):
 
     Attributes:
       kind: "refused" (the server said no), "crashed" (it killed the server, at load or at a request), "hung", or "killed"
-        (the server got SIGKILL below its memory limit: from the machine, or somebody on it).
+        (the server got SIGKILL, SIGTERM or the like below its memory limit: from the machine, or somebody on it).
       reason: one line.
       error: the state of the model that the server told, if it told one.
       log: what the server wrote since the load of the model, or the request, began.

@@ -7,6 +7,7 @@ available, is asked by the fleet, with a clock of its own for either.
 from __future__ import annotations
 
 import abc
+import importlib.util
 import re
 import signal as signals
 from collections.abc import Mapping, Sequence
@@ -27,6 +28,15 @@ class NotHere(Exception):
     def __init__(self, reason: str, command: str) -> None:
         super().__init__(f"{reason}; to provide it: {command}")
         self.reason, self.command = reason, command
+
+
+PACKAGES_COMMAND = 'pip install "savedmodel-compat[serving]"'
+
+
+def need_grpc() -> None:
+    """Raises NotHere where no server could be asked anything."""
+    if importlib.util.find_spec("grpc") is None:
+        raise NotHere("grpcio is not installed", PACKAGES_COMMAND)
 
 
 class EngineTrouble(Exception):
@@ -89,8 +99,8 @@ class ExitState:
 
     @property
     def from_outside(self) -> bool:
-        """Whether somebody else ended it: no model can send SIGKILL, and the memory limit is told apart."""
-        return self.signal == signals.SIGKILL and not self.oom_killed
+        """Whether somebody else ended it: such a signal comes from no model, and the memory limit is told apart."""
+        return self.signal in (signals.SIGKILL, signals.SIGTERM, signals.SIGINT, signals.SIGHUP) and not self.oom_killed
 
     def __str__(self) -> str:
         if self.oom_killed:

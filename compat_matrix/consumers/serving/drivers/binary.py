@@ -31,6 +31,7 @@ from .base import (
     NotHere,
     Server,
     ServerIdentity,
+    need_grpc,
     read_version,
 )
 
@@ -56,6 +57,7 @@ class BinaryDriver(Driver):
 
     def identify(self) -> ServerIdentity:
         if self._identity is None:
+            need_grpc()
             self._identity = self._ask()
         return self._identity
 
@@ -169,17 +171,22 @@ class BinaryServer(Server):
             return "another process answers at the port"
         return None
 
-    def _listening(self) -> set[int]:
-        """Ports on which the processes of this server listen."""
+    def _listening(self) -> set[int | None]:
+        """Ports on which the processes of this server listen; those of the endpoint where the system does not tell."""
         import psutil
 
-        found: set[int] = set()
-        with suppress(psutil.Error):
+        found: set[int | None] = set()
+        try:
             leader = psutil.Process(self._process.pid)
             for process in (leader, *leader.children(recursive=True)):
-                # Named `connections` before psutil 6.
-                ask = getattr(process, "net_connections", None) or process.connections
-                found |= {one.laddr.port for one in ask("tcp") if one.status == psutil.CONN_LISTEN}
+                with suppress(psutil.NoSuchProcess):
+                    # Named `connections` before psutil 6.
+                    ask = getattr(process, "net_connections", None) or process.connections
+                    found |= {one.laddr.port for one in ask("tcp") if one.status == psutil.CONN_LISTEN}
+        except psutil.NoSuchProcess:
+            pass
+        except psutil.AccessDenied:
+            return {self._endpoint.grpc_port, self._endpoint.rest_port}
         return found
 
     def kill(self) -> None:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from . import engine, harness, images
-from .base import GRPC_PORT, REST_PORT, Driver, EngineTrouble, ServerIdentity
+from .base import GRPC_PORT, REST_PORT, Driver, EngineTrouble, ServerIdentity, need_grpc
 from .container import ContainerServer
 
 MODELS = "/models"
@@ -51,6 +51,7 @@ class DockerDriver(Driver):
 
     def identify(self) -> ServerIdentity:
         if self._identity is None:
+            need_grpc()
             client = self._engine()
             name = self._wanted or images.standin(client)
             self._image = images.find(client, name)

@@ -11,11 +11,10 @@ from contextlib import contextmanager
 from typing import Any
 from urllib.parse import urlsplit
 
-from .base import EngineTrouble, NotHere
+from .base import PACKAGES_COMMAND, EngineTrouble, NotHere
 
 TIMEOUT = 60  # seconds for one answer of the engine
 SOCKET = "/var/run/docker.sock"
-SDK_COMMAND = 'pip install "savedmodel-compat[serving]"'
 
 
 def connect() -> Any:
@@ -24,7 +23,7 @@ def connect() -> Any:
         import docker
         from docker.errors import DockerException
     except ImportError as error:
-        raise NotHere(f"the docker SDK is not installed ({error})", SDK_COMMAND) from None
+        raise NotHere(f"the docker SDK is not installed ({error})", PACKAGES_COMMAND) from None
     import requests
 
     try:

@@ -29,6 +29,8 @@ def find(client: Any, name: str) -> Any:
             except ImageNotFound:
                 raise _absent(client, name) from None
     except EngineTrouble as trouble:
+        if trouble.passing:
+            raise
         # What is no name at all is answered with "invalid reference format".
         raise NotHere(str(trouble), f"docker image inspect {name}") from None
 
@@ -75,7 +77,8 @@ def _digest(image: Any, name: str) -> str:
 def _ask(client: Any, image: Any, labels: dict[str, str]) -> str:
     name = f"savedmodel-compat-version-{uuid.uuid4().hex[:12]}"
     with asked(f"{image.id} --version"):
-        container = client.containers.create(image.id, ["--version"], name=name, labels=labels, network_mode="none")
+        bare: dict[str, Any] = {"network_mode": "none", "cap_drop": ["ALL"], "security_opt": ["no-new-privileges"]}
+        container = client.containers.create(image.id, ["--version"], name=name, labels=labels, **bare)
         try:
             container.start()
             container.wait(timeout=VERSION_LIMIT)

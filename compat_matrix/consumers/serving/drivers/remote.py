@@ -7,7 +7,7 @@ import socket
 from collections.abc import Sequence
 from pathlib import Path
 
-from .base import REMOTE, REST_PORT, Driver, Endpoint, ExitState, NotHere, Server, ServerIdentity
+from .base import REMOTE, REST_PORT, Driver, Endpoint, ExitState, NotHere, Server, ServerIdentity, need_grpc
 
 CONNECT_LIMIT = 10.0  # seconds
 
@@ -32,6 +32,7 @@ class RemoteDriver(Driver):
 
     def identify(self) -> ServerIdentity:
         """What runs there is not said by its API, so that no version is known. Raises NotHere when nothing listens."""
+        need_grpc()
         for port in filter(None, (self._endpoint.grpc_port, self._endpoint.rest_port)):
             try:
                 socket.create_connection((self._endpoint.host, port), CONNECT_LIMIT).close()
