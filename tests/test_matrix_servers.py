@@ -1,18 +1,21 @@
 """Model servers in a plan: what is asked of one, what it means when none is here, how a report counts it."""
 
+import shutil
 from pathlib import Path
 
 import pytest
 from matrix_world import TODAY
 
+from compat_matrix.cases import CASES_DIR
 from compat_matrix.checks import CHECKS
 from compat_matrix.consumers import CONSUMERS
 from compat_matrix.consumers.serving import drivers
 from compat_matrix.consumers.serving.drivers.base import NotHere, ServerIdentity
 from compat_matrix.expectations import Ledger
+from compat_matrix.expectations.ledger import judge_entries
 from compat_matrix.outcomes import Outcome
 from compat_matrix.plan import Cell, Decision, Plan, PlanError
-from compat_matrix.planning import Artifact, Axes, expand
+from compat_matrix.planning import Artifact, Axes, expand, make_plan
 from compat_matrix.report.summary import summarise
 from compat_matrix.results import DESELECTED, Observation, Result
 from compat_matrix.runtimes import Runtime
@@ -90,6 +93,28 @@ def test_two_servers_of_one_version_need_a_label_and_a_tensorflow_beside_them_do
 def test_two_versions_of_a_server_make_a_grid():
     older = Runtime("older", Path("p"), "2.15.1", server="y", consumer="serving")
     assert planned(FIXTURE, runtimes=[REAL, older], served_only=True).is_grid
+
+
+def test_a_server_makes_no_artifact(tmp_path):
+    cases, fixtures = tmp_path / "cases", tmp_path / "fixtures"
+    for folder in (cases, fixtures):
+        folder.mkdir()
+    shutil.copy(CASES_DIR / "rfc_net2.py", cases)
+    axes = Axes((LOCAL, STANDIN), served_only=True)
+    plan = make_plan(Ledger(), cases=cases, axes=axes, producers=("tf2",))
+    assert {cell.runtime for cell in plan if cell.is_production} == {"local"}
+
+
+def test_a_pattern_of_the_ledger_selects_no_server():
+    def selected(consumer):
+        facts = 'case = "f"\nproducer = "*"\ncheck = "*"\noutcome = "CRASH"\nkind = "bug"\nreason = "x"\nadded = 2025-01-01\n'
+        ledger = Ledger.parse(f'schema = 1\n[[expect]]\n{facts}consumer = "{consumer}"\n')
+        plan = planned(FIXTURE, home=("local",))
+        return {cell.consumer for cell in plan if ledger.entry_for(cell)}, not judge_entries(ledger, plan, TODAY).dead_entry
+
+    assert selected("*") == (set(CONSUMERS), True)
+    assert selected("s*") == (set(), True), "no program of that name is in the plan, so it speaks of another one"
+    assert selected("standin") == ({"standin"}, True)
 
 
 # The verdict -------------------------------------------------------------------------------------------------------------
