@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import shutil
 import socket
 import subprocess
@@ -105,7 +106,7 @@ def start(folder: Path, *flags: str, environment: Mapping[str, str] | None = Non
             [str(path), f"--port={ports[0]}", f"--rest_api_port={ports[1]}", *flags],
             stdout=stream,
             stderr=subprocess.STDOUT,
-            env={"TF_CPP_MIN_LOG_LEVEL": "2", **(environment or {})},
+            env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "2", **(environment or {})},
         )
     return Server(process, log, ports)
 

@@ -23,6 +23,7 @@ SERVER = "compat_matrix.runtimes.standin.server"
 def main() -> None:
     """Arguments: the folder for compiled modules, and ``{folder here: folder in the image}`` of our packages as JSON."""
     compiled, ours = Path(sys.argv[1]), json.loads(sys.argv[2])
+    importlib.import_module(SERVER)  # before the library: an older one's symbols would take the place of grpcio's
     wheel: Any = importlib.import_module("compat_matrix.workers.c_library")
     package = wheel.package_folder()
     site = Path(package).parent
@@ -40,7 +41,6 @@ def main() -> None:
         "compiled": {},
     }
     roots = {str(stdlib): f"/usr/local/lib/{version}", str(site): f"/usr/local/lib/{version}/site-packages", **ours}
-    importlib.import_module(SERVER)
     facts["compiled"] = _compile(compiled, roots)
     print(json.dumps(facts))
 
