@@ -243,6 +243,7 @@ def test_server_killed_by_somebody_else_costs_no_model(fleet, tmp_path):
     one, two = model(tmp_path, "one"), model(tmp_path, "two", "predict slow 20")
     fleet.served(one)
     kill_servers()
+    wait_for_the_end(fleet)
     assert predict(fleet.served(one)) == {}
     assert "was killed by SIGKILL while it was asked nothing" in fleet.report()["retried"][0]
     served = fleet.served(two)
@@ -257,12 +258,16 @@ def test_server_killed_by_somebody_else_costs_no_model(fleet, tmp_path):
 def kill_servers():
     import psutil
 
-    for record in records().glob("*.json"):
-        guard = json.loads(record.read_text())["pid"]
-        for child in psutil.Process(guard).children(recursive=True):
+    for record in list(records().glob("*.json")):
+        for child in psutil.Process(json.loads(record.read_text())["pid"]).children(recursive=True):
             child.kill()
-        while harness.started(guard) is not None:
-            time.sleep(0.01)
+
+
+def wait_for_the_end(fleet):
+    """A system may show a process as ended before its parent is told so."""
+    (station,) = fleet._stations.values()
+    while station._now.server.exit_state() is None:
+        time.sleep(0.01)
 
 
 def test_server_that_dies_again_and_again_is_given_up(fleet, tmp_path):
@@ -271,6 +276,7 @@ def test_server_that_dies_again_and_again_is_given_up(fleet, tmp_path):
         for _ in range(10):
             fleet.served(one)
             kill_servers()
+            wait_for_the_end(fleet)
     assert fleet.report()["started"] == 4
 
 
