@@ -15,7 +15,7 @@ import pytest
 from standin_server import QUICK, Failed, Server, empty_config, place, predict, serving, start
 
 from compat_matrix.consumers.serving import messages
-from compat_matrix.runtimes.standin import faults
+from compat_matrix.runtimes.standin import faults, warmup
 from reference_impl.format.checksum import masked_crc32c
 
 pytestmark = pytest.mark.tensorflow
@@ -168,7 +168,7 @@ def test_warm_up_records_are_replayed(server: Server, tmp_path: Path) -> None:
     [
         ([recorded(y=X)], False, 3, "Signature input alias: x"),
         ([b"\xff\xff"], False, 3, "Failed to parse warmup record: "),
-        ([recorded(x=X)], True, 15, "corrupted record at 0. Please verify your warmup data is in TFRecord format."),
+        ([recorded(x=X)], True, 15, "corrupted record at 12. Please verify your warmup data is in TFRecord format."),
         ([recorded(x=X)] * 1001, False, 3, "Number of warmup records exceeds the maximum (1000) at "),
         ([messages.PredictionLog(session_run_log={}).SerializeToString()], False, 12, "Unsupported log_type for warmup: 5"),
     ],
@@ -182,6 +182,16 @@ def test_a_bad_warm_up_record_makes_the_load_fail(
     state, found, message = failure(server, name)
     assert (state, found) == (END, code)
     assert message.startswith(text)
+
+
+def test_what_is_no_tfrecord_file_and_what_is_cut_off() -> None:
+    with pytest.raises(warmup.Damaged, match=r"corrupted record at 0 \(Is this even a TFRecord file\?\)"):
+        list(warmup.records(b"a request to warm up with\n"))
+    length = struct.pack("<Q", 4)
+    whole = length + struct.pack("<I", masked_crc32c(length)) + b"word" + struct.pack("<I", masked_crc32c(b"word"))
+    assert list(warmup.records(whole + whole[:11])) == [b"word"]  # TensorFlow's reader sees an end there too
+    with pytest.raises(warmup.Damaged, match="truncated record at 20' failed with Read less bytes than requested"):
+        list(warmup.records(whole + whole[:-1]))
 
 
 def test_a_model_of_the_first_config_that_does_not_load_ends_the_server(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from compat_matrix.runtimes.standin.servable import Servable
 
 FILE = "assets.extra/tf_serving_warmup_requests"
 MAX_RECORDS = 1000
+_HEADER = 12  # bytes: the length of a record and its checksum
 _MASK_DELTA = 0xA282EAD8
 
 
@@ -39,7 +40,7 @@ def run(servable: Servable, folder: str, iterations: int = 1, check_method: bool
             count += 1
             if count > MAX_RECORDS:
                 raise invalid(f"Number of warmup records exceeds the maximum ({MAX_RECORDS}) at {path}")
-    except _Damaged as error:
+    except Damaged as error:
         raise ServingError("DATA_LOSS", f"{error}. Please verify your warmup data is in TFRecord format.") from None
     micros = int((time.monotonic() - started) * 1e6)
     log.info(
@@ -65,24 +66,25 @@ def _replay(servable: Servable, entry: Any, check_method: bool) -> None:
         raise ServingError("UNIMPLEMENTED", f"Unsupported log_type for warmup: {number}")
 
 
-class _Damaged(Exception):
+class Damaged(Exception):
     """No TFRecord file, or a damaged one."""
 
 
 def records(data: bytes) -> Iterator[bytes]:
-    """The records of a TFRecord file: length and its checksum, bytes and their checksum."""
+    """The records of a TFRecord file: length and its checksum, bytes and their checksum.
+
+    A file that ends inside a length ends there, for TensorFlow's reader and for this one.
+    """
     position, checksum = 0, _crc32c()
-    while position < len(data):
-        if len(data) - position < 12:
-            raise _Damaged(f"truncated record at {position}")
+    while len(data) - position >= _HEADER:
         (length, length_crc) = struct.unpack_from("<QI", data, position)
         if checksum(data[position : position + 8]) != length_crc:
-            raise _Damaged(f"corrupted record at {position}")
-        start, end = position + 12, position + 12 + length
+            raise Damaged(f"corrupted record at {position}" + ("" if position else " (Is this even a TFRecord file?)"))
+        start, end = position + _HEADER, position + _HEADER + length
         if end + 4 > len(data):
-            raise _Damaged(f"truncated record at {position}")
+            raise Damaged(f"truncated record at {position}' failed with Read less bytes than requested")
         if checksum(data[start:end]) != struct.unpack_from("<I", data, end)[0]:
-            raise _Damaged(f"corrupted record at {position}")
+            raise Damaged(f"corrupted record at {start}")
         yield data[start:end]
         position = end + 4
 
