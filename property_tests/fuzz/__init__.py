@@ -9,6 +9,7 @@ outside the directory, a write anywhere.
     records      changes of split files behind their hashes
     trees        changes of JSON and TOML that keep them JSON and TOML
     archives     changes of .npz files, member by member
+    serving      answers of a server, and what a client makes of them
     parsers      what is called, which errors are an answer
     targets      the table of all: where the seeds come from, how they are changed, what is called
     guard        the limits a parser is held to while it runs

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from property_tests.fuzz import archives, mutation, parsers, tables, trees
+from property_tests.fuzz import archives, mutation, parsers, serving, tables, trees
 from property_tests.fuzz.wire import Mutator
 
 FIXTURES = Path(__file__).parents[2] / "fixtures_v1"
@@ -64,11 +65,9 @@ def _with(change: Callable[..., bytes]) -> Callable[[list[bytes]], Mutate]:
     return lambda seeds: functools.partial(change, others=seeds)
 
 
-def _messages(name: str) -> Callable[[list[bytes]], Mutate]:
+def _messages(name: str, module: str = "reference_impl.format.schema") -> Callable[[list[bytes]], Mutate]:
     def make(seeds: list[bytes]) -> Mutate:
-        from reference_impl.format import schema
-
-        messages = Mutator(getattr(schema, name), seeds)
+        messages = Mutator(getattr(importlib.import_module(module), name), seeds)
         return lambda rng, data: messages.mutate(rng, data) if rng.random() < 0.85 else mutation.mutate(rng, data, seeds)
 
     return make
@@ -210,6 +209,7 @@ def _provenances() -> list[bytes]:
 
 
 _MODEL_MUTATOR = _messages("SavedModel")
+_RESPONSE_MUTATOR = _messages("PredictResponse", "compat_matrix.consumers.serving.schema")
 
 _NPZ = _files("*/io/*.npz", 2000, 12)
 _INDEXES = _files("*/model/variables/variables.index")
@@ -235,6 +235,11 @@ _HARNESS = (  # of the files between the parts of the harness
     ("io_json", "a/io/io.json", _io_seeds, _JSON, parsers.artifact),
     ("provenance", "a/provenance.json", _provenances, _JSON, parsers.artifact),
 )
+_SERVING = (  # of what a server answers
+    ("rest_predict", "answer.json", serving.predict_answers, _JSON, serving.rest_predict),
+    ("rest_other", "answer.json", serving.other_answers, _JSON, serving.rest_other),
+    ("grpc_predict", "answer.pb", serving.responses, _RESPONSE_MUTATOR, serving.grpc_predict),
+)
 _BESIDE = {
     "io_json": ("a/provenance.json", FIXTURES / "half_plus_two" / "provenance.json"),
     "provenance": ("a/io/io.json", FIXTURES / "half_plus_two" / "io" / "io.json"),
@@ -242,5 +247,6 @@ _BESIDE = {
 TARGETS: dict[str, Target] = {
     **{row[0]: Target(*row, parsers.ours) for row in _READERS},
     "tensor_file": Target("tensor_file", "x.npz", _NPZ, _with(archives.mutate_npz), parsers.read_tensors, lambda: (ValueError,)),
+    **{row[0]: Target(*row, serving.serving_errors) for row in _SERVING},
     **{row[0]: Target(*row, parsers.harness_errors, _BESIDE.get(row[0])) for row in _HARNESS},
 }

@@ -208,8 +208,7 @@ def _message(name: str, cls: type[Any], value: Any) -> Any:
         if not isinstance(value, dict):
             raise TypeError(f"a {type(value).__name__}")
         return json_format.ParseDict(value, found, ignore_unknown_fields=True, descriptor_pool=_pool.schema().pool)
-    # The parser lets through what its parts raise on odd input.
-    except (json_format.ParseError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+    except Exception as error:  # the parser lets through whatever its parts raise: OverflowError, with protobuf 7 a SystemError
         raise BadAnswer(f"no {cls.DESCRIPTOR.name}: {error}", REST, name) from error
 
 

@@ -79,6 +79,8 @@ def from_proto(proto: TensorProto) -> Tensor:
     """
     array = tensor_proto.decode(proto)
     dtype = dtypes.by_number(proto.dtype)
+    if dtype.is_ref:
+        raise errors.DtypeError(f"a {dtype.name} has no value outside its graph")
     tensor = tensors.from_numpy(array, dtype.name)
     if dtype.bits is not None and dtype.bits < 8:  # what is above the bits of the value differs between writers
         return Tensor(dtype.name, np.asarray(tensor.array & tensor.array.dtype.type(2**dtype.bits - 1)))
