@@ -16,8 +16,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import grpc
-
 from compat_matrix.consumers.serving import messages
 from compat_matrix.runtimes.standin import executable
 
@@ -39,12 +37,16 @@ class Server:
 
     def __init__(self, process: subprocess.Popen[bytes], log: Path, ports: Sequence[int]) -> None:
         self.process, self._log, (self.grpc_port, self.rest_port) = process, log, ports
+        import grpc  # here: without TensorFlow there may be none, and these tests are still collected
+
         self.channel = grpc.insecure_channel(f"127.0.0.1:{self.grpc_port}")
 
     def log(self) -> str:
         return self._log.read_text("utf-8", "replace")
 
     def call(self, method: str, request: Any, limit: float = LIMIT, channel: Any = None) -> Any:
+        import grpc
+
         known = messages.METHODS[method]
         send = (channel or self.channel).unary_unary(
             known.path, lambda message: message.SerializeToString(), known.response.FromString

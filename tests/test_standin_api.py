@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import grpc
 import numpy as np
 import pytest
 from standin_server import FIXTURES, QUICK, Failed, Server, empty_config, place, predict, serving
@@ -54,6 +53,8 @@ def test_predict_answers_in_typed_fields_and_echoes_the_model(server: Server) ->
 
 
 def test_the_unix_socket_answers_too(server: Server) -> None:
+    import grpc
+
     path = next(line for line in server.log().splitlines() if "UNIX socket" in line).split("socket ")[1].split(" ")[0]
     with grpc.insecure_channel(f"unix:{path}") as channel:
         answer = server.call("Predict", predict("half_plus_two", x=X), channel=channel)
