@@ -47,6 +47,7 @@ def image(client):
     name = serving_image.image(client)
     yield name
     client.images.remove(name, force=True)
+    client.images.prune(filters={"label": "savedmodel-compat.test=1"})
 
 
 @pytest.fixture(autouse=True)
