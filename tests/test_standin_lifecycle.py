@@ -307,6 +307,26 @@ def test_xla_is_off_unless_it_is_asked_for(tmp_path: Path) -> None:
         assert list(answer.float_val) == [4.0]
 
 
+def test_a_run_without_end_ends_with_its_limit(tmp_path: Path) -> None:
+    import tensorflow as tf
+
+    import reference_impl
+
+    root = tf.Module()
+    forever = lambda x: {"y": tf.while_loop(lambda y: y == y, lambda y: [y + 0.0], [x])[0]}  # noqa: E731
+    root.f = tf.function(forever, input_signature=[tf.TensorSpec([], tf.float32)])
+    reference_impl.save(root, str(tmp_path / "m" / "1"), signatures=root.f)
+    flags = ("--model_name=m", f"--model_base_path={tmp_path}/m", "--rest_api_timeout_in_ms=300", *QUICK)
+    with serving(tmp_path, *flags) as server:
+        expected = (504, {"error": "Timed out waiting for notification"})
+        assert server.rest("/v1/models/m:predict", {"inputs": 1.0}) == expected
+        request = predict("m")
+        request.inputs["x"].dtype = 1
+        with pytest.raises(Failed) as caught:
+            server.call("Predict", request, limit=0.5)
+        assert caught.value.code == "DEADLINE_EXCEEDED"
+
+
 def test_a_signal_ends_it(tmp_path: Path) -> None:
     with serving(tmp_path, empty_config(tmp_path)) as server:
         server.process.terminate()
