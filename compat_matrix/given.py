@@ -14,23 +14,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
+from compat_matrix.checks.digest import answer_digest
+from compat_matrix.made_up import example_of, made_up
 from compat_matrix.plan import ABSENT, is_complete
 from compat_matrix.runtimes.host import Host
 from compat_matrix.runtimes.runtime import LOCAL, local_runtime
 from compat_matrix.runtimes.worker import NotStarted, ReplyError, WorkerDied
 from compat_matrix.workers import provenance, tensors
-from compat_matrix.workers.tensors import CARRIERS, Tensor
+from compat_matrix.workers.tensors import Tensor
 from reference_impl.format import layout
 from reference_impl.format.inspect_signatures import signature_spec
 
 RECORDER = "c_api_worker"  # the loader that servers have
 LIMIT = 300.0  # seconds: somebody's model may be large
+ROUNDS = 3  # of all requests, after the first: what is drawn at random may be the same once
 PRODUCER = "given"
-# Sizes of the unknown dimensions, the first and the others, in the order tried: most models take a batch of any size.
-SIZES = ((2, 1), (1, 1), (1, 8), (4, 4), (1, 64), (1, 224))
-MAX_ELEMENTS = 1 << 24
 _UNSAFE = re.compile(r"[^A-Za-z0-9_]+")
 
 
@@ -70,7 +68,7 @@ def as_artifact(path: Path, folder: Path, requests: Path | None = None) -> Given
     if requests is not None:
         shutil.copytree(requests, io, dirs_exist_ok=True)
     else:
-        asked = list(_recorded(found, given, folder))
+        asked = _recorded(found, given, folder)
         questions = {"schema": 1, "stateful": False, "tolerance": TOLERANCE, "requests": asked}
         (io / "io.json").write_text(json.dumps(questions, indent=1) + "\n", encoding="utf-8")
     versions = {graph.meta_info_def.tensorflow_version for graph in found.saved_model.meta_graphs} - {""}
@@ -89,8 +87,8 @@ def as_artifact(path: Path, folder: Path, requests: Path | None = None) -> Given
     return given
 
 
-# The same computation by the same kernels, but of another build: a server's may use other instructions.
-TOLERANCE = {"rtol": 1e-5, "atol": 1e-6, "reason": "the server may be built with other instructions than the local wheel"}
+# Recorded with oneDNN off, served with it on, by another build; the most that one of 137 public models differed was 2e-4.
+TOLERANCE = {"rtol": 1e-3, "atol": 5e-4, "reason": "a server computes with other kernels (oneDNN) than what recorded the answers"}
 
 
 def _case_name(path: Path) -> str:
@@ -110,65 +108,73 @@ def _link(source: str, target: str) -> None:
         shutil.copyfile(source, target)
 
 
-def _recorded(found: layout.Layout, given: Given, folder: Path) -> Iterator[dict[str, Any]]:
-    """Requests that the local TensorFlow answers, with its answers, one for each signature."""
+def _recorded(found: layout.Layout, given: Given, folder: Path) -> list[dict[str, Any]]:
+    """Requests that the local TensorFlow answers, with its answers, one for each signature, and twice in the same way."""
     if local_runtime().tensorflow_version is None:
-        given.left_out.append(
-            'answers: there is no TensorFlow here to record any (pip install "savedmodel-compat[tf]"); or --requests'
-        )
-        return
-    io, model = given.directory / "io", given.directory / "model"
+        given.left_out.append('answers: no TensorFlow is here to record any (pip install "savedmodel-compat[tf]"); or --requests')
+        return []
+    requests: list[dict[str, Any]] = []
     with Host(folder / "recording") as host:
         for graph in found.saved_model.meta_graphs:
-            tags = sorted(graph.meta_info_def.tags)
-            worker = host.worker(LOCAL, RECORDER)
-            for index, (key, sides) in enumerate(signature_spec(graph).items()):
-                request = {"id": f"{index}-{_UNSAFE.sub('_', key)}", "kind": "signature", "tags": tags, "signature": key}
-                reason = "no input of its dtypes and shapes can be made up"
-                for inputs in _made_up(sides["inputs"]):
-                    request |= {"inputs": f"{index}.in.npz", "outputs": f"{index}.out.npz"}
-                    tensors.save(io / f"{index}.in.npz", inputs)
-                    try:
-                        with host.model(worker, model, tags, LIMIT, shared=True) as loaded:
-                            loaded.ask("call", LIMIT, request=request, io_dir=str(io), outputs=str(io / f"{index}.out.npz"))
-                    except (ReplyError, WorkerDied, NotStarted) as error:
-                        reason = str(error).splitlines()[0][:300]
-                        continue
-                    yield request
-                    break
-                else:
-                    (io / f"{index}.in.npz").unlink(missing_ok=True)
-                    given.left_out.append(f"signature {key!r}: the local TensorFlow answers none of our requests ({reason})")
+            recorder = _Recorder(host, given, sorted(graph.meta_info_def.tags))
+            example = example_of(graph)
+            start = len(requests)
+            for key, sides in signature_spec(graph).items():
+                request = recorder.first(len(requests), key, made_up(sides["inputs"], example))
+                requests += [request] if request else []
+            for _ in range(ROUNDS):
+                requests[start:] = [request for request in requests[start:] if recorder.same_again(request)]
+    return requests
 
 
-def _made_up(inputs: dict[str, dict[str, Any]]) -> Iterator[dict[str, Tensor]]:
-    """Inputs for a signature, in the sizes of ``SIZES``: small numbers that every dtype holds exactly."""
-    seen = set()
-    for first, other in SIZES:
-        shapes = {}
-        for name, info in inputs.items():
-            dims = [None] if info["shape"] is None else info["shape"]
-            sizes = [size if size is not None and size >= 0 else (other if at else first) for at, size in enumerate(dims)]
-            shapes[name] = tuple(sizes)
-        fits = all(np.prod(shape, dtype=np.float64) <= MAX_ELEMENTS for shape in shapes.values())
-        known = all(info["dtype"] == "string" or info["dtype"] in CARRIERS for info in inputs.values())
-        if fits and known and tuple(shapes.items()) not in seen:
-            seen.add(tuple(shapes.items()))
-            yield {name: _tensor(info["dtype"], shapes[name]) for name, info in inputs.items()}
+@dataclass
+class _Recorder:
+    """The local TensorFlow, asked about one MetaGraph of the artifact that is being made."""
 
+    host: Host
+    given: Given
+    tags: list[str]
 
-def _tensor(dtype: str, shape: tuple[int, ...]) -> Tensor:
-    count = int(np.prod(shape, dtype=np.int64))
-    if dtype == "string":
-        array = np.empty(count, dtype=object)
-        array[:] = [b"%d" % (i % 3) for i in range(count)]
-        return Tensor(dtype, array.reshape(shape))
-    steps = np.arange(count) % 3
-    if dtype.startswith(("float", "complex")) and dtype in ("float16", "float32", "float64", "complex64", "complex128"):
-        return tensors.from_numpy((steps / 4).astype(dtype).reshape(shape))
-    if dtype == "bool":
-        return Tensor(dtype, (steps == 1).reshape(shape))
-    if dtype == "bfloat16":  # the upper half of a float32
-        bits = (steps / 4).astype(np.float32).view(np.uint32) >> 16
-        return Tensor(dtype, bits.astype(np.uint16).reshape(shape))
-    return Tensor(dtype, steps.astype(CARRIERS[dtype]).reshape(shape))
+    def first(self, index: int, key: str, inputs: Iterator[dict[str, Tensor]]) -> dict[str, Any] | None:
+        """A request of a signature, with the first of ``inputs`` that is answered; None when none is, which is told."""
+        names = {"inputs": f"{index}.in.npz", "outputs": f"{index}.out.npz"}
+        request = {"id": f"{index}-{_UNSAFE.sub('_', key)}", "kind": "signature", "tags": self.tags, "signature": key, **names}
+        io = self.given.directory / "io"
+        reason = ""  # of the first: what is tried later is less likely
+        for tried in inputs:
+            tensors.save(io / names["inputs"], tried)
+            try:
+                self._ask(request, io / names["outputs"])
+            except (ReplyError, WorkerDied, NotStarted) as error:
+                reason = reason or str(error).splitlines()[0][:300]
+            else:
+                return request
+        (io / names["inputs"]).unlink(missing_ok=True)
+        reason = reason or "no input of its dtypes and shapes can be made up"
+        self.given.left_out.append(f"signature {key!r}: the local TensorFlow answers none of our requests ({reason})")
+        return None
+
+    def same_again(self, request: dict[str, Any]) -> bool:
+        """Whether the answer is the same after everything has been asked; else the request goes, which is told."""
+        io = self.given.directory / "io"
+        again = io / "again.npz"
+        try:
+            self._ask(request, again)
+            recorded = tensors.load(io / request["outputs"])
+            if answer_digest(request, None, tensors.load(again)) == answer_digest(request, None, recorded):
+                return True
+            reason = "another call gives another answer (state, or chance): there is nothing to compare with"
+        except (ReplyError, WorkerDied, NotStarted) as error:
+            reason = f"a second call fails: {str(error).splitlines()[0][:300]}"
+        finally:
+            again.unlink(missing_ok=True)
+        for name in (request["inputs"], request["outputs"]):
+            (io / name).unlink()
+        self.given.left_out.append(f"signature {request['signature']!r}: {reason}")
+        return False
+
+    def _ask(self, request: dict[str, Any], outputs: Path) -> None:
+        worker = self.host.worker(LOCAL, RECORDER)
+        io = self.given.directory / "io"
+        with self.host.model(worker, self.given.directory / "model", self.tags, LIMIT, shared=True) as loaded:
+            loaded.ask("call", LIMIT, request=request, io_dir=str(io), outputs=str(outputs))

@@ -1,0 +1,116 @@
+"""Inputs made up for a signature: small numbers that every dtype holds exactly, tf.Examples with the features a graph parses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from compat_matrix.workers import tensors
+from compat_matrix.workers.tensors import CARRIERS, Tensor
+from reference_impl.format import schema
+from reference_impl.format.errors import SavedModelError
+from reference_impl.format.tensor_proto import decode
+
+# Sizes of the unknown dimensions, the first and the others, in the order tried: most models take a batch of any size.
+SIZES = ((2, 1), (1, 1), (1, 8), (4, 4), (1, 64), (1, 224))
+MAX_ELEMENTS = 1 << 24
+_PARSERS = ("ParseExample", "ParseExampleV2")
+
+
+def made_up(inputs: Mapping[str, Mapping[str, Any]], example: bytes | None = None) -> Iterator[dict[str, Tensor]]:
+    """Inputs for a signature, several to be tried.
+
+    Args:
+      inputs: name -> ``{"dtype", "shape"}``, as `reference_impl.format.inspect_signatures.signature_spec` gives them.
+      example: the serialised `tf.Example` that strings are tried to be first.
+    """
+    seen = set()
+    strings = any(info["dtype"] == "string" for info in inputs.values())
+    for text in ([example] if example is not None and strings else []) + [None]:
+        for first, other in SIZES:
+            shapes = {}
+            for name, info in inputs.items():
+                dims = [None] if info["shape"] is None else info["shape"]
+                sizes = [size if size is not None and size >= 0 else (other if at else first) for at, size in enumerate(dims)]
+                shapes[name] = tuple(sizes)
+            fits = all(np.prod(shape, dtype=np.float64) <= MAX_ELEMENTS for shape in shapes.values())
+            known = all(info["dtype"] == "string" or info["dtype"] in CARRIERS for info in inputs.values())
+            if fits and known and (text, *shapes.items()) not in seen:
+                seen.add((text, *shapes.items()))
+                yield {name: _tensor(info["dtype"], shapes[name], text) for name, info in inputs.items()}
+
+
+def _tensor(dtype: str, shape: tuple[int, ...], text: bytes | None) -> Tensor:
+    count = int(np.prod(shape, dtype=np.int64))
+    if dtype == "string":
+        array = np.empty(count, dtype=object)
+        array[:] = [b"%d" % (i % 3) if text is None else text for i in range(count)]
+        return Tensor(dtype, array.reshape(shape))
+    steps = np.arange(count) % 3
+    if dtype in ("float16", "float32", "float64", "complex64", "complex128"):
+        return tensors.from_numpy((steps / 4).astype(dtype).reshape(shape))
+    if dtype == "bool":
+        return Tensor(dtype, (steps == 1).reshape(shape))
+    if dtype == "bfloat16":  # the upper half of a float32
+        bits = (steps / 4).astype(np.float32).view(np.uint32) >> 16
+        return Tensor(dtype, bits.astype(np.uint16).reshape(shape))
+    return Tensor(dtype, steps.astype(CARRIERS[dtype]).reshape(shape))
+
+
+def example_of(meta_graph: schema.MetaGraphDef) -> bytes | None:
+    """A serialised `tf.Example` with every feature that the graph or one of its functions parses; None where nothing does.
+
+    What cannot be read of a node (keys that are no constants, say) is left out: the example is a guess that is tried.
+    """
+    from compat_matrix.consumers.serving.messages import Example
+
+    example, found = Example(), False
+    graphs = [meta_graph.graph_def.node, *(function.node_def for function in meta_graph.graph_def.library.function)]
+    for nodes in graphs:
+        by_name = {node.name: node for node in nodes}
+        for node in nodes:
+            if node.op in _PARSERS:
+                found = True
+                try:
+                    for key, dtype, size in _features(node, by_name):
+                        _fill(example.features.feature[key], dtype, size)
+                except (SavedModelError, ValueError, IndexError, UnicodeDecodeError):
+                    continue
+    return example.SerializeToString(deterministic=True) if found else None
+
+
+def _features(node: schema.NodeDef, nodes: Mapping[str, schema.NodeDef]) -> Iterator[tuple[str, int, int]]:
+    """Key, dtype and number of values of each feature."""
+    inputs = [name for name in node.input if not name.startswith("^")]
+    shapes = [[dim.size for dim in shape.dim] for shape in node.attr["dense_shapes"].list.shape]
+    dense, sparse = list(node.attr["Tdense"].list.type), list(node.attr["sparse_types"].list.type)
+    if node.op == "ParseExampleV2":
+        sparse_keys, dense_keys = _strings(inputs[2], nodes), _strings(inputs[3], nodes)
+    else:
+        sparse_keys = [key for name in inputs[2 : 2 + len(sparse)] for key in _strings(name, nodes)]
+        rest = inputs[2 + len(sparse) :]
+        dense_keys = [key for name in rest[: len(dense)] for key in _strings(name, nodes)]
+    for key, dtype, shape in zip(dense_keys, dense, shapes):
+        yield key, dtype, int(np.prod([max(size, 1) for size in shape], dtype=np.int64))
+    for key, dtype in zip(sparse_keys, sparse):
+        yield key, dtype, 1
+
+
+def _strings(name: str, nodes: Mapping[str, schema.NodeDef]) -> list[str]:
+    """The strings of a constant. Raises ValueError for what is none."""
+    node = nodes.get(name.split(":")[0])
+    if node is None or node.op != "Const":
+        raise ValueError(f"{name} is no constant")
+    return [item.decode("utf-8") for item in np.asarray(decode(node.attr["value"].tensor)).ravel().tolist()]
+
+
+def _fill(feature: Any, dtype: int, size: int) -> None:
+    size = min(size, MAX_ELEMENTS)
+    if dtype == schema.DT_FLOAT:
+        feature.float_list.value.extend([0.25] * size)
+    elif dtype == schema.DT_INT64:
+        feature.int64_list.value.extend([1] * size)
+    else:
+        feature.bytes_list.value.extend([b"1"] * size)
