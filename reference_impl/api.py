@@ -14,6 +14,7 @@ from reference_impl import collector
 from reference_impl.errors import MetaGraphChoiceError
 from reference_impl.format import layout
 from reference_impl.format.errors import ChecksumError, CorruptTableError, NoMetaGraphError, SavedModelError, TruncatedError
+from reference_impl.format.graphs import check_functions
 from reference_impl.loading.options import LoadOptions
 
 __all__ = ["load", "save"]
@@ -62,6 +63,7 @@ def load(
         meta_graph = directory.meta_graph(tags)
     except NoMetaGraphError as error:
         raise MetaGraphChoiceError(error.reason, file=error.file, node=error.node, clause=error.clause) from None
+    check_functions(meta_graph.graph_def.library, str(directory.file))
     with tf.init_scope(), collector.paused(), _damage_reported():
         if len(directory.saved_model.meta_graphs) == 1 and meta_graph.HasField("object_graph_def"):
             from reference_impl.loading.loader import load_object_graph

@@ -155,8 +155,10 @@ def _graph(data: bytes) -> Optional[bytes]:
     value = dict(entries(index) or ()).get(_GRAPH)
     if value is None:
         return None
-    entry = schema.BundleEntryProto()
-    entry.ParseFromString(value)
+    try:
+        entry = schema.parse(schema.BundleEntryProto, value)
+    except SavedModelError:
+        return None
     content = shard[entry.offset : entry.offset + entry.size]
     try:
         _, position = read_varint(content, 0, len(content))

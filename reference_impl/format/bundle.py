@@ -219,6 +219,19 @@ class BundleReader:
         for part_key, part in whole:
             self._verify_whole(part_key, part)
 
+    def check_places(self) -> None:
+        """Is every tensor where the index says, within its shard? Reads no data; for those who leave the reading to others.
+
+        Raises:
+          MissingFileError, FileAccessError, TruncatedError, MalformedError, ShapeError, DtypeError, MissingKeyError: what is not.
+          CorruptTableError, ChecksumError, DuplicateKeyError, LimitError, UnsupportedError: the index is damaged.
+        """
+        for raw, entry in self._parse_all().items():
+            if entry.slices:
+                self._parts(raw, entry)
+            else:
+                self._data(raw, entry)
+
     def verify_all(self) -> None:
         """Verifies every tensor in the order of the data. Raises the first error; MalformedError when tensors share bytes."""
         entries = self._parse_all()

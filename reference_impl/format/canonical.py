@@ -21,6 +21,7 @@ from .canonical_files import assets_of, variables_of
 from .canonical_graph import digest
 from .canonical_meta_graph import GRAPH_SECTIONS, CanonicalMetaGraph
 from .canonical_objects import Fields, entries_hash
+from .graphs import check_functions
 
 FORM = b"1"  # counts changes of the form; hashes of different forms must not be compared
 
@@ -88,9 +89,12 @@ def canonical(path: files.AnyPath, *, ignore_defaults: bool = True, follow_links
       follow_links: accept symbolic links that lead out of the directory.
 
     Raises:
-      SavedModelError: a part cannot be read, is damaged, or contradicts itself (DuplicateKeyError: two nodes of one name).
+      SavedModelError: a part cannot be read, is damaged, or contradicts itself (DuplicateKeyError: two nodes or two functions of
+        one name).
     """
     model = layout.read(path, follow_links=follow_links)
+    for graph in model.saved_model.meta_graphs:
+        check_functions(graph.graph_def.library, str(model.file))
     graphs = [CanonicalMetaGraph(model, graph, ignore_defaults) for graph in model.saved_model.meta_graphs]
     graphs.sort(key=lambda item: (item.tags, sorted(item.sections.items())))
     variables, assets = variables_of(model), assets_of(model)

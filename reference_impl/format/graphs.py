@@ -6,10 +6,12 @@ there may be a million of either, so all walks are iterative and linear.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from . import schema
+from .errors import DuplicateKeyError
 
 CONTROL = ""
 
@@ -108,6 +110,19 @@ class Library:
                 found[self.gradient_of[name]] = None
             result[name] = list(found)
         return result
+
+
+def repeated(names: Iterable[str]) -> list[str]:
+    """The names that are there more than once, sorted."""
+    return sorted(name for name, count in Counter(names).items() if count > 1)
+
+
+def check_functions(library: schema.FunctionDefLibrary, file: str) -> None:
+    """Two functions of one name must be one function. Raises DuplicateKeyError: which one a reader takes is its own affair."""
+    for name in repeated(function.signature.name for function in library.function):
+        first, *others = (function for function in library.function if function.signature.name == name)
+        if any(other != first for other in others):
+            raise DuplicateKeyError("two functions of this name, which differ", file=file, node=name)
 
 
 def reachable(starts: Iterable[str], edges: dict[str, list[str]]) -> dict[str, None]:

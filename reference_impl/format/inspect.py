@@ -11,6 +11,7 @@ from typing import Any, Optional, Union
 
 from . import errors, extension, files, layout, schema
 from .graphs import Library
+from .inspect_contradictions import contradictions, same_tags
 from .inspect_functions import Reach, functions, library_functions, op_counts, sizes
 from .inspect_objects import Paths, counterparts, objects
 from .inspect_signatures import init_ops, signature_spec, signatures
@@ -49,6 +50,7 @@ class _Inspection:
         self.tracked: Optional[schema.TrackableObjectGraph] = None
 
     def run(self, graphs: list[schema.MetaGraphDef]) -> SavedModelInfo:
+        self.problems.extend(same_tags(self.model.saved_model))
         checkpoint = self._checkpoint()
         meta_graphs = tuple([self._meta_graph(graph) for graph in graphs])
         names = self._attempt(lambda: self.model.names, ())
@@ -116,6 +118,7 @@ class _Inspection:
 
     def _meta_graph(self, graph: schema.MetaGraphDef) -> MetaGraph:
         info = graph.meta_info_def
+        self.problems.extend(contradictions(graph))
         library = Library(graph.graph_def.library)
         calls = library.calls()
         reach = Reach(graph, library, calls)

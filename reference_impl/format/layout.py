@@ -73,8 +73,14 @@ class Layout:
 
     @property
     def checkpoint_prefix(self) -> Path:
-        """Where the checkpoint is, or would be: a model without variables may have none. Raises PathEscapeError."""
-        self.root.path(VARIABLES)
+        """Where the checkpoint is, or would be: a model without variables may have none.
+
+        Raises:
+          PathEscapeError: one of its files is a link that leads out of the directory (RES-14).
+          FileAccessError, LimitError: variables/ cannot be listed.
+        """
+        for name in self.root.names(VARIABLES):
+            self.root.path(f"{VARIABLES}/{name}")
         return self.root.path(CHECKPOINT)
 
     @functools.cached_property

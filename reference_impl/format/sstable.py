@@ -107,13 +107,17 @@ class TableReader:
                     if key == last:
                         raise DuplicateKeyError(f"the key {key!r} occurs twice", file=self._file, node=where)
                     raise CorruptTableError(f"the key {key!r} stands after {last!r}", file=self._file, node=where)
+                if floor is not None:  # the first key of a block, which a look-up must not seek in the block before
+                    if key <= floor:
+                        raise self._not_announced(where)
+                    floor = None
                 last = key
                 budget -= len(key)
                 if budget < 0:
                     raise self._keys_too_long(where)
                 yield key, value
-            if last is not None and (last > separator or (floor is not None and last <= floor)):
-                raise CorruptTableError("the keys are not those the index block announces", file=self._file, node=where)
+            if floor is not None or (last is not None and last > separator):
+                raise self._not_announced(where)
             floor = separator
 
     def get(self, key: bytes) -> Optional[bytes]:
@@ -130,6 +134,9 @@ class TableReader:
     def _block_too_long(self, size: str, where: str) -> LimitError:
         reason = f"the block has {size}, limit {limits.TABLE_BLOCK_BYTES}"
         return LimitError(reason, file=self._file, node=where, limit="TABLE_BLOCK_BYTES")
+
+    def _not_announced(self, where: str) -> CorruptTableError:
+        return CorruptTableError("the keys are not those the index block announces", file=self._file, node=where)
 
     def _keys_too_long(self, where: str) -> LimitError:
         return LimitError(

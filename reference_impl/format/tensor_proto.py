@@ -54,10 +54,12 @@ def decode(proto: schema.TensorProto) -> npt.NDArray[Any]:
         raise errors.LimitError(f"a {dtype.name} tensor of shape {list(shape)}", limit="TENSOR_BYTES")
     content = proto.tensor_content
     flat = _from_content(content, dtype, count) if content else _from_list(proto, dtype, count)
-    if flat.size != count:
-        last = flat[-1:] if flat.size else np.zeros(1, flat.dtype) if dtype.name != "string" else np.array([b""], object)
-        flat = np.concatenate([flat, np.repeat(last, count - flat.size)])
     try:
+        if flat.size != count:
+            last = flat[-1:] if flat.size else np.zeros(1, flat.dtype) if dtype.name != "string" else np.array([b""], object)
+            if flat.size <= 1:  # one value however often: no memory
+                return np.broadcast_to(last.reshape(()), shape)
+            flat = np.concatenate([flat, np.repeat(last, count - flat.size)])
         array = flat.reshape(shape)
     except ValueError as error:  # more dimensions than NumPy has
         raise errors.ShapeError(f"shape {list(shape)}: {error}") from error
@@ -89,6 +91,8 @@ def _strings(content: bytes, count: int) -> npt.NDArray[Any]:
     """The lengths of all strings, then their bytes."""
     import numpy as np
 
+    if count > len(content):
+        raise errors.ShapeError(f"{len(content)} bytes cannot hold {count} strings")
     flat = np.empty(count, object)
     lengths, position = [], 0
     try:

@@ -8,6 +8,7 @@ Reference variables are real variables here: they train, and they are saved agai
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import re
@@ -19,7 +20,8 @@ from reference_impl import specs
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import UnsupportedModelError
 from reference_impl.format import dtypes, schema, structure
-from reference_impl.format.errors import MissingFileError, SavedModelError
+from reference_impl.format.bundle import BundleReader
+from reference_impl.format.errors import MissingFileError, SavedModelError, V1CheckpointError
 from reference_impl.format.layout import VARIABLES, Layout
 from reference_impl.loading import objects
 from reference_impl.loading.assets import Assets
@@ -209,7 +211,11 @@ class _Loader:
                     "there is no checkpoint to restore the variables from", file=self.directory.checkpoint_prefix, clause="V1-08"
                 )
             return
-        self.restore(tf.constant(str(self.directory.checkpoint_prefix)))
+        prefix = self.directory.checkpoint_prefix
+        # The kernel that restores aborts the process, or takes gigabytes, for an index that is made to do so.
+        with contextlib.suppress(V1CheckpointError), BundleReader(prefix) as reader:
+            reader.check_places()
+        self.restore(tf.constant(str(prefix)))
 
     def restore(self, prefix: tf.Tensor) -> None:
         restore = self.restore_function

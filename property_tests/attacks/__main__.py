@@ -1,0 +1,31 @@
+"""``python -m property_tests.attacks [NAME...]``: what each command answers to each attack, with time and memory."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from importlib.util import find_spec
+
+from property_tests.attacks.attempt import ATTACKS, COMMANDS, attempt, made
+
+
+def main(names: list[str]) -> None:
+    """Print a line per attack and command."""
+    for module in ("numpy", "compat_matrix.commands.inspect_tree", "compat_matrix.commands.ops", "compat_matrix.skew.needs"):
+        importlib.import_module(module)
+    commands = dict(COMMANDS)
+    if find_spec("tensorflow"):
+        importlib.import_module("reference_impl.api")  # once for all children
+    else:
+        del commands["load"]
+    for name in names or ATTACKS:
+        with made(name) as folder:
+            for command in commands:
+                answer = attempt(folder, command)
+                figures = f"{answer.seconds:.1f} s, {answer.kib >> 10} MiB"
+                told = f" | {ascii(answer.told)[:160]}" if answer.told else ""
+                print(f"{name} {command}: {answer.verdict} ({figures}) {', '.join(answer.trespasses)}{told}", flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
