@@ -18,7 +18,7 @@ import tomlkit
 
 from compat_matrix.cases import all_cases
 from compat_matrix.runtimes import registry
-from docs import clauses, grid_page, runtimes
+from docs import attacks, clauses, grid_page, runtimes
 
 DOCS = Path(__file__).parent
 ROOT = DOCS.parent
@@ -138,6 +138,11 @@ def runtimes_page() -> str:
     return "".join(out)
 
 
+def attacks_page() -> str:
+    """One row per attack: what it is, what each command answers."""
+    return attacks.HEAD + _table(("attack", "what it is", "inspect", "ops needs", "load"), attacks.rows())
+
+
 def _words(value: object) -> str:
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
@@ -148,6 +153,7 @@ def _table(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
 
 
 PAGES: dict[str, Callable[[], str]] = {
+    "attacks.md": attacks_page,
     "cases.md": cases_page,
     "clauses.md": clauses_page,
     "fixtures.md": fixtures_page,

@@ -12,7 +12,10 @@ import pytest
 from property_tests.fuzz.loop import Fuzzer, run
 from property_tests.fuzz.targets import TARGETS, Target
 
-pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="processes are forked and limited")
+pytestmark = [
+    pytest.mark.skipif(not sys.platform.startswith("linux"), reason="processes are forked and limited"),
+    pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning"),  # the child starts no thread
+]
 CORPUS = Path(__file__).parent / "fuzz" / "corpus"
 SECONDS = 10.0  # the contract says one; the machines that run this are shared
 

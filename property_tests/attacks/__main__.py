@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import importlib
+import json
 import sys
 from importlib.util import find_spec
 
 from property_tests.attacks.attempt import ATTACKS, COMMANDS, attempt, made
 
 
-def main(names: list[str]) -> None:
-    """Print a line per attack and command."""
+def main(arguments: list[str]) -> None:
+    """Print a line per attack and command, as JSON with --json; --without-load leaves TensorFlow alone."""
+    names = [argument for argument in arguments if not argument.startswith("--")]
     for module in ("numpy", "compat_matrix.commands.inspect_tree", "compat_matrix.commands.ops", "compat_matrix.skew.needs"):
         importlib.import_module(module)
     commands = dict(COMMANDS)
-    if find_spec("tensorflow"):
+    if find_spec("tensorflow") and "--without-load" not in arguments:
         importlib.import_module("reference_impl.api")  # once for all children
     else:
         del commands["load"]
@@ -22,6 +24,9 @@ def main(names: list[str]) -> None:
         with made(name) as folder:
             for command in commands:
                 answer = attempt(folder, command)
+                if "--json" in arguments:
+                    print(json.dumps({"attack": name, "command": command, **vars(answer)}), flush=True)
+                    continue
                 figures = f"{answer.seconds:.1f} s, {answer.kib >> 10} MiB"
                 told = f" | {ascii(answer.told)[:160]}" if answer.told else ""
                 print(f"{name} {command}: {answer.verdict} ({figures}) {', '.join(answer.trespasses)}{told}", flush=True)

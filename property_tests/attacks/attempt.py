@@ -120,8 +120,8 @@ def attempt(folder: Path, command: str) -> Answer:
         said = stream.read()
     _, status, usage = os.wait4(pid, 0)
     told: dict[str, Any] = json.loads(said) if said else {}
-    changed = sorted(set(before.items()) ^ set(_state(folder.parent).items()))
-    trespasses = sorted({*told.get("trespasses", ()), *(f"changes {name}" for name, _ in changed)})
+    changed = {name for name, _ in set(before.items()) ^ set(_state(folder.parent).items())}
+    trespasses = sorted({*told.get("trespasses", ()), *(f"changes {name}" for name in changed)})
     kib = max(0, usage.ru_maxrss - told.get("kib", usage.ru_maxrss))
     seconds = round(usage.ru_utime + usage.ru_stime, 2)
     verdict = told.get("verdict") or f"killed by signal {os.WTERMSIG(status)}"
@@ -137,7 +137,8 @@ def _state(place: Path) -> dict[str, str]:
             path = Path(top) / name
             facts = path.lstat()
             content = path.read_bytes() if path.is_file() and not path.is_symlink() and facts.st_size < 1 << 16 else b""
-            found[path.relative_to(place).as_posix()] = f"{facts.st_mode} {facts.st_size} {hashlib.sha256(content).hexdigest()}"
+            size = 0 if path.is_dir() else facts.st_size
+            found[path.relative_to(place).as_posix()] = f"{facts.st_mode} {size} {hashlib.sha256(content).hexdigest()}"
     return found
 
 

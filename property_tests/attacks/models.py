@@ -111,17 +111,17 @@ def empty_messages(folder: Path) -> None:
 
 
 def deep_messages(folder: Path) -> None:
-    """Messages nested 20 000 deep."""
-    inner = b""
-    for _ in range(20_000):
-        inner = b"\x0a" + write_varint(len(inner)) + inner
-        if len(inner) > 60_000:
-            break
-    nested = forge.model()
-    forge.node_of(nested.meta_graphs[0].graph_def, "n", "Const")
-    data = schema.serialize(nested)
-    value = b"\x52" + write_varint(len(inner)) + inner  # AttrValue.func, and on
-    forge.write(folder, data + b"\x12" + write_varint(len(value)) + value)
+    """An attribute that holds a function with an attribute, five hundred times."""
+
+    def field(number: int, content: bytes) -> bytes:
+        return write_varint(number << 3 | 2) + write_varint(len(content)) + content
+
+    value = b""
+    for _ in range(500):
+        value = field(10, field(2, field(1, b"k") + field(2, value)))  # func { attr { key value } }
+    node = field(1, b"n") + field(2, b"Const") + field(5, field(1, b"k") + field(2, value))
+    graph = field(1, field(4, b"serve")) + field(2, field(1, node))
+    forge.write(folder, b"\x08\x01" + field(2, graph))
 
 
 def nested_values(folder: Path) -> None:

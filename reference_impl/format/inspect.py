@@ -65,7 +65,7 @@ class _Inspection:
             fingerprint=self._fingerprint(),
             debug_info=next((file for file in listed if file.path == layout.DEBUG_INFO), None),
             extra=tuple([file for file in listed if file.path.startswith(f"{layout.ASSETS_EXTRA}/")]),
-            problems=tuple(self.problems),
+            problems=tuple(dict.fromkeys(self.problems)),
         )
 
     def _attempt(self, action: Any, otherwise: Any) -> Any:
@@ -109,6 +109,7 @@ class _Inspection:
                 self.entries = reader.entries()
                 if OBJECT_GRAPH_KEY in self.entries:
                     self.tracked = self._attempt(reader.object_graph, None)
+                self._attempt(reader.check_places, None)
                 shards = reader.num_shards
                 stored = sum([stored_size(entry) or 0 for entry in self.entries.values()])
         except errors.SavedModelError as error:

@@ -1,0 +1,35 @@
+"""The page of the attacks, made of their docstrings and `property_tests/attacks/verdicts.toml`."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import tomlkit
+
+FOLDER = Path(__file__).parents[1] / "property_tests" / "attacks"
+
+HEAD = """# Hostile SavedModels
+
+A SavedModel is a program, and a file from somebody else. `inspect` and `ops needs` run nothing of it: nothing that it contains
+makes them run code, read outside its directory or use memory without end. `reference_impl.load` makes its variables and, as every
+loader of TensorFlow does, **runs its initialisers**: an initialiser can do whatever an op can, such as writing a file. Load what
+you trust; look at the rest with `inspect`, which lists the ops.
+
+Each attack is a generator in `property_tests/attacks/` (`python -m property_tests.attacks NAME` makes one and shows time and
+memory). `property_tests/test_attacks.py` checks the answers below in a child process with limits on time and memory, and looks
+whether anything outside was read or changed. An answer is *accepted* or the class of the error; behind the colon is a part of
+what `inspect` tells as a problem (exit code 1) or `load` as a warning, or what the model wrote.
+
+"""
+
+
+def rows() -> list[tuple[str, ...]]:
+    """Attack, what it is, the answers."""
+    verdicts = tomlkit.parse((FOLDER / "verdicts.toml").read_text(encoding="utf-8")).unwrap()
+    told = {}
+    for file in ("models.py", "files.py"):
+        for node in ast.parse((FOLDER / file).read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.FunctionDef):
+                told[node.name] = (ast.get_docstring(node) or "").split("\n")[0]
+    return [(f"`{name}`", told[name], *answers.values()) for name, answers in verdicts.items()]

@@ -1,0 +1,72 @@
+"""Hostile SavedModels: each command gives the verdict of `attacks/verdicts.toml`, in bounds, and touches nothing else."""
+
+import json
+import os
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+import tomlkit
+
+from property_tests.attacks.attempt import ATTACKS
+from property_tests.attacks.models import ESCAPES, HTML
+
+pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="processes are forked and limited")
+VERDICTS = tomlkit.parse((Path(__file__).parent / "attacks" / "verdicts.toml").read_text(encoding="utf-8")).unwrap()
+CROWDS = ("million_functions", "million_children", "empty_messages")  # large files, honestly many things in them
+SECONDS, MIB = 20, 256  # a tenth of a second and some megabytes where nobody else computes
+CROWD_SECONDS, CROWD_MIB = 110, 1800
+
+
+@pytest.fixture(scope="module")
+def answers():
+    """What every command said, from one process that has done nothing else."""
+    command = [sys.executable, "-m", "property_tests.attacks", "--json"]
+    done = subprocess.run(command, cwd=Path(__file__).parents[1], env=os.environ, stdout=subprocess.PIPE, text=True, check=True)
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    return {(line["attack"], line["command"]): line for line in lines}
+
+
+def test_the_table_has_every_attack():
+    assert list(VERDICTS) == list(ATTACKS)
+    assert all(list(verdicts) == ["inspect", "needs", "load"] for verdicts in VERDICTS.values())
+
+
+COMMANDS = [
+    "inspect",
+    "needs",
+    pytest.param("load", marks=[pytest.mark.tensorflow, pytest.mark.skipif(not find_spec("tensorflow"), reason="no TensorFlow")]),
+]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_verdict(answers, attack, command):
+    answer = answers[attack, command]
+    verdict, _, detail = VERDICTS[attack][command].partition(": ")
+    assert answer["verdict"] == verdict, answer["told"]
+    acts = detail.removeprefix("writes ") if detail.startswith("writes ") else ""
+    assert answer["trespasses"] == ([f"changes {acts}"] if acts else [])
+    if verdict == "accepted" and not acts and command != "needs":
+        assert detail in answer["told"]
+        assert bool(detail) == bool(answer["told"])
+    crowd = attack in CROWDS
+    assert answer["seconds"] < (CROWD_SECONDS if crowd else SECONDS)
+    assert answer["kib"] >> 10 < (CROWD_MIB if crowd else MIB)
+
+
+def test_names_cannot_steer_a_terminal(answers):
+    for attack in ("terminal_escapes", "html_names", "tags_as_paths"):
+        for command in ("inspect", "needs"):
+            printed = answers[attack, command]["printed"]
+            assert printed.replace("\n", "").isprintable() and not set(ESCAPES) & set("\x1b\x07\u202e\x9b") & set(printed)
+    assert HTML in answers["html_names", "inspect"]["printed"]  # plain text: what it looks like is not ours to change
+
+
+@pytest.mark.clause("RES-14")
+def test_a_shard_that_is_a_link_out_of_the_model_is_not_read(answers):
+    for command in ("inspect", "load") if find_spec("tensorflow") else ("inspect",):
+        answer = answers["shard_link", command]
+        assert "symbolic link out of the directory" in answer["told"] and answer["trespasses"] == []
