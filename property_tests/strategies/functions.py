@@ -1,0 +1,207 @@
+"""tf.functions: parameters, bodies, results, and the calls that trace them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Optional
+
+from hypothesis import strategies as st
+
+from property_tests.strategies import nests, steps, values
+from property_tests.strategies.values import Shape
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """What a tensor argument may be; ``kind``: dense, ragged or sparse."""
+
+    kind: str
+    dtype: str
+    shape: Shape
+
+    def source(self, name: str = "") -> str:
+        cls = {"dense": "TensorSpec", "ragged": "RaggedTensorSpec", "sparse": "SparseTensorSpec"}[self.kind]
+        named = f", name={name!r}" if name and self.kind == "dense" else ""
+        return f"tf.{cls}({list(self.shape)}, tf.{self.dtype}{named})"
+
+
+@dataclass(frozen=True)
+class Python:
+    """A Python argument: source of the literals it is traced with."""
+
+    literals: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """``spec``: a nest of Tensor and Python; ``default``: the source of a Python value."""
+
+    name: str
+    spec: Any
+    default: Optional[str] = None
+    keyword_only: bool = False
+
+
+@dataclass(frozen=True)
+class Function:
+    """``owner`` is the module it is an attribute of; ``calls`` are the arguments of the traces, as source."""
+
+    owner: int
+    name: str
+    parameters: tuple[Parameter, ...]
+    signature: bool
+    body: tuple[steps.Step, ...]
+    result: Any
+    calls: tuple[str, ...]
+
+    def captured(self) -> set[int]:
+        """The objects it uses."""
+        return {step.node for step in self.body if step.node is not None}
+
+    def called(self) -> set[int]:
+        """The functions it calls."""
+        return {step.function for step in self.body if step.function is not None}
+
+    def source(self, me: str, calls: dict[int, str]) -> list[str]:
+        """Its definition; ``calls``: the source of a call of every function made before."""
+        decorator = "autograph=False"
+        if self.signature:
+            decorator += f", input_signature=[{', '.join([_spec(item) for item in self.parameters])}]"
+        names, star = [], False
+        for item in self.parameters:
+            if item.keyword_only and not star:
+                names, star = [*names, "*"], True
+            names.append(item.name if item.default is None else f"{item.name}={item.default}")
+        lines = [f"@tf.function({decorator})", f"def {me}({', '.join(names)}):", *[f"    {line}" for line in self._start()]]
+        for step in self.body:
+            lines += [f"    {line}" for line in step.source(calls)]
+        return [*lines, f"    return {nests.source(self.result, str)}"]
+
+    def _start(self) -> list[str]:
+        found = [(item.name + path, leaf) for item in self.parameters for path, leaf in nests.leaves(item.spec)]
+        dense = [path for path, leaf in found if isinstance(leaf, Tensor) and leaf.kind == "dense" and leaf.dtype == "float32"]
+        start = dense[0] if dense else "tf.constant([1.0, -2.0])"
+        rest = [path for path, leaf in found if path != start]
+        return [f"h = {start}", *[f"h = h + weight({path})" for path in rest]]
+
+
+def _spec(item: Parameter) -> str:
+    """The source of a parameter's specification, with its name where that is one tensor."""
+    if isinstance(item.spec, Tensor):
+        return item.spec.source(item.name)
+    return nests.source(item.spec, lambda leaf: leaf.source())
+
+
+LITERALS = (
+    ("True", "False"),
+    ("0", "1", "-3"),
+    ("0.5", "-2.0"),
+    ('"mode"', '""'),
+    ("None", "True"),
+    ("tf.float32", "tf.int64"),
+)
+
+
+@st.composite
+def tensors(draw: st.DrawFn, signature: bool) -> Tensor:
+    kind = draw(st.sampled_from(["dense", "dense", "dense", "dense", "ragged", "sparse"]))
+    if kind == "ragged":
+        return Tensor(kind, draw(st.sampled_from(["float32", "int64", "string"])), (None, None))
+    if kind == "sparse":
+        return Tensor(kind, draw(st.sampled_from(["float32", "int64"])), (None, draw(st.integers(1, 3))))
+    dtype = draw(st.sampled_from(["float32", "float32", "float32", *values.COUNTABLE]))
+    shape: Shape = draw(values.shapes())
+    if signature:
+        shape = draw(values.relaxed(tuple([size or 0 for size in shape])))
+    return Tensor(kind, dtype, shape)
+
+
+@st.composite
+def arguments(draw: st.DrawFn, leaf: Any, literal: int) -> str:
+    """The source of a value for a leaf of a parameter."""
+    if isinstance(leaf, Python):
+        return leaf.literals[literal % len(leaf.literals)]
+    plain = values.values((leaf.dtype,), shape=leaf.shape)
+    if leaf.kind == "dense":
+        return draw(plain).source()
+    if leaf.kind == "ragged":
+        rows = [draw(values.values((leaf.dtype,), shape=(None,))) for _ in range(draw(st.integers(0, 2)))]
+        lengths = [len(row.items) for row in rows]
+        flat = values.Value(leaf.dtype, (sum(lengths),), tuple([item for row in rows for item in row.items]))
+        return f"tf.RaggedTensor.from_row_lengths({flat.source()}, tf.constant({lengths}, tf.int64))"
+    return f"tf.sparse.from_dense({draw(plain).source()})"
+
+
+@st.composite
+def calls(draw: st.DrawFn, parameters: tuple[Parameter, ...], literal: int, omit: bool = False) -> str:
+    """The arguments of a call; those with a default may be left out."""
+    parts, keyword = [], False
+    for item in parameters:
+        if item.default is not None and omit:
+            keyword = True
+            continue
+        keyword = keyword or item.keyword_only
+        given = nests.source(nests.map_leaves(item.spec, lambda leaf: draw(arguments(leaf, literal))), str)
+        parts.append(f"{item.name}={given}" if keyword else given)
+    return ", ".join(parts)
+
+
+@st.composite
+def parameters(draw: st.DrawFn, signature: bool, flat: bool) -> tuple[Parameter, ...]:
+    made, defaults = [], False
+    for name in ("x", "y", "z")[: draw(st.integers(0, 3))]:
+        leaf: Any = tensors(signature)
+        if flat:
+            made.append(Parameter(name, draw(leaf.filter(lambda spec: spec.kind == "dense"))))
+            continue
+        if not signature:
+            leaf = leaf | st.sampled_from(LITERALS).map(Python)
+        spec = draw(nests.nests(leaf, 3))
+        default = None
+        if isinstance(spec, Python) and (defaults or draw(st.booleans())):
+            default = spec.literals[0]
+        elif defaults:
+            continue
+        defaults = defaults or default is not None
+        made.append(Parameter(name, spec, default, keyword_only=defaults and draw(st.booleans())))
+    # Once keyword-only, the rest is.
+    found = False
+    for index, item in enumerate(made):
+        found = found or item.keyword_only
+        made[index] = Parameter(item.name, item.spec, item.default, found)
+    return tuple(made)
+
+
+@st.composite
+def results(draw: st.DrawFn, parameters: tuple[Parameter, ...], flat: bool) -> Any:
+    """A nest of expressions of the body's value ``h`` and the tensors among the arguments."""
+    found = [(item.name + path, leaf) for item in parameters for path, leaf in nests.leaves(item.spec)]
+    passed = [f"tf.identity({path})" for path, leaf in found if isinstance(leaf, Tensor) and (leaf.kind == "dense")]
+    whole = [path for path, leaf in found if isinstance(leaf, Tensor) and leaf.kind != "dense"]
+    one = st.sampled_from(["h", "h", "tf.reduce_sum(h)", "tf.shape(h)", *passed])
+    if flat:
+        members = st.lists(one, min_size=1, max_size=3).map(tuple)
+        return draw(one | st.builds(nests.Nest, st.just(nests.DICT), members))
+    return draw(nests.nests(one | st.sampled_from(["None", "h", *whole])))
+
+
+@st.composite
+def functions(draw: st.DrawFn, owner: int, name: str, material: steps.Material) -> Function:
+    """A function whose body may use the material; a flat one can be a signature."""
+    signature = draw(st.booleans())
+    flat = signature and draw(st.booleans())
+    given = draw(parameters(signature, flat))
+    body = tuple(draw(st.lists(steps.steps(material), max_size=4)))
+    count = 1 if signature else draw(st.integers(1, 3))
+    made = [draw(calls(given, number, omit=number == 1 and draw(st.booleans()))) for number in range(count)]
+    return Function(owner, name, given, signature, body, draw(results(given, flat)), tuple(dict.fromkeys(made)))
+
+
+def can_be_signature(function: Function) -> bool:
+    """Dense arguments by name, a tensor or a flat dict of tensors."""
+    flat = all(isinstance(item.spec, Tensor) and item.spec.kind == "dense" for item in function.parameters)
+    leaf = list(nests.leaves(function.result))
+    one_level = not isinstance(function.result, nests.Nest) or (
+        function.result.kind == nests.DICT and not any(isinstance(member, nests.Nest) for member in function.result.members)
+    )
+    return function.signature and flat and one_level and all(item != "None" for _, item in leaf)

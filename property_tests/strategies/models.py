@@ -1,0 +1,157 @@
+"""Whole models: objects, the graph they form, functions, signatures, and what to ask."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from hypothesis import strategies as st
+
+from property_tests.strategies import functions as fn
+from property_tests.strategies import objects, steps, values
+from property_tests.strategies.functions import Function
+from property_tests.strategies.prelude import PRELUDE
+
+
+@dataclass(frozen=True)
+class Model:
+    """``objects[0]`` is the root. ``attributes``: (module, name, object), set after all objects were made, so that they may form cycles.
+
+    ``requests``: (function, arguments) beside the traced ones; ``signatures``: key -> function.
+    """
+
+    objects: tuple[Any, ...]
+    attributes: tuple[tuple[int, str, int], ...]
+    functions: tuple[Function, ...] = ()
+    requests: tuple[tuple[int, str], ...] = ()
+    signatures: tuple[tuple[str, int], ...] = ()
+
+    def edges(self, node: int) -> Iterator[tuple[str, int]]:
+        """(step, child) of an object."""
+        made = self.objects[node]
+        if isinstance(made, objects.Container):
+            for index, child in enumerate(made.children):
+                yield made.step(index), child
+        for owner, name, child in self.attributes:
+            if owner == node:
+                yield f".{name}", child
+
+    def paths(self) -> dict[int, str]:
+        """Object -> the shortest way to it from the root, of all that are reachable."""
+        found, queue = {0: ""}, [0]
+        while queue:
+            node = queue.pop(0)
+            for step, child in self.edges(node):
+                if child not in found:
+                    found[child] = found[node] + step
+                    queue.append(child)
+        return found
+
+    def all_requests(self) -> list[tuple[str, str]]:
+        """(path of a function, arguments), the traced ones first."""
+        paths = self.paths()
+        way = [f"{paths[item.owner]}.{item.name}" for item in self.functions]
+        traced = [(way[index], call) for index, item in enumerate(self.functions) for call in item.calls]
+        return [*traced, *[(way[index], call) for index, call in self.requests]]
+
+    def script(self) -> str:
+        """The program: `build(folder)` gives (root, signatures), `REQUESTS` what to ask: (path, arguments) as source."""
+        body = []
+        order = sorted({*self.paths(), *[node for item in self.functions for node in item.captured()]})
+        for node in order:
+            body.append(f"n{node} = {self.objects[node].source(f'n{node}')}")
+        reachable = self.paths()
+        body += [f"n{owner}.{name} = n{child}" for owner, name, child in self.attributes if owner in reachable]
+        calls: dict[int, str] = {}
+        for index, item in enumerate(self.functions):
+            body += [*item.source(f"f{index}", calls), f"n{item.owner}.{item.name} = f{index}"]
+            body += [f"f{index}({call})" for call in item.calls]
+            calls[index] = f"f{index}({item.calls[0]})"
+        keys = ", ".join([f"{key!r}: f{index}" for key, index in self.signatures])
+        body.append(f"return n0, {{{keys}}}")
+        asked = "".join([f"    ({path!r}, {arguments!r}),\n" for path, arguments in self.all_requests()])
+        indented = "".join([f"    {line}\n" for line in body])
+        return f"{PRELUDE}\n\ndef build(folder):\n{indented}\n\nREQUESTS = [\n{asked}]\n"
+
+
+ATTRIBUTES = ("a", "b", "c", "_private", "layers", "w")
+
+
+def _tracked(item: Any) -> bool:
+    """Is it something a list may hold? A tensor in a list is a leaf, which no SavedModel has."""
+    return not isinstance(item, objects.Constant)
+
+
+@st.composite
+def object_graphs(draw: st.DrawFn, max_objects: int = 7) -> Model:
+    """Objects and the graph they form: shared children, aliases, cycles. Every object can be reached."""
+    made: list[Any] = [objects.Module()]
+    plain = st.one_of(
+        objects.variables(), objects.variables(), objects.variables(), values.values().map(objects.Constant), objects.tables(),
+        objects.assets, objects.generators, st.just(objects.Module()), st.just(objects.Module()),
+    )  # fmt: skip
+    for _ in range(draw(st.integers(0, max_objects))):
+        allowed = [index for index, item in enumerate(made) if index and _tracked(item)]
+        holds = draw(st.integers(0, 3)) == 0
+        floats = [i for i, item in enumerate(made) if _is_float(item)]
+        if holds and floats and draw(st.integers(0, 2)) == 0:
+            kinds = st.sampled_from(["sgd", "momentum", "adam", "v1_adam"])
+            chosen = draw(st.lists(st.sampled_from(floats), unique=True, min_size=1, max_size=2))
+            made.append(objects.Optimizer(draw(kinds), tuple(chosen)))
+        else:
+            made.append(draw(objects.containers(len(made), allowed) if holds and allowed else plain))
+    modules = [index for index, item in enumerate(made) if isinstance(item, objects.Module)]
+    attributes: dict[tuple[int, str], int] = {}
+    for module in modules:
+        for name in draw(st.lists(st.sampled_from(ATTRIBUTES), unique=True, max_size=3)):
+            attributes[module, name] = draw(st.integers(0, len(made) - 1))
+    model = Model(tuple(made), tuple([(*key, child) for key, child in attributes.items()]))
+    return _all_reachable(model)
+
+
+def _all_reachable(model: Model) -> Model:
+    """Attaches to the root what nothing leads to."""
+    for node in range(len(model.objects)):
+        if node not in model.paths():
+            model = Model(model.objects, (*model.attributes, (0, f"extra_{node}", node)))
+    return model
+
+
+def _is_float(item: Any) -> bool:
+    return isinstance(item, objects.Variable) and item.value.dtype == "float32" and item.trainable and item.shape is None
+
+
+def _material(model: Model, functions: int) -> steps.Material:
+    captures, assignable = [], []
+    for index, item in enumerate(model.objects):
+        kind = type(item).__name__
+        if isinstance(item, (objects.Variable, objects.Constant)):
+            if item.value.dtype in values.QUANTISED:
+                continue
+            captures.append((index, kind))
+            if isinstance(item, objects.Variable) and item.value.dtype in ("float32", "float64", "int32", "int64"):
+                assignable.append(index)
+        elif isinstance(item, objects.Table):
+            captures.append((index, f"Table.{item.key_dtype}"))
+        elif isinstance(item, (objects.Asset, objects.Generator)):
+            captures.append((index, kind))
+    return steps.Material(tuple(captures), tuple(assignable), tuple(range(functions)))
+
+
+@st.composite
+def models(draw: st.DrawFn, max_objects: int = 6, max_functions: int = 3) -> Model:
+    """An object graph with functions and signatures."""
+    graph = draw(object_graphs(max_objects))
+    modules = [index for index, item in enumerate(graph.objects) if isinstance(item, objects.Module)]
+    made: list[Function] = []
+    for index in range(draw(st.integers(1, max_functions))):
+        made.append(draw(fn.functions(draw(st.sampled_from(modules)), f"f{index}", _material(graph, index))))
+    requests = []
+    for index, item in enumerate(made):
+        if draw(st.booleans()) and item.signature:
+            requests.append((index, draw(fn.calls(item.parameters, 0))))
+    able = [index for index, item in enumerate(made) if fn.can_be_signature(item)]
+    keys = st.lists(st.sampled_from(["serving_default", "other", "train-1"]), unique=True, max_size=2) if able else st.just([])
+    signatures = [(key, draw(st.sampled_from(able))) for key in draw(keys)]
+    return Model(graph.objects, graph.attributes, tuple(made), tuple(requests), tuple(signatures))
