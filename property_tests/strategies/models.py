@@ -16,7 +16,8 @@ from property_tests.strategies.prelude import PRELUDE
 
 @dataclass(frozen=True)
 class Model:
-    """``objects[0]`` is the root. ``attributes``: (module, name, object), set after all objects were made, so that they may form cycles.
+    """``objects[0]`` is the root. ``attributes``: (module, name, object), set after all objects were made, so that
+    they may form cycles.
 
     ``requests``: (function, arguments) beside the traced ones; ``signatures``: key -> function.
     """
@@ -48,6 +49,11 @@ class Model:
                     queue.append(child)
         return found
 
+    def variables(self) -> list[str]:
+        """Paths of the variables."""
+        paths = self.paths()
+        return [paths[index] for index, item in enumerate(self.objects) if isinstance(item, objects.Variable)]
+
     def all_requests(self) -> list[tuple[str, str]]:
         """(path of a function, arguments), the traced ones first."""
         paths = self.paths()
@@ -55,21 +61,20 @@ class Model:
         traced = [(way[index], call) for index, item in enumerate(self.functions) for call in item.calls]
         return [*traced, *[(way[index], call) for index, call in self.requests]]
 
-    def script(self) -> str:
-        """The program: `build(folder)` gives (root, signatures), `REQUESTS` what to ask: (path, arguments) as source."""
-        body = []
-        order = sorted({*self.paths(), *[node for item in self.functions for node in item.captured()]})
-        for node in order:
-            body.append(f"n{node} = {self.objects[node].source(f'n{node}')}")
-        reachable = self.paths()
-        body += [f"n{owner}.{name} = n{child}" for owner, name, child in self.attributes if owner in reachable]
+    def script(self, more: tuple[str, ...] = ()) -> str:
+        """The program: `build(folder)` gives (root, signatures), `REQUESTS` what to ask: (path, arguments) as source.
+
+        ``more``: statements after the last one, about ``n0``, … and the map ``signatures``.
+        """
+        body = [f"n{node} = {item.source(f'n{node}')}" for node, item in enumerate(self.objects)]
+        body += [f"n{owner}.{name} = n{child}" for owner, name, child in self.attributes]
         calls: dict[int, str] = {}
         for index, item in enumerate(self.functions):
             body += [*item.source(f"f{index}", calls), f"n{item.owner}.{item.name} = f{index}"]
             body += [f"f{index}({call})" for call in item.calls]
             calls[index] = f"f{index}({item.calls[0]})"
         keys = ", ".join([f"{key!r}: f{index}" for key, index in self.signatures])
-        body.append(f"return n0, {{{keys}}}")
+        body += [f"signatures = {{{keys}}}", *more, "return n0, signatures"]
         asked = "".join([f"    ({path!r}, {arguments!r}),\n" for path, arguments in self.all_requests()])
         indented = "".join([f"    {line}\n" for line in body])
         return f"{PRELUDE}\n\ndef build(folder):\n{indented}\n\nREQUESTS = [\n{asked}]\n"
@@ -88,15 +93,15 @@ def object_graphs(draw: st.DrawFn, max_objects: int = 7) -> Model:
     """Objects and the graph they form: shared children, aliases, cycles. Every object can be reached."""
     made: list[Any] = [objects.Module()]
     plain = st.one_of(
-        objects.variables(), objects.variables(), objects.variables(), values.values().map(objects.Constant), objects.tables(),
-        objects.assets, objects.generators, st.just(objects.Module()), st.just(objects.Module()),
+        *[objects.variables()] * 5, *[values.values().map(objects.Constant)] * 2, *[objects.tables()] * 2, objects.assets,
+        objects.generators, st.just(objects.Module()), st.just(objects.Module()),
     )  # fmt: skip
     for _ in range(draw(st.integers(0, max_objects))):
         allowed = [index for index, item in enumerate(made) if index and _tracked(item)]
         holds = draw(st.integers(0, 3)) == 0
         floats = [i for i, item in enumerate(made) if _is_float(item)]
         if holds and floats and draw(st.integers(0, 2)) == 0:
-            kinds = st.sampled_from(["sgd", "momentum", "adam", "v1_adam"])
+            kinds = st.sampled_from(["sgd", "momentum", "adam"])  # not of compat.v1, which shipped TensorFlow cannot load: V1-18
             chosen = draw(st.lists(st.sampled_from(floats), unique=True, min_size=1, max_size=2))
             made.append(objects.Optimizer(draw(kinds), tuple(chosen)))
         else:
@@ -140,18 +145,20 @@ def _material(model: Model, functions: int) -> steps.Material:
 
 
 @st.composite
-def models(draw: st.DrawFn, max_objects: int = 6, max_functions: int = 3) -> Model:
-    """An object graph with functions and signatures."""
+def models(draw: st.DrawFn, max_objects: int = 6, max_functions: int = 3, signatures: bool = False) -> Model:
+    """An object graph with functions, and with signatures where functions can be; with ``signatures`` always with one."""
     graph = draw(object_graphs(max_objects))
     modules = [index for index, item in enumerate(graph.objects) if isinstance(item, objects.Module)]
     made: list[Function] = []
     for index in range(draw(st.integers(1, max_functions))):
-        made.append(draw(fn.functions(draw(st.sampled_from(modules)), f"f{index}", _material(graph, index))))
+        flat = True if signatures and index == 0 else None
+        made.append(draw(fn.functions(draw(st.sampled_from(modules)), f"f{index}", _material(graph, index), flat)))
     requests = []
     for index, item in enumerate(made):
         if draw(st.booleans()) and item.signature:
             requests.append((index, draw(fn.calls(item.parameters, 0))))
     able = [index for index, item in enumerate(made) if fn.can_be_signature(item)]
-    keys = st.lists(st.sampled_from(["serving_default", "other", "train-1"]), unique=True, max_size=2) if able else st.just([])
-    signatures = [(key, draw(st.sampled_from(able))) for key in draw(keys)]
-    return Model(graph.objects, graph.attributes, tuple(made), tuple(requests), tuple(signatures))
+    names = st.sampled_from(["serving_default", "other", "train-1"])
+    keys = st.lists(names, unique=True, min_size=int(signatures), max_size=2) if able else st.just([])
+    chosen = [(key, draw(st.sampled_from(able))) for key in draw(keys)]
+    return Model(graph.objects, graph.attributes, tuple(made), tuple(requests), tuple(chosen))

@@ -116,7 +116,6 @@ class Optimizer:
             "sgd": "tf.keras.optimizers.SGD(0.5)",
             "momentum": "tf.keras.optimizers.SGD(0.5, momentum=0.5)",
             "adam": "tf.keras.optimizers.Adam(0.25)",
-            "v1_adam": "tf.compat.v1.train.AdamOptimizer(0.25)",
         }[self.kind]
         pairs = ", ".join([f"(tf.ones_like(n{index}), n{index})" for index in self.variables])
         return f"stepped({made}, [{pairs}])"

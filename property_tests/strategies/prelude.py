@@ -1,8 +1,9 @@
-"""What every script begins with: the helpers its statements use. They are a part of the script, so that it needs nothing of ours."""
+"""What every script begins with: the helpers its statements use. So a script needs nothing of ours."""
 
 PRELUDE = '''\
 import collections
 
+import numpy as np
 import tensorflow as tf
 
 Pair = collections.namedtuple("Pair", ["first", "second"])

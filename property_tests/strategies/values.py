@@ -16,7 +16,7 @@ FLOATS = ("float32", "float64", "float16", "bfloat16")
 COMPLEX = ("complex64", "complex128")
 COUNTABLE = (*FLOATS, *INTEGERS, *COMPLEX, "bool", "string")
 # Quantised numbers are other numbers by name only.
-QUANTISED = {"qint8": "int8", "quint8": "uint8", "qint16": "int16", "quint16": "uint16", "qint32": "int32"}
+QUANTISED = {"qint8": "int8", "quint8": "uint8", "qint32": "int32"}
 
 
 @dataclass(frozen=True)
@@ -70,10 +70,8 @@ def shapes(max_dims: int = 2) -> st.SearchStrategy[tuple[int, ...]]:
 def values(draw: st.DrawFn, dtypes: tuple[str, ...] = COUNTABLE, shape: Optional[Shape] = None, special: bool = False) -> Value:
     """A value of one of the dtypes; of a given shape (None: any size), or any; with NaN and limits if ``special``."""
     dtype = draw(st.sampled_from(dtypes))
-    if shape is None:
-        fixed = draw(shapes())
-    else:
-        fixed = tuple([draw(st.integers(0, 3)) if size is None else size for size in shape])
+    sizes = draw(shapes()) if shape is None else shape
+    fixed = tuple([draw(st.integers(0, 3)) if size is None else size for size in sizes])
     count = math.prod(fixed)
     return Value(dtype, fixed, tuple(draw(st.lists(_items(dtype, special), min_size=count, max_size=count))))
 

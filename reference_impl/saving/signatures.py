@@ -66,9 +66,9 @@ def choose(tree: Tree, given: Optional[Any]) -> dict[str, SignatureFunction]:
     Raises:
       SignatureError: what is given, or found on the root, is no signature.
     """
+    own = _own(tree.root)  # what is refused there is refused with the argument too, which would hide it from every reader
     if given is not None:
         return _from_argument(given, tree.strict)
-    own = _own(tree.root)
     if own is not None:
         return _from_argument(own, tree.strict)
     found = _inferred(tree)

@@ -1,0 +1,35 @@
+"""What cannot be saved whole is not saved at all."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+
+import reference_impl
+from property_tests import world
+from property_tests.profiles import budget
+from property_tests.strategies.faults import invalid_models
+from reference_impl import errors
+from reference_impl.format import errors as format_errors
+
+pytestmark = pytest.mark.tensorflow
+
+
+@budget(40)
+@given(invalid_models())
+def test_an_invalid_model_is_refused_by_a_strict_save_with_the_right_error(tf, spoilt):
+    """The class of the error is the one documented, it names the culprit, and an export made before stays as it was."""
+    model, lines, fault = spoilt
+    with world.folder() as folder:
+        check_refused(world.build(model.script(lines), folder), fault.error, fault.clause, fault.text, folder / "model")
+
+
+def check_refused(built, error, clause, text, path):
+    path.mkdir()
+    (path / "old").write_text("before")
+    kind = getattr(errors, error, None) or getattr(format_errors, error)
+    with pytest.raises(kind) as caught:
+        reference_impl.save(built.root, path, signatures=built.signatures)
+    assert (type(caught.value) is kind, caught.value.clause) == (True, clause)
+    assert text in str(caught.value)
+    assert [item.name for item in path.iterdir()] == ["old"] and not list(path.parent.glob("*.tmp*"))
