@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from pathlib import Path
 
 import pytest
@@ -17,8 +18,8 @@ from property_tests.strategies.models import models
 pytestmark = pytest.mark.tensorflow
 
 
-@pytest.fixture(scope="session")
-def c_api(tf):
+@functools.cache
+def c_api():
     from compat_matrix.workers.c_api_worker import CApiWorker
 
     return CApiWorker()
@@ -26,12 +27,10 @@ def c_api(tf):
 
 @budget(30)
 @given(models(signatures=True), st.sampled_from(BOTH))
-def test_sessions_the_c_api_and_python_agree(tf, c_api, model, writer):
+def test_sessions_the_c_api_and_python_agree(tf, model, writer):
     """Every request of a function that is a signature, asked by name; each reader begins with the saved state."""
     with world.folder() as folder:
-        built = world.build(model.script(), folder)
-        implementations.save(writer, built.root, folder / "model", built.signatures)
-        check_sessions(built, c_api, folder / "model")
+        check_sessions(model.script(), folder, writer)
 
 
 def questions(built):
@@ -47,9 +46,11 @@ def questions(built):
             yield key, {spec.name: tf.convert_to_tensor(value) for spec, value in zip(names, given)}
 
 
-def check_sessions(built, c_api, path):
+def check_sessions(script, folder, writer):
     import tensorflow as tf
 
+    built = world.build(script, folder)
+    path = implementations.save(writer, built.root, folder / "model", built.signatures)
     asked = list(questions(built))
     assume(asked)
     expected = []
@@ -59,7 +60,7 @@ def check_sessions(built, c_api, path):
         expected = expected or answers
         assert answers == expected, reader
     assert by_session(path, asked, tf) == expected, "session"
-    assert by_c_api(c_api, path, asked) == expected, "C API"
+    assert by_c_api(c_api(), path, asked) == expected, "C API"
 
 
 def by_session(path, asked, tf):
@@ -95,12 +96,12 @@ def by_c_api(c_api, path, asked):
 def test_inspect_agrees_with_what_load_finds(tf, model, writer):
     """The same objects under the same names, one where load finds one, with the same types, traces and signatures."""
     with world.folder() as folder:
-        built = world.build(model.script(), folder)
-        implementations.save(writer, built.root, folder / "model", built.signatures)
-        check_inspect(folder / "model")
+        check_inspect(model.script(), folder, writer)
 
 
-def check_inspect(path):
+def check_inspect(script, folder, writer):
+    built = world.build(script, folder)
+    path = implementations.save(writer, built.root, folder / "model", built.signatures)
     loaded = implementations.load(REFERENCE, path)
     (graph,) = reference_impl.inspect(path).meta_graphs
     queue, seen = [(0, loaded)], {}
@@ -152,3 +153,9 @@ def _check_node(node, item):
         assert hasattr(item, "numpy")
     elif node.kind == "asset":
         assert Path(item.asset_path.numpy().decode()).is_file()
+
+
+CHECKS = {
+    "test_sessions_the_c_api_and_python_agree": check_sessions,
+    "test_inspect_agrees_with_what_load_finds": check_inspect,
+}

@@ -21,10 +21,13 @@ def test_an_invalid_model_is_refused_by_a_strict_save_with_the_right_error(tf, s
     """The class of the error is the one documented, it names the culprit, and an export made before stays as it was."""
     model, lines, fault = spoilt
     with world.folder() as folder:
-        check_refused(world.build(model.script(lines), folder), fault.error, fault.clause, fault.text, folder / "model")
+        refused = f"\nREFUSED = {(fault.error, fault.clause, fault.text)}"
+        check_refused(model.script(lines, refused), folder)
 
 
-def check_refused(built, error, clause, text, path):
+def check_refused(script, folder):
+    built, path = world.build(script, folder), folder / "model"
+    error, clause, text = built.names["REFUSED"]
     path.mkdir()
     (path / "old").write_text("before")
     kind = getattr(errors, error, None) or getattr(format_errors, error)
@@ -33,3 +36,6 @@ def check_refused(built, error, clause, text, path):
     assert (type(caught.value) is kind, caught.value.clause) == (True, clause)
     assert text in str(caught.value)
     assert [item.name for item in path.iterdir()] == ["old"] and not list(path.parent.glob("*.tmp*"))
+
+
+CHECKS = {"test_an_invalid_model_is_refused_by_a_strict_save_with_the_right_error": check_refused}

@@ -22,10 +22,11 @@ WRITERS = st.sampled_from(BOTH)
 def test_a_loaded_model_answers_as_the_original(tf, model, writer):
     """Either implementation reads what either wrote."""
     with world.folder() as folder:
-        check_answers(world.build(model.script(), folder), writer, folder)
+        check_answers(model.script(), folder, writer)
 
 
-def check_answers(built, writer, folder):
+def check_answers(script, folder, writer):
+    built = world.build(script, folder)
     implementations.save(writer, built.root, folder / "model", built.signatures)
     loaded = {reader: implementations.load(reader, folder / "model") for reader in BOTH}
     expected = built.answers(built.root)
@@ -41,10 +42,11 @@ def test_the_second_generation_is_a_fixed_point_of_the_canonical_form(tf, model,
     signatures get wrappers of one and then of the other.
     """
     with world.folder() as folder:
-        check_fixed_point(world.build(model.script(), folder), first, reader, writer, folder)
+        check_fixed_point(model.script(), folder, first, reader, writer)
 
 
-def check_fixed_point(built, first, reader, writer, folder):
+def check_fixed_point(script, folder, first, reader, writer):
+    built = world.build(script, folder)
     made = [implementations.save(first, built.root, folder / "0", built.signatures)]
     for number in (1, 2, 3):
         loaded = implementations.load(reader, made[-1])
@@ -60,19 +62,20 @@ def check_fixed_point(built, first, reader, writer, folder):
 def test_a_loaded_model_has_the_gradients_of_the_original(tf, model, writer):
     """Of every answer with respect to every trainable float variable, custom gradients included."""
     with world.folder() as folder:
-        check_gradients(world.build(model.script(), folder), writer, folder, model.variables())
+        check_gradients(model.script(), folder, writer)
 
 
-def check_gradients(built, writer, folder, paths):
+def check_gradients(script, folder, writer):
     import tensorflow as tf
 
+    built = world.build(script, folder)
     implementations.save(writer, built.root, folder / "model", built.signatures)
     loaded = {reader: implementations.load(reader, folder / "model") for reader in BOTH}
 
     def gradients(model):
-        found = []
-        variables = [variable for variable in (built.find(model, path) for path in paths) if variable.trainable]
+        variables = [variable for variable in (built.find(model, path) for path in built.variables) if variable.trainable]
         floats = [variable for variable in variables if variable.dtype in (tf.float32, tf.float64)]
+        found = []
         for request in built.requests:
             with tf.GradientTape() as tape:
                 answer = built.names["weight"](built.ask(model, request))
@@ -82,3 +85,10 @@ def check_gradients(built, writer, folder, paths):
     expected = gradients(built.root)
     for reader, other in loaded.items():
         assert gradients(other) == expected, f"{writer} -> {reader}"
+
+
+CHECKS = {
+    "test_a_loaded_model_answers_as_the_original": check_answers,
+    "test_the_second_generation_is_a_fixed_point_of_the_canonical_form": check_fixed_point,
+    "test_a_loaded_model_has_the_gradients_of_the_original": check_gradients,
+}

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 from hypothesis import note
+from hypothesis.errors import InvalidArgument
 
 
 @dataclass
@@ -20,6 +21,7 @@ class Built:
     root: Any
     signatures: dict[str, Any]
     requests: list[tuple[str, str]]
+    variables: list[str]
     names: dict[str, Any]
 
     def ask(self, model: Any, request: tuple[str, str]) -> Any:
@@ -41,13 +43,20 @@ def folder() -> Iterator[Path]:
         yield Path(name)
 
 
-def build(script: str, at: Path) -> Built:
-    """Runs a script; a failing example shows it."""
-    note(script)
+def run(script: str) -> dict[str, Any]:
+    """The names of a script that has run; a failing example shows it."""
+    with contextlib.suppress(InvalidArgument):  # a regression is no example
+        note(script)
     names: dict[str, Any] = {"__name__": "script"}
     exec(compile(script, "<script>", "exec"), names)
+    return names
+
+
+def build(script: str, at: Path) -> Built:
+    """The model of a script."""
+    names = run(script)
     root, signatures = names["build"](at / "source")
-    return Built(root, signatures, names.get("REQUESTS", []), names)
+    return Built(root, signatures, names["REQUESTS"], names["VARIABLES"], names)
 
 
 def plain(value: Any) -> Any:
@@ -79,9 +88,3 @@ def bits(array: Any, dtype: str) -> tuple[Any, ...]:
     if array.dtype.kind in "fc" or dtype == "bfloat16":
         array = np.where(np.isnan(array), np.array(np.nan, array.dtype), array)
     return dtype, array.shape, array.tobytes()
-
-
-def variables(model: Any, paths: dict[int, str], indices: list[int]) -> dict[str, Any]:
-    """Path -> value of the variables of a model."""
-    found = {paths[index]: eval(f"model{paths[index]}", {"model": model}) for index in indices}
-    return {path: plain(variable) for path, variable in found.items()}

@@ -8,7 +8,7 @@ from typing import Optional
 from hypothesis import strategies as st
 
 from property_tests.strategies import values
-from property_tests.strategies.prelude import PRELUDE
+from property_tests.strategies.prelude import END, PRELUDE
 
 HEAD = (
     PRELUDE
@@ -39,7 +39,7 @@ def exported(folder, session, x, more, outputs, main_op, extra_tags):
     keys = {"serving_default": signature}
     builder.add_meta_graph_and_variables(session, ["serve"], keys, files, main_op=main_op, strip_default_attrs=True)
     for tag in extra_tags:
-        builder.add_meta_graph([tag, "serve"], {tag: signature}, files, main_op=main_op)
+        builder.add_meta_graph([tag, "serve"], {tag: signature})  # the graph has the assets and the main op by now
     builder.save()
     asked = []
     for feed in FEEDS:
@@ -68,9 +68,10 @@ class V1Variable:
     def source(self, name: str) -> str:
         more = f", partitioner=v1.fixed_size_partitioner({self.parts})" if self.parts > 1 else ""
         more += ", collections=[v1.GraphKeys.LOCAL_VARIABLES]" if self.local else ""
+        items = list(self.items) if self.parts == 1 else self.items[0]  # an initializer of partitions gives a part at a time
         return (
             f"{name} = v1.get_variable({name!r}, [{len(self.items)}], tf.float32, "
-            f"initializer=v1.constant_initializer({list(self.items)}), use_resource={self.resource}, "
+            f"initializer=v1.constant_initializer({items}), use_resource={self.resource}, "
             f"trainable={self.trainable and not self.local}{more})"
         )
 
@@ -111,7 +112,8 @@ class Graph:
         body.append(f"return exported(folder, session, x, more, outputs, main_op, {list(self.extra_tags)})")
         lines = "".join([f"    {line}\n" for line in body])
         feeds = "".join([f"    ({', '.join([_array(item) for item in feed])},),\n" for feed in self.feeds])
-        return f"{HEAD}{lines}\n\nASSIGNS = {self.assigns}\nFEEDS = [\n{feeds}]\n"
+        tags = list(self.extra_tags)
+        return f"{HEAD}{lines}\n\nASSIGNS = {self.assigns}\nTAGS = {tags}\nFEEDS = [\n{feeds}]\n{END}\n"
 
 
 def _array(value: values.Value) -> str:
@@ -137,7 +139,7 @@ STEPS = (
     "h = tf.scan(lambda total, row: total + row * {w}, h)",
 )
 ASSIGNING = (
-    "with tf.control_dependencies([v1.assign_add({v}, tf.ones_like({v}))]):\n        h = h + tf.identity({w})",
+    "with tf.control_dependencies([v1.assign_add({v}, tf.ones_like({v}))]):\n            h = h + tf.identity({w})",
     "h = h + v1.cond(tf.size(h) > {k}, lambda: tf.reduce_sum(v1.assign_add({v}, tf.ones_like({v}))), lambda: 0.0)",
 )
 
@@ -155,14 +157,18 @@ def graphs(draw: st.DrawFn, assigns: bool = False) -> Graph:
     """A graph of TF 1; with ``assigns`` its steps may change variables."""
     made = tuple(draw(st.lists(v1_variables(), min_size=1, max_size=3)))
     whole = [index for index, item in enumerate(made) if item.parts == 1]
-    steps = []
+    steps, new_flow = [], draw(st.booleans())
     for _ in range(draw(st.integers(1, 4))):
         changes = assigns and draw(st.booleans())
         text = draw(st.sampled_from(ASSIGNING if changes else STEPS))
-        if "{v}" in text and not whole:
+        # An If of TF 2 cannot assign to a reference variable.
+        able = [index for index in whole if made[index].resource or not new_flow] if changes else whole
+        if "{v}" in text and not able:
             continue
-        one = f"w{draw(st.sampled_from(whole if '{v}' in text else range(len(made))))}"
-        steps.append(text.format(w=f"tf.reduce_sum({one})", v=one, k=draw(st.integers(0, 3))))
+        one = f"w{draw(st.sampled_from(able if '{v}' in text else range(len(made))))}"
+        text = text.format(w=f"tf.reduce_sum({one})", v=one, k=draw(st.integers(0, 3)))
+        # Where something is assigned, every step waits for the one before: else it is a race.
+        steps.append(f"with tf.control_dependencies([h]):\n        {text}" if assigns else text)
     table = draw(st.sampled_from([None, None, "memory", "file"]))
     feeds = []
     for _ in range(draw(st.integers(1, 2))):
@@ -172,4 +178,4 @@ def graphs(draw: st.DrawFn, assigns: bool = False) -> Graph:
             feed.append(values.Value("string", (len(words),), words))
         feeds.append(tuple(feed))
     tags = tuple(draw(st.lists(st.sampled_from(["gpu", "tpu"]), unique=True, max_size=2)))
-    return Graph(made, tuple(steps), table, draw(st.booleans()), tuple(feeds), tags, assigns)
+    return Graph(made, tuple(steps), table, new_flow, tuple(feeds), tags, assigns)

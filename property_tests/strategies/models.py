@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from property_tests.strategies import functions as fn
 from property_tests.strategies import objects, steps, values
 from property_tests.strategies.functions import Function
-from property_tests.strategies.prelude import PRELUDE
+from property_tests.strategies.prelude import END, PRELUDE
 
 
 @dataclass(frozen=True)
@@ -61,10 +61,11 @@ class Model:
         traced = [(way[index], call) for index, item in enumerate(self.functions) for call in item.calls]
         return [*traced, *[(way[index], call) for index, call in self.requests]]
 
-    def script(self, more: tuple[str, ...] = ()) -> str:
-        """The program: `build(folder)` gives (root, signatures), `REQUESTS` what to ask: (path, arguments) as source.
+    def script(self, more: tuple[str, ...] = (), end: str = "") -> str:
+        """The program: `build(folder)` gives (root, signatures), `REQUESTS` what to ask: (path, arguments) as source,
+        `VARIABLES` where variables are.
 
-        ``more``: statements after the last one, about ``n0``, … and the map ``signatures``.
+        ``more``: statements after the last one, about ``n0``, … and the map ``signatures``; ``end``: lines behind it all.
         """
         body = [f"n{node} = {item.source(f'n{node}')}" for node, item in enumerate(self.objects)]
         body += [f"n{owner}.{name} = n{child}" for owner, name, child in self.attributes]
@@ -77,7 +78,8 @@ class Model:
         body += [f"signatures = {{{keys}}}", *more, "return n0, signatures"]
         asked = "".join([f"    ({path!r}, {arguments!r}),\n" for path, arguments in self.all_requests()])
         indented = "".join([f"    {line}\n" for line in body])
-        return f"{PRELUDE}\n\ndef build(folder):\n{indented}\n\nREQUESTS = [\n{asked}]\n"
+        asked = f"REQUESTS = [\n{asked}]\nVARIABLES = {self.variables()}{end}\n"
+        return f"{PRELUDE}\n\ndef build(folder):\n{indented}\n\n{asked}{END}\n"
 
 
 ATTRIBUTES = ("a", "b", "c", "_private", "layers", "w")

@@ -50,3 +50,5 @@ def stepped(optimizer, pairs):
         optimizer.apply_gradients(pairs)
     return optimizer
 '''
+
+END = "# The end of the script."  # promote.py cuts there
