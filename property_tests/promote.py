@@ -1,6 +1,7 @@
 """Makes a regression of a failure: ``python -m property_tests.promote NAME "What went wrong." < output of pytest``.
 
-The last script in the output, with the property that failed and its arguments, becomes property_tests/regressions/NAME.py.
+The last script in the output, with the property that failed and its arguments, becomes
+property_tests/regressions/NAME.py; `ruff format` it.
 """
 
 from __future__ import annotations
@@ -16,8 +17,6 @@ from property_tests.strategies.prelude import END
 
 REGRESSIONS = Path(__file__).parent / "regressions"
 BEGIN = "import collections"
-# What pytest and groups of exceptions write in front of a line.
-MARGIN = re.compile(r"^(?:[ |+]*\| |E {1,3}|  )")
 
 
 class NoScriptError(Exception):
@@ -44,12 +43,11 @@ def find(text: str) -> tuple[str, str, dict[str, str]]:
     if not called:
         raise NoScriptError("the output does not say which property failed")
     arguments = re.findall(r"^[ |E]*(\w+)='([^'\n]*)',$", before[called[-1].end() :], re.MULTILINE)
-    # Strings inside of the description are deeper than the arguments: they stand behind a parenthesis.
     return script, called[-1].group(1), {name: value for name, value in arguments if name in ("writer", "reader", "first")}
 
 
-def promote(name: str, reason: str, text: str, folder: Path = REGRESSIONS, expected: Optional[str] = None) -> Path:
-    """Writes the regression of a failure that a text shows; ``expected``: pattern of the error that stays, of shipped TensorFlow.
+def promote(name: str, reason: str, text: str, folder: Path = REGRESSIONS) -> Path:
+    """Writes the regression of a failure that a text shows.
 
     Raises:
       NoScriptError: the text shows none.
@@ -58,12 +56,9 @@ def promote(name: str, reason: str, text: str, folder: Path = REGRESSIONS, expec
     if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
         raise NoScriptError(f"{name!r} is no name: lower-case letters, digits and _")
     script, check, arguments = find(text)
-    head = f'"""{reason}"""\n\nPROPERTY = "{check}"\nARGUMENTS = {arguments!r}\n'
-    if expected is not None:
-        head += f"EXPECTED = {expected!r}\n"
     path = folder / f"{name}.py"
     with path.open("x") as stream:
-        stream.write(f"{head}\n{script}")
+        stream.write(f'"""{reason}"""\n\n{script}\nPROPERTY = "{check}"\nARGUMENTS = {arguments!r}\n')
     return path
 
 
@@ -71,10 +66,9 @@ def main(arguments: Optional[list[str]] = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, prog="python -m property_tests.promote")
     parser.add_argument("name", help="name of the regression, as of a Python module")
     parser.add_argument("reason", help="what went wrong, a sentence")
-    parser.add_argument("--expected", help="of a bug of shipped TensorFlow: pattern of the error that stays")
     chosen = parser.parse_args(arguments)
     try:
-        print(promote(chosen.name, chosen.reason, sys.stdin.read(), expected=chosen.expected))
+        print(promote(chosen.name, chosen.reason, sys.stdin.read()))
     except (NoScriptError, FileExistsError) as error:
         print(f"promote: {error}", file=sys.stderr)
         return 1

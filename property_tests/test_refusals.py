@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 import reference_impl
 from property_tests import world
 from property_tests.profiles import budget
-from property_tests.strategies.faults import invalid_models
+from property_tests.strategies.faults import FAULTS, invalid_models
 from reference_impl import errors
 from reference_impl.format import errors as format_errors
 
 pytestmark = pytest.mark.tensorflow
 
 
-@budget(40)
-@given(invalid_models())
-def test_an_invalid_model_is_refused_by_a_strict_save_with_the_right_error(tf, spoilt):
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: f"{fault.clause}-{FAULTS.index(fault)}")
+@budget(4)
+@given(data=st.data())
+def test_an_invalid_model_is_refused_by_a_strict_save_with_the_right_error(tf, fault, data):
     """The class of the error is the one documented, it names the culprit, and an export made before stays as it was."""
-    model, lines, fault = spoilt
+    model, lines = data.draw(invalid_models(fault))
     with world.folder() as folder:
         refused = f"\nREFUSED = {(fault.error, fault.clause, fault.text)}"
         check_refused(model.script(lines, refused), folder)

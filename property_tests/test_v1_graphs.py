@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -22,14 +24,14 @@ def control_flow(tf):
     (tf.compat.v1.enable_control_flow_v2 if before else tf.compat.v1.disable_control_flow_v2)()
 
 
-@budget(40)
+@budget(24)
 @given(graphs())
 def test_a_model_of_tf_1_answers_as_its_session_with_gradients_where_it_had_them(tf, graph):
     with world.folder() as folder:
         check_v1(graph.script(), folder)
 
 
-@budget(15)
+@budget(10)
 @given(graphs(assigns=True))
 def test_a_model_of_tf_1_that_assigns_goes_through_the_same_states_as_its_session(tf, graph):
     with world.folder() as folder:
@@ -44,12 +46,13 @@ def check_v1(script, folder):
     check_answers(loaded, "serving_default", asked)
     fresh = reference_impl.load(path, tags=["serve"])
     reference_impl.save(fresh, folder / "again")
-    check_answers(reference_impl.load(folder / "again"), "serving_default", asked, named=False)
+    # A Python gradient is in no model of TF 1: this process knows it by the name that a re-export does not keep.
+    check_answers(reference_impl.load(folder / "again"), "serving_default", asked, "= tripled(" not in script)
     for tag in names["TAGS"]:
         check_answers(reference_impl.load(path, tags=[tag, "serve"]), tag, asked)
 
 
-def check_answers(model, key, asked, named=True):
+def check_answers(model, key, asked, differentiate=True):
     import tensorflow as tf
 
     variables = {variable.name.partition(":")[0]: variable for variable in model.variables}
@@ -58,13 +61,13 @@ def check_answers(model, key, asked, named=True):
             name: tf.constant(value.tolist(), tf.string if value.dtype == object else tf.float32, shape=value.shape)
             for name, value in feed.items()
         }
-        with tf.GradientTape() as tape:
+        with tf.GradientTape() if differentiate else contextlib.nullcontext() as tape:
             answer = model.signatures[key](**given)
             total = tf.add_n([tf.reduce_sum(item) for item in answer.values()])
         assert {name: bits(item.numpy()) for name, item in answer.items()} == {
             name: bits(item) for name, item in expected.items()
         }
-        if gradients and named:
+        if gradients and differentiate:
             found = tape.gradient(total, {name: variables[name] for name in gradients})
             dense = {name: bits(tf.convert_to_tensor(item).numpy()) for name, item in found.items()}
             assert dense == {name: bits(item) for name, item in gradients.items()}

@@ -83,10 +83,11 @@ def rename_functions(graph, rng):
         if isinstance(message, schema.CapturedTensor):
             message.concrete_function = new(message.concrete_function)
     concrete = graph.object_graph_def.concrete_functions
-    for name in list(concrete):
-        if name in names:
-            concrete[names[name]].CopyFrom(concrete[name])
-            del concrete[name]
+    held = {name: type(concrete[name]).FromString(concrete[name].SerializeToString()) for name in concrete if name in names}
+    for name in held:  # all go before the first comes: a new name may be an old one
+        del concrete[name]
+    for name, item in held.items():
+        concrete[names[name]].CopyFrom(item)
 
 
 def rename_bodies(graph, rng):

@@ -71,9 +71,9 @@ FAULTS = (
 
 
 @st.composite
-def invalid_models(draw: st.DrawFn) -> tuple[Model, tuple[str, ...], Fault]:
-    """A valid model, the statements that spoil it, and the fault."""
-    model, fault = draw(models(max_objects=4, max_functions=2)), draw(st.sampled_from(FAULTS))
+def invalid_models(draw: st.DrawFn, fault: Fault) -> tuple[Model, tuple[str, ...]]:
+    """A valid model, and the statements that spoil it."""
+    model = draw(models(max_objects=4, max_functions=2))
     modules = [index for index, item in enumerate(model.objects) if isinstance(item, objects.Module)]
     words = {"module": f"n{draw(st.sampled_from(modules))}", "value": draw(values.values()).source()}
-    return model, tuple([line.format(**words) for line in fault.lines]), fault
+    return model, tuple([line.format(**words) for line in fault.lines])

@@ -34,17 +34,21 @@ class Python:
 
 @dataclass(frozen=True)
 class Parameter:
-    """``spec``: a nest of Tensor and Python; ``default``: the source of a Python value."""
+    """``spec``: a nest of Tensor and Python; ``default``: the source of a Python value; ``star``: "*" or "**", of a tuple or dict."""
 
     name: str
     spec: Any
     default: Optional[str] = None
     keyword_only: bool = False
+    star: str = ""
 
 
 @dataclass(frozen=True)
 class Function:
-    """``owner`` is the module it is an attribute of; ``calls`` are the arguments of the traces, as source."""
+    """``owner`` is the module it is an attribute of; ``calls`` are the arguments of the traces, as source.
+
+    ``concrete``: its first trace is an attribute, too.
+    """
 
     owner: int
     name: str
@@ -53,6 +57,7 @@ class Function:
     body: tuple[steps.Step, ...]
     result: Any
     calls: tuple[str, ...]
+    concrete: bool = False
 
     def captured(self) -> set[int]:
         """The objects it uses."""
@@ -71,7 +76,7 @@ class Function:
         for item in self.parameters:
             if item.keyword_only and not star:
                 names, star = [*names, "*"], True
-            names.append(item.name if item.default is None else f"{item.name}={item.default}")
+            names.append(item.star + item.name if item.default is None else f"{item.name}={item.default}")
         lines = [f"@tf.function({decorator})", f"def {me}({', '.join(names)}):", *[f"    {line}" for line in self._start()]]
         for step in self.body:
             lines += [f"    {line}" for line in step.source(calls)]
@@ -143,7 +148,12 @@ def calls(draw: st.DrawFn, parameters: tuple[Parameter, ...], literal: int, omit
             keyword = True
             continue
         keyword = keyword or item.keyword_only
-        given = nests.source(nests.map_leaves(item.spec, lambda leaf: draw(arguments(leaf, literal))), str)
+        values_of = nests.map_leaves(item.spec, lambda leaf: draw(arguments(leaf, literal)))
+        if item.star:
+            members = [nests.source(member, str) for member in values_of.members]
+            parts += [f"k{index}={part}" for index, part in enumerate(members)] if item.star == "**" else members
+            continue
+        given = nests.source(values_of, str)
         parts.append(f"{item.name}={given}" if keyword else given)
     return ", ".join(parts)
 
@@ -171,6 +181,12 @@ def parameters(draw: st.DrawFn, signature: bool, flat: bool) -> tuple[Parameter,
     for index, item in enumerate(made):
         found = found or item.keyword_only
         made[index] = Parameter(item.name, item.spec, item.default, found)
+    if signature or defaults:
+        return tuple(made)
+    for name, star, kind in (("rest", "*", nests.TUPLE), ("more", "**", nests.DICT)):
+        if draw(st.integers(0, 3)) == 0:
+            members = draw(st.lists(nests.nests(tensors(False), 2), min_size=1, max_size=2).map(tuple))
+            made.append(Parameter(name, nests.Nest(kind, members), star=star))
     return tuple(made)
 
 
@@ -196,7 +212,8 @@ def functions(draw: st.DrawFn, owner: int, name: str, material: steps.Material, 
     body = tuple(draw(st.lists(steps.steps(material), max_size=4)))
     count = 1 if signature else draw(st.integers(1, 3))
     made = [draw(calls(given, number, omit=number == 1 and draw(st.booleans()))) for number in range(count)]
-    return Function(owner, name, given, signature, body, draw(results(given, flat)), tuple(dict.fromkeys(made)))
+    concrete = draw(st.integers(0, 3)) == 0
+    return Function(owner, name, given, signature, body, draw(results(given, flat)), tuple(dict.fromkeys(made)), concrete)
 
 
 def can_be_signature(function: Function) -> bool:

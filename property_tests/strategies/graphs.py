@@ -136,7 +136,7 @@ STEPS = (
     "h = tripled(h) * {w}",
     "h = h + tf.reduce_sum(tf.TensorArray(tf.float32, 2).write(0, {w}).write(1, 1.0).stack())",
     "h = h + tf.reduce_sum(tf.gather({v}, [0, 0]))",
-    "h = tf.scan(lambda total, row: total + row * {w}, h)",
+    "h = tf.scan(lambda total, row: total + tf.reduce_sum(row) * {w}, h, initializer=0.0)",
 )
 ASSIGNING = (
     "with tf.control_dependencies([v1.assign_add({v}, tf.ones_like({v}))]):\n            h = h + tf.identity({w})",

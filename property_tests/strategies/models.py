@@ -59,7 +59,8 @@ class Model:
         paths = self.paths()
         way = [f"{paths[item.owner]}.{item.name}" for item in self.functions]
         traced = [(way[index], call) for index, item in enumerate(self.functions) for call in item.calls]
-        return [*traced, *[(way[index], call) for index, call in self.requests]]
+        concrete = [(f"{way[index]}_concrete", item.calls[0]) for index, item in enumerate(self.functions) if item.concrete]
+        return [*traced, *concrete, *[(way[index], call) for index, call in self.requests]]
 
     def script(self, more: tuple[str, ...] = (), end: str = "") -> str:
         """The program: `build(folder)` gives (root, signatures), `REQUESTS` what to ask: (path, arguments) as source,
@@ -73,6 +74,8 @@ class Model:
         for index, item in enumerate(self.functions):
             body += [*item.source(f"f{index}", calls), f"n{item.owner}.{item.name} = f{index}"]
             body += [f"f{index}({call})" for call in item.calls]
+            if item.concrete:
+                body.append(f"n{item.owner}.{item.name}_concrete = f{index}.get_concrete_function({item.calls[0]})")
             calls[index] = f"f{index}({item.calls[0]})"
         keys = ", ".join([f"{key!r}: f{index}" for key, index in self.signatures])
         body += [f"signatures = {{{keys}}}", *more, "return n0, signatures"]

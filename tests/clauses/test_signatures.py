@@ -342,10 +342,12 @@ WRONG = {
 }
 
 
+@pytest.mark.parametrize("given", [None, {}], ids=["inferred", "given"])
 @pytest.mark.parametrize("kind", WRONG)
-def test_ATTR_07_any_other_value_of_the_attribute_is_refused(tf, tmp_path, kind):
+def test_ATTR_07_any_other_value_of_the_attribute_is_refused(tf, tmp_path, kind, given):
+    """Whether or not signatures are given: they would hide the attribute from every reader."""
     with pytest.raises(errors.SignatureError, match=r"del obj\.signatures.*ATTR-07"):
-        reference_impl.save(module(tf, signatures=WRONG[kind](tf)), tmp_path / "m")
+        reference_impl.save(module(tf, signatures=WRONG[kind](tf)), tmp_path / "m", signatures=given)
     assert list(tmp_path.iterdir()) == []
 
 

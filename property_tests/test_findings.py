@@ -1,0 +1,24 @@
+"""Bugs of shipped TensorFlow that generated models found: docs/property_findings.md. Each is here as it is today."""
+
+from __future__ import annotations
+
+import pytest
+
+from property_tests import implementations, world
+from property_tests.implementations import REFERENCE, TENSORFLOW
+
+pytestmark = pytest.mark.tensorflow
+
+
+def test_traces_that_differ_in_the_shape_of_a_sparse_argument_are_one_to_tf_saved_model(tf):
+    """Finding 1, seen in 2.12 to 2.21: `tf.saved_model.save` keeps the first without a word, `reference_impl.save` all."""
+    root = tf.Module()
+    root.f = tf.function(lambda x: tf.sparse.reduce_sum(x))
+    for rows in (1, 2):
+        root.f(tf.sparse.from_dense(tf.ones([rows, 1])))
+    with world.folder() as folder:
+        for writer, kept in ((TENSORFLOW, 1), (REFERENCE, 2)):
+            path = implementations.save(writer, root, folder / writer)
+            assert len(implementations.load(TENSORFLOW, path).f.concrete_functions) == kept, writer
+        loaded = implementations.load(TENSORFLOW, folder / REFERENCE)
+        assert loaded.f(tf.sparse.from_dense(tf.ones([2, 1]))).numpy() == 2.0
