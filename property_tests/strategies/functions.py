@@ -34,7 +34,7 @@ class Python:
 
 @dataclass(frozen=True)
 class Parameter:
-    """``spec``: a nest of Tensor and Python; ``default``: the source of a Python value; ``star``: "*" or "**", of a tuple or dict."""
+    """``spec``: a nest of Tensor and Python; ``default``: a Python value, as source; ``star``: "*" of a tuple, "**" of a dict."""
 
     name: str
     spec: Any
