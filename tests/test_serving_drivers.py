@@ -186,7 +186,12 @@ def test_exit_state_of_a_container():
     assert ended({"Status": "running", "Running": True}) is None
     assert ended({"Status": "created", "Running": False}) is None
     killed = ended({"Status": "exited", "ExitCode": 137, "OOMKilled": True, "FinishedAt": "2026-11-21T21:00:00Z"})
-    assert (killed.oom_killed, killed.signal, killed.from_outside, str(killed)) == (True, 9, False, "ran out of its memory limit")
+    assert (killed.oom_killed, killed.signal, killed.from_outside, str(killed)) == (
+        True,
+        9,
+        False,
+        "ran out of its memory limit (COMPAT_SERVER_MEMORY=8g raises it)",
+    )
     assert ended({"Status": "exited", "ExitCode": 137}).from_outside
     assert ended({"Status": "exited", "ExitCode": 143}).from_outside
     assert not ended({"Status": "exited", "ExitCode": 134}).from_outside
@@ -562,3 +567,13 @@ def test_image_is_built_by_the_command(sdk, monkeypatch):
 def test_image_without_an_engine(no_engine):
     done = CliRunner().invoke(cli.main, ["serving", "image"])
     assert (done.exit_code, done.stderr) == (4, "Error: no engine; to provide it: docker info\n")
+
+
+def test_limits_of_containers_come_from_the_environment(monkeypatch):
+    monkeypatch.setenv("COMPAT_SERVER_MEMORY", "8g")
+    monkeypatch.setenv("COMPAT_SERVER_CPUS", "1.5")
+    driver = drivers.of("tensorflow/serving:2.19.1")
+    assert (driver._memory, driver._cpus) == (8 << 30, 1.5)
+    monkeypatch.setenv("COMPAT_SERVER_MEMORY", "much")
+    with pytest.raises(ValueError, match="no number of bytes"):
+        drivers.of("standin")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import re
+
 from .base import REMOTE, SERVING, STANDIN, Driver, Endpoint, EngineTrouble, ExitState, NotHere, Server, ServerIdentity
 
 __all__ = [
@@ -16,7 +19,21 @@ __all__ = [
     "Server",
     "ServerIdentity",
     "of",
+    "read_size",
 ]
+
+
+_SIZE = re.compile(r"(\d+)([kmgt]?)(?:i?b)?", re.IGNORECASE)
+
+
+def read_size(text: str) -> int | None:
+    """Bytes: "4096", "512m", "8g"; None for nothing. Raises ValueError."""
+    match = _SIZE.fullmatch(text.strip())
+    if not text.strip():
+        return None
+    if match is None:
+        raise ValueError(f"{text!r} is no number of bytes (8589934592, 8192m, 8g)")
+    return int(match[1]) << 10 * " kmgt".index(match[2].lower() or " ")
 
 
 def of(spec: str, memory: int | None = None, cpus: float | None = None) -> Driver:
@@ -24,9 +41,11 @@ def of(spec: str, memory: int | None = None, cpus: float | None = None) -> Drive
 
     ``IMAGE`` or ``docker:IMAGE`` (``tensorflow/serving:2.19.1``, ``...@sha256:...``), ``standin`` (the newest of this project's
     images) or ``standin:2.21.0``, ``binary`` or ``binary:PATH``, ``remote:HOST:GRPC[,REST][/MODEL]``. ``memory`` (bytes) and
-    ``cpus`` limit containers.
+    ``cpus`` limit containers; without them COMPAT_SERVER_MEMORY ("8g") and COMPAT_SERVER_CPUS do.
     Raises ValueError for what is none of these.
     """
+    memory = memory or read_size(os.environ.get("COMPAT_SERVER_MEMORY", ""))
+    cpus = cpus or float(os.environ.get("COMPAT_SERVER_CPUS") or 0) or None
     kind, colon, rest = spec.partition(":")
     if kind == "remote" and colon:
         from .remote import RemoteDriver

@@ -104,7 +104,7 @@ class ExitState:
 
     def __str__(self) -> str:
         if self.oom_killed:
-            return "ran out of its memory limit"
+            return "ran out of its memory limit (COMPAT_SERVER_MEMORY=8g raises it)"
         if self.signal is not None:
             return f"was killed by {signals.Signals(self.signal).name}"
         return f"ended with status {self.code}{f' ({self.error})' if self.error else ''}"
