@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import glob
 import hashlib
 import json
 import os
@@ -210,7 +211,29 @@ def is_complete(artifact: Path) -> bool:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a file through a temporary one and a rename, so that a reader never sees half of it."""
+    """Write a file through a temporary one and a rename, so that a reader never sees half of it.
+
+    Removes what writers that were killed have left. Raises OSError; the file is then as it was.
+    """
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    temporary.write_text(text, encoding="utf-8")
-    temporary.replace(path)
+    try:
+        temporary.write_text(text, encoding="utf-8")
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    for left in path.parent.glob(f".{glob.escape(path.name)}.*.tmp"):
+        writer = left.name[len(path.name) + 2 : -len(".tmp")]
+        if writer.isdecimal() and not _runs(int(writer)):
+            left.unlink(missing_ok=True)
+
+
+def _runs(pid: int) -> bool:
+    """Whether there is such a process."""
+    try:
+        os.kill(pid, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:
+        pass
+    return True

@@ -360,7 +360,9 @@ def _log_tails(out: Path, records: Iterable[dict[str, Any]]) -> dict[str, dict[s
         for name, relative in record["evidence"].items():
             path = (out / relative).resolve()
             if path.suffix == ".txt" and path.is_relative_to(out.resolve()) and path.is_file():
-                lines = path.read_text(encoding="utf-8", errors="replace")[-TAIL_CHARACTERS:].splitlines()
+                with path.open("rb") as stream:  # a worker may have written gigabytes
+                    stream.seek(-min(path.stat().st_size, 4 * TAIL_CHARACTERS), os.SEEK_END)
+                    lines = stream.read().decode("utf-8", "replace")[-TAIL_CHARACTERS:].splitlines()
                 tails.setdefault(record["cell"], {})[name] = "\n".join(lines[-TAIL_LINES:])
     return tails
 

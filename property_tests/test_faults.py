@@ -1,0 +1,252 @@
+"""Writers under kill -9, on a full or read-only disk, beside others: the old files or the new ones, never a mixture."""
+
+import errno
+import os
+import random
+import resource
+import signal
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from kill_points import Killer, content, leftovers, write
+
+from compat_matrix.expectations import Ledger
+from compat_matrix.plan import LEDGER_FILE
+from property_tests.faults import harness
+from reference_impl.format import errors, layout
+from reference_impl.format.inspect import inspect
+
+pytestmark = [
+    pytest.mark.skipif(not sys.platform.startswith("linux"), reason="processes are forked, killed and limited"),
+    pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning"),  # the child starts no thread
+]
+FILES = ("expectations.toml", "junit.xml", "report.html", "summary.json")
+
+
+def forked(action):
+    """The process id of a child that does something, quietly."""
+    pid = os.fork()
+    if pid == 0:
+        status = 1
+        try:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+            action()
+            status = 0
+        finally:
+            os._exit(status)
+    return pid
+
+
+def ends(pid):
+    return os.waitpid(pid, 0)[1]
+
+
+def files(out):
+    return {name: (out / name).read_bytes() for name in FILES if (out / name).exists()}
+
+
+def temporary(out):
+    return [path.name for path in out.iterdir() if path.suffix == ".tmp"]
+
+
+@pytest.fixture(scope="module", params=["report", "expect_update"])
+def act(request):
+    return getattr(harness, request.param)
+
+
+@pytest.fixture
+def states(act, tmp_path):
+    """What the files are before and after; the second run of a folder is the one that is disturbed."""
+    found = []
+    for failing in (2, 5):
+        out = tmp_path / f"state{failing}" / "out"
+        harness.finished_run(out, 2)
+        act(out)
+        if failing == 5:
+            harness.finished_run(out, 5)
+            act(out)
+        found.append(files(out))
+    assert found[0] != found[1]
+    return found
+
+
+def prepared(tmp_path, act, name):
+    """A folder in which everything was done for two failures, and five are now to be told of."""
+    out = tmp_path / name / "out"
+    harness.finished_run(out, 2)
+    act(out)
+    harness.finished_run(out, 5)
+    return out
+
+
+def test_the_harness_killed_at_every_moment(act, states, tmp_path):
+    old, new = states
+    seen, point, status = set(), 0, -1
+    while status != 0:
+        point += 1
+        out = prepared(tmp_path, act, str(point))
+
+        def killed(out=out, point=point):
+            killer = Killer(out, point)
+            killer.armed = True
+            act(out)
+
+        status = ends(forked(killed))
+        assert status in (0, signal.SIGKILL)
+        now = files(out)
+        assert set(now) == set(old)
+        for name, data in now.items():
+            alike = [state for state, told in (("old", old), ("new", new)) if data == told[name]]
+            assert alike, name
+            seen.update(alike)
+        act(out)
+        assert temporary(out) == []
+    assert {"old", "new"} <= seen and point > 5
+
+
+def test_the_harness_killed_at_any_time(act, states, tmp_path):
+    """Fifty kills after a random time, one after the other in one folder, as somebody does who is in a hurry."""
+    rng = random.Random(7)
+    out = prepared(tmp_path, act, "hurry")
+    start = time.monotonic()
+    assert ends(forked(lambda: act(out))) == 0
+    usual = time.monotonic() - start
+    killed = 0
+    for _ in range(50):
+        harness.finished_run(out, rng.choice((2, 5)))
+        pid = forked(lambda: act(out))
+        time.sleep(rng.random() * usual)
+        os.kill(pid, signal.SIGKILL)
+        killed += ends(pid) == signal.SIGKILL
+        if act is harness.report:
+            for name, data in files(out).items():
+                assert data in [state[name] for state in states], name
+        else:
+            Ledger.read(out / LEDGER_FILE)
+    assert killed > 10
+    act(out)
+    assert temporary(out) == []
+
+
+def test_the_harness_on_a_full_disk(act, states, tmp_path):
+    out = prepared(tmp_path, act, "full")
+    before = files(out)
+
+    def limited():
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
+        try:
+            act(out)
+        except OSError as error:
+            os._exit(42 if error.errno == errno.EFBIG else 43)
+
+    assert os.waitstatus_to_exitcode(ends(forked(limited))) == 42
+    assert files(out) == before and temporary(out) == []
+
+
+def test_a_save_on_a_full_disk(tmp_path):
+    target = tmp_path / "model"
+    write(target, "old")
+    for limit in (0, 10, 60, 200):
+
+        def limited(limit=limit):
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+            try:
+                write(target, "new")
+            except errors.FileAccessError as error:
+                os._exit(42 if error.file else 43)
+
+        status = os.waitstatus_to_exitcode(ends(forked(limited)))
+        assert status == (42 if limit < 200 else 0)
+        assert (content(target), leftovers(target)) == ("old" if limit < 200 else "new", 0)
+
+
+def test_a_save_where_nothing_may_be_written(tmp_path):
+    target = tmp_path / "there" / "model"
+    write(target, "old")
+    target.parent.chmod(0o555)
+
+    def unprivileged():
+        if os.geteuid() == 0:
+            for folder in (tmp_path, *tmp_path.parents):
+                if folder.stat().st_uid == 0 and folder != Path("/"):
+                    folder.chmod(folder.stat().st_mode | 0o055)
+            os.setegid(65534)
+            os.seteuid(65534)
+        try:
+            write(target, "new")
+        except errors.FileAccessError:
+            os._exit(42)
+
+    status = os.waitstatus_to_exitcode(ends(forked(unprivileged)))
+    target.parent.chmod(0o755)
+    assert status == 42
+    assert (content(target), leftovers(target)) == ("old", 0)
+
+
+def test_two_writers_of_one_directory(tmp_path):
+    """Both are done, or one is told why not; what is there is of one of them."""
+    target = tmp_path / "model"
+    write(target, "next")
+
+    def busy(text):
+        for _ in range(15):
+            try:
+                write(target, text)
+            except errors.SavedModelError:
+                pass
+
+    children = [forked(lambda text=text: busy(text)) for text in ("old", "new")]
+    while children:
+        assert layout.read(target).tag_sets[0] <= {"old", "new", "next"}
+        ended, status = os.waitpid(-1, os.WNOHANG)
+        if ended:
+            children.remove(ended)
+            assert status == 0
+    assert content(target) in ("old", "new")
+    write(target, "next")
+    assert (content(target), leftovers(target)) == ("next", 0)
+
+
+def test_a_directory_that_changes_while_it_is_read(tmp_path):
+    target = tmp_path / "model"
+    write(target, "old")
+
+    def busy():
+        for number in range(40):
+            write(target, ("old", "new")[number % 2])
+
+    child = forked(busy)
+    looked = 0
+    while not os.waitpid(child, os.WNOHANG)[0]:
+        try:
+            info = inspect(target)
+        except errors.SavedModelError:
+            continue
+        assert info.meta_graphs[0].tags in (("old",), ("new",))
+        looked += 1
+    assert looked > 0
+
+
+def test_a_save_killed_at_any_time(tmp_path):
+    """A hundred kills after a random time, one after the other at one target; `tests/test_save_atomic.py` has every moment."""
+    rng = random.Random(8)
+    target = tmp_path / "model"
+    write(target, "old")
+    start = time.monotonic()
+    assert ends(forked(lambda: write(target, "old"))) == 0
+    usual = time.monotonic() - start
+    killed = 0
+    for number in range(100):
+        pid = forked(lambda number=number: write(target, ("old", "new")[number % 2]))
+        time.sleep(rng.random() * usual)
+        os.kill(pid, signal.SIGKILL)
+        killed += ends(pid) == signal.SIGKILL
+        assert content(target) in ("old", "new")
+        assert leftovers(target) <= 1  # the next one has removed what was left before
+    assert killed > 20
+    write(target, "next")
+    assert (content(target), leftovers(target)) == ("next", 0)
