@@ -5,6 +5,7 @@ import os
 import random
 import resource
 import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -250,3 +251,17 @@ def test_a_save_killed_at_any_time(tmp_path):
     assert killed > 20
     write(target, "next")
     assert (content(target), leftovers(target)) == ("next", 0)
+
+
+@pytest.mark.tensorflow
+@pytest.mark.clause("API-04")
+def test_a_whole_save_killed_a_hundred_times(tmp_path):
+    """Variables, functions and assets are of one export, and at most one stage is left beside it."""
+    pytest.importorskip("tensorflow")
+    root = Path(__file__).parents[1]
+    command = [sys.executable, "-m", "property_tests.faults.save_kills", str(tmp_path)]
+    done = subprocess.run(command, cwd=root, stdout=subprocess.PIPE, text=True, check=True)
+    lines = done.stdout.splitlines()
+    assert len(lines) > 100
+    assert set(lines) <= {"1.0 0", "1.0 1", "2.0 0", "2.0 1"} and {"1.0 1", "2.0 0"} <= set(lines)
+    assert lines[-1] == "2.0 0"
