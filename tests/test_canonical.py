@@ -213,3 +213,16 @@ def test_zoo():
 def test_path_of_a_file():
     folder = Path(edits.fixture("half_plus_two"))
     assert canonical(folder / "saved_model.pb").hash == edits.form("half_plus_two").hash
+
+
+def test_the_devices_of_a_config_proto_come_in_any_order():
+    """Around them, fields of every wire type stay where they are."""
+    from reference_impl.format.canonical_values import _config_proto
+
+    cpu, gpu = b"\x0a\x07\x0a\x03CPU\x10\x01", b"\x0a\x07\x0a\x03GPU\x10\x00"
+    rest = b"\x10\x05" + b"\x15four" + b"\x11eighteig" + b"\x32\x01x"
+    assert _config_proto(gpu + cpu + rest) == _config_proto(cpu + gpu + rest) == cpu + gpu + rest
+    assert _config_proto(rest + gpu + cpu) == cpu + gpu + rest
+    assert _config_proto(cpu + b"\x32\x01y" + b"\x32\x01x") == cpu + b"\x32\x01y" + b"\x32\x01x"  # no map: the order counts
+    for broken in (b"\x0a\x09ab", b"\x0b", gpu + cpu + b"\x15abc"):
+        assert _config_proto(broken) == broken

@@ -148,6 +148,11 @@ ENTRIES = {
         MalformedError,
         "length of variant 0",
     ),
+    "variants: fewer bytes than lengths and checksums": (
+        pair((forge.tensor(bytes(9), VARIANT, (2,)), bytes(9))),
+        ShapeError,
+        "not hold",
+    ),
     "variants: checksum of an element": (pair(variant([b"a", b"b"], spoil=1)), ChecksumError, "checksum of variant 0"),
     "variants: more than elements": (pair(variant([b"a", b"b"], (1,))), MalformedError, "6 bytes follow"),
     "slice without an entry": ((parts({(0, 4): piece(0, 4)}, listed=[(0, 2), (2, 2)]), FOUR), MissingKeyError, "has no entry"),
