@@ -92,7 +92,7 @@ def _strings(content: bytes, count: int) -> npt.NDArray[Any]:
     import numpy as np
 
     if count > len(content):
-        raise errors.ShapeError(f"{len(content)} bytes cannot hold {count} strings")
+        raise errors.ShapeError(f"length of string {len(content)}: {len(content)} bytes cannot hold those of {count}")
     flat = np.empty(count, object)
     lengths, position = [], 0
     try:
