@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from property_tests import implementations, world
 from property_tests.implementations import BOTH
 from property_tests.profiles import budget
-from property_tests.strategies.models import models
+from property_tests.strategies.models import differentiable, models
 from reference_impl.format.canonical import canonical
 
 pytestmark = pytest.mark.tensorflow
@@ -58,7 +58,7 @@ def check_fixed_point(script, folder, first, reader, writer):
 
 
 @budget(25)
-@given(models(), WRITERS)
+@given(differentiable(), WRITERS)
 def test_a_loaded_model_has_the_gradients_of_the_original(tf, model, writer):
     """Of every answer with respect to every trainable float variable, custom gradients included."""
     with world.folder() as folder:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from hypothesis import strategies as st
 
 from property_tests.strategies import functions as fn
-from property_tests.strategies import objects, steps, values
+from property_tests.strategies import nests, objects, steps, values
 from property_tests.strategies.functions import Function
 from property_tests.strategies.prelude import END, PRELUDE
 
@@ -130,6 +130,24 @@ def _all_reachable(model: Model) -> Model:
 
 def _is_float(item: Any) -> bool:
     return isinstance(item, objects.Variable) and item.value.dtype == "float32" and item.trainable and item.shape is None
+
+
+@st.composite
+def differentiable(draw: st.DrawFn) -> Model:
+    """A model whose last function answers with something that a trainable variable has a gradient through."""
+    model = draw(models(max_objects=4, max_functions=2))
+    node, last = len(model.objects), model.functions[-1]
+    number = values.Value("float32", (2,), (draw(st.integers(-3, 3)) / 2, 1.5))
+    body = tuple(draw(st.lists(steps.differentiated(node), min_size=1, max_size=2)))
+    result = nests.Nest(nests.TUPLE, ("h", last.result))
+    function = replace(last, body=(*last.body, *body), result=result)
+    return replace(
+        model,
+        objects=(*model.objects, objects.Variable(number)),
+        attributes=(*model.attributes, (0, "differentiated", node)),
+        functions=(*model.functions[:-1], function),
+        signatures=(),
+    )
 
 
 def _material(model: Model, functions: int) -> steps.Material:

@@ -42,6 +42,14 @@ DEEP = {  # the same inside of control flow
     "while": ["h = tf.while_loop(lambda i, y: i < 2, lambda i, y: (i + 1, y + weight({n})), (0, h))[1]"],
     "inner": ["inner = tf.function(lambda y: tripled(y) * weight({n}), autograph=False)", "h = inner(h)"],
 }
+# Steps through which a float variable {n} has a gradient.
+DIFFERENTIATED = (
+    ("h = tripled(h * weight({n}))",),
+    ("h = h * weight({n}) + weight({n})",),
+    ("h = tf.cond(tf.size(h) > {k}, lambda: tripled(h * weight({n})), lambda: h + weight({n}))",),
+    ("h = tf.while_loop(lambda i, y: i < 2, lambda i, y: (i + 1, tripled(y) * weight({n})), (0, h))[1]",),
+    ("inner = tf.function(lambda y: tripled(y + weight({n})), autograph=False)", "h = inner(h)"),
+)
 ASSIGNED = ["{n}.assign({n} + tf.ones_like({n}))", "h = h + weight({n})"]
 
 
@@ -87,3 +95,9 @@ def steps(draw: st.DrawFn, material: Material) -> Step:
         deep = draw(st.sampled_from(sorted(DEEP)))
         return Step(f"{name} in {deep}", tuple(DEEP[deep]), number, node)
     return Step(name, tuple(CAPTURES[name]), number, node)
+
+
+@st.composite
+def differentiated(draw: st.DrawFn, node: int) -> Step:
+    """A step through which a variable has a gradient."""
+    return Step("differentiated", draw(st.sampled_from(DIFFERENTIATED)), draw(st.integers(0, 3)), node)
