@@ -198,8 +198,10 @@ def results(draw: st.DrawFn, parameters: tuple[Parameter, ...], flat: bool) -> A
     whole = [path for path, leaf in found if isinstance(leaf, Tensor) and leaf.kind != "dense"]
     one = st.sampled_from(["h", "h", "h", "tf.reduce_sum(h)", "tf.shape(h)", *passed])
     if flat:
-        members = st.lists(one, min_size=1, max_size=3).map(tuple)
-        return draw(one | st.builds(nests.Nest, st.just(nests.DICT), members))
+        # Different ones, so that one in place of another shows.
+        members = st.lists(one, min_size=1, max_size=3, unique=True).map(tuple)
+        several = st.lists(one, min_size=2, max_size=4, unique=True).map(tuple)
+        return draw(one | st.builds(nests.Nest, st.just(nests.DICT), members | several))
     return draw(nests.nests(one | st.sampled_from(["None", "h", "h", *whole])))
 
 
