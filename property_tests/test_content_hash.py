@@ -47,7 +47,12 @@ def check_change(source, target, before, edit, rng):
 
 
 @budget(20)
-@given(models(), st.sampled_from(BOTH), st.lists(st.sampled_from(NEUTRAL), min_size=1, max_size=6), st.integers(0, 2**32))
+@given(
+    models(),
+    st.sampled_from(BOTH),
+    st.lists(st.sampled_from(NEUTRAL), min_size=1, max_size=6, unique=True),
+    st.integers(0, 2**32),
+)
 def test_no_renaming_or_renumbering_changes_the_hash(tf, model, writer, changes, seed):
     with world.folder() as folder:
         built = world.build(model.script(), folder)
