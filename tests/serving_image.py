@@ -100,7 +100,8 @@ def _members() -> Iterator[tuple[Path, str]]:
 def _tree(source: Path, target: str) -> list[tuple[Path, str]]:
     if source.is_file():
         return [(source, target)]
-    found = (path for path in source.rglob("*") if path.is_file() and not LEFT_OUT.search(str(path)))
+    # Below the folder: what lies above may be called `tests` as well.
+    found = (path for path in source.rglob("*") if path.is_file() and not LEFT_OUT.search(f"/{path.relative_to(source)}"))
     # Of the standard library's folder, not what was installed into it.
     return [
         (path, f"{target}/{path.relative_to(source)}") for path in found if "site-packages" not in path.relative_to(source).parts

@@ -313,9 +313,13 @@ def test_interruption_leaves_no_container(client, driver, tmp_path):
     import signal
 
     main = threading.main_thread().ident
-    threading.Timer(2, lambda: signal.pthread_kill(main, signal.SIGINT)).start()
-    with pytest.raises(KeyboardInterrupt), Fleet(driver, tmp_path / "work", LIMITS) as fleet:
-        fleet.served(model(tmp_path, "m", "load slow 30"))
+    timer = threading.Timer(2, lambda: signal.pthread_kill(main, signal.SIGINT))
+    timer.start()
+    try:
+        with pytest.raises(KeyboardInterrupt), Fleet(driver, tmp_path / "work", LIMITS) as fleet:
+            fleet.served(model(tmp_path, "m", "load slow 30"))
+    finally:
+        timer.cancel()  # else it interrupts whatever test comes next
     assert containers(client, driver) == []
 
 
