@@ -11,7 +11,7 @@ import pytest
 import tomlkit
 
 from property_tests.attacks.attempt import ATTACKS
-from property_tests.attacks.models import ESCAPES, HTML
+from property_tests.attacks.naming import ESCAPES, HTML
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="processes are forked and limited")
 VERDICTS = tomlkit.parse((Path(__file__).parent / "attacks" / "verdicts.toml").read_text(encoding="utf-8")).unwrap()

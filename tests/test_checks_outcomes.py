@@ -4,98 +4,24 @@ from __future__ import annotations
 
 import errno
 import json
-import multiprocessing
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pytest
-from test_workers_protocol import fake_runtime
+from fake_artifacts import cell, fake_host, function_request, run, seal, write_artifact
 
-from compat_matrix.checks import CHECKS, NotProduced, run_cell
+from compat_matrix.checks import CHECKS, run_cell
 from compat_matrix.checks import relocate as relocate_check
-from compat_matrix.checks.artifact import altered_files
-from compat_matrix.checks.produce import produce
 from compat_matrix.outcomes import Outcome
-from compat_matrix.plan import Cell
-from compat_matrix.results import Observation, Result
+from compat_matrix.results import Result
 from compat_matrix.runtimes import Host
 from compat_matrix.workers import tensors
-from compat_matrix.workers.provenance import hash_files
-from reference_impl.format import schema
-
-CASE = '''"""A case for a producer that needs no TensorFlow."""
-CLAUSES = ("FN-01",)
-FEATURES = ("nothing",)
-def build(tf, work): return None
-def requests(np): return [("serving_default", {"x": np.float32([1])})]
-'''
-
-
-def cell(check: str, artifact: Path | str = "artifact", **fields: Any) -> Cell:
-    names = {"case": "half", "producer": "fixture", "producer_version": "1.15.5", "consumer": "tf2", "consumer_version": "1.0"}
-    if check == "produce":
-        names.update(producer="tf2", producer_version="1.0", consumer="-", consumer_version="")
-    return Cell(**{**names, **fields}, check=check, runtime="fake", producer_runtime="fake", artifact=str(artifact))
-
-
-def saved_model() -> bytes:
-    """The SavedModel of ``y = x / 2 + 2`` as far as a signature goes."""
-    model = schema.SavedModel(saved_model_schema_version=1)
-    graph = model.meta_graphs.add()
-    graph.meta_info_def.tags.append("serve")
-    graph.graph_def.node.add(name="x", op="Placeholder").attr["dtype"].type = schema.DT_FLOAT
-    signature = graph.signature_def["serving_default"]
-    signature.method_name = "tensorflow/serving/predict"
-    for name, infos in (("x", signature.inputs), ("y", signature.outputs)):
-        infos[name].name = "x:0"
-        infos[name].dtype = schema.DT_FLOAT
-        infos[name].tensor_shape.dim.add().size = -1
-    return schema.serialize(model)
-
-
-def write_artifact(directory: Path, misbehave: str = "", **fields: Any) -> Path:
-    """An artifact whose consumer behaves as ``misbehave`` says; ``fields`` go into io.json."""
-    for folder in ("model", "io"):
-        (directory / folder).mkdir(parents=True)
-    (directory / "model" / "saved_model.pb").write_bytes(saved_model())
-    (directory / "model" / "misbehave").write_text(misbehave)
-    tensors.save(directory / "io" / "in.npz", {"x": tensors.from_numpy(np.float32([1, 2]))})
-    tensors.save(directory / "io" / "out.npz", {"y": tensors.from_numpy(np.float32([2.5, 3]))})
-    request = {
-        "id": "r",
-        "kind": "signature",
-        "tags": ["serve"],
-        "signature": "serving_default",
-        "inputs": "in.npz",
-        "outputs": "out.npz",
-    }
-    io: dict[str, Any] = {"schema": 1, "stateful": False, "tolerance": {"rtol": 0, "atol": 0}, "requests": [request], **fields}
-    (directory / "io" / "io.json").write_text(json.dumps(io))
-    seal(directory)
-    return directory
-
-
-def seal(directory: Path) -> None:
-    (directory / "provenance.json").write_text(json.dumps({"schema": 1, "files": hash_files(directory)}))
 
 
 @pytest.fixture
 def host(tmp_path: Path) -> Iterator[Host]:
-    cases = tmp_path / "cases"
-    cases.mkdir()
-    (cases / "half.py").write_text(CASE)
-    with Host(tmp_path / "out", {"fake": fake_runtime(tmp_path)}, cases) as host:
+    with fake_host(tmp_path) as host:
         yield host
-
-
-def run(host: Host, check: str, misbehave: str = "", **fields: Any) -> Observation:
-    artifact = host.out.parent / "artifact"
-    shutil.rmtree(artifact, ignore_errors=True)
-    write_artifact(artifact, misbehave, **fields)
-    return run_cell(cell(check, artifact), host, host.out)
 
 
 @pytest.mark.parametrize(("misbehave", "outcome"), [("load=skew", Outcome.LOAD_ERROR), ("call=skew", Outcome.CALL_ERROR)])
@@ -238,13 +164,6 @@ def test_an_answer_that_is_not_due_is_a_failure(host: Host) -> None:
     assert (seen.outcome, seen.message) == (Outcome.FAIL_VALUE, "request r: answered, although no answer is due")
 
 
-def function_request(path: str, structure: Any) -> dict[str, Any]:
-    return {
-        "id": path, "kind": "function", "tags": ["serve"], "path": path, "args": [], "kwargs": {},
-        "inputs": "in.npz", "outputs": "out.npz", "structure": structure,
-    }  # fmt: skip
-
-
 def test_a_result_of_another_structure_is_told_from_another_value(host: Host) -> None:
     seen = run(host, "values", requests=[function_request("loads", [1])])
     assert (seen.outcome, seen.message) == (Outcome.FAIL_STRUCTURE, "request loads: result: is int 1, expected a list of 1 (0)")
@@ -271,60 +190,6 @@ def test_all_findings_are_listed_and_the_first_decides(host: Host) -> None:
     assert "expected int 3" in seen.details["also"][0]
 
 
-@pytest.mark.parametrize(
-    ("damage", "message"),
-    [
-        (
-            lambda folder: (folder / "model" / "saved_model.pb").write_bytes(saved_model()[:-1]),
-            "model/saved_model.pb was changed",
-        ),
-        (lambda folder: (folder / "io" / "out.npz").unlink(), "io/out.npz is missing"),
-        (lambda folder: (folder / "model" / "more").write_text("x"), "model/more is not listed"),
-    ],
-)
-@pytest.mark.parametrize("check", ["load", "values"])
-def test_an_artifact_that_was_altered_is_not_asked(host: Host, damage: Any, message: str, check: str) -> None:
-    artifact = write_artifact(host.out.parent / "altered", "load=abort")
-    damage(artifact)
-    seen = run_cell(cell(check, artifact), host, host.out)
-    assert seen.outcome is Outcome.FAIL_STRUCTURE
-    assert message in seen.message
-    assert host.worker("fake", "tf2_worker").generation == 0
-
-
-@pytest.mark.parametrize(
-    ("io", "words"),
-    [
-        ("{", "io.json: Expecting property name"),
-        ('{"schema": 2}', "io.json: not of schema 1"),
-        ('{"schema": 1}', "requests"),
-        (
-            '{"schema": 1, "requests": [{"id": "r", "kind": "signature", "tags": [], "inputs": "../x", "outputs": null}]}',
-            "'../x' is not the name",
-        ),
-        ('{"schema": 1, "requests": [{"id": "r", "kind": "dance", "tags": [], "inputs": "x", "outputs": null}]}', "unknown kind"),
-    ],
-)
-def test_an_artifact_that_breaks_the_contract_is_our_own_fault(host: Host, io: str, words: str) -> None:
-    artifact = write_artifact(host.out.parent / "invalid")
-    (artifact / "io" / "io.json").write_text(io)
-    seal(artifact)
-    seen = run_cell(cell("load", artifact), host, host.out)
-    assert seen.outcome is Outcome.SETUP_ERROR
-    assert words in seen.message
-    assert "io.json" in seen.message
-
-
-def test_a_model_nobody_can_read_without_tensorflow_fails_the_checks_that_need_it(host: Host) -> None:
-    artifact = write_artifact(host.out.parent / "unreadable")
-    (artifact / "model" / "saved_model.pb").write_bytes(b"\xff")
-    seal(artifact)
-    seen = run_cell(cell("signatures", artifact), host, host.out)
-    assert seen.outcome is Outcome.FAIL_STRUCTURE
-    assert seen.error_class and seen.error_class.startswith("reference_impl.format.errors.")
-    assert run_cell(cell("values", artifact), host, host.out).outcome is Outcome.PASS
-
-
 def test_a_full_disk_is_the_environment_and_a_bug_of_ours_is_not(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
     for error, outcome in (
         (OSError(errno.ENOSPC, "full"), Outcome.ENV_ERROR),
@@ -339,62 +204,6 @@ def test_a_full_disk_is_the_environment_and_a_bug_of_ours_is_not(host: Host, mon
         seen = run(host, "relocate")
         assert seen.outcome is outcome
         assert "Traceback" in (host.out / seen.evidence["harness"]).read_text()
-
-
-def test_a_relocated_model_has_no_trace_of_its_first_place(tmp_path: Path) -> None:
-    artifact = write_artifact(tmp_path / "artifact")
-    moved = relocate_check.moved_copy(artifact / "model", tmp_path / "scratch")
-    assert (moved / "saved_model.pb").read_bytes() == saved_model()
-    assert [path for path in (tmp_path / "scratch").rglob("saved_model.pb") if path != moved / "saved_model.pb"] == []
-
-
-def test_production_writes_a_complete_artifact(host: Host) -> None:
-    made = cell("produce", "artifacts/half/tf2@1.0")
-    seen = run_cell(made, host, host.out)
-    assert seen.outcome is Outcome.PASS, seen.message
-    assert seen.timings["produce"] > 0
-    provenance = json.loads((host.out / made.artifact / "provenance.json").read_text())
-    assert provenance["producer"] == {"name": "tf2", "versions": seen.versions}
-    assert (provenance["case"], provenance["title"]) == ("half", "A case for a producer that needs no TensorFlow.")
-    assert set(provenance["files"]) == {"model/made_by", "io/io.json"}
-    assert altered_files(host.out / made.artifact) == []
-    assert sorted(path.name for path in (host.out / "artifacts" / "half").iterdir()) == [".tf2@1.0.lock", "tf2@1.0"]
-
-
-def test_a_failed_production_leaves_nothing_and_its_cells_are_not_run(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FAKE_PRODUCE", "error")
-    made = cell("produce", "artifacts/half/tf2@1.0")
-    seen = run_cell(made, host, host.out)
-    assert (seen.outcome, seen.error_class) == (Outcome.CALL_ERROR, "OSError")
-    assert [path.name for path in (host.out / "artifacts" / "half").iterdir()] == [".tf2@1.0.lock"]
-    with pytest.raises(NotProduced, match="no such op"):
-        run_cell(cell("load", made.artifact, producer="tf2"), host, host.out)
-
-
-def test_a_missing_fixture_is_our_own_fault(host: Host) -> None:
-    seen = run_cell(cell("load", host.out / "nowhere"), host, host.out)
-    assert seen.outcome is Outcome.SETUP_ERROR
-    assert "the producer fixture makes nothing" in seen.message
-
-
-def make_artifact(out: Path, runtime_folder: Path, cases: Path) -> None:
-    with Host(out, {"fake": fake_runtime(runtime_folder)}, cases) as host:
-        produce(cell("load", "artifacts/half/tf2@1.0", producer="tf2"), host, out, again=False)
-
-
-def test_two_processes_make_one_artifact(host: Host) -> None:
-    """The loser of the race finds it made and leaves it alone."""
-    folders = [host.out.parent / name for name in ("one", "two")]
-    for folder in folders:
-        folder.mkdir()
-    context = multiprocessing.get_context("spawn")
-    processes = [context.Process(target=make_artifact, args=(host.out, folder, host.cases)) for folder in folders]
-    for process in processes:
-        process.start()
-    for process in processes:
-        process.join()
-    assert [process.exitcode for process in processes] == [0, 0]
-    assert len(list((host.out / "logs").glob("*.stdout"))) == 1  # only one of them started a worker
 
 
 def test_the_table_of_checks_decides_what_applies() -> None:

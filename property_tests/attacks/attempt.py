@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from property_tests.attacks import files, models
+from property_tests.attacks import bombs, contradictions, effects, files, naming, paths
 
 SECONDS = 120  # of CPU time; what takes longer is killed
 MEMORY = 3 << 30  # beside what the process had
@@ -28,7 +28,7 @@ Attack = Callable[[Path], None]
 
 
 def _attacks() -> Iterator[tuple[str, Attack]]:
-    for module in (models, files):
+    for module in (paths, bombs, contradictions, naming, effects, files):
         for name, function in vars(module).items():
             ours = inspect.isfunction(function) and function.__module__ == module.__name__
             if ours and function.__doc__ and not name.startswith("_"):
