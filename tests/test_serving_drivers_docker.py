@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import json
 import os
 import socket
 import subprocess
@@ -11,35 +9,23 @@ import sys
 import threading
 from pathlib import Path
 
-import numpy as np
 import pytest
 import serving_image
 import serving_models
 from click.testing import CliRunner
+from serving_drivers_fixtures import cleanup
+from serving_engine import LIMITS, client, containers, evidence, home, predict, told, way
 from serving_models import model
 
 from compat_matrix import cli
 from compat_matrix.consumers.serving import drivers
-from compat_matrix.consumers.serving.drivers import docker, engine, images
-from compat_matrix.consumers.serving.drivers.base import NotHere
+from compat_matrix.consumers.serving.drivers import docker, images
 from compat_matrix.consumers.serving.drivers.docker import LABEL, RUN_LABEL, DockerDriver
-from compat_matrix.consumers.serving.fleet import Fleet, Limits, NotServed, NotStarted
-from compat_matrix.workers.tensors import Tensor
+from compat_matrix.consumers.serving.fleet import Fleet, NotServed, NotStarted
+
+__all__ = ["client", "home", "way"]  # fixtures, imported by name
 
 pytestmark = pytest.mark.docker
-
-LIMITS = Limits(up=60, available=60)
-
-
-@pytest.fixture(scope="module")
-def client():
-    pytest.importorskip("grpc")
-    try:
-        client = engine.connect()
-    except NotHere as missing:
-        pytest.skip(str(missing))
-    yield client
-    client.close()
 
 
 @pytest.fixture(scope="module")
@@ -48,11 +34,6 @@ def image(client):
     yield name
     client.images.remove(name, force=True)
     client.images.prune(filters={"label": "savedmodel-compat.test=1"})
-
-
-@pytest.fixture(autouse=True)
-def home(tmp_path, monkeypatch):
-    monkeypatch.setenv("SAVEDMODEL_COMPAT_HOME", str(tmp_path / "home"))
 
 
 @pytest.fixture
@@ -64,26 +45,6 @@ def driver(image):
 def fleet(driver, tmp_path):
     with Fleet(driver, tmp_path / "work", LIMITS) as fleet:
         yield fleet
-
-
-def predict(served):
-    return served.grpc.predict(served.ref, "", {}, limit=30)
-
-
-def containers(client, driver):
-    return client.containers.list(all=True, filters={"label": f"{RUN_LABEL}={driver.run}"})
-
-
-def evidence(tmp_path, start=1):
-    place = tmp_path / f"work/server-1/start-{start}"
-    return (place / "log.txt").read_text(), json.loads((place / "exit.json").read_text())
-
-
-def told(log, what):
-    """What the double says of itself in its first line: ``flags`` or ``uid``."""
-    line = log.partition("flags ")[2].partition("\n")[0]
-    flags, _, rest = line.partition(" uid ")
-    return json.loads(flags) if what == "flags" else rest.split()[0]
 
 
 # What it is -----------------------------------------------------------------------------------------------------------
@@ -101,24 +62,6 @@ def test_identity_of_an_image(client, image, driver, monkeypatch):
     monkeypatch.setattr(images, "_ask", lambda *_: started.append("--version") or "")
     assert by_id.identify().version == "2.15.1"
     assert started == []
-
-
-def test_a_labelled_image_is_a_stand_in_whatever_it_says(client):
-    labelled = serving_image.image(client, ["savedmodel-compat.standin=2.15.1"])
-    try:
-        assert DockerDriver(labelled).identify().kind == "standin"
-    finally:
-        client.images.remove(labelled, force=True)
-
-
-def test_absent_image_is_never_pulled(client):
-    for name in ("tensorflow/serving:0.0.1", "tensorflow/serving@sha256:" + "0" * 64, "nowhere/nothing"):
-        with pytest.raises(NotHere, match="is not here") as missing:
-            drivers.of(name).identify()
-        assert missing.value.command == f"docker pull {name}"
-    with pytest.raises(NotHere, match="is not built") as missing:
-        drivers.of("savedmodel-compat-standin:0.0.1").identify()
-    assert missing.value.command == "savedmodel-compat serving image"
 
 
 # The official contract ------------------------------------------------------------------------------------------------
@@ -303,12 +246,6 @@ print(driver.run, flush=True); time.sleep(120)
     assert left() == []
 
 
-def cleanup(*options):
-    result = CliRunner().invoke(cli.main, ["serving", "cleanup", *options])
-    assert result.exit_code == 0, result.output
-    return result.output
-
-
 def test_interruption_leaves_no_container(client, driver, tmp_path):
     import signal
 
@@ -335,62 +272,6 @@ def test_interruption_of_a_start_leaves_no_container(client, driver, tmp_path, m
 
 
 # Engines that are elsewhere, or gone ----------------------------------------------------------------------------------
-
-
-class Way:
-    """A way to the engine that can be cut: everything that comes to ``listener`` is passed on to its socket."""
-
-    def __init__(self, listener):
-        self.listener, self.open = listener, True
-        self.ends: list[socket.socket] = []
-        listener.listen(50)
-        threading.Thread(target=self._accept, daemon=True).start()
-
-    def _accept(self):
-        with contextlib.suppress(OSError):
-            while True:
-                here = self.listener.accept()[0]
-                if not self.open:
-                    here.close()
-                    continue
-                there = socket.socket(socket.AF_UNIX)
-                there.connect((os.environ.get("WAY_TO") or "unix:///var/run/docker.sock")[len("unix://") :])
-                self.ends += [here, there]
-                for one, other in ((here, there), (there, here)):
-                    threading.Thread(target=self._pass, args=(one, other), daemon=True).start()
-
-    def _pass(self, one, other):
-        with contextlib.suppress(OSError):
-            while data := one.recv(1 << 16):
-                other.sendall(data)
-            other.shutdown(socket.SHUT_WR)
-
-    def cut(self):
-        self.open = False
-        for one in self.ends:
-            with contextlib.suppress(OSError):
-                one.shutdown(socket.SHUT_RDWR)
-
-    def close(self):
-        self.cut()
-        self.listener.close()
-        for one in self.ends:
-            one.close()
-
-
-@pytest.fixture
-def way(client, monkeypatch):
-    made: list[Way] = []
-    monkeypatch.setenv("WAY_TO", os.environ.get("DOCKER_HOST", ""))
-
-    def make(listener, address):
-        made.append(Way(listener))
-        monkeypatch.setenv("DOCKER_HOST", address)
-        return made[-1]
-
-    yield make
-    for one in made:
-        one.close()
 
 
 def test_engine_that_is_gone_for_a_while(client, driver, way, fleet, tmp_path, monkeypatch):
@@ -461,26 +342,3 @@ def test_doctor_names_engine_and_images(image):
 def test_folders_of_evidence_are_ours(fleet, tmp_path):
     fleet.served(model(tmp_path, "m"))
     assert all(path.stat().st_uid == os.getuid() for path in Path(tmp_path / "work").rglob("*"))
-
-
-# The stand-in ---------------------------------------------------------------------------------------------------------
-
-
-def test_stand_in_serves_a_fixture_over_both_transports(tmp_path):
-    driver = drivers.of("standin")
-    try:
-        identity = driver.identify()
-    except NotHere as missing:
-        pytest.skip(str(missing))
-    assert identity.kind == "standin"
-    fixtures = serving_models.HERE.parent / "fixtures_v1"
-    half, pinned = fixtures / "half_plus_two/model", fixtures / "gpu_pinned/model"
-    with Fleet(driver, tmp_path / "work", LIMITS) as fleet:
-        served = fleet.served(half, ahead=[(pinned, ["serve"])])
-        x = Tensor("float32", np.float32([[1], [2]]))
-        for one in (served.grpc, served.rest):
-            (y,) = one.predict(served.ref, "", {"x": x}, limit=30).values()
-            assert y.array.tolist() == [[2.5], [3.0]]
-        with pytest.raises(NotServed, match="GPU"):
-            fleet.served(pinned)
-        assert fleet.report()["started"] == 1

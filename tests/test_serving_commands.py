@@ -1,0 +1,47 @@
+"""The commands ``serving doctor`` and ``serving image`` without an engine."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+from click.testing import CliRunner
+from serving_drivers_fixtures import home, no_engine, sdk
+
+from compat_matrix import cli
+from compat_matrix.consumers.serving.drivers import engine
+from compat_matrix.runtimes import places
+
+__all__ = ["home", "no_engine", "sdk"]  # fixtures, imported by name
+
+
+def test_doctor_without_an_engine(no_engine):
+    result = CliRunner().invoke(cli.main, ["serving", "doctor"])
+    assert result.exit_code == 4
+    assert "engine: no engine\n  to provide it: docker info" in result.output
+    assert CliRunner().invoke(cli.main, ["serving", "doctor", "remote:x"]).exit_code == 64
+
+
+def test_image_is_built_by_the_command(sdk, monkeypatch):
+    from compat_matrix.runtimes.standin import image
+
+    asked: list[tuple[str | None, str]] = []
+
+    def build(client, tag, runtime):
+        asked.append((tag, runtime))
+        if runtime == "nothing":
+            raise places.UnknownRuntime("nothing is no runtime")
+        return "sha256:1"
+
+    images_of = SimpleNamespace(get=lambda number: SimpleNamespace(tags=["mine:1"]))
+    monkeypatch.setattr(engine, "connect", lambda: SimpleNamespace(images=images_of, close=lambda: None))
+    monkeypatch.setattr(image, "build", build)
+    done = CliRunner().invoke(cli.main, ["serving", "image", "2.20", "--tag", "mine:1"])
+    assert (done.exit_code, done.output) == (0, "mine:1: sha256:1\n")
+    assert CliRunner().invoke(cli.main, ["serving", "image"]).exit_code == 0
+    assert asked == [("mine:1", "2.20"), (None, "local")]
+    assert CliRunner().invoke(cli.main, ["serving", "image", "nothing"]).exit_code == 64
+
+
+def test_image_without_an_engine(no_engine):
+    done = CliRunner().invoke(cli.main, ["serving", "image"])
+    assert (done.exit_code, done.stderr) == (4, "Error: no engine; to provide it: docker info\n")
