@@ -5,8 +5,8 @@ An artifact (docs/contracts.md, section 1) is taken as it is. What could not be 
 
 from __future__ import annotations
 
+import itertools
 import json
-import os
 import re
 import shutil
 from collections.abc import Iterator
@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from compat_matrix.checks.digest import answer_digest
+from compat_matrix.consumers.serving import staging
 from compat_matrix.made_up import example_of, made_up
 from compat_matrix.plan import ABSENT, is_complete
 from compat_matrix.runtimes.host import Host
@@ -55,6 +56,7 @@ def as_artifact(path: Path, folder: Path, requests: Path | None = None) -> Given
 
     Raises:
       reference_impl.format.errors.SavedModelError: there is no SavedModel.
+      compat_matrix.consumers.serving.staging.Unstageable: a link leads out of it, or it holds what is no file.
     """
     if is_complete(path) and (path / "model").is_dir() and requests is None:
         return Given(path)
@@ -64,7 +66,7 @@ def as_artifact(path: Path, folder: Path, requests: Path | None = None) -> Given
     shutil.rmtree(given.directory, ignore_errors=True)
     io = given.directory / "io"
     io.mkdir(parents=True)
-    shutil.copytree(model, given.directory / "model", copy_function=_link)
+    staging.place(model, given.directory / "model")
     if requests is not None:
         shutil.copytree(requests, io, dirs_exist_ok=True)
     else:
@@ -98,29 +100,20 @@ def _case_name(path: Path) -> str:
     return _UNSAFE.sub("_", name).strip("_") or "model"
 
 
-def _link(source: str, target: str) -> None:
-    """A hard link, which costs nothing and is only read; a copy where file systems do not let us, and of what a link leads to."""
-    try:
-        if Path(source).is_symlink():
-            raise OSError
-        os.link(source, target)
-    except OSError:
-        shutil.copyfile(source, target)
-
-
 def _recorded(found: layout.Layout, given: Given, folder: Path) -> list[dict[str, Any]]:
-    """Requests that the local TensorFlow answers, with its answers, one for each signature, and twice in the same way."""
+    """Requests that the local TensorFlow answers, with its answers, one for each signature, the same at every call."""
     if local_runtime().tensorflow_version is None:
         given.left_out.append('answers: no TensorFlow is here to record any (pip install "savedmodel-compat[tf]"); or --requests')
         return []
     requests: list[dict[str, Any]] = []
+    numbers = itertools.count()  # a request that goes takes its number along: no two share a file
     with Host(folder / "recording") as host:
         for graph in found.saved_model.meta_graphs:
             recorder = _Recorder(host, given, sorted(graph.meta_info_def.tags))
             example = example_of(graph)
             start = len(requests)
             for key, sides in signature_spec(graph).items():
-                request = recorder.first(len(requests), key, made_up(sides["inputs"], example))
+                request = recorder.first(next(numbers), key, made_up(sides["inputs"], example))
                 requests += [request] if request else []
             for _ in range(ROUNDS):
                 requests[start:] = [request for request in requests[start:] if recorder.same_again(request)]

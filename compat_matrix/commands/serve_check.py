@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from compat_matrix.commands.matrix import EXISTING_DIR, asked_servers, exit_codes, require_option
-from compat_matrix.plan import STANDIN
+from compat_matrix.commands.matrix import EXISTING_DIR, Refused, asked_servers, exit_codes, require_option
+from compat_matrix.outcomes import ExitCode
 
 
 @click.command("serve-check")
@@ -39,12 +39,16 @@ def serve_check(path: Path, servers: tuple[str, ...], requests: Path | None, out
 def _checked(path: Path, servers: tuple[str, ...], requests: Path | None, out: Path, require: bool | str) -> int:
     from compat_matrix import running
     from compat_matrix.commands.serving_run import build_standin
+    from compat_matrix.consumers.serving.staging import Unstageable
     from compat_matrix.expectations import NO_ENTRIES, Ledger
     from compat_matrix.given import as_artifact
     from compat_matrix.planning import Axes, make_plan
 
-    asked = asked_servers(servers, build_standin if STANDIN in servers else None)
-    given = as_artifact(path, out / running.GIVEN_FOLDER, requests)
+    asked = asked_servers(servers, build_standin)
+    try:
+        given = as_artifact(path, out / running.GIVEN_FOLDER, requests)
+    except Unstageable as error:
+        raise Refused(str(error), ExitCode.UNEXPECTED) from error
     for line in given.left_out:
         click.echo(f"not asked: {line}", err=True)
     folder = given.directory.parent

@@ -43,21 +43,11 @@ class Staging:
     def add(self, model: Path) -> Staged:
         """Stage a model. Raises Unstageable, OSError."""
         staged = Staged(f"{_safe_name(model)}_{next(self._numbers)}", model)
-        root = model.resolve()
-        if not root.is_dir():
-            raise Unstageable(f"{model} is no folder")
         target = self.folder / staged.name / str(VERSION)
         # Renamed when it is complete: a server that looks for versions must not find half of one.
         part = self.folder / staged.name / "part"
         try:
-            part.mkdir(parents=True)
-            for number, (source, relative, is_folder) in enumerate(_walk(root, root)):
-                if number > MAX_FILES:
-                    raise Unstageable(f"{model} holds more than {MAX_FILES} files")
-                if is_folder:
-                    (part / relative).mkdir(exist_ok=True)
-                else:
-                    _link(source, part / relative)
+            place(model, part)
             part.rename(target)
         except BaseException:
             self.remove(staged)
@@ -66,6 +56,21 @@ class Staging:
 
     def remove(self, staged: Staged) -> None:
         shutil.rmtree(self.folder / staged.name, ignore_errors=True)
+
+
+def place(model: Path, target: Path) -> None:
+    """Make the folder ``target`` with what a model holds, links into it resolved. Raises Unstageable, OSError."""
+    root = model.resolve()
+    if not root.is_dir():
+        raise Unstageable(f"{model} is no folder")
+    target.mkdir(parents=True)
+    for number, (source, relative, is_folder) in enumerate(_walk(root, root)):
+        if number > MAX_FILES:
+            raise Unstageable(f"{model} holds more than {MAX_FILES} files")
+        if is_folder:
+            (target / relative).mkdir(exist_ok=True)
+        else:
+            _link(source, target / relative)
 
 
 def size(model: Path) -> int:
