@@ -9,7 +9,7 @@ import json
 import os
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -203,6 +203,15 @@ class Plan:
         if plan.plan_id != data.get("plan_id"):
             raise PlanError(f"{path}: the cells were changed after planning (plan_id does not fit)")
         return plan
+
+
+def models_to_serve(cells: Iterable[Cell], out: Path) -> dict[str, list[Path]]:
+    """Of each server, the models it will be asked for in a run that writes to ``out``, in order: it takes many at a time."""
+    models: dict[str, dict[Path, None]] = {}
+    for cell in cells:
+        if cell.is_served:
+            models.setdefault(cell.runtime, {})[cell.artifact_dir(out) / "model"] = None
+    return {runtime: list(paths) for runtime, paths in models.items()}
 
 
 def is_complete(artifact: Path) -> bool:

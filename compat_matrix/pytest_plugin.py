@@ -24,7 +24,7 @@ import pytest
 
 from compat_matrix.expectations import Ledger, LedgerError
 from compat_matrix.outcomes import Outcome
-from compat_matrix.plan import LEDGER_FILE, PLAN_FILE, RESULTS_FILE, Cell, Plan, PlanError, is_complete
+from compat_matrix.plan import LEDGER_FILE, PLAN_FILE, RESULTS_FILE, Cell, Plan, PlanError, is_complete, models_to_serve
 from compat_matrix.results import DESELECTED, Observation, Result, ResultsError, read_results, write_results
 
 if TYPE_CHECKING:
@@ -63,14 +63,6 @@ class Run:
         """The cells to execute: undecided, and chosen when there is a choice."""
         return [cell for cell in self.plan if not cell.decided and (self.chosen is None or cell.id in self.chosen)]
 
-    def upcoming(self) -> dict[str, list[Path]]:
-        """Of each server, the models of the tags `serve` that it will be asked for: it takes many at a time."""
-        models: dict[str, dict[Path, None]] = {}
-        for cell in self.items():
-            if cell.is_served:
-                models.setdefault(cell.runtime, {})[cell.artifact_dir(self.out) / "model"] = None
-        return {runtime: list(paths) for runtime, paths in models.items()}
-
     def host(self) -> Any:
         """The host of worker processes, started with the first cell that needs it."""
         if self._host is None:
@@ -79,7 +71,7 @@ class Run:
 
             given = started_with(self.out)  # folders in place of ours
             cases, fixtures = (Path(given[name][0]) if given.get(name) else None for name in ("cases", "fixtures"))
-            host = Host(self.out, runtimes_of(self.out), cases, fixtures, self.upcoming())
+            host = Host(self.out, runtimes_of(self.out), cases, fixtures, models_to_serve(self.items(), self.out))
             self._host = self.resources.enter_context(host)
         return self._host
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import signal
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -111,17 +112,7 @@ def _ended(state: ExitState) -> str:
     """The error class of a server's end, as that of a worker's: SIGABRT, exit 3; OOM where the memory limit did it."""
     if state.oom_killed:
         return "OOM"
-    return signal_name(state.signal) if state.signal is not None else f"exit {state.code}"
-
-
-def signal_name(number: int) -> str:
-    """SIGABRT for 6."""
-    import signal
-
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
+    return signal.Signals(state.signal).name if state.signal is not None else f"exit {state.code}"
 
 
 def rest_of(served: Served) -> Client:

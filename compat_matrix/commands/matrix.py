@@ -156,10 +156,10 @@ def asked_servers(specs: Sequence[str], build: Callable[[], None] | None = None)
     """The servers a command line names, here or not. Raises Refused for what names none."""
     if not specs:
         return ()
-    from compat_matrix.runtimes.servers import server_runtimes
+    from compat_matrix.runtimes.servers import server_runtime
 
     try:
-        return server_runtimes(specs, build)
+        return tuple(server_runtime(spec, build) for spec in specs)
     except ValueError as error:
         raise Refused(str(error), ExitCode.USAGE) from error
 

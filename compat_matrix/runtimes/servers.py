@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 from packaging.version import InvalidVersion, Version
@@ -23,7 +23,6 @@ def server_runtime(spec: str, build: Callable[[], None] | None = None) -> Runtim
     makes the image of the stand-in where an engine is there and it is not. Raises ValueError for a spec that means nothing.
     """
     from compat_matrix.consumers.serving import drivers
-    from compat_matrix.consumers.serving.drivers.base import NotHere, ServerIdentity
 
     label = LABELLED.fullmatch(spec.strip())
     wanted = label[2] if label else spec.strip()
@@ -33,12 +32,13 @@ def server_runtime(spec: str, build: Callable[[], None] | None = None) -> Runtim
     unready = {}
     try:
         identity = driver.identify()
-    except NotHere as missing:
-        identity = ServerIdentity("standin" if wanted == STANDIN else "tensorflow-serving", _version_of_tag(wanted))
+    except drivers.NotHere as missing:
+        kind = drivers.STANDIN if wanted == STANDIN else drivers.SERVING
+        identity = drivers.ServerIdentity(kind, _version_of_tag(wanted))
         unready = {consumer: str(missing) for consumer in (SERVING, STANDIN)}
     finally:
         driver.close()
-    consumer = STANDIN if identity.kind == "standin" else SERVING
+    consumer = STANDIN if identity.kind == drivers.STANDIN else SERVING
     version = identity.version or UNKNOWN
     runtime = Runtime(
         f"{consumer}{version}", Path(sys.executable), version, spec=wanted, unready=unready, server=wanted, consumer=consumer
@@ -53,8 +53,3 @@ def _version_of_tag(spec: str) -> str | None:
         return str(Version(tag[1])) if tag else None
     except InvalidVersion:
         return None
-
-
-def server_runtimes(specs: Sequence[str], build: Callable[[], None] | None = None) -> tuple[Runtime, ...]:
-    """:func:`server_runtime` of each."""
-    return tuple(server_runtime(spec, build) for spec in specs)
