@@ -119,10 +119,10 @@ def repeated(names: Iterable[str]) -> list[str]:
 
 def check_functions(library: schema.FunctionDefLibrary, file: str) -> None:
     """Two functions of one name must be one function. Raises DuplicateKeyError: which one a reader takes is its own affair."""
-    for name in repeated(function.signature.name for function in library.function):
-        first, *others = (function for function in library.function if function.signature.name == name)
-        if any(other != first for other in others):
-            raise DuplicateKeyError("two functions of this name, which differ", file=file, node=name)
+    first: dict[str, schema.FunctionDef] = {}
+    differ = [one.signature.name for one in library.function if first.setdefault(one.signature.name, one) != one]
+    if differ:
+        raise DuplicateKeyError("two functions of this name, which differ", file=file, node=min(differ))
 
 
 def reachable(starts: Iterable[str], edges: dict[str, list[str]]) -> dict[str, None]:

@@ -7,6 +7,7 @@ folder) the models are copied into the container. No container removes itself: i
 
 from __future__ import annotations
 
+import functools
 import io
 import itertools
 import os
@@ -103,9 +104,7 @@ class DockerDriver(Driver):
                 if _read_back(container) == word:
                     return container, False
             except EngineTrouble as trouble:
-                if not any(
-                    words in str(trouble).lower() for words in ("bind source path", "no such file", "not shared", "statfs")
-                ):
+                if not any(words in str(trouble).lower() for words in UNSEEN):
                     raise
             finally:
                 (folder / PROBE).unlink(missing_ok=True)
@@ -151,9 +150,14 @@ class DockerDriver(Driver):
                 **more,
             )
 
-    def _resources(self) -> dict[str, Any]:
+    @functools.cached_property
+    def _info(self) -> dict[str, Any]:
+        """What the engine says of itself."""
         with engine.asked("info"):
-            info = self._client.info()
+            return dict(self._client.info())
+
+    def _resources(self) -> dict[str, Any]:
+        info = self._info
         has = int(info.get("MemTotal") or 0)
         memory = self._memory or (min(MEMORY, has * 3 // 4) if has else MEMORY)
         cpus = min(self._cpus or CPUS, float(info.get("NCPU") or CPUS))
@@ -163,8 +167,7 @@ class DockerDriver(Driver):
         """The user that staged the models may read them, the container's root without its capabilities perhaps not."""
         if not hasattr(os, "getuid"):
             return None
-        with engine.asked("info"):
-            options = " ".join(self._client.info().get("SecurityOptions") or [])
+        options = " ".join(self._info.get("SecurityOptions") or [])
         # There the container's root is the user of the engine, and any other number is somebody else.
         return None if "rootless" in options or "userns" in options else f"{os.getuid()}:{os.getgid()}"
 

@@ -8,6 +8,7 @@ import uuid
 from contextlib import suppress
 from typing import Any
 
+from ....plan import write_text
 from ....runtimes import places
 from .base import SERVING, STANDIN, EngineTrouble, NotHere, ServerIdentity, read_version
 from .engine import asked
@@ -55,12 +56,14 @@ def standin(client: Any) -> str:
 
 def identify(client: Any, image: Any, name: str, labels: dict[str, str]) -> ServerIdentity:
     """What an image serves with. ``--version`` is asked once per image and remembered. Raises NotHere, EngineTrouble."""
-    output = _remembered(image.id) or _ask(client, image, labels)
+    remembered = _remembered(image.id)
+    output = remembered or _ask(client, image, labels)
     version, lines = read_version(output)
     if not lines:
         said = " ".join(output.split())[:200]
         raise NotHere(f"{name} is no image of TensorFlow Serving: --version says {said!r}", "docker pull tensorflow/serving")
-    _remember(image.id, output)
+    if remembered is None:
+        _remember(image.id, output)
     label = (image.labels or {}).get(STANDIN_LABEL)
     # By its label, or by its own words: a stand-in never fills a cell of the real server.
     kind = STANDIN if label is not None or "standin" in "".join(lines.values()) else SERVING
@@ -102,4 +105,4 @@ def _remember(image_id: str, output: str) -> None:
     with suppress(OSError):  # asked again next time
         place = _place(image_id)
         place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_text(json.dumps({"image": image_id, "output": output}), encoding="utf-8")
+        write_text(place, json.dumps({"image": image_id, "output": output}))
