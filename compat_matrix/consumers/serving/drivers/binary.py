@@ -11,6 +11,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 import uuid
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
@@ -190,10 +191,20 @@ class BinaryServer(Server):
         return found
 
     def kill(self) -> None:
+        import psutil
+
+        below: dict[int, str | None] = {}
+        with suppress(psutil.Error):
+            children = psutil.Process(self._process.pid).children(recursive=True)
+            below = {child.pid: harness.started(child.pid) for child in children}
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
+        deadline = time.monotonic() + GRACE
         with suppress(subprocess.TimeoutExpired):  # in uninterruptible sleep: the system's business from here
             self._process.wait(GRACE)
+        # The guard may be gone before the server below it, which has memory to give back.
+        while time.monotonic() < deadline and any(began and harness.started(pid) == began for pid, began in below.items()):
+            time.sleep(0.01)
 
     def stop(self) -> None:
         if self._stopped:
