@@ -1,4 +1,4 @@
-"""How much is tried: HYPOTHESIS_PROFILE is `gate` (every commit), `nightly` (hours) or `debug` (a few, not shrunk)."""
+"""How much is tried: HYPOTHESIS_PROFILE is `gate` (every commit), `nightly` (two hours) or `debug` (a few, not shrunk)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, Phase, settings
 
 GATE, NIGHTLY, DEBUG = "gate", "nightly", "debug"
 NAME = os.environ.get("HYPOTHESIS_PROFILE", GATE)
-FACTOR = {GATE: 1.0, NIGHTLY: 100.0, DEBUG: 0.5}
+FACTOR = {GATE: 1.0, NIGHTLY: 25.0, DEBUG: 0.5}
 # One example traces, saves and loads a model: tenths of a second, most of them TensorFlow's, and more on a busy machine.
 SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large]
 

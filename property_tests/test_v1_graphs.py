@@ -6,7 +6,7 @@ import contextlib
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, reject
 
 import reference_impl
 from property_tests import world
@@ -40,8 +40,13 @@ def test_a_model_of_tf_1_that_assigns_goes_through_the_same_states_as_its_sessio
 
 def check_v1(script, folder):
     """The reference implementation, as loaded and after it saved it again; then the other MetaGraphs."""
+    import tensorflow as tf
+
     names, path = world.run(script), folder / "model"
-    asked = names["export"](folder)
+    try:
+        asked = names["export"](folder)
+    except tf.errors.UnimplementedError:  # the session has no answer: gradients of an empty TensorArray of unknown shape
+        reject()
     loaded = reference_impl.load(path, tags=["serve"])
     check_answers(loaded, "serving_default", asked)
     fresh = reference_impl.load(path, tags=["serve"])

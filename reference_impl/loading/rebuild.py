@@ -198,7 +198,7 @@ class _Interpreter:
             inputs = inputs[1:]
         elif "While" not in node.op:
             inputs = []
-        for key, value in node.attr.items():
+        for key, value in sorted(node.attr.items()):  # protobuf's order of a map differs from process to process
             functions = [value.func] if value.HasField("func") else list(value.list.func) if value.HasField("list") else []
             known = [function.name for function in functions if function.name in self.library]
             if known and len(known) == len(functions):
@@ -206,15 +206,19 @@ class _Interpreter:
 
     def describe_handles(self, op: str, operation: tf.Operation, built: dict[str, list[Any]]) -> None:
         """Resources that come out of control flow are what went in; no shape inference says so to the gradient code."""
-        if not built:
-            return
-        if "While" in op:
-            sources = list(operation.inputs)
+        if "While" in op and built:
+            ways = [list(operation.inputs)]
+        elif ("If" in op or "Case" in op) and built:
+            ways = [function.outputs for key in sorted(built) for function in built[key]]
         else:
-            sources = next(iter(built.values()))[0].outputs if "If" in op or "Case" in op else []
-        for source, target in zip(sources, operation.outputs):
-            if target.dtype in (tf.resource, tf.variant) and source.dtype == target.dtype:
-                api.copy_handle_data(source, target)
+            return
+        for target, *sources in zip(operation.outputs, *ways):
+            if target.dtype in (tf.resource, tf.variant) and all(source.dtype == target.dtype for source in sources):
+                known = [api.behind_handle(source) for source in sources]
+                # What a branch without a value returns for an optional one says nothing: neither may what comes out then,
+                # or the gradient would leave out what that branch needs.
+                if target.dtype == tf.resource or all(data == known[0] for data in known):
+                    api.copy_handle_data(sources[next((i for i, data in enumerate(known) if data), 0)], target)
 
     def outputs(self, node: Any, operation: tf.Operation) -> dict[str, list[tf.Tensor]]:
         """The outputs of an operation by the output argument they belong to."""

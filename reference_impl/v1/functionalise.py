@@ -41,6 +41,8 @@ def functionalise(function: Any, ops: OpTable, name_function: Callable[[str], st
       MalformedError, MissingKeyError: an edge dangles; nothing describes an op whose outputs are used.
     """
     if not has_v1_flow(function):
+        if not is_functional(function):
+            _arrays(function, ops)
         return []
     before = schema.FunctionDef()
     before.CopyFrom(function)
@@ -64,7 +66,7 @@ def functionalise_library(library: Any, ops: OpTable, name_function: Callable[[s
 
     One that contradicts itself stays: who calls it is told by TensorFlow.
     """
-    for function in [function for function in library.function if has_v1_flow(function)]:
+    for function in [function for function in library.function if not is_functional(function)]:
         copy = schema.FunctionDef()
         copy.CopyFrom(function)
         try:
@@ -90,6 +92,11 @@ def has_v1_flow(function: Any) -> bool:
     return any(node.op in V1_FLOW for node in function.node_def)
 
 
+def is_functional(function: Any) -> bool:
+    """Whether there is nothing to rewrite. TensorFlow's gradient of a TensorArray fails in functions, without a loop too."""
+    return not any(node.op in V1_FLOW or node.op == "TensorArrayV3" for node in function.node_def)
+
+
 def _keep(function: Any, reason: Unprovable) -> None:
     """Note on the node in the way, or where there is none on the first of the control flow, why it stays."""
     flow = [node for node in function.node_def if node.op in V1_FLOW]
@@ -102,7 +109,7 @@ def _is_kept(function: Any) -> bool:
 
 
 def _arrays(function: Any, ops: OpTable) -> None:
-    """TensorArrays of a function with v1 control flow, in the branches and loops too, which are not apart yet."""
+    """TensorArrays of a function, in v1 branches and loops too, which are not apart yet."""
     body = Body(function, ops)
     reason = convert_tensor_arrays(body)
     for node in body.nodes.values() if reason is not None else ():

@@ -25,7 +25,7 @@ from reference_impl.format import errors, schema
 from reference_impl.v1.extract import Extracted, Feed, UnfedPlaceholderError, extract, placeholder_shape
 from reference_impl.v1.flow import Body
 from reference_impl.v1.frames import inside_of_loops
-from reference_impl.v1.functionalise import functionalise, functionalise_library, has_v1_flow, results_in_branches
+from reference_impl.v1.functionalise import functionalise, functionalise_library, has_v1_flow, is_functional, results_in_branches
 from reference_impl.v1.gradients import call_gradient_functions
 from reference_impl.v1.graph import Graph, Ref, parse_ref
 from reference_impl.v1.op_table import INT64, RESOURCE, STRING, OpTable
@@ -190,7 +190,7 @@ class Program:
 
     def _functional(self, extracted: Extracted) -> Extracted:
         """Control flow of TF 1.x as While and If (V1-11). Raises MalformedError: a result is inside of a loop."""
-        if not has_v1_flow(extracted.function):
+        if is_functional(extracted.function):
             return extracted
         for node in inside_of_loops(Body(extracted.function, self.ops)):
             reason = (

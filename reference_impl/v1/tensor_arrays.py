@@ -189,6 +189,12 @@ def _predicate(body: Body, switch: str) -> str:
     return data[1] if len(data) == 2 else switch
 
 
+def _sizes(node: Any) -> Optional[list[int]]:
+    """The attr ``element_shape``; None when the rank is unknown."""
+    attr = node.attr.get("element_shape")
+    return None if attr is None or attr.shape.unknown_rank else [dim.size for dim in attr.shape.dim]
+
+
 class _Conversion:
     """Rewrites one array. Nodes keep their names, so control edges still mean what they meant."""
 
@@ -213,22 +219,21 @@ class _Conversion:
             else:
                 self._use(node)
         (size,) = self.body.data(self.array)
-        attr = self.array.attr.get("element_shape")
-        unknown = attr is None or attr.shape.unknown_rank
-        sizes = [] if attr is None else [dim.size for dim in attr.shape.dim]
-        self._become(self.array, "TensorListReserve", [self._constant(size, [-1] if unknown else sizes, unknown), size])
+        sizes = _sizes(self.array)
+        shape = self._constant(self.array.name, size, [-1] if sizes is None else sizes, sizes is None)
+        self._become(self.array, "TensorListReserve", [shape, size])
         self.array.attr["shape_type"].type = INT32
         self.body.replace(f"{self.array.name}:flow:0", f"{self.array.name}:handle:0")
 
-    def _constant(self, beside: str, values: list[int], scalar: bool) -> str:
+    def _constant(self, name: str, beside: str, values: list[int], scalar: bool) -> str:
         """A Const in the frame and branch that the tensor ``beside`` is in."""
         body = self.body
         after = source(beside)
         if after in body.nodes and body.nodes[after].op == "Switch":  # of which a control edge does not tell the branch
-            identity = body.add(f"{self.array.name}/size", "Identity", [beside])
+            identity = body.add(f"{name}/size", "Identity", [beside])
             identity.attr["T"].type = INT32
             after = identity.name
-        node = body.add(f"{self.array.name}/element_shape", "Const", (), [after] if after in body.nodes else [])
+        node = body.add(f"{name}/element_shape", "Const", (), [after] if after in body.nodes else [])
         constant(node, values, scalar)
         return f"{node.name}:output:0"
 
@@ -238,7 +243,8 @@ class _Conversion:
         if node.op == "TensorArrayReadV3":
             self._become(node, "TensorListGetItem", [flow, data[1], self._shape(node, flow)], value="item")
         elif node.op == "TensorArrayGatherV3":
-            self._become(node, "TensorListGather", [flow, data[1], self._shape(node, flow)], value="values")
+            shape = self._gathered_shape(node, data[1]) or self._shape(node, flow)
+            self._become(node, "TensorListGather", [flow, data[1], shape], value="values")
         elif node.op == "TensorArrayConcatV3":
             shape = schema.TensorShapeProto(unknown_rank=True)
             if "element_shape_except0" in node.attr and not node.attr["element_shape_except0"].shape.unknown_rank:
@@ -259,6 +265,11 @@ class _Conversion:
         else:
             self._become(node, "TensorListSplit", [data[1], self._shape(node, flow), data[2]], flow_out="output_handle")
             node.attr["shape_type"].type = INT32
+
+    def _gathered_shape(self, node: Any, indices: str) -> Optional[str]:
+        """What a TensorArrayGatherV3 says of an element: all that is known of the result when there is none."""
+        sizes = _sizes(node)
+        return None if sizes is None else self._constant(node.name, indices, sizes, False)
 
     def _shape(self, node: Any, flow: str) -> str:
         """The shape of an element, as far as it is known."""
