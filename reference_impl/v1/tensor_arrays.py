@@ -267,9 +267,14 @@ class _Conversion:
             node.attr["shape_type"].type = INT32
 
     def _gathered_shape(self, node: Any, indices: str) -> Optional[str]:
-        """What a TensorArrayGatherV3 says of an element: all that is known of the result when there is none."""
-        sizes = _sizes(node)
-        return None if sizes is None else self._constant(node.name, indices, sizes, False)
+        """What a TensorArrayGatherV3 says of an element: all that is known of the result when none is gathered.
+
+        Not for a number of indices that is known: what comes out would get a shape narrower than the signature promised.
+        """
+        sizes, maker = _sizes(node), self.body.nodes.get(source(indices))
+        if sizes is None or (maker is not None and maker.op in ("Const", "Pack")):
+            return None
+        return self._constant(node.name, indices, sizes, False)
 
     def _shape(self, node: Any, flow: str) -> str:
         """The shape of an element, as far as it is known."""
