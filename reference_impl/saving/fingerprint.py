@@ -1,104 +1,23 @@
-"""fingerprint.pb: hashes of the parts of an export, by which programs tell models apart without loading them (A7).
-
-They are the hashes that TensorFlow 2.21 computes of the same files, found by changing files and looking at the hashes. Only
-`uuid` is our own: TensorFlow draws it, so that no two saves are equal; ours is a hash of all that is saved.
-"""
+"""fingerprint.pb of an export, with the hash of the TensorFlow that is loaded anyway."""
 
 from __future__ import annotations
 
-import hashlib
 import os
-import re
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, Union
 
 import numpy as np
 import tensorflow as tf
 
-from reference_impl.format import schema
-from reference_impl.format.bundle_entry import index_file
-from reference_impl.format.ordered import ordered_bytes
-
-PRODUCER = 4  # how TensorFlow since 2.18 computes the hashes
-_MASK = (1 << 64) - 1
-_MULTIPLIER = 0xC6A4A7935BD1E995
-_CALLS = ("PartitionedCall", "StatefulPartitionedCall")
+from reference_impl.format import fingerprint as of_files
 
 
 def fingerprint(message: Any, data: bytes, prefix: Union[str, os.PathLike[str]], assets: Mapping[str, str]) -> Any:
-    """The FingerprintDef of an export.
-
-    Args:
-      message, data: the SavedModel, and it serialised with ordered maps.
-      prefix: of its checkpoint, whose index holds a checksum of every value.
-      assets: names of the files that go along -> path.
-    """
-    meta_graph = message.meta_graphs[0]
-    out = schema.FingerprintDef()
-    out.saved_model_checksum = _hash(data)
-    out.graph_def_program_hash = _program(meta_graph.graph_def)
-    for key, signature in sorted(meta_graph.signature_def.items()):
-        joined = _joined(out.signature_def_hash, _hash(key.encode()))
-        out.signature_def_hash = _joined(joined, _hash(ordered_bytes(signature)))
-    functions = meta_graph.object_graph_def.concrete_functions
-    for name in sorted(functions, key=_number):
-        joined = _joined(out.saved_object_graph_hash, _hash(_unnumbered(name).encode()))
-        out.saved_object_graph_hash = _joined(joined, _hash(ordered_bytes(functions[name])))
-    out.checkpoint_hash = _hash(Path(index_file(os.fspath(prefix))).read_bytes())
-    out.version.producer = PRODUCER
-    out.uuid = _uuid(schema.serialize(out), assets)
-    return out
-
-
-def _program(graph_def: Any) -> int:
-    """The main graph without what differs from one process to the next: strings, and numbers at the end of functions' names."""
-    graph = schema.GraphDef()
-    graph.node.extend(graph_def.node)
-    graph.library.SetInParent()
-    graph.versions.SetInParent()
-    for node in graph.node:
-        if node.op in _CALLS:
-            function = node.attr["f"].func
-            function.name = _unnumbered(function.name)
-            if "config_proto" in node.attr:
-                node.attr["config_proto"].s = b""
-        elif node.op == "Const" and node.attr["dtype"].type == schema.DT_STRING:
-            node.attr["value"].Clear()
-    return _hash(ordered_bytes(graph))
-
-
-def _number(name: str) -> int:
-    return int(name.rpartition("_")[2]) if re.search(r"_\d+\Z", name) else -1
-
-
-def _unnumbered(name: str) -> str:
-    return re.sub(r"(?<=_)\d+\Z", "", name)
-
-
-def _uuid(hashes: bytes, assets: Mapping[str, str]) -> str:
-    digest = hashlib.blake2b(hashes, digest_size=16)
-    for name, path in sorted(assets.items()):
-        digest.update(name.encode("utf-8", "surrogateescape") + b"\0")
-        with open(path, "rb") as stream:  # noqa: PTH123
-            while block := stream.read(1 << 20):
-                digest.update(block)
-    return str(int.from_bytes(digest.digest(), "big"))
+    """See `reference_impl.format.fingerprint.fingerprint`, whose own FarmHash is in Python."""
+    return of_files.fingerprint(message, data, prefix, assets, _hash)
 
 
 def _hash(data: bytes) -> int:
     """FarmHash, 64 bits, as the public op computes it."""
     row = np.frombuffer(data, np.uint8).reshape(1, -1)
     return int.from_bytes(tf.fingerprint(tf.constant(row)).numpy().tobytes(), "little")
-
-
-def _joined(first: int, second: int) -> int:
-    """Two hashes in one."""
-    result = first ^ _MULTIPLIER
-    result ^= _mixed(second * _MULTIPLIER & _MASK) * _MULTIPLIER & _MASK
-    result = result * _MULTIPLIER & _MASK
-    return _mixed(_mixed(result) * _MULTIPLIER & _MASK)
-
-
-def _mixed(value: int) -> int:
-    return value ^ value >> 47
