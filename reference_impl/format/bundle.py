@@ -119,6 +119,10 @@ class BundleReader:
             self._entries = {self._decode(raw): entry for raw, entry in parsed.items() if raw not in parts}
         return MappingProxyType(self._entries)
 
+    def stored(self) -> Mapping[bytes, Entry]:
+        """Every entry by its key in the index, those of slices included. Raises what `entries` raises."""
+        return MappingProxyType(self._parse_all())
+
     def _parse_all(self) -> dict[bytes, Entry]:
         return {raw: self._lookup(raw) for raw in self._load()}
 

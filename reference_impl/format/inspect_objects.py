@@ -77,16 +77,22 @@ def counterparts(saved: schema.SavedObjectGraph, tracked: schema.TrackableObject
     Returns:
       id in ``saved`` -> {attribute name: checkpoint key}; nodes without attributes are left out.
     """
-    found: dict[int, dict[str, str]] = {}
+    pairs = matched(saved, tracked).items()
+    attributes = ((here, tracked.nodes[there].attributes) for here, there in pairs)
+    return {here: {item.name: item.checkpoint_key for item in items} for here, items in attributes if items}
+
+
+def matched(saved: schema.SavedObjectGraph, tracked: schema.TrackableObjectGraph) -> dict[int, int]:
+    """id in ``saved`` -> id in ``tracked``, found as `counterparts` does."""
+    found: dict[int, int] = {}
     if not saved.nodes or not tracked.nodes:
         return found
     seen = {0}
     pairs = deque([(0, 0)])
     while pairs:
         here, there = pairs.popleft()
+        found[here] = there
         theirs = tracked.nodes[there]
-        if theirs.attributes:
-            found[here] = {item.name: item.checkpoint_key for item in theirs.attributes}
         ours = {child.local_name: child.node_id for child in saved.nodes[here].children}
         links = [(ours.get(child.local_name), child.node_id) for child in theirs.children]
         slots = [(slot.slot_name, slot.slot_variable_node_id) for slot in saved.nodes[here].slot_variables]

@@ -101,13 +101,15 @@ class LayoutWriter:
         """Where to write the tensor bundle."""
         return self.stage / layout.CHECKPOINT
 
-    def saved_model(self, message: schema.SavedModel, *, text: bool = False, data: Optional[bytes] = None) -> None:
-        """The MetaGraphs; `data` is the message serialised, if that has been done already.
+    def saved_model(
+        self, message: schema.SavedModel, *, text: bool = False, data: Optional[bytes] = None, hub_module: bool = False
+    ) -> None:
+        """The MetaGraphs; `data` is the message serialised, if that has been done already. `hub_module`: see `layout.check`.
 
         Raises: SchemaVersionError, NoMetaGraphError, LimitError (over 2 GB).
         """
         name = layout.PBTXT if text else layout.PB
-        layout.check(message, self.directory / name)
+        layout.check(message, self.directory / name, hub_module=hub_module)
         self._write(name, schema.to_text(message).encode() if text else schema.serialize(message) if data is None else data)
         self._wrote_model = True
 
@@ -135,11 +137,19 @@ class LayoutWriter:
         for path in found:
             self._put(layout.VARIABLES, Path(layout.CHECKPOINT).name + path.name[len(name) :], path)
 
-    def _put(self, member: str, filename: str, source: Union[bytes, files.AnyPath]) -> None:
+    def part(self, name: str, content: bytes) -> None:
+        """A file of one's own under its relative name."""
+        self._put("", name, content)
+
+    def carry(self, name: str, source: files.AnyPath, *, link: bool = False) -> None:
+        """A file of another model under its relative name, as it is; with `link` the same file, where the system can share it."""
+        self._put("", name, source, link)
+
+    def _put(self, member: str, filename: str, source: Union[bytes, files.AnyPath], link: bool = False) -> None:
         reason = files.refuse_name(filename)
         if reason:
             raise errors.PathEscapeError(f"{filename!r} {reason}", file=self.directory / member)
-        name = f"{member}/{filename}"
+        name = f"{member}/{filename}".lstrip("/")
         if self._root.exists(name):
             raise errors.DuplicateKeyError(f"{filename!r} is written twice", file=self.directory / member)
         if isinstance(source, bytes):
@@ -150,7 +160,8 @@ class LayoutWriter:
         target = self._root.path(name)
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(source, target)
+            if not (link and _linked(source, target)):
+                shutil.copyfile(source, target)
         except OSError as error:
             raise files.access_error(error, error.filename or target) from error
 
@@ -227,6 +238,14 @@ def write(
         for filename, source in (assets or {}).items():
             out.asset(filename, source)
         out.saved_model(message, text=text)
+
+
+def _linked(source: files.AnyPath, target: Path) -> bool:
+    try:
+        os.link(os.path.realpath(source), target)
+    except OSError:  # another file system, one without hard links, or a file of somebody else
+        return False
+    return True
 
 
 def _sync(directory: Path) -> None:

@@ -1,0 +1,214 @@
+"""A SavedModel that is being edited: read once, changed in memory, written to a new directory in one step."""
+
+from __future__ import annotations
+
+import functools
+import os
+from pathlib import Path
+from typing import Any, Optional
+
+from compat_matrix.zoo.edits.objects import Objects, check
+from compat_matrix.zoo.edits.proof import Facts, facts_of, prove_files, prove_message
+from compat_matrix.zoo.edits.refused import RefusedError
+from reference_impl.format import extension, files, layout, schema
+from reference_impl.format.bundle import OBJECT_GRAPH_KEY, BundleReader
+from reference_impl.format.bundle_copy import copy_bundle
+from reference_impl.format.fingerprint import fingerprint
+from reference_impl.format.graphs import check_functions
+from reference_impl.format.layout_writer import LayoutWriter
+from reference_impl.format.ordered import ordered_bytes
+from reference_impl.format.slices import slice_key
+
+_GRAPHS = (layout.PB, layout.PBTXT, layout.CPB)
+
+
+class Draft:
+    """A model and the edits made to it so far.
+
+    Args:
+      path: the source, which is only read.
+      follow_links: accept symbolic links that lead out of it.
+
+    Attributes:
+      message: the SavedModel; edits change it.
+      dropped_keys: checkpoint keys that are left out.
+      changes: what was done, one sentence each.
+      kept: what was asked for and not done, with the reason.
+
+    Raises:
+      SavedModelError: it cannot be read, or contradicts itself.
+    """
+
+    def __init__(self, path: files.AnyPath, *, follow_links: bool = False) -> None:
+        self.model = layout.read(path, follow_links=follow_links)
+        self.message = self.model.saved_model
+        for graph in self.message.meta_graphs:
+            check_functions(graph.graph_def.library, str(self.model.file))
+        self.changes: list[str] = []
+        self.kept: list[str] = []
+        self.dropped_keys: set[str] = set()
+        self.edited_functions: set[str] = set()
+        self._tracked: Optional[schema.TrackableObjectGraph] = None
+        self._tracked_bytes = b""
+        self._objects: dict[int, Objects] = {}
+        self._keras: Optional[schema.KerasMetadata] = None
+        self.facts: list[Facts] = [facts_of(graph) for graph in self.message.meta_graphs]
+        self.size_before = self._sizes()
+
+    @property
+    def file(self) -> str:
+        return str(self.model.file)
+
+    def graph(self, tags: Optional[str]) -> tuple[int, schema.MetaGraphDef]:
+        """The MetaGraph with these tags (separated by commas; None for the only one there is) and its position."""
+        graph = self.model.meta_graph(None if tags is None else [tag.strip() for tag in tags.split(",") if tag.strip()])
+        return next(index for index, item in enumerate(self.message.meta_graphs) if item is graph), graph
+
+    @functools.cached_property
+    def keys(self) -> list[str]:
+        """The keys of the checkpoint."""
+        if not self.model.has_checkpoint:
+            return []
+        with BundleReader(self.model.checkpoint_prefix) as reader:
+            return reader.keys()
+
+    def objects(self, index: int) -> Optional[Objects]:
+        """The object graph of a MetaGraph; None in models of TF 1.x. Raises MalformedError."""
+        graph = self.message.meta_graphs[index]
+        if not graph.HasField("object_graph_def"):
+            return None
+        if index not in self._objects:
+            tracked = self._read_tracked()
+            check(graph.object_graph_def, tracked, self.file)
+            if len(self.message.meta_graphs) > 1:
+                tracked = None  # several MetaGraphs share one checkpoint: whose objects it has nobody says
+            self._objects[index] = Objects(graph.object_graph_def, tracked, extension.read(graph, self.file))
+        return self._objects[index]
+
+    def _read_tracked(self) -> Optional[schema.TrackableObjectGraph]:
+        if self._tracked is None and OBJECT_GRAPH_KEY in self.keys:
+            with BundleReader(self.model.checkpoint_prefix) as reader:
+                self._tracked_bytes = bytes(reader.read(OBJECT_GRAPH_KEY).item())
+                self._tracked = reader.object_graph()
+        return self._tracked
+
+    def collect(self, index: int, everything: bool = False) -> None:
+        """Drop the objects that nothing leads to any more, and tell all who know their numbers."""
+        objects = self.objects(index)
+        if objects is None:
+            return
+        new, keys = objects.collect(everything)
+        self.dropped_keys |= keys & set(self.keys)
+        metadata = self._keras_metadata()
+        if metadata is not None and any(old != number for old, number in new.items()) | (len(new) < len(self.facts[index].paths)):
+            nodes = [node for node in metadata.nodes if node.node_id in new]
+            copy = schema.KerasMetadata()
+            for node in nodes:
+                kept = copy.nodes.add()
+                kept.CopyFrom(node)
+                kept.node_id = new[node.node_id]
+            metadata.CopyFrom(copy)
+        if objects.extension is not None:
+            graph = self.message.meta_graphs[index]
+            del graph.collection_def[extension.KEY]
+            extension.write(graph, objects.extension)
+
+    def _keras_metadata(self) -> Optional[schema.KerasMetadata]:
+        if self._keras is None and self.model.root.exists(layout.KERAS_METADATA):
+            self._keras = schema.KerasMetadata(nodes=list(self.model.keras_metadata.values()))
+        return self._keras
+
+    def finish(self) -> None:
+        """Bring what is derived into step: the checkpoint's object graph, and the constant from which the graph saves it."""
+        new = None if self._tracked is None else schema.serialize(self._tracked)
+        if new is not None and new != schema.serialize(schema.parse(schema.TrackableObjectGraph, self._tracked_bytes)):
+            for graph in self.message.meta_graphs:
+                for nodes in [graph.graph_def.node, *[function.node_def for function in graph.graph_def.library.function]]:
+                    _replace_constant(nodes, self._tracked_bytes, new)
+            self._new_tracked: Optional[bytes] = new
+        else:
+            self._new_tracked = None
+        for index, graph in enumerate(self.message.meta_graphs):
+            prove_message(graph, self.facts[index], self.edited_functions, self.file)
+
+    def write(self, out: files.AnyPath) -> None:
+        """Write the model to a new directory and prove it there, before it gets its name.
+
+        Raises:
+          RefusedError: the directory is the source or within it, or holds something.
+          SavedModelError: what was written is not what it should be; nothing is left behind.
+        """
+        target, source = Path(os.path.realpath(out)), Path(os.path.realpath(self.model.directory))
+        if target == source or source in target.parents:
+            raise RefusedError("the output must not be the model itself or lie within it", file=target)
+        if os.path.lexists(target) and not (target.is_dir() and not os.listdir(target)):  # noqa: PTH208
+            raise RefusedError("the output exists already; edits are written to a new directory", file=target)
+        with LayoutWriter(target) as writer:
+            self._write_checkpoint(writer)
+            self._carry(writer)
+            data = ordered_bytes(self.message)
+            hub = self.message.saved_model_schema_version == 0
+            writer.saved_model(self.message, text=self.model.file.suffix == ".pbtxt", data=data, hub_module=hub)
+            if self.model.fingerprint is not None:
+                assets = {name: self.model.root.path(name) for name in self.model.names if name.startswith(layout.ASSETS)}
+                writer.fingerprint(fingerprint(self.message, data, writer.checkpoint_prefix, assets))
+            prove_files(self.model, writer.stage, self.message, self.dropped_keys)
+
+    def _write_checkpoint(self, writer: LayoutWriter) -> None:
+        replace = {} if self._new_tracked is None else {OBJECT_GRAPH_KEY: self._new_tracked}
+        rewritten = bool(replace or self.dropped_keys)
+        if rewritten:
+            copy_bundle(self.model.checkpoint_prefix, writer.checkpoint_prefix, self.dropped_keys, replace)
+        own = f"{layout.CHECKPOINT}."
+        for name in self.model.names:
+            if name.startswith(f"{layout.VARIABLES}/") and not (rewritten and name.startswith(own)):
+                writer.carry(name, self.model.root.path(name), link=name.startswith(own))
+
+    def _carry(self, writer: LayoutWriter) -> None:
+        """Everything else that lies in the directory."""
+        metadata = None if self._keras is None else schema.serialize(self._keras)
+        for name in self.model.names:
+            if name in _GRAPHS or name == layout.FINGERPRINT or name.startswith(f"{layout.VARIABLES}/"):
+                continue
+            if name == layout.KERAS_METADATA and metadata is not None:
+                writer.part(name, metadata)
+            else:
+                writer.carry(name, self.model.root.path(name))
+
+    def dropped_bytes(self) -> int:
+        """How much the checkpoint gets smaller."""
+        if not self.dropped_keys:
+            return 0
+        with BundleReader(self.model.checkpoint_prefix) as reader:
+            gone = [reader.entry(key) for key in self.dropped_keys]
+            parts = [slice_key(key.encode(), part) for key, entry in zip(self.dropped_keys, gone) for part in entry.slices]
+            return sum(entry.size for entry in gone) + sum(reader.stored()[raw].size for raw in parts)
+
+    def _sizes(self) -> dict[str, int]:
+        return sizes_of(self.message, self.model.directory)
+
+
+def sizes_of(message: schema.SavedModel, directory: Optional[Path]) -> dict[str, int]:
+    """What a model consists of, in counts and bytes."""
+    graphs = message.meta_graphs
+    found = {
+        "graph_bytes": message.ByteSize(),
+        "nodes": sum(len(graph.graph_def.node) for graph in graphs),
+        "functions": sum(len(graph.graph_def.library.function) for graph in graphs),
+        "function_nodes": sum(len(function.node_def) for graph in graphs for function in graph.graph_def.library.function),
+        "objects": sum(len(graph.object_graph_def.nodes) for graph in graphs),
+        "signatures": sum(len(graph.signature_def) for graph in graphs),
+    }
+    if directory is not None:
+        shards = list((directory / layout.VARIABLES).glob("variables.*"))
+        found["checkpoint_bytes"] = sum(file.stat().st_size for file in shards)
+    return found
+
+
+def _replace_constant(nodes: Any, old: bytes, new: bytes) -> None:
+    for node in nodes:
+        if node.op == "Const" and "value" in node.attr:
+            values = node.attr["value"].tensor.string_val
+            for position, value in enumerate(values):
+                if value == old:
+                    values[position] = new

@@ -1,0 +1,268 @@
+"""Object graphs: edges renamed and cut, nodes dropped, the others renumbered.
+
+A model has its objects twice, for `tf.saved_model.load` in the MetaGraph and for `tf.train.Checkpoint` in the checkpoint (there
+under other numbers), and speaks of the first ones' numbers in Keras' metadata and in this project's extension.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Optional
+
+from reference_impl.format import schema
+from reference_impl.format.errors import MalformedError
+from reference_impl.format.inspect_objects import Paths, matched
+
+SIGNATURE_MAP = "signature_map"
+
+
+class Objects:
+    """The object graph of one MetaGraph, and the checkpoint's.
+
+    Args:
+      saved: the SavedObjectGraph, which the methods change.
+      tracked: the TrackableObjectGraph of the checkpoint, if it has one.
+      extension: what this project's writer says beyond the format.
+    """
+
+    def __init__(
+        self,
+        saved: schema.SavedObjectGraph,
+        tracked: Optional[schema.TrackableObjectGraph],
+        extension: Optional[schema.Extension] = None,
+    ) -> None:
+        self.saved, self.tracked, self.extension = saved, tracked, extension
+        self.paths = Paths(saved.nodes)
+        self.counterpart = matched(saved, tracked) if tracked is not None else {}
+        self.dropped_functions: set[str] = set()
+        self._unreachable = set(range(len(saved.nodes))) - self.reachable()
+        self._untracked = set() if tracked is None else set(range(len(tracked.nodes))) - _tracked_reach(tracked, set())
+
+    def signature_map(self) -> Optional[int]:
+        """The node that holds the signatures; None where there is none."""
+        for child in self.saved.nodes[0].children if self.saved.nodes else ():
+            node = self.saved.nodes[child.node_id] if 0 <= child.node_id < len(self.saved.nodes) else None
+            if child.local_name == "signatures" and node is not None and node.user_object.identifier == SIGNATURE_MAP:
+                return int(child.node_id)
+        return None
+
+    def child(self, parent: int, name: str) -> Optional[int]:
+        """The node at the end of an edge."""
+        found = [child.node_id for child in self.saved.nodes[parent].children if child.local_name == name]
+        return found[0] if found else None
+
+    def _both(self, parent: int) -> Iterator[Any]:
+        """The lists of children of a node, in either graph."""
+        yield self.saved.nodes[parent].children
+        if self.tracked is not None and parent in self.counterpart:
+            yield self.tracked.nodes[self.counterpart[parent]].children
+
+    def rename(self, parent: int, old: str, new: str) -> None:
+        """Give an edge another name."""
+        for children in self._both(parent):
+            for child in children:
+                if child.local_name == old:
+                    child.local_name = new
+
+    def add(self, parent: int, name: str, like: str) -> None:
+        """Another edge to the node that the edge `like` leads to."""
+        for children in self._both(parent):
+            for child in [child for child in children if child.local_name == like]:
+                children.add(node_id=child.node_id, local_name=name)
+
+    def cut(self, parent: int, name: str) -> None:
+        """Take an edge away, and what of the checkpoint's graph hangs on it."""
+        for children in self._both(parent):
+            _filter(children, lambda child: child.local_name != name)
+
+    def cut_slots(self, owner: int) -> None:
+        """Take the slot variables of an optimizer away."""
+        self.saved.nodes[owner].ClearField("slot_variables")
+        if self.tracked is not None and owner in self.counterpart:
+            self.tracked.nodes[self.counterpart[owner]].ClearField("slot_variables")
+
+    def functions_of(self, number: int) -> list[str]:
+        """The concrete functions that a node is."""
+        node = self.saved.nodes[number]
+        names = [*node.function.concrete_functions, node.bare_concrete_function.concrete_function_name]
+        names.append(node.captured_tensor.concrete_function)
+        return [name for name in names if name and name not in self.dropped_functions]
+
+    def reachable(self) -> set[int]:
+        """All nodes that the root needs: children, what must be made before, functions' captures, slots."""
+        return self._from({0} if self.saved.nodes else set())
+
+    def _from(self, starts: set[int]) -> set[int]:
+        live = reach(self.saved, self.functions_of, starts)
+        while more := set(extension_numbers(self.extension, live)) - live:
+            live = reach(self.saved, self.functions_of, live | more)
+        return live
+
+    def collect(self, everything: bool = False) -> tuple[dict[int, int], set[str]]:
+        """Drop the nodes that nothing leads to any more, in both graphs, and renumber the others.
+
+        Args:
+          everything: also those that nothing led to in the first place.
+
+        Returns:
+          Old number -> new one, and the checkpoint keys that no object has any more.
+        """
+        keep = sorted(self._from({0} | (set() if everything else self._unreachable)) if self.saved.nodes else ())
+        new = {old: position for position, old in enumerate(keep)}
+        keys = self._collect_tracked(everything)
+        if len(keep) < len(self.saved.nodes):
+            _renumber_saved(self.saved, keep, new)
+            if self.extension is not None:
+                _renumber_extension(self.extension, new)
+        return new, keys
+
+    def _collect_tracked(self, everything: bool) -> set[str]:
+        graph = self.tracked
+        if graph is None:
+            return set()
+        live = _tracked_reach(graph, set() if everything else self._untracked)
+        if len(live) == len(graph.nodes):
+            return set()
+        keys = {item.checkpoint_key for number, node in enumerate(graph.nodes) if number not in live for item in node.attributes}
+        keep = sorted(live)
+        keys -= {item.checkpoint_key for number in keep for item in graph.nodes[number].attributes}
+        new = {old: position for position, old in enumerate(keep)}
+        nodes = [graph.nodes[number] for number in keep]
+        copy = type(graph)()
+        for node in nodes:
+            kept = copy.nodes.add()
+            kept.CopyFrom(node)
+            for child in kept.children:
+                child.node_id = new[child.node_id]
+            _filter(kept.slot_variables, lambda slot: slot.original_variable_node_id in new and slot.slot_variable_node_id in new)
+            for slot in kept.slot_variables:
+                slot.original_variable_node_id = new[slot.original_variable_node_id]
+                slot.slot_variable_node_id = new[slot.slot_variable_node_id]
+        graph.CopyFrom(copy)
+        return keys
+
+
+def _filter(repeated: Any, wanted: Callable[[Any], bool]) -> None:
+    """Keep some of a list of messages."""
+    for position in reversed(range(len(repeated))):
+        if not wanted(repeated[position]):
+            del repeated[position]
+
+
+def reach(graph: schema.SavedObjectGraph, functions_of: Callable[[int], list[str]], starts: set[int]) -> set[int]:
+    """All nodes that some nodes need, these included."""
+    seen = set(starts)
+    stack = list(seen)
+    while stack:
+        number = stack.pop()
+        for other in [*references(graph.nodes[number]), *_captures(graph, functions_of(number))]:
+            if other not in seen and 0 <= other < len(graph.nodes):
+                seen.add(other)
+                stack.append(other)
+    return seen
+
+
+def references(node: schema.SavedObject) -> Iterator[int]:
+    """The numbers of nodes that a node names, captures aside."""
+    for child in (*node.children, *node.dependencies):
+        yield child.node_id
+    for slot in node.slot_variables:
+        yield slot.original_variable_node_id
+        yield slot.slot_variable_node_id
+    for pair in node.saveable_objects.values():
+        yield pair.save_function
+        yield pair.restore_function
+
+
+def _captures(graph: schema.SavedObjectGraph, names: list[str]) -> list[int]:
+    found: list[int] = []
+    for name in names:
+        if name in graph.concrete_functions:
+            found += graph.concrete_functions[name].bound_inputs
+    return found
+
+
+def _tracked_reach(graph: schema.TrackableObjectGraph, more: set[int]) -> set[int]:
+    seen = {0, *more} if graph.nodes else set()
+    stack = list(seen)
+    while stack:
+        node = graph.nodes[stack.pop()]
+        for other in [*[child.node_id for child in node.children], *[slot.slot_variable_node_id for slot in node.slot_variables]]:
+            if other not in seen and 0 <= other < len(graph.nodes):
+                seen.add(other)
+                stack.append(other)
+    return seen
+
+
+def _renumber_saved(graph: schema.SavedObjectGraph, keep: list[int], new: dict[int, int]) -> None:
+    copy = type(graph)()
+    for old in keep:
+        node = copy.nodes.add()
+        node.CopyFrom(graph.nodes[old])
+        for child in (*node.children, *node.dependencies):
+            child.node_id = new[child.node_id]
+        _filter(node.slot_variables, lambda slot: slot.original_variable_node_id in new and slot.slot_variable_node_id in new)
+        for slot in node.slot_variables:
+            slot.original_variable_node_id = new[slot.original_variable_node_id]
+            slot.slot_variable_node_id = new[slot.slot_variable_node_id]
+        for pair in node.saveable_objects.values():
+            pair.save_function, pair.restore_function = new[pair.save_function], new[pair.restore_function]
+    for name, function in graph.concrete_functions.items():
+        # One that no object is any more, but others call, needs no captures of its own: its callers hand them over.
+        if all(number in new for number in function.bound_inputs):
+            entry = copy.concrete_functions[name]
+            entry.CopyFrom(function)
+            entry.bound_inputs[:] = [new[number] for number in function.bound_inputs]
+    graph.CopyFrom(copy)
+
+
+def _renumber_extension(extension: schema.Extension, new: dict[int, int]) -> None:
+    for items in (extension.registered, extension.initial_values, extension.optimizers):
+        _filter(items, lambda item: item.node_id in new)
+        for item in items:
+            item.node_id = new[item.node_id]
+    given = [one for item in extension.initial_values for one in item.inputs]
+    for optimizer in extension.optimizers:
+        given += [one for update in optimizer.updates for one in update.inputs]
+        optimizer.shared[:] = [new[number] for number in optimizer.shared]
+        for slot in optimizer.slots:
+            slot.variable, slot.value = new[slot.variable], new[slot.value]
+    for one in given:
+        if one.WhichOneof("kind") == "node_id":
+            one.node_id = new[one.node_id]
+
+
+def check(saved: schema.SavedObjectGraph, tracked: Optional[schema.TrackableObjectGraph], file: str) -> None:
+    """Every number must be that of a node. Raises MalformedError: such a graph cannot be renumbered."""
+    count = len(saved.nodes)
+    for number, node in enumerate(saved.nodes):
+        _in_range(references(node), count, file, f"object_graph_def.nodes[{number}]")
+    for name, function in saved.concrete_functions.items():
+        _in_range(function.bound_inputs, count, file, name)
+    for number, found in enumerate(tracked.nodes if tracked is not None else ()):
+        slots = [n for slot in found.slot_variables for n in (slot.original_variable_node_id, slot.slot_variable_node_id)]
+        where = f"the checkpoint's object graph, node {number}"
+        _in_range([*(child.node_id for child in found.children), *slots], len(tracked.nodes) if tracked else 0, file, where)
+
+
+def _in_range(numbers: Iterable[int], count: int, file: str, node: str) -> None:
+    for number in numbers:
+        if not 0 <= number < count:
+            raise MalformedError(f"refers to object {number} of {count}", file=file, node=node)
+
+
+def extension_numbers(extension: Optional[schema.Extension], live: set[int]) -> Iterator[int]:
+    """Nodes that the extension needs for the sake of live ones."""
+    if extension is None:
+        return
+    for item in extension.initial_values:
+        if item.node_id in live:
+            yield from (one.node_id for one in item.inputs if one.WhichOneof("kind") == "node_id")
+    for optimizer in extension.optimizers:
+        if optimizer.node_id in live:
+            yield from optimizer.shared
+            for slot in optimizer.slots:
+                yield slot.variable
+                yield slot.value
+            for update in optimizer.updates:
+                yield from (one.node_id for one in update.inputs if one.WhichOneof("kind") == "node_id")

@@ -1,0 +1,9 @@
+"""The error of an edit that cannot be done, or not safely."""
+
+from __future__ import annotations
+
+from reference_impl.format.errors import SavedModelError
+
+
+class RefusedError(SavedModelError):
+    """What was asked for would break the model, or names something that it does not have."""
