@@ -34,6 +34,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "ops": ("compat_matrix.commands.ops:ops", "Which TensorFlow knows which op, and which have all that a model needs."),
     "serve-check": ("compat_matrix.commands.serve_check:serve_check", "Ask model servers about one model, over gRPC and REST."),
     "runtimes": ("compat_matrix.commands.runtimes:runtimes", "List and check the TensorFlow runtimes of this machine."),
+    "signatures": ("compat_matrix.commands.signatures:signatures", "List, rename, drop, copy signatures, or choose the default."),
+    "tags": ("compat_matrix.commands.tags:tags", "List or set the tags of MetaGraphs."),
     "serving": ("compat_matrix.commands.serving:serving", "Servers: what they need here, the stand-in, what was left behind."),
 }
 

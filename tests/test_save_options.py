@@ -264,6 +264,7 @@ def test_the_staging_directory_can_be_chosen(ours, model, tmp_path, monkeypatch)
 
 # The program hash, the signatures', the object graph's and the checkpoint's are those which TensorFlow finds in the same files.
 def test_the_fingerprint_is_that_of_tensorflow(tf, model, tmp_path):
+    from reference_impl.format import fingerprint as of_files
     from reference_impl.format.ordered import ordered_bytes
     from reference_impl.saving.fingerprint import fingerprint
 
@@ -280,6 +281,9 @@ def test_the_fingerprint_is_that_of_tensorflow(tf, model, tmp_path):
         for field in ("saved_model_checksum", "graph_def_program_hash", "signature_def_hash", "saved_object_graph_hash",
                       "checkpoint_hash"):  # fmt: skip
             assert getattr(stored, field) == getattr(found, field), field
+        assert found == of_files.fingerprint(message, ordered_bytes(message), directory.checkpoint_prefix, {}), (
+            "by our own FarmHash"
+        )
 
 
 def test_the_fingerprint_knows_values_and_assets(tf, tmp_path):

@@ -83,14 +83,18 @@ def _same(old: Path, out: Path) -> None:
         shutil.copyfile(old, out)
 
 
-def _shard(old: Path, out: Path, kept: list[tuple[bytes, Entry]], new: Mapping[bytes, bytes]) -> dict[bytes, tuple[int, int, int]]:
+def _shard(
+    old: Path, out: Path, kept: list[tuple[bytes, Entry]], new: Mapping[bytes, bytes]
+) -> dict[bytes, tuple[int, int, int]]:
     """Write what stays of a shard in its order; (offset, size, checksum) of each tensor."""
     places: dict[bytes, tuple[int, int, int]] = {}
     end = 0
     with old.open("rb") as source, out.open("xb") as sink:
         for raw, entry in sorted(kept, key=lambda item: item[1].offset):
             if entry.size and entry.offset < end:
-                raise errors.MalformedError("the tensor shares its bytes with another", file=old, node=raw.decode(errors="replace"))
+                raise errors.MalformedError(
+                    "the tensor shares its bytes with another", file=old, node=raw.decode(errors="replace")
+                )
             end = max(end, entry.offset + entry.size)
             start = sink.tell()
             if raw in new:

@@ -83,10 +83,7 @@ class Objects:
 
     def functions_of(self, number: int) -> list[str]:
         """The concrete functions that a node is."""
-        node = self.saved.nodes[number]
-        names = [*node.function.concrete_functions, node.bare_concrete_function.concrete_function_name]
-        names.append(node.captured_tensor.concrete_function)
-        return [name for name in names if name and name not in self.dropped_functions]
+        return [name for name in _concrete(self.saved.nodes[number]) if name not in self.dropped_functions]
 
     def reachable(self) -> set[int]:
         """All nodes that the root needs: children, what must be made before, functions' captures, slots."""
@@ -149,6 +146,11 @@ def _filter(repeated: Any, wanted: Callable[[Any], bool]) -> None:
             del repeated[position]
 
 
+def _concrete(node: schema.SavedObject) -> list[str]:
+    names = [*node.function.concrete_functions, node.bare_concrete_function.concrete_function_name]
+    return [name for name in (*names, node.captured_tensor.concrete_function) if name]
+
+
 def reach(graph: schema.SavedObjectGraph, functions_of: Callable[[int], list[str]], starts: set[int]) -> set[int]:
     """All nodes that some nodes need, these included."""
     seen = set(starts)
@@ -196,6 +198,9 @@ def _tracked_reach(graph: schema.TrackableObjectGraph, more: set[int]) -> set[in
 
 def _renumber_saved(graph: schema.SavedObjectGraph, keep: list[int], new: dict[int, int]) -> None:
     copy = type(graph)()
+    named, unnamed = set[str](), set[str]()
+    for number, item in enumerate(graph.nodes):
+        (named if number in new else unnamed).update(_concrete(item))
     for old in keep:
         node = copy.nodes.add()
         node.CopyFrom(graph.nodes[old])
@@ -209,7 +214,7 @@ def _renumber_saved(graph: schema.SavedObjectGraph, keep: list[int], new: dict[i
             pair.save_function, pair.restore_function = new[pair.save_function], new[pair.restore_function]
     for name, function in graph.concrete_functions.items():
         # One that no object is any more, but others call, needs no captures of its own: its callers hand them over.
-        if all(number in new for number in function.bound_inputs):
+        if (name in named or name not in unnamed) and all(number in new for number in function.bound_inputs):
             entry = copy.concrete_functions[name]
             entry.CopyFrom(function)
             entry.bound_inputs[:] = [new[number] for number in function.bound_inputs]

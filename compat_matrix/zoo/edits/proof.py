@@ -199,5 +199,3 @@ def _prove_checkpoint(before: layout.Layout, after: layout.Layout, dropped: Coll
                 for attribute in node.attributes:
                     if attribute.checkpoint_key not in found and attribute.checkpoint_key in entries:
                         raise RefusedError("an object still has a value that was left out", node=attribute.checkpoint_key)
-
-

@@ -35,7 +35,9 @@ class Edited:
         return {"schema": SCHEMA, **vars(self)}
 
 
-def edit(path: files.AnyPath, out: Optional[files.AnyPath], change: Callable[[Draft], None], *, follow_links: bool = False) -> Edited:
+def edit(
+    path: files.AnyPath, out: Optional[files.AnyPath], change: Callable[[Draft], None], *, follow_links: bool = False
+) -> Edited:
     """Apply an edit to a model.
 
     Args:

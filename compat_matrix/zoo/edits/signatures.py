@@ -77,7 +77,7 @@ def make_default(draft: Draft, key: str, old: Optional[str] = None, tags: Option
         raise RefusedError("it is the default already", file=draft.file, node=key)
     if DEFAULT in graph.signature_def:
         if old is None:
-            reason = f"another signature is the default; say what it is to be called (--old KEY), or drop it first"
+            reason = "another signature is the default; say what it is to be called (--old KEY), or drop it first"
             raise RefusedError(reason, file=draft.file, node=DEFAULT)
         rename(draft, DEFAULT, old, tags)
     copy(draft, key, DEFAULT, tags)

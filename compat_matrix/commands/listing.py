@@ -1,0 +1,56 @@
+"""Lists about models: one block of lines, or one member of a JSON object, for each."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from compat_matrix.cli import HARNESS_ERROR, UNEXPECTED, printable
+from compat_matrix.commands.editing import models_of
+
+
+def run(
+    argument: str,
+    as_json: bool,
+    follow_links: bool,
+    ask: Callable[[Any], list[dict[str, Any]]],
+    show: Callable[[dict[str, Any]], list[str]],
+) -> int:
+    """Ask every model that the argument names.
+
+    Args:
+      ask: `layout.Layout` -> something for each MetaGraph.
+      show: its lines.
+
+    Returns:
+      The exit code: 1 when a model cannot be read, or a folder was not looked into.
+    """
+    from reference_impl.format import layout
+    from reference_impl.format.errors import FileAccessError, SavedModelError
+
+    models, skipped = models_of(argument, follow_links)
+    found: list[dict[str, Any]] = []
+    code = UNEXPECTED if skipped else 0
+    for model, _ in models:
+        try:
+            with model.local() as path:
+                graphs = ask(layout.read(path, follow_links=follow_links))
+        except (SavedModelError, OSError) as error:
+            about_it = isinstance(error, SavedModelError) and not isinstance(error, FileAccessError)
+            code = max(code, UNEXPECTED if about_it else HARNESS_ERROR)
+            click.echo(printable(f"{type(error).__name__}: {error}"), err=True)
+            found.append({"source": model.name, "error": {"class": type(error).__name__, "message": str(error)}})
+            continue
+        found.append({"source": model.name, "meta_graphs": graphs})
+        if not as_json:
+            lines = [line for graph in graphs for line in show(graph)]
+            for line in [model.name, *lines] if len(models) > 1 else lines:
+                click.echo(printable(line, newlines=False))
+    for item in skipped:
+        click.echo(printable(f"not looked into: {item.name}: {item.reason}", newlines=False), err=True)
+    if as_json:
+        click.echo(json.dumps({"schema": 1, "models": found, "skipped": [vars(item) for item in skipped]}))
+    return code

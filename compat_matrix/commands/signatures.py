@@ -1,0 +1,88 @@
+"""``savedmodel-compat signatures``: list and edit the signatures of SavedModels, without TensorFlow."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Callable
+
+import click
+
+from compat_matrix.commands.editing import edit_options, tags_option
+
+if TYPE_CHECKING:
+    from compat_matrix.zoo.edits.draft import Draft
+
+
+@click.group()
+def signatures() -> None:
+    """List the signatures of SavedModels, or write copies in which they are called otherwise.
+
+    SignatureDefs and, in models of TF 2, the object graph and that of the checkpoint are kept in step.
+    """
+
+
+@signatures.command("list")
+@click.argument("model")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object (docs/editing.md).")
+@click.option("--follow-links", is_flag=True, help="Accept symbolic links that lead out of a directory.")
+def list_(model: str, as_json: bool, follow_links: bool) -> int:
+    """List the signatures of the MODEL, or of every model in the tree MODEL."""
+    from compat_matrix.commands.listing import run
+    from compat_matrix.zoo.edits.listing import signatures_of
+
+    return run(model, as_json, follow_links, signatures_of, _lines)
+
+
+def _lines(graph: dict[str, Any]) -> list[str]:
+    lines = [f"MetaGraph {', '.join(graph['tags']) or '(no tags)'}"]
+    for item in graph["signatures"]:
+        lines.append(f"  {item['key']}  {item['method_name']}" + ("" if item["loads"] else "  (not in the object graph)"))
+        for word, arguments in (("in ", item["inputs"]), ("out", item["outputs"])):
+            lines += [f"    {word} {one['name']}: {one['type']}" for one in arguments]
+    return lines if graph["signatures"] else [*lines, "  no signatures"]
+
+
+@signatures.command()
+@edit_options
+@click.argument("old")
+@click.argument("new")
+@tags_option
+def rename(old: str, new: str, tags: str | None) -> Callable[[Draft], None]:
+    """Give the signature OLD of MODEL the key NEW."""
+    from compat_matrix.zoo.edits import signatures as edits
+
+    return lambda draft: edits.rename(draft, old, new, tags)
+
+
+@signatures.command()
+@edit_options
+@click.argument("old")
+@click.argument("new")
+@tags_option
+def copy(old: str, new: str, tags: str | None) -> Callable[[Draft], None]:
+    """Give the signature OLD of MODEL another key, NEW, beside its own."""
+    from compat_matrix.zoo.edits import signatures as edits
+
+    return lambda draft: edits.copy(draft, old, new, tags)
+
+
+@signatures.command()
+@edit_options
+@click.argument("keys", nargs=-1, required=True)
+@tags_option
+def drop(keys: tuple[str, ...], tags: str | None) -> Callable[[Draft], None]:
+    """Take the signatures KEYS of MODEL away. `slim` removes what only they needed."""
+    from compat_matrix.zoo.edits import signatures as edits
+
+    return lambda draft: edits.drop(draft, keys, tags)
+
+
+@signatures.command()
+@edit_options
+@click.argument("key")
+@click.option("--old", help="New key of the signature that is the default now.")
+@tags_option
+def default(key: str, old: str | None, tags: str | None) -> Callable[[Draft], None]:
+    """Make the signature KEY of MODEL the one that clients get who name none (serving_default)."""
+    from compat_matrix.zoo.edits import signatures as edits
+
+    return lambda draft: edits.make_default(draft, key, old, tags)

@@ -1,0 +1,45 @@
+"""``savedmodel-compat tags``: list and set the tags of MetaGraphs, without TensorFlow."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Callable
+
+import click
+
+from compat_matrix.commands.editing import edit_options, tags_option
+
+if TYPE_CHECKING:
+    from compat_matrix.zoo.edits.draft import Draft
+
+
+@click.group()
+def tags() -> None:
+    """List the tags by which loaders choose a MetaGraph, or write a copy with others."""
+
+
+@tags.command("list")
+@click.argument("model")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object (docs/editing.md).")
+@click.option("--follow-links", is_flag=True, help="Accept symbolic links that lead out of a directory.")
+def list_(model: str, as_json: bool, follow_links: bool) -> int:
+    """List the tags of each MetaGraph of the MODEL, or of every model in the tree MODEL."""
+    from compat_matrix.commands.listing import run
+    from compat_matrix.zoo.edits.listing import tags_of
+
+    return run(model, as_json, follow_links, tags_of, _lines)
+
+
+def _lines(graph: dict[str, Any]) -> list[str]:
+    kind = "object graph" if graph["object_graph"] else "graph only"
+    return [f"{','.join(graph['tags']) or '(no tags)'}  {kind}, {graph['signatures']} signatures"]
+
+
+@tags.command("set")
+@edit_options
+@click.argument("new")
+@tags_option
+def set_(new: str, tags: str | None) -> Callable[[Draft], None]:
+    """Give a MetaGraph of MODEL the tags NEW, separated by commas ("" for none)."""
+    from compat_matrix.zoo.edits.tags import set_tags
+
+    return lambda draft: set_tags(draft, new, tags)
