@@ -47,9 +47,11 @@ def test_verdict(answers, attack, command):
     answer = answers[attack, command]
     verdict, _, detail = VERDICTS[attack][command].partition(": ")
     assert answer["verdict"] == verdict, answer["told"]
-    acts = detail.removeprefix("writes ") if detail.startswith("writes ") else ""
+    acts = ""
+    if detail.startswith("writes "):
+        acts, _, detail = detail.removeprefix("writes ").partition("; ")
     assert answer["trespasses"] == ([f"changes {acts}"] if acts else [])
-    if verdict == "accepted" and not acts and command != "needs":
+    if verdict == "accepted" and command != "needs":
         assert detail in answer["told"]
         assert bool(detail) == bool(answer["told"])
     crowd = attack in CROWDS

@@ -12,6 +12,7 @@ __all__ = [
     "BindingError",
     "FunctionMatchError",
     "InsideFunctionError",
+    "MachineOpError",
     "MetaGraphChoiceError",
     "MissingValueError",
     "NotTrackableError",
@@ -36,6 +37,10 @@ class MissingValueError(MissingKeyError, FileNotFoundError):
 
 class UnsupportedModelError(SavedModelError, ValueError):
     """The model uses something that loading does not know."""
+
+
+class MachineOpError(UnsupportedModelError):
+    """Loading would run an op that acts on the machine, and `LoadOptions(machine_ops="refuse")` does not want that (RP-04)."""
 
 
 class UninitializedVariableError(UnsupportedModelError):

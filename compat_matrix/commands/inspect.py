@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-SECTIONS = ("signatures", "objects", "functions", "variables", "assets", "init", "collections", "sizes", "ops")
+SECTIONS = ("signatures", "objects", "functions", "variables", "assets", "init", "effects", "collections", "sizes", "ops")
 
 
 @click.command()
@@ -17,8 +17,9 @@ SECTIONS = ("signatures", "objects", "functions", "variables", "assets", "init",
 def inspect(path: str, as_json: bool, tags: str | None, only: tuple[str, ...], full: bool, follow_links: bool) -> int:
     """Show what the SavedModel at PATH (a directory or a saved_model.* file) contains.
 
-    Signatures, the object tree, functions with their Python signatures, variables, assets, initialisers and the ops of the
-    graph and all its functions. Exits with 1 when something is damaged or missing; what it is stands under "problems".
+    Signatures, the object tree, functions with their Python signatures, variables, assets, initialisers, what acts on the
+    machine (files, terminal, Python, network) and when, the ops of the graph and all its functions. Exits with 1 when
+    something is damaged or missing; what it is stands under "problems".
     """
     from reference_impl.format.inspect import inspect as look
 

@@ -7,13 +7,14 @@ import re
 import sys
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import Any, Union
+from typing import Any
 
 from rich.console import Console
 from rich.text import Text
 from rich.tree import Tree
 
 from compat_matrix.cli import printable
+from compat_matrix.commands.inspect_effects import Part, effect_lines
 from reference_impl.format.inspect_text import shape_text
 from reference_impl.format.inspect_types import (
     Child,
@@ -47,8 +48,6 @@ _CONTAINERS = {
 
 _CAPTURE = re.compile(r"\.capture_\d+$|^\(node \d+\)$")
 _FUNCTIONS = ("function", "bare_concrete_function")
-
-Part = Union[str, tuple[str, str]]  # text, or text and its style
 
 
 def show(info: SavedModelInfo, sections: Collection[str], full: bool) -> None:
@@ -140,6 +139,7 @@ class _Page:
             "variables": self.variables,
             "assets": self.assets,
             "init": self.init,
+            "effects": self.effects,
             "collections": self.collections,
             "sizes": self.sizes,
             "ops": self.ops,
@@ -318,6 +318,12 @@ class _Page:
         for op in dict.fromkeys(item.op for item in self.graph.init_ops):
             sources = ", ".join(item.source for item in self.graph.init_ops if item.op == op)
             branch.add(_text(("init     ", "dim"), op, (f"  {sources}", "dim")))
+
+    def effects(self, root: Tree) -> None:
+        if self.graph.effects:
+            branch = root.add(_text(("Acts on the machine", "bold")))
+            lines = list(effect_lines(self.graph.effects, self.full))
+            self._few(lines, _MANY, branch, "ops", lambda parts: branch.add(_text(*parts)))
 
     def collections(self, root: Tree) -> None:
         if self.graph.collections:

@@ -60,15 +60,17 @@ class Answer:
 
 
 def inspect_command(folder: Path) -> str:
-    """`savedmodel-compat inspect`; returns the problems."""
+    """`savedmodel-compat inspect`; returns the problems, and what acts on the machine at load or when."""
     from compat_matrix.commands.inspect import SECTIONS
+    from compat_matrix.commands.inspect_effects import when
     from compat_matrix.commands.inspect_tree import show
     from reference_impl.format.inspect import inspect as look
 
     info = look(folder)
     json.dumps(info.to_json(), allow_nan=False)
     show(info, SECTIONS, False)
-    return "; ".join(info.problems)
+    acting = [effect for graph in info.meta_graphs for effect in graph.effects]
+    return "; ".join([*info.problems, *(f"{when(effect)}: {effect.does}" for effect in acting)])
 
 
 def needs_command(folder: Path) -> str:

@@ -6,6 +6,8 @@ import os
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from property_tests.attacks import forge
 from reference_impl.format import schema
 
@@ -39,6 +41,84 @@ def write_in_initializer(folder: Path) -> None:
             made.signature.control_output.append("evil")
     forge.write(folder, message)
     forge.object_checkpoint(folder, message)
+
+
+def write_in_nested_calls(folder: Path) -> None:
+    """An init op that calls a function that calls a function that writes a file; its name is handed down through the calls."""
+    message = forge.model()
+    graph = message.meta_graphs[0]
+    name = forge.constant(graph.graph_def, "name", os.fsencode(folder.parent / "outside" / "done"))
+    for number in range(3):
+        made = graph.graph_def.library.function.add()
+        made.signature.name = f"level_{number}"
+        made.signature.input_arg.add(name="path", type=schema.DT_STRING)
+        if number == 2:
+            forge.node_of(made, "evil", "WriteFile", "path", forge.constant(made, "content", b"!") + ":output:0")
+        else:
+            _call(made, "evil", f"level_{number + 1}", "path")
+        made.control_ret["evil"] = "evil"
+        made.signature.control_output.append("evil")
+    _call(graph.graph_def, "evil", "level_0", name)
+    graph.signature_def["__saved_model_init_op"].outputs["__saved_model_init_op"].name = "evil"
+    (folder.parent / "outside").mkdir(exist_ok=True)
+    forge.write(folder, message)
+
+
+def _call(graph: Any, name: str, function: str, argument: str) -> None:
+    node = forge.node_of(graph, name, "StatefulPartitionedCall", argument)
+    forge.call(node, function)
+    node.attr["Tin"].list.type.append(schema.DT_STRING)
+
+
+def read_behind_asset(folder: Path) -> None:
+    """An init op that reads a file whose path begins with that of an asset and leads out of the directory."""
+    message = forge.model()
+    graph = message.meta_graphs[0]
+    asset = graph.asset_file_def.add(filename="words.txt")
+    asset.tensor_info.name = forge.constant(graph.graph_def, "asset", b"words.txt") + ":0"
+    tail = forge.constant(graph.graph_def, "tail", b"/../../../outside/secret")
+    forge.node_of(graph.graph_def, "path", "StringJoin", "asset", tail).attr["N"].i = 2
+    forge.node_of(graph.graph_def, "evil", "ReadFile", "path")
+    graph.signature_def["__saved_model_init_op"].outputs["__saved_model_init_op"].name = "evil"
+    forge.write(folder, message)
+    (folder / "assets").mkdir()
+    (folder / "assets" / "words.txt").write_bytes(b"words")
+    (folder.parent / "outside").mkdir(exist_ok=True)
+    (folder.parent / "outside" / "secret").write_bytes(b"secret")
+
+
+def restore_elsewhere(folder: Path) -> None:
+    """A restore op that reads another checkpoint than that of the model."""
+    message = forge.model()
+    graph = message.meta_graphs[0]
+    forge.checkpoint(folder, x=np.float32([1]))
+    forge.checkpoint(folder.parent / "outside", x=np.float32([2]))
+    nodes = graph.graph_def
+    forge.constant(nodes, "file", b"model")
+    for name, text in (
+        ("prefix", os.fsencode(folder.parent / "outside" / "variables" / "variables")),
+        ("names", b"x"),
+        ("slices", b""),
+    ):
+        forge.constant(nodes, name, text)
+    for name in ("names", "slices"):
+        nodes.node[-1 if name == "slices" else -2].attr["value"].tensor.tensor_shape.dim.add(size=1)
+    restore = forge.node_of(nodes, "restore", "RestoreV2", "prefix", "names", "slices")
+    restore.attr["dtypes"].list.type.append(schema.DT_FLOAT)
+    forge.node_of(nodes, "all", "NoOp", "^restore", "^file")
+    graph.saver_def.filename_tensor_name, graph.saver_def.restore_op_name = "file:0", "all"
+    graph.saver_def.version = schema.SaverDef.V2
+    forge.write(folder, message)
+
+
+def foreign_op_at_init(folder: Path) -> None:
+    """An init op that no TensorFlow has, which some library may bring along."""
+    message = forge.model()
+    graph = message.meta_graphs[0]
+    forge.node_of(graph.graph_def, "evil", "Zero>LaunchMissiles")
+    graph.meta_info_def.stripped_op_list.op.add(name="Zero>LaunchMissiles", is_stateful=True)
+    graph.signature_def["__saved_model_init_op"].outputs["__saved_model_init_op"].name = "evil"
+    forge.write(folder, message)
 
 
 def write_when_called(folder: Path) -> None:

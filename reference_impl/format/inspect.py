@@ -6,10 +6,11 @@ shown: it ends in ``problems``.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Optional, Union
 
 from . import errors, extension, files, layout, schema
+from .effects import effects
 from .graphs import Library
 from .inspect_contradictions import contradictions, same_tags
 from .inspect_functions import Reach, functions, library_functions, op_counts, sizes
@@ -134,6 +135,7 @@ class _Inspection:
             variables = graph_variables(graph, plan or (), self.entries)
         self._check_stored(variables, plan or ())
         definitions = library_functions(library, calls, reach)
+        assets = self._attempt(lambda: self.model.asset_definitions(graph), ())
         return MetaGraph(
             tags=tuple(sorted(info.tags)),
             tensorflow_version=info.tensorflow_version,
@@ -152,9 +154,10 @@ class _Inspection:
             function_aliases=dict(sorted(info.function_aliases.items())),
             library=definitions,
             variables=variables,
-            assets=self._assets(graph),
+            assets=self._assets(assets),
             init_ops=init_ops(graph),
             saver=_saver(graph, plan),
+            effects=effects(graph, saved, assets, library, calls, paths),
             ops=op_counts(graph, library, reach),
             collections=tuple([_collection(key, graph.collection_def[key]) for key in sorted(graph.collection_def)]),
         )
@@ -168,9 +171,9 @@ class _Inspection:
             where = "the checkpoint has" if self.entries else "there is no readable checkpoint, hence"
             self.problems.append(f"{where} no value for {len(missing)} of {len(wanted)} keys: {shown}")
 
-    def _assets(self, graph: schema.MetaGraphDef) -> tuple[Asset, ...]:
+    def _assets(self, definitions: Sequence[schema.AssetFileDef]) -> tuple[Asset, ...]:
         found = []
-        for definition in self._attempt(lambda: self.model.asset_definitions(graph), ()):
+        for definition in definitions:
             name, size, status = definition.filename, None, "missing"
             try:
                 self.model.asset_path(name)

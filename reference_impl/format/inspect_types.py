@@ -150,6 +150,25 @@ class InitOp:
 
 
 @dataclass(frozen=True)
+class Effect:
+    """Nodes of one op, in the main graph (``function`` is None) or one function, that act on the machine when they run.
+
+    ``kind`` is a word of :mod:`.op_effects`, ``does`` says it in full, ``node`` is the first of ``count`` nodes. ``paths`` are
+    the files or addresses, as far as they can be told. ``at_load`` names what a loader runs, ``at_call`` what users may run,
+    that gets there; both are empty for nodes that nothing names, and None where that was too much to find out."""
+
+    op: str
+    kind: str
+    does: str
+    node: str
+    function: Optional[str]
+    count: int
+    paths: tuple[str, ...]
+    at_load: Optional[tuple[str, ...]]
+    at_call: Optional[tuple[str, ...]]
+
+
+@dataclass(frozen=True)
 class Saver:
     filename_tensor: str
     save_tensor: str
@@ -211,6 +230,7 @@ class MetaGraph:
     assets: tuple[Asset, ...]
     init_ops: tuple[InitOp, ...]
     saver: Optional[Saver]
+    effects: tuple[Effect, ...]
     ops: tuple[OpCount, ...]
     collections: tuple[Collection, ...]
 

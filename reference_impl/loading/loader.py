@@ -21,10 +21,11 @@ from typing import Any, Optional
 import tensorflow as tf
 
 from reference_impl.errors import UnsupportedModelError
-from reference_impl.format import extension
+from reference_impl.format import effects, extension
 from reference_impl.format.errors import MalformedError, MissingKeyError
+from reference_impl.format.inspect_objects import Paths
 from reference_impl.format.layout import Layout
-from reference_impl.loading import additions, constants, keras_identity, objects, revived, variables
+from reference_impl.loading import additions, constants, keras_identity, machine_ops, objects, revived, variables
 from reference_impl.loading.assets import Assets
 from reference_impl.loading.binding import Binder
 from reference_impl.loading.checkpoint import Checkpoint
@@ -86,6 +87,7 @@ class Loader:
         try:
             with variables.made_with_values() if self.library.eager else contextlib.nullcontext():
                 self.make_all()
+            self.check_machine_ops()
             for number, node in enumerate(self.graph.nodes):
                 self.attach_children(number, node)
             self.attach_slots()
@@ -99,6 +101,11 @@ class Loader:
         root = self.objects[self.start]
         self.describe(root)
         return root
+
+    def check_machine_ops(self) -> None:
+        if any(isinstance(made, LoadedResource) for made in self.objects):  # nothing else runs
+            starts = effects.object_starts(self.graph, Paths(self.graph.nodes))
+            machine_ops.check(self.options.machine_ops, self.directory, self.meta_graph, self.graph, self.library.index, starts)
 
     # Objects
 

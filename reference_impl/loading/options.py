@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Union
 
 from reference_impl.errors import UnsupportedModelError
+from reference_impl.loading.machine_ops import CHOICES, WARN
 
 
 @dataclass(frozen=True)
@@ -21,6 +22,10 @@ class LoadOptions:
       only: load a part (DR-03): ``"signatures"``, or paths of objects like ``"encoder.call"``, ``"layers.0"``,
         ``"signatures.predict"``. These and what they need are made and restored; nothing else is read, made or initialised.
         See `reference_impl.loading.selection` for the paths.
+      machine_ops: what becomes of a model whose initialisers do more to the machine than read its own files: they read or write
+        others, print, run Python, use the network (`reference_impl.format.op_effects`). ``"warn"`` loads it with a
+        MachineOpWarning; ``"refuse"`` raises MachineOpError before anything has run, also for ops that no TensorFlow has;
+        ``"allow"`` is silent.
     """
 
     allow_partial_checkpoint: bool = False
@@ -28,6 +33,11 @@ class LoadOptions:
     load_function_aliases: bool = False
     keep_variable_devices: bool = False
     only: Union[str, Collection[str], None] = None
+    machine_ops: str = WARN
+
+    def __post_init__(self) -> None:
+        if self.machine_ops not in CHOICES:
+            raise ValueError(f"machine_ops is one of {', '.join(CHOICES)}, not {self.machine_ops!r}")
 
     @staticmethod
     def of(options: Any) -> LoadOptions:

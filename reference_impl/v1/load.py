@@ -21,9 +21,11 @@ from reference_impl import tensorflow_api as api
 from reference_impl.errors import UnsupportedModelError
 from reference_impl.format import dtypes, schema, structure
 from reference_impl.format.bundle import BundleReader
+from reference_impl.format.effects import LOAD, Start
 from reference_impl.format.errors import MissingFileError, SavedModelError, V1CheckpointError
 from reference_impl.format.layout import VARIABLES, Layout
-from reference_impl.loading import objects
+from reference_impl.format.path_origins import ASSET, COMPUTED_PATH, GIVEN_PATH, Origin
+from reference_impl.loading import machine_ops, objects
 from reference_impl.loading.assets import Assets
 from reference_impl.loading.concrete import LoadedConcreteFunction
 from reference_impl.loading.library import FunctionLibrary
@@ -45,7 +47,7 @@ def load_meta_graph(directory: Layout, meta_graph: Any, options: LoadOptions) ->
     Args:
       directory: the SavedModel; assets and checkpoint are read from it.
       meta_graph: one of its MetaGraphs.
-      options: only ``only`` means something here.
+      options: only ``only`` and ``machine_ops`` mean something here.
 
     Raises:
       MissingFileError: there are variables to restore and no checkpoint, or an asset is missing.
@@ -146,6 +148,7 @@ class _Loader:
         self.meta_graph = meta_graph
         self.file = str(directory.file)
         self.program: Program = compile_program(meta_graph, self.file, api.op_def)
+        self.options = options
         self.library = FunctionLibrary(self.program.graph.graph_def.library, self.file)
         self.part = None if options.only is None else Part(self.program, options.only)
         self.assets = Assets(directory, meta_graph)
@@ -157,6 +160,7 @@ class _Loader:
         made = [self.make_variable(variable) for variable in self.program.variables if self.wants(variable.name)]
         resources = {name: self.make_resource(name) for name in self.program.resources if self.wants(name)}
         self.state.update(resources)
+        self.check_machine_ops()
         self.run_restore()
         with self.assets.needed():
             self.run_init()
@@ -228,9 +232,31 @@ class _Loader:
         return restore and self.function(restore, {"prefix": tf.TensorSpec([], tf.string)}, {})
 
     def run_init(self) -> None:
-        init = (self.part or self.program).init_function
+        init = self.init_function
         if init is not None:
-            self.function(init, {}, {})()
+            init()
+
+    @functools.cached_property
+    def init_function(self) -> Optional[LoadedConcreteFunction]:
+        init = (self.part or self.program).init_function
+        return init and self.function(init, {}, {})
+
+    def check_machine_ops(self) -> None:
+        """Follow the restore and the init function, which are the only ones to run."""
+        assets = {
+            id(self.state[parse_ref(asset.tensor).node]): frozenset({Origin(ASSET, asset.filename)})
+            for asset in self.assets.definitions
+        }
+        starts = []
+        for what, made in (("restore op", self.restore_function), ("init op", self.init_function)):
+            if made is not None:
+                given = len(self.library.get(made.saved_name).signature.input_arg) - len(made.owners)
+                captured = [assets.get(id(owner), COMPUTED_PATH) for owner in made.owners]
+                arguments = (GIVEN_PATH,) * given + tuple(captured)
+                starts.append(Start(what, LOAD, function=made.saved_name, arguments=arguments, checkpoint=what == "restore op"))
+        machine_ops.check(
+            self.options.machine_ops, self.directory, self.meta_graph, schema.SavedObjectGraph(), self.library.index, starts
+        )
 
     # Functions
 

@@ -1,0 +1,46 @@
+"""Lines of ``savedmodel-compat inspect`` about what acts on the machine, what runs at load first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Union
+
+from reference_impl.format.inspect_types import Effect
+from reference_impl.format.op_effects import UNKNOWN
+
+Part = Union[str, tuple[str, str]]  # text, or text and its style
+
+_NAMES = 20  # ops of other libraries in one line
+_STARTS = 2  # what gets there, shown by name
+
+
+def effect_lines(effects: Sequence[Effect], full: bool) -> Iterator[list[Part]]:
+    """A line for each entry; ops that are not known, of which a model has many or none, only by name unless ``full``."""
+    ordered = sorted(effects, key=lambda item: not item.at_load)
+    yield from (_line(item, full) for item in ordered if full or item.kind != UNKNOWN)
+    unknown: dict[str, dict[str, None]] = {}
+    for item in ordered:
+        if item.kind == UNKNOWN and not full:
+            unknown.setdefault(when(item), {})[item.op] = None
+    for time, names in unknown.items():
+        more = f", … {len(names) - _NAMES} more" if len(names) > _NAMES else ""
+        listed = ", ".join(list(names)[:_NAMES]) + more
+        yield [(f"{time}  ", "yellow"), (listed, "cyan"), ("  no ops of TensorFlow: what they do is not known", "dim")]
+
+
+def _line(item: Effect, full: bool) -> list[Part]:
+    paths = f" {', '.join(map(repr, item.paths))}" if item.paths else ""
+    place = f"{item.function}/{item.node}" if item.function else item.node
+    more = f" and {item.count - 1} more" if item.count > 1 else ""
+    starts = [*(item.at_load or ()), *(item.at_call or ())]
+    shown = starts if full or len(starts) <= _STARTS + 1 else [*starts[:_STARTS], f"… {len(starts) - _STARTS} more"]
+    by = f", run by {', '.join(shown)}" if shown else ""
+    style = "bold red" if item.at_load else "yellow"
+    return [(f"{when(item)}  ", style), (item.op, "cyan"), f"  {item.does}{paths}", (f"  {place}{more}{by}", "dim")]
+
+
+def when(item: Effect) -> str:
+    """Its time in words."""
+    if item.at_load is None:
+        return "at any time"
+    return "at load" if item.at_load else "when called" if item.at_call else "when fetched by name"

@@ -1,0 +1,141 @@
+"""What ops do to the machine they run on, by op name: the one table that `inspect`, `load` and checks of models go by.
+
+An op counts when running it is more than arithmetic on tensors and the program's own state: files, the terminal, the network,
+code that is not in the model, the process itself. Computing on accelerators, clocks, and values exchanged inside of a cluster
+that the process has set up do not count. ``op_names.txt`` has the ops of all releases; one that is neither there nor a function
+of the model comes from a library of somebody else, and what it does is not known.
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Optional, Union
+
+READS, WRITES, PRINTS, CODE, NETWORK, PROCESS, UNKNOWN = (
+    "reads files",
+    "writes files",
+    "prints",
+    "runs other code",
+    "uses the network",
+    "changes the process",
+    "is not known",
+)
+
+
+@dataclass(frozen=True)
+class OpEffect:
+    """What an op does.
+
+    Attributes:
+      kind: one of the constants above.
+      does: the same more exactly, as a verb with its object.
+      place: where the path, pattern or address is that it uses: the number of an input, the name of an attribute, or None.
+      optional: it does nothing of the kind when it is given no path.
+      checkpoint: part of saving and restoring, where the program that loads names the file.
+    """
+
+    kind: str
+    does: str
+    place: Union[int, str, None] = None
+    optional: bool = False
+    checkpoint: bool = False
+
+
+_ROWS: tuple[tuple[OpEffect, str], ...] = (
+    (OpEffect(READS, "reads a file", 0), "ReadFile"),
+    (OpEffect(READS, "lists files", 0), "MatchingFiles MatchingFilesDataset ExperimentalMatchingFilesDataset"),
+    (OpEffect(READS, "fills a table from a text file", 1), "InitializeTableFromTextFile InitializeTableFromTextFileV2"),
+    (
+        OpEffect(READS, "reads records of files", 0),
+        "TFRecordDataset TFRecordDatasetV2 TextLineDataset FixedLengthRecordDataset FixedLengthRecordDatasetV2 CSVDataset "
+        "CSVDatasetV2 ExperimentalCSVDataset LMDBDataset ExperimentalLMDBDataset SequenceFileDataset",
+    ),
+    (OpEffect(READS, "reads records of files", "file_pattern"), "RecordInput"),
+    (
+        OpEffect(READS, "reads the files that a queue names"),
+        "WholeFileReader WholeFileReaderV2 TextLineReader TextLineReaderV2 TFRecordReader TFRecordReaderV2 "
+        "FixedLengthRecordReader FixedLengthRecordReaderV2 LMDBReader",
+    ),
+    (OpEffect(READS, "asks a database", 1), "SqlDataset ExperimentalSqlDataset"),
+    (OpEffect(READS, "reads a vocabulary", 0), "GenerateVocabRemapping"),
+    (OpEffect(READS, "reads a vocabulary", "vocab_file", optional=True), "FixedUnigramCandidateSampler"),
+    (OpEffect(READS, "maps a file into memory", "memory_region_name"), "ImmutableConst"),
+    (OpEffect(READS, "reads message types from a file", "descriptor_source", optional=True), "DecodeProtoV2 EncodeProto"),
+    (
+        OpEffect(READS, "reads a stored dataset", 0),
+        "LoadDataset SnapshotDatasetReader SnapshotChunkDataset ListSnapshotChunksDataset",
+    ),
+    (OpEffect(READS, "reads a stored dataset"), "SnapshotNestedDatasetReader"),
+    (OpEffect(READS, "reads a checkpoint", 0), "LoadAndRemapMatrix DTensorRestoreV2"),
+    (OpEffect(READS, "reads a checkpoint", 0, checkpoint=True), "RestoreV2 Restore RestoreSlice"),
+    (OpEffect(WRITES, "writes a checkpoint", 0, checkpoint=True), "SaveV2 Save SaveSlices"),
+    (OpEffect(WRITES, "moves the parts of a checkpoint and deletes their directories", 1, checkpoint=True), "MergeV2Checkpoints"),
+    (OpEffect(WRITES, "writes a file", 0), "WriteFile"),
+    (OpEffect(WRITES, "writes a tensor to a file", "log_dir_path"), "DumpTensor"),
+    (OpEffect(WRITES, "writes statistics to a file", "output_file_path"), "CalibrationStatisticsSaver"),
+    (
+        OpEffect(WRITES, "writes a dataset", 1),
+        "DatasetToTFRecord ExperimentalDatasetToTFRecord SaveDataset SaveDatasetV2 DistributedSave "
+        "SnapshotDataset SnapshotDatasetV2",
+    ),
+    (OpEffect(WRITES, "keeps a dataset in files", 1, optional=True), "CacheDataset CacheDatasetV2"),
+    (OpEffect(WRITES, "opens a log of summaries", 1), "CreateSummaryFileWriter CreateSummaryDbWriter"),
+    (
+        OpEffect(WRITES, "writes to a log of summaries"),
+        "WriteSummary WriteScalarSummary WriteHistogramSummary WriteImageSummary WriteAudioSummary WriteGraphSummary "
+        "WriteRawProtoSummary ImportEvent StatsAggregatorSetSummaryWriter",
+    ),
+    (
+        OpEffect(WRITES, "sends tensors to files or addresses", "debug_urls", optional=True),
+        "DebugIdentity DebugIdentityV2 DebugIdentityV3 DebugNanCount DebugNumericSummary",
+    ),
+    (OpEffect(PRINTS, "prints"), "Print"),
+    (OpEffect(PRINTS, "prints, or writes to the file that it names", "output_stream"), "PrintV2"),
+    (OpEffect(CODE, "calls Python that the process has registered"), "PyFunc PyFuncStateless EagerPyFunc"),
+    (OpEffect(CODE, "runs a graph that is in a string"), "DatasetFromGraph"),
+    (OpEffect(CODE, "runs the program ffmpeg"), "DecodeAudio DecodeAudioV2 EncodeAudio EncodeAudioV2 DecodeVideo"),
+    (OpEffect(CODE, "runs a program on another processor"), "RemoteFusedGraphExecute"),
+    (OpEffect(NETWORK, "runs a function on another device, which may be another machine"), "RemoteCall"),
+    (OpEffect(NETWORK, "calls a server", 0), "Rpc TryRpc RpcClient"),
+    (OpEffect(NETWORK, "calls a server"), "RpcCall"),
+    (OpEffect(NETWORK, "answers calls of others", 0), "RpcServer"),
+    (OpEffect(NETWORK, "answers calls of others"), "RpcServerStart RpcServerRegister"),
+    (
+        OpEffect(NETWORK, "asks a service for data", 2),
+        "DataServiceDataset DataServiceDatasetV2 DataServiceDatasetV3 DataServiceDatasetV4",
+    ),
+    (OpEffect(NETWORK, "hands a dataset to a service", 1), "RegisterDataset RegisterDatasetV2"),
+    (
+        OpEffect(NETWORK, "asks a database or a stream on the network"),
+        "BigQueryReader GenerateBigQueryReaderPartitions BigtableClient DatasetToBigtable IgniteDataset "
+        "KafkaDataset KinesisDataset",
+    ),
+    (OpEffect(PROCESS, "ends the process"), "Abort"),
+    (
+        OpEffect(PROCESS, "sets how the process reaches files"),
+        "FileSystemSetConfiguration GcsConfigureBlockCache GcsConfigureCredentials",
+    ),
+    (
+        OpEffect(PROCESS, "starts or stops accelerators"),
+        "ConfigureDistributedTPU ConfigureAndInitializeGlobalTPU ShutdownDistributedTPU ShutdownTPUSystem",
+    ),
+)
+
+OP_EFFECTS: dict[str, OpEffect] = {op: effect for effect, ops in _ROWS for op in ops.split()}
+_NOT_KNOWN = OpEffect(UNKNOWN, "comes from a library that is not TensorFlow's; what it does is not known")
+
+
+@functools.cache
+def known_ops() -> frozenset[str]:
+    """The ops of all releases of TensorFlow that were looked at, 1.4 to the newest, contrib included."""
+    return frozenset((Path(__file__).parent / "op_names.txt").read_text(encoding="ascii").split())
+
+
+def op_effect(op: str) -> Optional[OpEffect]:
+    """What an op does to the machine, as far as its name tells; None for nothing. A name that is unknown has the kind UNKNOWN."""
+    effect = OP_EFFECTS.get(op)
+    if effect is None and op not in known_ops():
+        return _NOT_KNOWN
+    return effect

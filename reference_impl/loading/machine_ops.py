@@ -1,0 +1,63 @@
+"""What loading a model would do to the machine, said or refused before anything of it runs (RP-04, V1-08)."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Collection, Iterable
+from typing import Any
+
+from reference_impl.errors import MachineOpError
+from reference_impl.format.effects import Start, effects_at_load
+from reference_impl.format.graphs import Library
+from reference_impl.format.inspect_types import Effect
+from reference_impl.format.layout import Layout
+from reference_impl.format.op_effects import UNKNOWN
+
+WARN, REFUSE, ALLOW = "warn", "refuse", "allow"
+CHOICES = (WARN, REFUSE, ALLOW)
+_SHOWN = 3
+
+
+class MachineOpWarning(UserWarning):
+    """What a loader runs of this model does something to the machine, beyond reading the model."""
+
+
+def check(choice: str, directory: Layout, meta_graph: Any, objects: Any, library: Library, starts: Iterable[Start]) -> None:
+    """Follow what a load is about to run.
+
+    Args:
+      choice: WARN, REFUSE or ALLOW. Ops that no TensorFlow has are refused too, but not warned of: they only run when somebody
+        has loaded the library that has them.
+      directory: the model.
+      meta_graph, objects: the MetaGraph and its object graph.
+      library: the functions.
+      starts: what will run.
+
+    Raises:
+      MachineOpError: with REFUSE.
+    """
+    if choice == ALLOW:
+        return
+    found, complete = effects_at_load(meta_graph, objects, directory.asset_definitions(meta_graph), library, starts)
+    if choice == WARN:
+        found = tuple([effect for effect in found if effect.kind != UNKNOWN])
+    own = {function.signature.name for function in meta_graph.graph_def.library.function} if found else ()
+    if found and choice == WARN:
+        fix = "load it only if you trust it; machine_ops='refuse' in LoadOptions refuses such models, 'allow' says nothing"
+        warnings.warn(f"{directory.file}: loading this model {_told(found, own)}: {fix}", MachineOpWarning, stacklevel=2)
+    elif choice == REFUSE and (found or not complete):
+        reason = f"loading this model {_told(found, own)}" if found else "there is too much to follow in what loading runs"
+        fix = "machine_ops='warn' in LoadOptions loads it all the same"
+        raise MachineOpError(f"{reason}: {fix}", file=str(directory.file), node=found[0].node if found else None)
+
+
+def _told(found: Iterable[Effect], own: Collection[str]) -> str:
+    """What happens. Functions that are not ``own`` to the model stand for its main graph."""
+    texts = []
+    for effect in found:
+        paths = f" {', '.join(map(repr, effect.paths))}" if effect.paths else ""
+        function = f" in function {effect.function!r}" if effect.function in own else ""
+        started = f", run by {effect.at_load[0]!r}" if effect.at_load else ""
+        texts.append(f"{effect.does}{paths} (op {effect.op!r}, node {effect.node!r}{function}{started})")
+    more = f" and {len(texts) - _SHOWN} more" if len(texts) > _SHOWN else ""
+    return "; ".join(texts[:_SHOWN]) + more

@@ -1,0 +1,180 @@
+"""Ops that act on the machine: which they are, when `inspect` says that they run, and what `load` does about those at load."""
+
+import contextlib
+import json
+import warnings
+
+import model_edits as edits
+import pytest
+
+from compat_matrix.skew.history import history
+from property_tests.attacks import effects as attacks
+from property_tests.attacks import forge
+from reference_impl.format import schema
+from reference_impl.format.inspect import inspect
+from reference_impl.format.op_effects import OP_EFFECTS, UNKNOWN, known_ops, op_effect
+
+CASES = sorted(path.parent.name for path in edits.FIXTURES.glob("*/model"))
+
+
+def found(folder):
+    return [effect for graph in inspect(folder).meta_graphs for effect in graph.effects]
+
+
+def test_the_names_of_ops_are_those_of_the_history():
+    assert known_ops() == set(history().names)
+    assert set(OP_EFFECTS) <= known_ops()
+    assert {op_effect("MatMul"), op_effect("Assert")} == {None}
+    assert op_effect("Zero>LaunchMissiles").kind == UNKNOWN
+
+
+def test_the_place_of_a_path_is_an_input_or_an_attribute_of_the_op():
+    table = history()
+    for name, effect in OP_EFFECTS.items():
+        op = table.op(name).definition(table.op(name).members[-1])
+        if isinstance(effect.place, str):
+            assert effect.place in table.op(name).attr_names, name
+        elif effect.place is not None:
+            inputs = op.signature.partition(" ->")[0].split(", ")
+            assert inputs[effect.place].partition(": ")[2] in ("string", "T", "Ref(string)"), name
+
+
+def test_genuine_models_of_tf_1_do_nothing_else():
+    """Tables are filled from assets in a dozen of them, and checkpoints restored; a path that is no asset is told."""
+    acting = {case: [(item.op, item.at_load, item.at_call) for item in found(edits.fixture(case))] for case in CASES}
+    table = "InitializeTableFromTextFileV2"
+    assert {case: effects for case, effects in acting.items() if effects} == {
+        "py_func": [("PyFuncStateless", (), ("signature serving_default",))],
+        "queue_leftovers": [("TextLineReaderV2", (), ())],
+        "untracked_vocabulary": [(table, ("init op NoOp",), ()), (table, ("_initialize of table",), ())],
+    }
+
+
+def test_who_runs_it(tmp_path):
+    attacks.write_in_initializer(tmp_path / "model")
+    effects = found(tmp_path / "model")
+    assert {(item.op, item.kind, item.node, item.count) for item in effects} == {("WriteFile", "writes files", "evil", 1)}
+    assert {item.paths for item in effects} == {(str(tmp_path / "outside" / "done"),)}
+    assert [name for item in effects for name in item.at_load if "init op" not in name] == [
+        "_initialize of ids",
+        "_initialize of words",
+    ]
+    assert not any(item.at_call for item in effects)
+
+
+def test_a_path_is_followed_through_calls(tmp_path):
+    attacks.write_in_nested_calls(tmp_path / "model")
+    (effect,) = found(tmp_path / "model")
+    assert (effect.function, effect.at_load) == ("level_2", ("init op evil",))
+    assert effect.paths == (str(tmp_path / "outside" / "done"),)
+
+
+def test_what_the_caller_names(tmp_path):
+    """A signature that reads the file that a request names, and one of its own."""
+    message = forge.model()
+    graph = message.meta_graphs[0]
+    forge.node_of(graph.graph_def, "request", "Placeholder")
+    forge.node_of(graph.graph_def, "x", "ReadFile", "request")
+    forge.node_of(graph.graph_def, "y", "ReadFile", forge.constant(graph.graph_def, "own", b"/etc/hosts"))
+    forge.signature(graph, "theirs", "x:0", schema.DT_STRING)
+    forge.signature(graph, "ours", "y:0", schema.DT_STRING)
+    (effect,) = found(forge.write(tmp_path / "model", message))
+    assert (effect.count, effect.paths) == (2, ("(what the caller gives)", "/etc/hosts"))
+    assert (effect.at_load, effect.at_call) == ((), ("signature ours", "signature theirs"))
+
+
+@pytest.mark.parametrize("path, acts", [(b"", False), (b"/tmp/cache", True)])
+def test_an_op_that_is_given_no_file_does_nothing(tmp_path, path, acts):
+    message = forge.model()
+    graph = message.meta_graphs[0]
+    forge.node_of(graph.graph_def, "data", "RangeDataset")
+    forge.node_of(graph.graph_def, "x", "CacheDataset", "data", forge.constant(graph.graph_def, "file", path))
+    forge.signature(graph)
+    assert bool(found(forge.write(tmp_path / "model", message))) == acts
+
+
+def test_functions_beyond_counting_are_left_open(tmp_path, monkeypatch):
+    monkeypatch.setattr("reference_impl.format.effects._STEPS", 3)
+    attacks.write_in_nested_calls(tmp_path / "model")
+    (effect,) = found(tmp_path / "model")
+    assert (effect.at_load, effect.at_call) == (None, None)
+
+
+def test_inspect_shows_when(tmp_path, capsys):
+    from compat_matrix.cli import main
+
+    attacks.write_in_nested_calls(tmp_path / "model")
+    with pytest.raises(SystemExit):
+        main(["inspect", "--only", "effects", str(tmp_path / "model")])
+    assert "at load  WriteFile  writes a file" in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        main(["inspect", "--json", str(tmp_path / "model")])
+    (effect,) = json.loads(capsys.readouterr().out)["meta_graphs"][0]["effects"]
+    assert (effect["op"], effect["kind"], effect["at_load"]) == ("WriteFile", "writes files", ["init op evil"])
+
+
+ACTING = ["write_at_init", "write_in_initializer", "write_in_nested_calls", "read_behind_asset", "restore_elsewhere"]
+
+
+@pytest.mark.tensorflow
+@pytest.mark.parametrize("attack", [*ACTING, "foreign_op_at_init", "python_function"])
+def test_load_refuses_before_anything_has_run(tmp_path, attack):
+    import reference_impl
+    from reference_impl.errors import MachineOpError
+    from reference_impl.loading.options import LoadOptions
+
+    getattr(attacks, attack)(tmp_path / "model")
+    with pytest.raises(MachineOpError, match=r"loading this model .*machine_ops='warn'"):
+        reference_impl.load(tmp_path / "model", options=LoadOptions(machine_ops="refuse"))
+    assert not (tmp_path / "outside" / "done").exists()
+
+
+@pytest.mark.tensorflow
+@pytest.mark.parametrize("attack", ACTING)
+def test_load_warns_once(tmp_path, attack):
+    import reference_impl
+    from reference_impl.loading.machine_ops import MachineOpWarning
+    from reference_impl.loading.options import LoadOptions
+
+    getattr(attacks, attack)(tmp_path / "model")
+    node = "restore" if attack == "restore_elsewhere" else "evil"
+    with pytest.warns(MachineOpWarning, match=rf"op '.*node '{node}'.*machine_ops='refuse'") as caught:
+        reference_impl.load(tmp_path / "model")
+    assert len(caught) == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        reference_impl.load(tmp_path / "model", options=LoadOptions(machine_ops="allow"))
+
+
+@pytest.mark.tensorflow
+@pytest.mark.parametrize("case", ["legacy_init_op", "estimator_custom", "same_basename_assets", "mutable_hash_table"])
+def test_genuine_models_load_with_refuse(case):
+    import reference_impl
+    from reference_impl.loading.options import LoadOptions
+
+    assert reference_impl.load(edits.fixture(case), options=LoadOptions(machine_ops="refuse")).signatures
+
+
+@pytest.mark.tensorflow
+def test_a_part_is_judged_by_what_it_runs(tmp_path):
+    """Without the table nothing writes."""
+    import reference_impl
+    from reference_impl.errors import MachineOpError
+    from reference_impl.loading.options import LoadOptions
+
+    attacks.write_in_initializer(tmp_path / "model")
+    message = schema.parse(schema.SavedModel, (tmp_path / "model" / "saved_model.pb").read_bytes())
+    forge.variable(message.meta_graphs[0], "alone")
+    forge.write(tmp_path / "model", message)
+    for only, refused in (("alone", False), ("words", True)):
+        options = LoadOptions(only=only, machine_ops="refuse", skip_checkpoint=True)
+        with pytest.raises(MachineOpError) if refused else contextlib.nullcontext():
+            reference_impl.load(tmp_path / "model", options=options)
+
+
+@pytest.mark.tensorflow
+def test_another_choice_is_an_error():
+    from reference_impl.loading.options import LoadOptions
+
+    with pytest.raises(ValueError, match="machine_ops is one of warn, refuse, allow, not 'perhaps'"):
+        LoadOptions(machine_ops="perhaps")
