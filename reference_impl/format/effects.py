@@ -301,7 +301,7 @@ class Search:
                     tuple(found.labels[LOAD]) if complete else None,
                     tuple(found.labels[CALL]) if complete else None,
                 )
-                for (function, op), found in self._found.items()
+                for (function, op), found in sorted(self._found.items(), key=lambda item: (item[0][0] or "", item[0][1]))
             ]
         )
 
