@@ -1,0 +1,79 @@
+"""The tool of mutation testing, on a project with one change that its tests see, one that they do not, one that they do not reach."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("coverage")
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="processes are forked")
+
+MODULE = """
+def check(size: int) -> None:
+    if size < 4:
+        raise ValueError("too small")
+    if size > 9:
+        raise KeyError("too large")
+"""
+TESTS = """
+import pytest
+
+import planted.small as small
+
+
+def test_small():
+    with pytest.raises(ValueError):
+        small.check(3)
+    small.check(4)
+    small.check(7)
+"""
+
+
+@pytest.fixture
+def project(tmp_path):
+    for path, text in {
+        "planted/small.py": MODULE,
+        "tests/test_small.py": TESTS,
+        "pyproject.toml": "",
+        "planted/__init__.py": "",
+    }.items():
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        (tmp_path / path).write_text(text)
+    return tmp_path
+
+
+def run(project, *more):
+    command = [
+        sys.executable,
+        "-m",
+        "property_tests.mutants",
+        "--root",
+        str(project),
+        "--out",
+        str(project / "out"),
+        "--jobs",
+        "2",
+    ]
+    command += ["--modules", "planted/*.py", "--tests", "tests", *more]
+    done = subprocess.run(command, cwd=Path(__file__).parents[1], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_what_survives_a_change_is_told(project):
+    said = run(project)
+    tried = {
+        r["key"]: (r["verdict"], r["by"]) for r in map(json.loads, (project / "out" / "tried.jsonl").read_text().splitlines())
+    }
+    by_small = ("killed", "tests/test_small.py::test_small")
+    assert tried["check compare size < 4 -> size <= 4"] == by_small
+    assert tried["check raise raise ValueError('too small') -> pass"] == by_small
+    assert tried["check compare size > 9 -> size >= 9"] == ("survived", "")
+    assert tried["check raise raise KeyError('too large') -> pass"] == ("not reached", "")
+    assert "survived: planted/small.py:5: check compare size > 9 -> size >= 9" in said
+    assert f"| planted/small.py | {len(tried)} | {len(tried)} |" in said
+    before = (project / "out" / "tried.jsonl").read_bytes()
+    run(project)
+    assert (project / "out" / "tried.jsonl").read_bytes() == before  # nothing is tried twice
