@@ -1,4 +1,4 @@
-"""The tool of mutation testing, on a project with one change that its tests see, one that they do not, one that they do not reach."""
+"""The tool of mutation testing, on a project whose tests see one change, do not see another, and do not reach a third."""
 
 import json
 import subprocess
