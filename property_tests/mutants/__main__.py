@@ -148,6 +148,9 @@ def _options(arguments: Optional[Sequence[str]]) -> argparse.Namespace:
     parser.add_argument("--root", type=Path, default=ROOT, help="the project")
     parser.add_argument("--modules", nargs="+", default=MODULES, help="patterns below it")
     parser.add_argument("--tests", nargs="+", default=["tests", "property_tests"], help="what pytest is given")
+    parser.add_argument(
+        "--tensorflow", action="store_true", help="with the tests that need TensorFlow: slow, name them with --tests"
+    )
     return parser.parse_args(arguments)
 
 
@@ -170,7 +173,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
     chosen = [place for place in wanted if (place.module, place.key) not in done]
     os.environ.update(OPENBLAS_NUM_THREADS="1", SAVEDMODEL_COMPAT_ZOO=os.devnull)  # real models are not on every machine
     sys.dont_write_bytecode, sys.pycache_prefix = False, str(out / "pycache")
-    running.warm()
+    running.warm(options.tensorflow)
     judge = Judge(root, reach(root, options.tests, modules, out), options.seed)
     with log.open("a", encoding="utf-8") as stream:
         for number, (place, verdict, by, tests) in enumerate(judge.judge(chosen, options.jobs), 1):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import dataclasses
+import gc
 import importlib
 import importlib.abc
 import importlib.machinery
@@ -35,18 +36,20 @@ WARM = (
     "numpy",
     "psutil",
 )
-MEMORY = 4 << 30
-OTHERS = ("cacheprovider", "xdist", "randomly", "cov")
+MEMORY = 4 << 30  # of addresses; with TensorFlow ten times that
+OTHERS = ("cacheprovider", "xdist", "randomly", "cov", "unraisableexception", "threadexception")
 QUIET = ("-q", "--tb=no", "--no-header", "--assert=plain", *(part for name in OTHERS for part in ("-p", f"no:{name}")))
 
 
-def warm() -> None:
-    """Imports what is not the project's; a TensorFlow is not there for any test."""
-    for name in WARM:
+def warm(tensorflow: bool) -> None:
+    """Imports what is not the project's; TensorFlow is there for no test, or imported, too."""
+    for name in (*WARM, "tensorflow") if tensorflow else WARM:
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
-    for name in ("tensorflow", "keras", "tf_keras"):
+    for name in () if tensorflow else ("tensorflow", "keras", "tf_keras"):
         sys.modules[name] = None  # type: ignore[assignment]
+    gc.collect()
+    gc.freeze()  # no child looks at all that again
 
 
 @dataclasses.dataclass
@@ -100,7 +103,9 @@ def fork(root: Path, work: Callable[[], Any], cpu: Optional[int], wall: float) -
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         if cpu is not None:
             resource.setrlimit(resource.RLIMIT_CPU, (cpu, resource.RLIM_INFINITY))
-            resource.setrlimit(resource.RLIMIT_AS, (MEMORY, resource.RLIM_INFINITY))
+            resource.setrlimit(
+                resource.RLIMIT_AS, (MEMORY * (10 if sys.modules.get("tensorflow") else 1), resource.RLIM_INFINITY)
+            )
         os.write(writer, json.dumps(work()).encode())
     except BaseException as error:
         os.write(writer, json.dumps([f"{type(error).__name__}: {error}"[:1000]]).encode())
