@@ -10,7 +10,8 @@ import numpy as np
 from compat_matrix.workers import tensors
 from compat_matrix.workers.provenance import hash_files
 from fixtures_v1 import read_json
-from reference_impl.format.bundle import OBJECT_GRAPH_KEY, BundleReader
+from reference_impl.format.bundle import BundleReader
+from reference_impl.format.bundle_entry import OBJECT_GRAPH_KEY
 from reference_impl.format.canonical import MODEL_SECTIONS, Canonical, canonical
 
 # Members of provenance.json that say what was made, not from which bytes.

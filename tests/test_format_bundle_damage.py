@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from reference_impl.format import limits, schema
-from reference_impl.format.bundle import OBJECT_GRAPH_KEY, BundleReader
+from reference_impl.format.bundle import BundleReader
+from reference_impl.format.bundle_entry import OBJECT_GRAPH_KEY
 from reference_impl.format.errors import (
     ChecksumError,
     CorruptTableError,

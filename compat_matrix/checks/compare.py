@@ -141,10 +141,16 @@ def _errors(expected: Tensor, got: Tensor, differs: Array) -> dict[str, float]:
     with np.errstate(over="ignore"):
         out = {"max_abs_error": float(np.max(np.abs(left[finite].astype(wide) - right[finite].astype(wide))))}
     if expected.dtype in FLOATS:
-        steps = [_ordered(tensor)[differs][finite] for tensor in (expected, got)]
-        # As Python integers: the distance of two doubles of opposite sign does not fit 64 bits.
-        out["max_ulp_error"] = float(max(abs(int(a) - int(b)) for a, b in zip(*steps)))
+        pair = [Tensor(tensor.dtype, np.asarray(tensor.array)[differs][finite]) for tensor in (expected, got)]
+        out["max_ulp_error"] = float(np.max(ulps(*pair)))
     return out
+
+
+def ulps(one: Tensor, other: Tensor) -> Array:
+    """How many floats lie between each two of one type, plus one; uint64, since that of two doubles may not fit 63 bits."""
+    left, right = _ordered(one), _ordered(other)
+    distance: Array = np.maximum(left, right).view(np.uint64) - np.minimum(left, right).view(np.uint64)
+    return distance
 
 
 def _ordered(tensor: Tensor) -> Array:

@@ -67,7 +67,8 @@ def sstable(folder: Path) -> None:
 
 
 def bundle(folder: Path) -> None:
-    from reference_impl.format.bundle import OBJECT_GRAPH_KEY, BundleReader
+    from reference_impl.format.bundle import BundleReader
+    from reference_impl.format.bundle_entry import OBJECT_GRAPH_KEY
     from reference_impl.format.errors import SavedModelError
 
     with BundleReader(folder / "variables") as reader:

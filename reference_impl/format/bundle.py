@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Optional, Union
 
 from reference_impl.format import schema, tensor_data
-from reference_impl.format.bundle_entry import HEADER_KEY, VERSION, Entry, index_file, parse_entry, shard_file
+from reference_impl.format.bundle_entry import HEADER_KEY, OBJECT_GRAPH_KEY, VERSION, Entry, index_file, parse_entry, shard_file
 from reference_impl.format.checksum import PIECE, crc32c, masked
 from reference_impl.format.errors import (
     ChecksumError,
@@ -36,8 +36,6 @@ from reference_impl.format.sstable import MAGIC, TableReader
 
 if TYPE_CHECKING:
     import numpy.typing as npt
-
-OBJECT_GRAPH_KEY = "_CHECKPOINTABLE_OBJECT_GRAPH"
 
 
 class BundleReader:
@@ -202,16 +200,16 @@ class BundleReader:
             piece = bytes(data[start : start + PIECE])
             crc = crc32c(piece, crc)
             target[start : start + PIECE] = piece
-        self._release(entry)
+        self._release(entry, 0, entry.size)
         with _Located(raw, shard_file(self.prefix, entry.shard, self.num_shards)):
             _check_crc(crc, entry)
 
-    def _release(self, entry: Entry) -> None:
-        """Let the system take back the pages that reading has brought into the process; views stay valid."""
+    def _release(self, entry: Entry, begin: int, end: int) -> None:
+        """Let the system take back the pages of bytes that reading has brought into the process; views stay valid."""
         data = self._shards.get(entry.shard)
         if isinstance(data, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
-            start = -(-entry.offset // mmap.PAGESIZE) * mmap.PAGESIZE
-            length = (entry.offset + entry.size) // mmap.PAGESIZE * mmap.PAGESIZE - start
+            start = -(-(entry.offset + begin) // mmap.PAGESIZE) * mmap.PAGESIZE
+            length = (entry.offset + end) // mmap.PAGESIZE * mmap.PAGESIZE - start
             if length > 0:
                 data.madvise(mmap.MADV_DONTNEED, start, length)
 

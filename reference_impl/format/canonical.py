@@ -13,6 +13,7 @@ count something. Names that people use (signatures, attributes of objects, check
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -93,11 +94,19 @@ def canonical(path: files.AnyPath, *, ignore_defaults: bool = True, follow_links
         one name).
     """
     model = layout.read(path, follow_links=follow_links)
+    return assemble(meta_graphs_of(model, ignore_defaults), variables_of(model), assets_of(model))
+
+
+def meta_graphs_of(model: layout.Layout, ignore_defaults: bool = True) -> list[CanonicalMetaGraph]:
+    """The canonical form of each MetaGraph, sorted. Raises SavedModelError, as `canonical`."""
     for graph in model.saved_model.meta_graphs:
         check_functions(graph.graph_def.library, str(model.file))
     graphs = [CanonicalMetaGraph(model, graph, ignore_defaults) for graph in model.saved_model.meta_graphs]
-    graphs.sort(key=lambda item: (item.tags, sorted(item.sections.items())))
-    variables, assets = variables_of(model), assets_of(model)
+    return sorted(graphs, key=lambda item: (item.tags, sorted(item.sections.items())))
+
+
+def assemble(graphs: Sequence[CanonicalMetaGraph], variables: dict[str, Fields], assets: dict[str, Fields]) -> Canonical:
+    """The whole of its parts: `meta_graphs_of`, and what `variables_of` and `assets_of` found."""
     sections = {name: digest(*[bytes.fromhex(graph.sections[name]) for graph in graphs]).hex() for name in GRAPH_SECTIONS}
     sections["variables"], sections["assets"] = entries_hash(variables), entries_hash(assets)
     whole = digest(FORM, *[f"{name} {value}".encode() for name, value in sorted(sections.items())]).hex()

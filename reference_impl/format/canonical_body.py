@@ -56,6 +56,7 @@ class Body:
         self.in_function = arguments is not None
         self.arguments = len(arguments or ())
         self.keep_names = keep_names
+        self.ignored = ignored
         self.names = [*(arguments or ()), *[node.name for node in nodes]]
         self.nodes: list[Optional[schema.NodeDef]] = [*[None for _ in arguments or ()], *nodes]
         self.index = {name: number for number, name in enumerate(self.names)}
@@ -64,7 +65,7 @@ class Body:
             twice = next(name for name in self.names if name in seen or seen.add(name))  # type: ignore[func-returns-value]
             raise errors.DuplicateKeyError("two nodes of this name", node=twice)
         base = [digest(b"argument", b"%d" % number, item) for number, item in enumerate((arguments or {}).values())]
-        base += [self.describe(node, ignored.get(node.name, frozenset())) for node in nodes]
+        base += [self.describe(node) for node in nodes]
         ordered: list[list[tuple[bytes, int]]] = [[] for _ in range(self.arguments)]
         unordered: list[list[int]] = [[] for _ in range(self.arguments)]
         for offset, node in enumerate(nodes):
@@ -77,15 +78,19 @@ class Body:
         self.order: list[int] = []
         self.position: list[int] = []
 
-    def describe(self, node: schema.NodeDef, ignored: frozenset[str] = frozenset()) -> bytes:
+    def describe(self, node: schema.NodeDef) -> bytes:
         """What a node is, apart from its edges."""
         op = node.op.encode()
         if node.op in self.values.library.functions:
             op = self.values.name(node.op)
         full_type = self._bytes_of(node)
-        attributes = self.values.attributes(node.attr, node.op, _COLOCATION | ignored)
+        attributes = self.values.attributes(node.attr, node.op, self.unsaid(node))
         name = plain_node_name(node.name).encode() if self.keep_names else b""
         return digest(op, node.device.encode(), attributes, full_type, name)
+
+    def unsaid(self, node: schema.NodeDef) -> frozenset[str]:
+        """Attributes that are not part of what a node is: the name of a node to share a device with is said as its place."""
+        return _COLOCATION | self.ignored.get(node.name, frozenset())
 
     @staticmethod
     def _bytes_of(node: schema.NodeDef) -> bytes:
@@ -166,10 +171,10 @@ class Body:
             edges = [b"%d:%b" % (self.position[target], label) for label, target in self.graph.ordered[vertex]]
             control = sorted([self.position[target] for target in self.graph.unordered[vertex]])
             parts = [self.graph.base[vertex], *edges, b"^" + b",".join([b"%d" % place for place in control])]
-            result.append(digest(*parts, *self._colocated(vertex)))
+            result.append(digest(*parts, *self.colocated(vertex)))
         return result
 
-    def _colocated(self, vertex: int) -> list[bytes]:
+    def colocated(self, vertex: int) -> list[bytes]:
         """The nodes that a node must share a device with; itself does not count."""
         node = self.nodes[vertex]
         if node is None or "_class" not in node.attr:

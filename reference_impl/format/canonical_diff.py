@@ -15,7 +15,7 @@ from .canonical_objects import Fields
 from .inspect_functions import plain_name
 from .inspect_text import attribute_text
 
-_HASH = re.compile(r"\b[0-9a-f]{64}\b")
+HASH = re.compile(r"\b[0-9a-f]{64}\b")
 _LONG = 100
 
 
@@ -25,8 +25,8 @@ def diff(first: Canonical, second: Canonical, limit: int) -> list[Difference]:
     for name in MODEL_SECTIONS:
         if first.sections[name] != second.sections[name]:
             found += islice(_entries(name, getattr(first, name), getattr(second, name)), limit)
-    ours = _by_tags(first.meta_graphs)
-    theirs = _by_tags(second.meta_graphs)
+    ours = by_tags(first.meta_graphs)
+    theirs = by_tags(second.meta_graphs)
     for tags in sorted(ours.keys() | theirs.keys()):
         where = f"MetaGraph {', '.join(tags[0]) or '(no tags)'}"
         if tags not in theirs or tags not in ours:
@@ -39,7 +39,7 @@ def diff(first: Canonical, second: Canonical, limit: int) -> list[Difference]:
     return found
 
 
-def _by_tags(graphs: tuple[CanonicalMetaGraph, ...]) -> dict[tuple[tuple[str, ...], int], CanonicalMetaGraph]:
+def by_tags(graphs: tuple[CanonicalMetaGraph, ...]) -> dict[tuple[tuple[str, ...], int], CanonicalMetaGraph]:
     """MetaGraphs by tags; those of equal tags are told apart by their place."""
     found: dict[tuple[tuple[str, ...], int], CanonicalMetaGraph] = {}
     for graph in graphs:
@@ -67,14 +67,14 @@ def _entries(section: str, one: Mapping[str, Fields], other: Mapping[str, Fields
 
 def _change(field: str, old: str | None, new: str | None) -> str:
     if old is None or new is None:
-        return f"{field} only in the {'first' if new is None else 'second'}: {_shown(old or new or '')}"
-    if _HASH.sub("", old) == _HASH.sub("", new):
+        return f"{field} only in the {'first' if new is None else 'second'}: {shown(old or new or '')}"
+    if HASH.sub("", old) == HASH.sub("", new):
         return f"{field} differs"
-    return f"{field} {_shown(old)} in the first, {_shown(new)} in the second"
+    return f"{field} {shown(old)} in the first, {shown(new)} in the second"
 
 
-def _shown(text: str) -> str:
-    text = _HASH.sub(lambda match: match.group()[:8], text)
+def shown(text: str) -> str:
+    text = HASH.sub(lambda match: match.group()[:8], text)
     return text if len(text) <= _LONG else text[:_LONG] + "…"
 
 

@@ -4,36 +4,67 @@ from __future__ import annotations
 
 import hashlib
 import math
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from . import files, layout
+from .bundle_entry import OBJECT_GRAPH_KEY, Entry
 from .canonical_objects import Fields, entries_hash, tracked_objects
 from .restore_plan import restore_plan
+
+if TYPE_CHECKING:
+    from .bundle import BundleReader
 
 _CHUNK = 1 << 24
 
 
 def variables_of(model: layout.Layout) -> dict[str, Fields]:
     """dtype, shape and content of every tensor of the checkpoint. What a table holds has no order."""
-    from .bundle import OBJECT_GRAPH_KEY, BundleReader
+    from .bundle import BundleReader
 
     if not model.has_checkpoint:
         return {}
-    found: dict[str, Fields] = {}
-    tables = _tables(model)
+    tables = tables_of(model)
     with BundleReader(model.checkpoint_prefix) as reader:
-        for key, entry in reader.entries().items():
-            if key == OBJECT_GRAPH_KEY and not entry.shape and entry.dtype.name == "string":
-                content = entries_hash(tracked_objects(reader.object_graph()))
-            elif key in tables and tables[key] in reader and reader.entry(tables[key]).shape[:1] == entry.shape[:1] != ():
-                content = array_hash(reader.read(key)[_row_order(reader.read(tables[key]))])
-            else:
-                content = array_hash(reader.read(key))
-            found[key] = {"dtype": entry.dtype.name, "shape": str(list(entry.shape)), "content": content}
-    return found
+        return {key: variable_fields(reader, key, tables) for key in reader.entries()}
 
 
-def _tables(model: layout.Layout) -> dict[str, str]:
+def variable_fields(reader: BundleReader, key: str, tables: Mapping[str, str]) -> Fields:
+    """What :func:`variables_of` says of one tensor. ``tables`` is :func:`tables_of` the model."""
+    entry = reader.entry(key)
+    if is_object_graph(key, entry):
+        content = entries_hash(tracked_objects(reader.object_graph()))
+    elif is_of_table(reader, key, tables):
+        content = array_hash(reader.read(key)[row_order(reader.read(tables[key]))])
+    elif entry.dtype.itemsize is None:
+        content = array_hash(reader.read(key))
+    else:
+        from .bundle_pieces import pieces
+
+        state = hashlib.sha256()
+        for piece in pieces(reader, key):
+            state.update(piece)
+        content = state.hexdigest()
+    return stored_fields(entry, content)
+
+
+def stored_fields(entry: Entry, content: str) -> Fields:
+    return {"dtype": entry.dtype.name, "shape": str(list(entry.shape)), "content": content}
+
+
+def is_object_graph(key: str, entry: Entry) -> bool:
+    """Whether a tensor is the object graph of a checkpoint."""
+    return key == OBJECT_GRAPH_KEY and not entry.shape and entry.dtype.name == "string"
+
+
+def is_of_table(reader: BundleReader, key: str, tables: Mapping[str, str]) -> bool:
+    """Whether a tensor is what a table holds: rows in the order of the table's keys, which is none."""
+    if key not in tables or tables[key] not in reader:
+        return False
+    return bool(reader.entry(tables[key]).shape[:1] == reader.entry(key).shape[:1] != ())
+
+
+def tables_of(model: layout.Layout) -> dict[str, str]:
     """For the checkpoint keys that a table is filled from, the one with the table's keys."""
     found: dict[str, str] = {}
     for graph in model.saved_model.meta_graphs:
@@ -45,7 +76,7 @@ def _tables(model: layout.Layout) -> dict[str, str]:
     return found
 
 
-def _row_order(keys: Any) -> list[int]:
+def row_order(keys: Any) -> list[int]:
     """The order that sorts the rows of an array by their bytes."""
     flat = keys.reshape(len(keys), math.prod(keys.shape[1:]))
     rows = [b"\0".join(row) if keys.dtype == object else row.tobytes() for row in flat]

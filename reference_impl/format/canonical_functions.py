@@ -117,7 +117,7 @@ class Functions:
         arguments = {}
         for number, item in enumerate(function.signature.input_arg):
             attributes = function.arg_attr[number].attr if number in function.arg_attr else {}
-            arguments[item.name] = digest(_declared(item), self.values.attributes(attributes))
+            arguments[item.name] = digest(declared(item), self.values.attributes(attributes))
         body = Body(function.node_def, self.values, arguments)
         results = [body.resolve(function.ret[item.name]) for item in function.signature.output_arg if item.name in function.ret]
         side_effects = {body.index[node] for node in function.control_ret.values() if node in body.index}
@@ -133,7 +133,7 @@ class Functions:
             text = function.ret.get(item.name, "")
             place = body.resolve(text)
             where = text.encode() if place is None else b"%d:%b" % (body.position[place[0]], place[1])
-            results.append(_declared(item) + where)
+            results.append(declared(item) + where)
         after = [body.index.get(node) for node in function.control_ret.values()]
         effects = sorted({-1 if vertex is None else body.position[vertex] for vertex in after})
         gradient = self.library.gradient_of.get(name)
@@ -190,7 +190,7 @@ def _wrapped(library: Library, function: schema.FunctionDef) -> Optional[str]:
     return called
 
 
-def _declared(item: schema.OpDef.ArgDef) -> bytes:
+def declared(item: schema.OpDef.ArgDef) -> bytes:
     """What an OpDef says of an argument apart from its name."""
     copy = schema.OpDef.ArgDef()
     copy.CopyFrom(item)

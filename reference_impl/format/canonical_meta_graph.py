@@ -50,6 +50,7 @@ class CanonicalMetaGraph:
     """The canonical form of one MetaGraph.
 
     Attributes:
+      definition: what it was made of.
       tags: sorted.
       sections: hash of each of GRAPH_SECTIONS.
       entries: labelled fields of the sections that have them: meta, signatures, objects, collections.
@@ -60,7 +61,7 @@ class CanonicalMetaGraph:
     """
 
     def __init__(self, model: layout.Layout, graph: schema.MetaGraphDef, ignore_defaults: bool):
-        self._graph = graph
+        self.definition = graph
         info = graph.meta_info_def
         self.tags = tuple(sorted(info.tags))
         self.produced_by = (info.tensorflow_version, info.tensorflow_git_version, graph.graph_def.versions.producer)
@@ -92,15 +93,15 @@ class CanonicalMetaGraph:
         self.sections["functions"] = self._functions_hash()
 
     def _meta(self) -> dict[str, Fields]:
-        info, versions = self._graph.meta_info_def, self._graph.graph_def.versions
-        saver = self._graph.saver_def
+        info, versions = self.definition.meta_info_def, self.definition.graph_def.versions
+        saver = self.definition.saver_def
         return {
             "tags": {"tags": ", ".join(self.tags)},
             "version": {"meta_graph_version": info.meta_graph_version, "any_info": hashed(schema.serialize(info.any_info))},
             "consumers": {"min": str(versions.min_consumer), "bad": str(sorted(versions.bad_consumers))},
-            "generation": {"object graph": str(self._graph.HasField("object_graph_def"))},
+            "generation": {"object graph": str(self.definition.HasField("object_graph_def"))},
             "saver": {
-                "present": str(self._graph.HasField("saver_def")),
+                "present": str(self.definition.HasField("saver_def")),
                 "version": str(saver.version),
                 "sharded": str(saver.sharded),
                 "max_to_keep": str(saver.max_to_keep),
@@ -111,7 +112,7 @@ class CanonicalMetaGraph:
     def _signatures(self) -> dict[str, Fields]:
         """What a caller sees; which tensors it gets is a matter of the graph."""
         entries = {}
-        for key, signature in self._graph.signature_def.items():
+        for key, signature in self.definition.signature_def.items():
             fields: Fields = {"method name": signature.method_name}
             for direction, infos in (("input", signature.inputs), ("output", signature.outputs)):
                 for name, info in infos.items():
@@ -125,19 +126,19 @@ class CanonicalMetaGraph:
         return entries
 
     def _saver(self) -> None:
-        if self._graph.HasField("saver_def"):
-            saver = self._graph.saver_def
+        if self.definition.HasField("saver_def"):
+            saver = self.definition.saver_def
             self.roots.append(Root("saver filename", saver.filename_tensor_name))
             self.roots.append(Root("saver save", saver.save_tensor_name))
             self.roots.append(Root("saver restore", saver.restore_op_name))
 
     def _collections(self) -> dict[str, Fields]:
-        nodes = {node.name for node in self._graph.graph_def.node}
+        nodes = {node.name for node in self.definition.graph_def.node}
         entries = {}
-        for key in sorted(self._graph.collection_def):
+        for key in sorted(self.definition.collection_def):
             if key == extension.KEY and self.extension is not None:
                 continue  # its content is a matter of the objects
-            collection = self._graph.collection_def[key]
+            collection = self.definition.collection_def[key]
             kind = collection.WhichOneof("kind") or "none"
             values = list(getattr(collection, kind).value) if kind != "none" else []
             fields: Fields = {"kind": kind}
@@ -186,8 +187,8 @@ class CanonicalMetaGraph:
     def _body(self, asset_nodes: list[str]) -> Body:
         # An asset's tensor is fed with the path of the file where the model is loaded; what the author's path was means nothing.
         ignored = {name: frozenset({"value"}) for name in asset_nodes}
-        by_name = not self._graph.HasField("object_graph_def")
-        body = Body(self._graph.graph_def.node, self.functions.values, keep_names=by_name, ignored=ignored)
+        by_name = not self.definition.HasField("object_graph_def")
+        body = Body(self.definition.graph_def.node, self.functions.values, keep_names=by_name, ignored=ignored)
         body.arrange([place[0] for root in self.roots if (place := body.resolve(root.text)) is not None])
         return body
 
@@ -211,7 +212,7 @@ class CanonicalMetaGraph:
         return sorted([digest(*sorted(set(members))) for members in groups.values()])
 
     def _functions_hash(self) -> str:
-        values, library, info = self.functions.values, self.functions.library, self._graph.meta_info_def
+        values, library, info = self.functions.values, self.functions.library, self.definition.meta_info_def
         aliases = [digest(alias.encode(), values.name(name)) for name, alias in info.function_aliases.items()]
         gradients = [values.name(name) for name in library.gradients.values()]
         return digest(

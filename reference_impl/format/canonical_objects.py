@@ -109,7 +109,7 @@ class Objects:
         for slot in node.slot_variables:
             slots[slot.slot_name] = slots.get(slot.slot_name, -1) + 1
             yield f"slot {slot.slot_name} {slots[slot.slot_name]}", slot.slot_variable_node_id
-        for position, name in enumerate(_function_names(node)):
+        for position, name in enumerate(function_names(node)):
             if name in self.graph.concrete_functions:
                 for bound, target in enumerate(self.graph.concrete_functions[name].bound_inputs):
                     yield f"captures {position}.{bound}", target
@@ -117,7 +117,7 @@ class Objects:
     def entries(self) -> dict[str, Fields]:
         """Label -> what is said of the object; at the end what nothing refers to, by content."""
         found = self.labels.entries(self._fields)
-        named = {name for node in self.graph.nodes for name in _function_names(node)}
+        named = {name for node in self.graph.nodes for name in function_names(node)}
         unnamed = sorted([self.concrete(name) for name in self.graph.concrete_functions if name not in named])
         found.update({f"(concrete function {position})": {"function": item} for position, item in enumerate(unnamed)})
         return found
@@ -211,7 +211,7 @@ _KINDS: Mapping[str, Any] = {
 }
 
 
-def _function_names(node: schema.SavedObject) -> list[str]:
+def function_names(node: schema.SavedObject) -> list[str]:
     if node.HasField("function"):
         return list(node.function.concrete_functions)
     return [node.bare_concrete_function.concrete_function_name] if node.HasField("bare_concrete_function") else []

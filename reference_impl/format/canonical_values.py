@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import re
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from . import dtypes, errors, schema
@@ -80,14 +80,16 @@ class Values:
 
     def attributes(self, attributes: Any, op: str = "", skip: frozenset[str] = frozenset()) -> bytes:
         """All attributes of a node, function or argument, sorted by name, without those that hold the default of ``op``."""
+        return digest(*[part for key, data in self.counted(attributes, op, skip) for part in (key.encode(), data)])
+
+    def counted(self, attributes: Any, op: str = "", skip: frozenset[str] = frozenset()) -> Iterator[tuple[str, bytes]]:
+        """The attributes that count, sorted by name, each as bytes."""
         defaults = self.defaults.get(op, {})
-        parts = []
         for key in sorted(attributes):
             value = attributes[key]
             if key in _SAID_ELSEWHERE or key in skip or (key in defaults and message_bytes(value) == defaults[key]):
                 continue
-            parts += [key.encode(), self.attribute(key, value, op)]
-        return digest(*parts)
+            yield key, self.attribute(key, value, op)
 
     def attribute(self, key: str, value: schema.AttrValue, op: str = "") -> bytes:
         """One attribute."""

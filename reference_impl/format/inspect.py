@@ -100,7 +100,8 @@ class _Inspection:
         return {**{name: str(getattr(found, name)) for name in fields}, "uuid": found.uuid, "version": found.version.producer}
 
     def _checkpoint(self) -> Optional[Checkpoint]:
-        from .bundle import OBJECT_GRAPH_KEY, BundleReader
+        from .bundle import BundleReader
+        from .bundle_entry import OBJECT_GRAPH_KEY
 
         old_format = self._attempt(lambda: self.model.root.exists(layout.CHECKPOINT), False)  # the reader says so
         if not self._attempt(lambda: self.model.has_checkpoint, False) and not old_format:

@@ -15,8 +15,8 @@ from typing import Any
 import tensorflow as tf
 
 from reference_impl.errors import MissingValueError
-from reference_impl.format.bundle import OBJECT_GRAPH_KEY, BundleReader
-from reference_impl.format.bundle_entry import Entry
+from reference_impl.format.bundle import BundleReader
+from reference_impl.format.bundle_entry import OBJECT_GRAPH_KEY, Entry
 from reference_impl.format.errors import MissingFileError, MissingKeyError, ShapeError
 from reference_impl.format.layout import Layout
 from reference_impl.loading.tensors import read_tensor

@@ -1,0 +1,122 @@
+"""``savedmodel-compat diff``: what is different between two SavedModels, or two folders of them, without TensorFlow."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Optional
+
+import click
+
+from compat_matrix.cli import HARNESS_ERROR, OK, UNEXPECTED, printable
+from compat_matrix.zoo.diff.model import SECTIONS
+
+if TYPE_CHECKING:
+    from compat_matrix.zoo.diff.model import Options
+    from compat_matrix.zoo.find import Found
+
+
+def _tolerance(_: click.Context, __: click.Parameter, value: Optional[str]) -> tuple[Optional[float], Optional[float]]:
+    """``RTOL`` or ``RTOL,ATOL``."""
+    if value is None:
+        return None, None
+    try:
+        numbers = [float(part) for part in value.split(",")]
+    except ValueError:
+        numbers = []
+    if len(numbers) not in (1, 2) or not all(math.isfinite(number) and number >= 0 for number in numbers):
+        raise click.BadParameter(f"{value!r} is neither RTOL nor RTOL,ATOL")
+    return numbers[0], numbers[1] if len(numbers) == 2 else 0.0
+
+
+@click.command()
+@click.argument("first", metavar="A")
+@click.argument("second", metavar="B")
+@click.option("--only", multiple=True, type=click.Choice(SECTIONS), help="Compare only this section; may be repeated.")
+@click.option("--ignore", multiple=True, type=click.Choice(SECTIONS), help="Leave this section out; may be repeated.")
+@click.option(
+    "--tolerance",
+    callback=_tolerance,
+    metavar="RTOL[,ATOL]",
+    help="Floating weights are equal up to ATOL + RTOL * the larger of the two.",
+)
+@click.option("--ulps", type=click.IntRange(0), help="Floating weights are equal up to so many units in the last place.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object (docs/diff.md).")
+@click.option("--full", is_flag=True, help="Abbreviate nothing.")
+@click.option("--follow-links", is_flag=True, help="Accept symbolic links that lead out of a directory.")
+def diff(
+    first: str,
+    second: str,
+    only: tuple[str, ...],
+    ignore: tuple[str, ...],
+    tolerance: tuple[Optional[float], Optional[float]],
+    ulps: Optional[int],
+    as_json: bool,
+    full: bool,
+    follow_links: bool,
+) -> int:
+    """Show what is different between the SavedModels A and B, or between two folders of them.
+
+    Names that TensorFlow generates, numbering, order of nodes, shards and what wrote the file make no difference. Exits with 0
+    when the two are equal (of one content hash, or in what was asked for), with 1 when they are not.
+    """
+    from compat_matrix.zoo.diff.model import Options
+    from compat_matrix.zoo.find import Unusable, find
+
+    sections = tuple(name for name in SECTIONS if name in (only or SECTIONS) and name not in ignore)
+    if not sections:
+        raise click.UsageError("nothing is left to compare")
+    options = Options(sections, tolerance[0], tolerance[1], ulps, follow_links)
+    try:
+        found = [find([name], follow_links=follow_links) for name in (first, second)]
+    except Unusable as error:
+        raise click.UsageError(printable(str(error), newlines=False)) from error
+    single = [_is_model(name, item) for name, item in zip((first, second), found)]
+    if single[0] != single[1]:
+        raise click.UsageError("one is a model, the other a folder of models")
+    return _one(found, options, as_json, full) if single[0] else _many(found, options, as_json, full)
+
+
+def _is_model(name: str, found: Found) -> bool:
+    return len(found.models) == 1 and not found.skipped and found.models[0].name.rstrip("/") == name.rstrip("/")
+
+
+def _one(found: list[Found], options: Options, as_json: bool, full: bool) -> int:
+    from compat_matrix.zoo.diff import diff as compare
+
+    with found[0].models[0].local() as one, found[1].models[0].local() as other:
+        result = compare(one, other, options)
+    if as_json:
+        import json
+
+        click.echo(json.dumps(result.to_json(), separators=(",", ":")))
+    else:
+        from compat_matrix.zoo.diff.text import lines
+
+        click.echo("\n".join(lines(result, full)))
+    return UNEXPECTED if result.verdict == "different" else OK
+
+
+def _many(found: list[Found], options: Options, as_json: bool, full: bool) -> int:
+    from compat_matrix.zoo.diff.text import lines, pair_line, summary
+    from compat_matrix.zoo.diff.trees import CLOSE, EQUAL, UNREAD, Pair, pairs
+
+    seen: list[Pair] = []
+    for pair in pairs(found[0].models, found[1].models, options):
+        seen.append(pair)
+        if not as_json:
+            click.echo(pair_line(pair))
+            if full and pair.result is not None and pair.status != EQUAL:
+                click.echo("\n".join(f"    {line}" for line in lines(pair.result, full)))
+    skipped = [item for side in found for item in side.skipped]
+    if as_json:
+        import json
+
+        told = [{"name": item.name, "reason": item.reason} for item in skipped]
+        click.echo(json.dumps({"schema": 1, "models": [pair.to_json() for pair in seen], "skipped": told}, separators=(",", ":")))
+    else:
+        for item in skipped:
+            click.echo(f"! {printable(f'{item.name}: {item.reason}', newlines=False)}")
+        click.echo(summary(seen))
+    if any(pair.status == UNREAD for pair in seen):
+        return HARNESS_ERROR
+    return OK if not skipped and all(pair.status in (EQUAL, CLOSE) for pair in seen) else UNEXPECTED

@@ -1,0 +1,100 @@
+"""Compare two SavedModels, without TensorFlow: structure by the canonical form, weights by their numbers (GOAL-13).
+
+>>> result = diff("export/1", "export/2")
+>>> result.verdict, [change.what for change in result.changes]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from compat_matrix.zoo.diff.model import SECTIONS, Change, ModelDiff, Options, Side, Weights
+
+if TYPE_CHECKING:
+    from reference_impl.format import files, layout
+    from reference_impl.format.canonical_meta_graph import CanonicalMetaGraph
+    from reference_impl.format.canonical_objects import Fields
+
+__all__ = ["SECTIONS", "Change", "ModelDiff", "Options", "diff"]
+
+_EVERYTHING = Options()
+_DERIVED = ("ops", "metadata")  # count where nothing else is asked for
+
+
+def diff(first: files.AnyPath, second: files.AnyPath, options: Options = _EVERYTHING) -> ModelDiff:
+    """Compare two models; memory for one piece of a tensor, whatever the tensors' sizes.
+
+    Without options the answer is ``equal`` exactly when their content hashes are.
+
+    Args:
+      first, second: directories, or saved_model.* files.
+      options: what to compare, and how exactly.
+
+    Raises:
+      SavedModelError: one of them cannot be read, is damaged, or contradicts itself.
+    """
+    from compat_matrix.zoo.diff.beside import asset_changes, metadata_changes
+    from reference_impl.format import layout, schema
+    from reference_impl.format.canonical import assemble, meta_graphs_of
+    from reference_impl.format.canonical_files import assets_of
+
+    models = [layout.read(path, follow_links=options.follow_links) for path in (first, second)]
+    wanted = set(options.sections)
+    found: list[Change] = []
+    graphs: list[list[CanonicalMetaGraph]] = [[], []]
+    if wanted & {"meta", "signatures", "functions", "graph", "ops", "objects", "collections"}:
+        graphs[0] = meta_graphs_of(models[0])
+        same = schema.serialize(models[0].saved_model) == schema.serialize(models[1].saved_model)
+        graphs[1] = graphs[0] if same else meta_graphs_of(models[1])
+        if not same:
+            found += _meta_graphs(graphs[0], graphs[1])
+    variables: tuple[dict[str, Fields], dict[str, Fields]] = ({}, {})
+    weights = Weights()
+    if "variables" in wanted:
+        from compat_matrix.zoo.diff.weights import compare as compare_weights
+
+        checkpoints = compare_weights(models[0], models[1], options)
+        variables, weights = (checkpoints.first, checkpoints.second), checkpoints.weights
+        found += checkpoints.changes
+    assets = [assets_of(model) if "assets" in wanted else {} for model in models]
+    found += asset_changes(assets[0], assets[1], (models[0], models[1]))
+    if "metadata" in wanted:
+        found += metadata_changes(models[0], models[1])
+    hashes = [assemble(*parts).hash if options.whole else None for parts in zip(graphs, variables, assets)]
+    sides = [Side(str(model.directory), value, _produced_by(model)) for model, value in zip(models, hashes)]
+    return ModelDiff(sides[0], sides[1], options, tuple(_asked(found, wanted)), weights)
+
+
+def _asked(found: list[Change], wanted: set[str]) -> Iterator[Change]:
+    """The changes of what was asked for, in the order of SECTIONS."""
+    from dataclasses import replace
+
+    alone = wanted <= set(_DERIVED)
+    for change in sorted(found, key=lambda change: SECTIONS.index(change.section)):
+        if change.section in wanted:
+            yield replace(change, counts=True) if alone else change
+
+
+def _meta_graphs(one: list[CanonicalMetaGraph], other: list[CanonicalMetaGraph]) -> Iterator[Change]:
+    """MetaGraphs by tags. One on either side is compared whatever its tags."""
+    from compat_matrix.zoo.diff.graphs import compare
+    from reference_impl.format.canonical_diff import by_tags
+
+    if len(one) == len(other) == 1:
+        yield from compare((), one[0], other[0])
+        return
+    mine, yours = by_tags(tuple(one)), by_tags(tuple(other))
+    for tags in sorted(mine.keys() | yours.keys()):
+        where = (f"MetaGraph {', '.join(tags[0]) or '(no tags)'}",)
+        if tags not in yours:
+            yield Change("meta", "removed", where, "is gone")
+        elif tags not in mine:
+            yield Change("meta", "added", where, "is new")
+        else:
+            yield from compare(where, mine[tags], yours[tags])
+
+
+def _produced_by(model: layout.Layout) -> tuple[str, ...]:
+    versions = [graph.meta_info_def.tensorflow_version for graph in model.saved_model.meta_graphs]
+    return tuple(dict.fromkeys(version for version in versions if version))

@@ -1,0 +1,109 @@
+"""Two MetaGraphs, section by section: a section is looked into when its canonical hash says that it differs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from compat_matrix.zoo.diff import signatures
+from compat_matrix.zoo.diff.align import Alignment
+from compat_matrix.zoo.diff.entries import field_changes
+from compat_matrix.zoo.diff.functions import Library, counted
+from compat_matrix.zoo.diff.model import ADDED, CHANGED, REMOVED, Change
+from compat_matrix.zoo.diff.nodes import node_changes
+from compat_matrix.zoo.diff.objects import Objects
+from reference_impl.format.canonical_meta_graph import GRAPH_SECTIONS, CanonicalMetaGraph
+from reference_impl.format.inspect_functions import plain_name
+
+# What follows from another section: names of functions stand in objects, nodes and collections as hashes of what they do.
+_FUNCTIONS = "functions"
+
+
+def compare(where: tuple[str, ...], one: CanonicalMetaGraph, other: CanonicalMetaGraph) -> Iterator[Change]:
+    """All changes of two MetaGraphs. At least one counts when their hashes differ, and there is none when they do not."""
+    differing = {name for name in GRAPH_SECTIONS if one.sections[name] != other.sections[name]}
+    if not differing:
+        return
+    found: list[Change] = []
+    library = Library(one, other)
+    alignment = None
+    if "graph" in differing:
+        alignment = Alignment(one.body, other.body, _results(one, other))
+        library.pair_callees(alignment)
+    library.finish()
+    if "meta" in differing:
+        found += field_changes("meta", where, one.entries["meta"], other.entries["meta"])
+    if "signatures" in differing:
+        pairs = [(graph.definition, graph.entries["signatures"]) for graph in (one, other)]
+        found += signatures.compare(where, pairs[0], pairs[1])
+    if _FUNCTIONS in differing:
+        found += library.changes(where)
+    if alignment is not None:
+        found += _graph(where, alignment, one, other, library)
+    if differing & {_FUNCTIONS, "graph"}:
+        found += _ops(where, one, other)
+    if "objects" in differing:
+        found += Objects(one, other, _FUNCTIONS in differing).changes(where)
+    if "collections" in differing:
+        found += field_changes("collections", where, one.entries["collections"], other.entries["collections"])
+    yield from found
+    yield from _unexplained(where, differing, found)
+
+
+def _unexplained(where: tuple[str, ...], differing: set[str], found: list[Change]) -> Iterator[Change]:
+    """A change for every section that differs although nothing said why: silence would call different models equal."""
+    counting = {change.section for change in found if change.counts}
+    for name in sorted(differing - counting):
+        follows = any(change.section == name for change in found) and bool(counting)
+        if not follows:
+            what = "connected, declared or shared differently"
+            yield Change(name, CHANGED, where, what, counts=not (name == "graph" and _FUNCTIONS in counting))
+
+
+def _results(one: CanonicalMetaGraph, other: CanonicalMetaGraph) -> Iterator[tuple[int, int]]:
+    places = [{root.label: graph.body.resolve(root.text) for root in graph.roots} for graph in (one, other)]
+    for label, mine in places[0].items():
+        yours = places[1].get(label)
+        if mine is not None and yours is not None:
+            yield mine[0], yours[0]
+
+
+def _graph(
+    where: tuple[str, ...], alignment: Alignment, one: CanonicalMetaGraph, other: CanonicalMetaGraph, library: Library
+) -> Iterator[Change]:
+    """The main graph: its nodes, and which of them signatures, assets and so on mean."""
+    nodes, calls = node_changes(alignment, library.same)
+    if nodes:
+        details = {"nodes": [item.to_json() for item in nodes]}
+        yield Change("graph", CHANGED, where, f"{len(one.body.order)} nodes: {', '.join(counted(nodes))}", details=details)
+    elif calls:
+        yield Change("graph", CHANGED, where, "calls functions that changed", counts=False)
+    roots = [{root.label: root.text for root in graph.roots} for graph in (one, other)]
+    for label in sorted(roots[0].keys() | roots[1].keys()):
+        if label not in roots[0] or label not in roots[1]:
+            # Which signatures, assets and objects there are is told by their own sections.
+            kind, text = (ADDED, roots[1][label]) if label not in roots[0] else (REMOVED, roots[0][label])
+            yield Change("graph", kind, (*where, label), f"means {text}", counts=label.startswith("saver"))
+            continue
+        mine, yours = one.body.resolve(roots[0][label]), other.body.resolve(roots[1][label])
+        before = roots[0][label] if mine is None else (alignment.pairs.get(mine[0]), mine[1])
+        after = roots[1][label] if yours is None else yours
+        if before != after:
+            what = f"means {roots[0][label]} → {roots[1][label]}"
+            yield Change("graph", CHANGED, (*where, label), what, roots[0][label], roots[1][label])
+
+
+def _ops(where: tuple[str, ...], one: CanonicalMetaGraph, other: CanonicalMetaGraph) -> Iterator[Change]:
+    """How often an op occurs in the main graph and in functions, each function counted once; follows from the two."""
+    mine, yours = _histogram(one), _histogram(other)
+    for op in sorted(mine.keys() | yours.keys()):
+        if mine[op] != yours[op]:
+            kind = ADDED if not mine[op] else REMOVED if not yours[op] else CHANGED
+            yield Change("ops", kind, (*where, op), f"{mine[op]} → {yours[op]}", mine[op], yours[op], counts=False)
+
+
+def _histogram(graph: CanonicalMetaGraph) -> Counter[str]:
+    bodies = [[node for vertex in graph.body.order if (node := graph.body.nodes[vertex]) is not None]]
+    by_hash = {value: name for name, value in sorted(graph.functions.hashes.items(), reverse=True)}
+    bodies += [list(graph.functions.library.functions[name].node_def) for name in by_hash.values()]
+    return Counter([plain_name(node.op) for nodes in bodies for node in nodes])

@@ -1,0 +1,142 @@
+"""What a comparison of two SavedModels answers: plain dataclasses, and their JSON form (docs/diff.md)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any, Optional
+
+SCHEMA = 1
+
+# Sections of the canonical form, in the order in which a person reads them, and what is derived from them or stands beside them.
+CONTENT = ("meta", "signatures", "functions", "graph", "objects", "collections", "variables", "assets")
+SECTIONS = ("meta", "signatures", "functions", "graph", "ops", "objects", "collections", "variables", "assets", "metadata")
+
+ADDED, REMOVED, CHANGED, RENAMED = "added", "removed", "changed", "renamed"
+
+
+@dataclass(frozen=True)
+class Change:
+    """One difference.
+
+    Attributes:
+      section: one of SECTIONS.
+      kind: added, removed, changed, renamed; as seen from the first model.
+      where: names from the outside in: tags of the MetaGraph (where it matters), signature, argument; function; checkpoint key.
+      what: a sentence without the names in ``where``.
+      before, after: plain data, where there is any that is short.
+      details: what the section has to say beyond that: nodes of a function, numbers of a tensor.
+      counts: whether it makes the models different. Not what only follows from another change (a caller of a function that
+        changed), lies within the tolerance, or is no part of the content (``metadata``, unless that is what is asked for).
+    """
+
+    section: str
+    kind: str
+    where: tuple[str, ...]
+    what: str
+    before: Any = None
+    after: Any = None
+    details: dict[str, Any] = field(default_factory=dict)
+    counts: bool = True
+
+    def to_json(self) -> dict[str, Any]:
+        return {name: plain(getattr(self, name)) for name in self.__dataclass_fields__}
+
+
+@dataclass(frozen=True)
+class Side:
+    """One of the two models. ``content_hash`` is that of `reference_impl.format.canonical`, None where not all was read."""
+
+    path: str
+    content_hash: Optional[str]
+    produced_by: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Options:
+    """What is compared, and how exactly.
+
+    Attributes:
+      sections: those of SECTIONS that are asked for.
+      rtol, atol: values of floating variables x and y count as equal when ``|x - y| <= atol + rtol * max(|x|, |y|)``.
+      ulps: or when at most so many units in the last place lie between them.
+      follow_links: accept symbolic links that lead out of a model's directory.
+    """
+
+    sections: tuple[str, ...] = tuple(name for name in SECTIONS)
+    rtol: Optional[float] = None
+    atol: Optional[float] = None
+    ulps: Optional[int] = None
+    follow_links: bool = False
+
+    @property
+    def exact(self) -> bool:
+        return self.rtol is None and self.atol is None and self.ulps is None
+
+    @property
+    def whole(self) -> bool:
+        """Whether every section of the content is asked for."""
+        return set(CONTENT) <= set(self.sections)
+
+
+@dataclass(frozen=True)
+class Weights:
+    """What was compared of the checkpoints: tensors on both sides, how many of them equal, and bytes."""
+
+    tensors: int = 0
+    equal: int = 0
+    size: int = 0
+
+
+@dataclass(frozen=True)
+class ModelDiff:
+    """Two SavedModels compared.
+
+    Attributes:
+      first, second: the models.
+      options: what was asked.
+      changes: by section, those of sections that were not asked for left out.
+      weights: what of the checkpoints was looked at.
+    """
+
+    first: Side
+    second: Side
+    options: Options
+    changes: tuple[Change, ...]
+    weights: Weights
+
+    @property
+    def equal(self) -> bool:
+        """Whether the content hashes are equal, as far as they are known."""
+        return self.first.content_hash is not None and self.first.content_hash == self.second.content_hash
+
+    @property
+    def verdict(self) -> str:
+        """``equal``: of one content hash, or nothing differs in what was asked for; ``close``: differences within the tolerance
+        only; ``different``."""
+        if any(change.counts for change in self.changes):
+            return "different"
+        return "close" if any(change.section == "variables" for change in self.changes) else "equal"
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "schema": SCHEMA,
+            "verdict": self.verdict,
+            "first": plain(vars(self.first)),
+            "second": plain(vars(self.second)),
+            "sections": list(self.options.sections),
+            "tolerance": {"rtol": self.options.rtol, "atol": self.options.atol, "ulps": self.options.ulps},
+            "weights": plain(vars(self.weights)),
+            "changes": [change.to_json() for change in self.changes],
+        }
+
+
+def plain(value: Any) -> Any:
+    """``value`` as JSON can say it: tuples as lists, numbers that are none as text."""
+    if isinstance(value, dict):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return value

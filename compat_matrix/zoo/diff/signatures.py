@@ -1,0 +1,109 @@
+"""Signatures of two MetaGraphs: what a caller sees (SIG-01)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Optional
+
+from compat_matrix.zoo.diff.entries import field_change
+from compat_matrix.zoo.diff.model import ADDED, CHANGED, REMOVED, RENAMED, Change
+from reference_impl.format import schema
+from reference_impl.format.canonical_objects import Fields
+from reference_impl.format.inspect_signatures import signatures
+from reference_impl.format.inspect_text import shape_text
+from reference_impl.format.inspect_types import Signature, SignatureArgument
+
+SECTION = "signatures"
+
+
+def compare(
+    where: tuple[str, ...],
+    one: tuple[schema.MetaGraphDef, Mapping[str, Fields]],
+    other: tuple[schema.MetaGraphDef, Mapping[str, Fields]],
+) -> Iterator[Change]:
+    """The changes of two MetaGraphs, each given with its canonical entries, which decide what differs."""
+    graphs, entries = (one[0], other[0]), (one[1], other[1])
+    known = [{item.key: item for item in signatures(graph)} for graph in graphs]
+    renamed = renames(entries[0], entries[1])
+    for key in sorted(entries[0].keys() | entries[1].keys()):
+        place = (*where, key)
+        if key in renamed:
+            yield Change(SECTION, RENAMED, place, f"is now {renamed[key]}", key, renamed[key])
+        elif key in renamed.values():
+            continue
+        elif key not in entries[1]:
+            yield Change(SECTION, REMOVED, place, _summary(known[0].get(key)), _summary(known[0].get(key)))
+        elif key not in entries[0]:
+            yield Change(SECTION, ADDED, place, _summary(known[1].get(key)), None, _summary(known[1].get(key)))
+        elif entries[0][key] != entries[1][key]:
+            yield from _signature(place, [known[0].get(key), known[1].get(key)], entries[0][key], entries[1][key])
+
+
+def renames(one: Mapping[str, object], other: Mapping[str, object]) -> dict[str, str]:
+    """Names that went, and the names that came in their places: those of the one thing that is the same."""
+    gone = [name for name in sorted(one) if name not in other]
+    come = [name for name in sorted(other) if name not in one]
+    found = {}
+    for name in gone:
+        same = [new for new in come if other[new] == one[name]]
+        alike = [old for old in gone if one[old] == one[name]]
+        if len(same) == len(alike) == 1:
+            found[name] = same[0]
+    return found
+
+
+def _summary(signature: Optional[Signature]) -> str:
+    if signature is None:
+        return "a reserved signature"
+    sides = [", ".join(f"{item.name}: {argument_text(item)}" for item in side) for side in (signature.inputs, signature.outputs)]
+    return f"({sides[0]}) -> ({sides[1]})  {signature.method_name}"
+
+
+def argument_text(item: SignatureArgument) -> str:
+    """``float32[?,3]``, ``sparse int64[?,4]``, ``composite Ragged(float32[?,?])``."""
+    text = item.type_spec or f"{item.dtype}{shape_text(item.shape)}"
+    return text if item.kind == "dense" else f"{item.kind} {text}"
+
+
+def _signature(
+    where: tuple[str, ...], known: list[Optional[Signature]], one: Mapping[str, str], other: Mapping[str, str]
+) -> Iterator[Change]:
+    renamed = renames(
+        {name: text for name, text in one.items() if name.startswith(("input ", "output "))},
+        {name: text for name, text in other.items() if name.startswith(("input ", "output "))},
+    )
+    renamed = {old: new for old, new in renamed.items() if old.split(" ")[0] == new.split(" ")[0]}
+    for name in sorted(one.keys() | other.keys()):
+        kind, _, argument = name.partition(" ")
+        if name in renamed:
+            new = renamed[name].partition(" ")[2]
+            yield Change(SECTION, RENAMED, (*where, name), f"is now {new}", argument, new)
+        elif name in renamed.values() or one.get(name) == other.get(name):
+            continue
+        elif kind in ("input", "output", "default") and argument:
+            yield _argument((*where, name), [_text(item, kind, argument) for item in known])
+        else:
+            change = field_change(SECTION, where, name, one.get(name), other.get(name))
+            if change is not None:
+                yield change
+
+
+def _text(signature: Optional[Signature], kind: str, name: str) -> Optional[str]:
+    if signature is None:
+        return None
+    if kind == "default":
+        return next((item.default for item in signature.inputs if item.name == name), None)
+    side = signature.inputs if kind == "input" else signature.outputs
+    return next((argument_text(item) for item in side if item.name == name), None)
+
+
+def _argument(where: tuple[str, ...], texts: list[Optional[str]]) -> Change:
+    before, after = texts
+    if before is None and after is None:
+        return Change(SECTION, CHANGED, where, "is declared differently")
+    if before is None:
+        return Change(SECTION, ADDED, where, f"{after}", None, after)
+    if after is None:
+        return Change(SECTION, REMOVED, where, f"{before}", before)
+    what = f"{before} → {after}" if before != after else f"{before}, declared differently"
+    return Change(SECTION, CHANGED, where, what, before, after)

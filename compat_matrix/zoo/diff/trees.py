@@ -1,0 +1,57 @@
+"""Two folders of models, compared model by model: those of one relative path belong together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Optional
+
+from compat_matrix.zoo.diff import diff
+from compat_matrix.zoo.diff.model import ModelDiff, Options
+from compat_matrix.zoo.find import Model
+from reference_impl.format.errors import FileAccessError, SavedModelError
+
+EQUAL, CLOSE, DIFFERENT, FIRST, SECOND, REFUSED, UNREAD = (
+    *("equal", "close", "different"),
+    *("only in the first", "only in the second", "refused", "unread"),
+)
+STATUSES = (EQUAL, CLOSE, DIFFERENT, FIRST, SECOND, REFUSED, UNREAD)
+
+
+@dataclass(frozen=True)
+class Pair:
+    """One relative path. ``status`` is one of STATUSES; ``refused`` is a model that cannot be read, ``unread`` a file that the
+    machine does not give. ``reason`` tells why; else there is a ``result`` where both sides have the model."""
+
+    path: str
+    status: str
+    result: Optional[ModelDiff] = None
+    reason: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        out: dict[str, Any] = {"path": self.path, "status": self.status}
+        if self.reason:
+            out["reason"] = self.reason
+        return out if self.result is None else {**out, "diff": self.result.to_json()}
+
+
+def pairs(first: Sequence[Model], second: Sequence[Model], options: Options) -> Iterator[Pair]:
+    """Compare the models of two trees, in the order of their paths. One that cannot be read does not stop the others."""
+    mine, yours = [{model.relative: model for model in models} for models in (first, second)]
+    for path in sorted(mine.keys() | yours.keys()):
+        if path not in yours:
+            yield Pair(path, FIRST)
+        elif path not in mine:
+            yield Pair(path, SECOND)
+        else:
+            yield _pair(path, mine[path], yours[path], options)
+
+
+def _pair(path: str, mine: Model, yours: Model, options: Options) -> Pair:
+    try:
+        with mine.local() as one, yours.local() as other:
+            result = diff(one, other, options)
+    except (SavedModelError, OSError) as error:
+        refused = isinstance(error, SavedModelError) and not isinstance(error, FileAccessError)
+        return Pair(path, REFUSED if refused else UNREAD, reason=f"{type(error).__name__}: {error}")
+    return Pair(path, result.verdict, result)
