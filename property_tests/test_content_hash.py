@@ -11,6 +11,7 @@ import pytest
 from hypothesis import assume, event, given
 from hypothesis import strategies as st
 
+from compat_matrix.zoo.diff import diff
 from property_tests import implementations, world
 from property_tests.implementations import BOTH
 from property_tests.profiles import budget
@@ -43,6 +44,7 @@ def check_change(source, target, before, edit, rng):
         after = canonical(target)
         assert after.hash != before.hash, what
         assert before.diff(after), what
+        assert diff(source, target).verdict == "different", what
     return what
 
 
@@ -65,6 +67,7 @@ def test_no_renaming_or_renumbering_changes_the_hash(tf, model, writer, changes,
         model_edits.write(message, folder / "changed")
         after = canonical(folder / "changed")
         assert list(map(str, before.diff(after))) == [] and before.hash == after.hash
+        assert diff(source, folder / "changed").verdict == "equal"
 
 
 @budget(15)

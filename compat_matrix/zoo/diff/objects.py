@@ -185,7 +185,7 @@ class Objects:
         self, display: str, mine: schema.SavedObject, yours: schema.SavedObject, rest: list[list[str]]
     ) -> list[tuple[str, str]]:
         """Take traces of ``rest`` for each other: of one signature, then of the same literals, then in order."""
-        pairs = []
+        pairs: list[tuple[str, str]] = []
         texts = [
             {name: _trace_text(side, display, node, name) for name in names}
             for side, node, names in zip(self.sides, (mine, yours), rest)
@@ -194,11 +194,11 @@ class Objects:
             waiting: dict[str, list[str]] = {}
             for name in rest[1]:
                 waiting.setdefault(key(texts[1][name]), []).append(name)
-            for name in list(rest[0]):
-                if waiting.get(key(texts[0][name])):
-                    pairs.append((name, waiting[key(texts[0][name])].pop(0)))
-                    rest[0].remove(name)
-                    rest[1].remove(pairs[-1][1])
+            found = [(name, waiting[key(texts[0][name])].pop(0)) for name in rest[0] if waiting.get(key(texts[0][name]))]
+            for side in (0, 1):
+                taken = {pair[side] for pair in found}
+                rest[side] = [name for name in rest[side] if name not in taken]
+            pairs += found
         return pairs
 
     def _trace(self, where: tuple[str, ...], one: tuple[str, Any, str], other: tuple[str, Any, str]) -> Iterator[Change]:

@@ -16,8 +16,11 @@ _LINES = 3  # of a node
 _WIDTH = 200
 _MARKS = {ADDED: ("+", "green"), REMOVED: ("-", "red"), CHANGED: ("~", "yellow"), RENAMED: (">", "cyan")}
 _STATUS_MARKS = {
-    EQUAL: ("=", "green"), CLOSE: ("≈", "green"), DIFFERENT: ("≠", "yellow"),
-    FIRST: ("-", "red"), SECOND: ("+", "green"),
+    EQUAL: ("=", "green"),
+    CLOSE: ("≈", "green"),
+    DIFFERENT: ("≠", "yellow"),
+    FIRST: ("-", "red"),
+    SECOND: ("+", "green"),
 }
 _VERDICTS = {"equal": "green", "close": "green", "different": "yellow"}
 
