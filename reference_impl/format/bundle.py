@@ -16,7 +16,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Optional, Union
 
 from reference_impl.format import schema, tensor_data
-from reference_impl.format.bundle_entry import HEADER_KEY, OBJECT_GRAPH_KEY, VERSION, Entry, index_file, parse_entry, shard_file
+from reference_impl.format.bundle_entry import HEADER_KEY, VERSION, Entry, index_file, parse_entry, shard_file
+from reference_impl.format.bundle_entry import OBJECT_GRAPH_KEY as OBJECT_GRAPH_KEY
 from reference_impl.format.checksum import PIECE, crc32c, masked
 from reference_impl.format.errors import (
     ChecksumError,
