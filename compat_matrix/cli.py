@@ -36,6 +36,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "serve-check": ("compat_matrix.commands.serve_check:serve_check", "Ask model servers about one model, over gRPC and REST."),
     "runtimes": ("compat_matrix.commands.runtimes:runtimes", "List and check the TensorFlow runtimes of this machine."),
     "signatures": ("compat_matrix.commands.signatures:signatures", "List, rename, drop, copy signatures, or choose the default."),
+    "slim": ("compat_matrix.commands.slim:slim", "Copy a model without what serving does not need."),
     "tags": ("compat_matrix.commands.tags:tags", "List or set the tags of MetaGraphs."),
     "serving": ("compat_matrix.commands.serving:serving", "Servers: what they need here, the stand-in, what was left behind."),
 }

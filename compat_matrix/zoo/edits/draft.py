@@ -34,6 +34,8 @@ class Draft:
       dropped_keys: checkpoint keys that are left out.
       changes: what was done, one sentence each.
       kept: what was asked for and not done, with the reason.
+      edited_functions: functions that do something else now, as restoring does when it restores less.
+      removed: names of what is gone, by kind.
 
     Raises:
       SavedModelError: it cannot be read, or contradicts itself.
@@ -48,6 +50,7 @@ class Draft:
         self.kept: list[str] = []
         self.dropped_keys: set[str] = set()
         self.edited_functions: set[str] = set()
+        self.removed: dict[str, list[str]] = {"objects": [], "keys": [], "nodes": [], "functions": []}
         self._tracked: Optional[schema.TrackableObjectGraph] = None
         self._tracked_bytes = b""
         self._objects: dict[int, Objects] = {}
@@ -92,13 +95,16 @@ class Draft:
                 self._tracked = reader.object_graph()
         return self._tracked
 
-    def collect(self, index: int, everything: bool = False) -> None:
-        """Drop the objects that nothing leads to any more, and tell all who know their numbers."""
+    def collect(self, index: int, everything: bool = False) -> tuple[dict[int, int], set[str]]:
+        """Drop the objects that nothing leads to any more, and tell all who know their numbers.
+
+        Returns:
+          Old number -> new one, and the checkpoint keys that no object has any more.
+        """
         objects = self.objects(index)
         if objects is None:
-            return
+            return {}, set()
         new, keys = objects.collect(everything)
-        self.dropped_keys |= keys & set(self.keys)
         metadata = self._keras_metadata()
         if metadata is not None and any(old != number for old, number in new.items()) | (len(new) < len(self.facts[index].paths)):
             nodes = [node for node in metadata.nodes if node.node_id in new]
@@ -112,6 +118,7 @@ class Draft:
             graph = self.message.meta_graphs[index]
             del graph.collection_def[extension.KEY]
             extension.write(graph, objects.extension)
+        return new, keys & set(self.keys)
 
     def _keras_metadata(self) -> Optional[schema.KerasMetadata]:
         if self._keras is None and self.model.root.exists(layout.KERAS_METADATA):

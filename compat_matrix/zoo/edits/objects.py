@@ -34,7 +34,13 @@ class Objects:
         self.saved, self.tracked, self.extension = saved, tracked, extension
         self.paths = Paths(saved.nodes)
         self.counterpart = matched(saved, tracked) if tracked is not None else {}
-        self.dropped_functions: set[str] = set()
+        self.parents: dict[int, set[tuple[int, str]]] = {}
+        self.dependants: dict[int, set[int]] = {}
+        for number, node in enumerate(saved.nodes):
+            for child in node.children:
+                self.parents.setdefault(child.node_id, set()).add((number, child.local_name))
+            for child in node.dependencies:
+                self.dependants.setdefault(child.node_id, set()).add(number)
         self._unreachable = set(range(len(saved.nodes))) - self.reachable()
         self._untracked = set() if tracked is None else set(range(len(tracked.nodes))) - _tracked_reach(tracked, set())
 
@@ -74,6 +80,23 @@ class Objects:
         """Take an edge away, and what of the checkpoint's graph hangs on it."""
         for children in self._both(parent):
             _filter(children, lambda child: child.local_name != name)
+        _filter(self.saved.nodes[parent].dependencies, lambda child: child.local_name != name)
+
+    def cut_node(self, number: int) -> None:
+        """Take all edges to a node away."""
+        for parent, name in self.parents.get(number, ()):
+            self.cut(parent, name)
+        for other in self.dependants.get(number, ()):
+            _filter(self.saved.nodes[other].dependencies, lambda item: item.node_id != number)
+
+    def resource_functions(self) -> set[int]:
+        """Nodes of the functions that make, fill, save or restore resources: these are needed wherever the resource is."""
+        found = set()
+        for node in self.saved.nodes:
+            found |= {number for pair in node.saveable_objects.values() for number in (pair.save_function, pair.restore_function)}
+            if node.HasField("resource"):
+                found |= {child.node_id for child in node.children}
+        return found | {child.node_id for number in found for child in self.saved.nodes[number].children}
 
     def cut_slots(self, owner: int) -> None:
         """Take the slot variables of an optimizer away."""
@@ -83,7 +106,7 @@ class Objects:
 
     def functions_of(self, number: int) -> list[str]:
         """The concrete functions that a node is."""
-        return [name for name in _concrete(self.saved.nodes[number]) if name not in self.dropped_functions]
+        return _concrete(self.saved.nodes[number])
 
     def reachable(self) -> set[int]:
         """All nodes that the root needs: children, what must be made before, functions' captures, slots."""

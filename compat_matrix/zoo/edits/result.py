@@ -20,6 +20,7 @@ class Edited:
       source, output: directories; no output is a dry run.
       changes: what was done, one sentence each.
       kept: what was not done although it was asked for, each with its reason.
+      removed: names of what is gone: objects, checkpoint keys, nodes of the graph, functions.
       before, after: sizes; bytes of the checkpoint after a dry run are an estimate.
     """
 
@@ -27,6 +28,7 @@ class Edited:
     output: Optional[str]
     changes: tuple[str, ...]
     kept: tuple[str, ...]
+    removed: dict[str, list[str]]
     before: dict[str, int]
     after: dict[str, int]
 
@@ -63,6 +65,7 @@ def edit(
         None if out is None else str(out),
         tuple(draft.changes),
         tuple(draft.kept),
+        {kind: names for kind, names in draft.removed.items() if names},
         draft.size_before,
         after,
     )

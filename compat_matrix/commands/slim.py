@@ -1,0 +1,27 @@
+"""``savedmodel-compat slim``: a copy of a model without what serving does not need, without TensorFlow."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Callable
+
+import click
+
+from compat_matrix.commands.editing import edit_options, tags_option
+
+if TYPE_CHECKING:
+    from compat_matrix.zoo.edits.draft import Draft
+
+
+@click.command()
+@edit_options
+@click.option("--keep", multiple=True, type=click.Choice(["optimizer", "training"]), help="Keep this; may be repeated.")
+@click.option("--serving-only", is_flag=True, help="Drop functions that only Python can call, too; signatures stay.")
+@tags_option
+def slim(keep: tuple[str, ...], serving_only: bool, tags: str | None) -> Callable[[Draft], None]:
+    """Copy MODEL without optimizers and their slots, functions for training, and all that nobody can reach.
+
+    Signatures, tables, assets and weights of the model itself stay as they are; each signature is proved to compute the same.
+    """
+    from compat_matrix.zoo.edits.slim import slim as edit
+
+    return lambda draft: edit(draft, keep, serving_only, tags)

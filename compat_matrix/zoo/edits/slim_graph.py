@@ -1,0 +1,259 @@
+"""What of a graph and its functions anybody can reach, and the removal of the rest.
+
+Somebody is: a signature, what a loader runs first, the saver, an asset, a constant or function of the object graph, a collection.
+From there edges are followed, to functions in attributes, custom gradients, functions named in strings; nothing else can name a node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple, Optional
+
+from reference_impl.format import errors, extension, layout, schema
+from reference_impl.format.canonical_values import text_references
+from reference_impl.format.graphs import Library, parse_input, reachable
+from reference_impl.format.inspect_signatures import slots_of
+
+VARIABLES = ("variables", "trainable_variables", "local_variables", "model_variables", "metric_variables",
+             "moving_average_variables", "global_step")  # fmt: skip
+CONTEXTS = {"cond_context": "CondContextDef", "while_context": "WhileContextDef"}
+TRAINING = ("train_op", "losses", "regularization_losses", "update_ops", "summaries", "summary_op", "queue_runners", "eval_step")
+_NAMES = ("variable_name", "initializer_name", "initial_value_name", "snapshot_name")
+_READS = frozenset({"ReadVariableOp", "VarIsInitializedOp"})
+
+
+class Root(NamedTuple):
+    """A node that somebody outside of the graph means, and who."""
+
+    node: str
+    who: str
+
+
+def variable_defs(graph: schema.MetaGraphDef) -> Iterator[tuple[str, int, schema.VariableDef]]:
+    """The variables in the collections of TF 1.x: collection, position, definition. What is none is left out."""
+    for key in VARIABLES:
+        values = graph.collection_def[key].bytes_list.value if key in graph.collection_def else ()
+        for position, value in enumerate(values):
+            try:
+                yield key, position, schema.parse(schema.VariableDef, value)
+            except errors.SavedModelError:
+                continue
+
+
+def roots(model: layout.Layout, graph: schema.MetaGraphDef, skip: Iterable[str] = (), savers: bool = True) -> Iterator[Root]:
+    """Everything that names a node of the main graph.
+
+    Args:
+      skip: variables whose entries in collections do not count.
+      savers: whether savers count.
+    """
+    for key, signature in graph.signature_def.items():
+        for infos in (signature.inputs, signature.outputs):
+            for slot in (slot for info in infos.values() for slot in slots_of(info)[1]):
+                yield Root(parse_input(slot.tensor).source, f"signature {key}")
+    for asset in model.asset_definitions(graph):
+        yield Root(parse_input(asset.tensor_info.name).source, f"asset {asset.filename}")
+    for number, node in enumerate(graph.object_graph_def.nodes):
+        if node.HasField("constant"):
+            yield Root(node.constant.operation, f"object {number}")
+    if savers:
+        saver = graph.saver_def
+        for text in (saver.filename_tensor_name, saver.save_tensor_name, saver.restore_op_name):
+            if text:
+                yield Root(parse_input(text).source, "the saver")
+    skipped = set(skip)
+    for _, _, definition in variable_defs(graph):
+        if parse_input(definition.variable_name).source not in skipped:
+            for name in _NAMES:
+                if getattr(definition, name):
+                    yield Root(parse_input(getattr(definition, name)).source, f"variable {definition.variable_name}")
+    yield from _collections(graph)
+
+
+def _collections(graph: schema.MetaGraphDef) -> Iterator[Root]:
+    """Other collections may hold names in plain text; what only looks like one does no harm."""
+    for key, collection in graph.collection_def.items():
+        if key in VARIABLES or key in CONTEXTS or key in ("savers", extension.KEY):
+            continue
+        for value in collection.node_list.value:
+            yield Root(parse_input(value.removeprefix("^")).source, f"collection {key}")
+        for value in collection.bytes_list.value:
+            if len(value) < 1000:
+                yield Root(parse_input(value.decode("utf-8", "replace").removeprefix("^")).source, f"collection {key}")
+
+
+def needed(graph: schema.MetaGraphDef, starts: Iterable[Root]) -> dict[str, str]:
+    """The nodes of the main graph that some roots need, each with the first who does. Contexts of loops that stay count too."""
+    nodes = {node.name: node for node in graph.graph_def.node}
+    who: dict[str, str] = {}
+    stack: list[Root] = []
+
+    def follow(items: Iterable[Root]) -> None:
+        stack.extend(items)
+        while stack:
+            name, why = stack.pop()
+            if name in nodes and name not in who:
+                who[name] = why
+                stack.extend(Root(parse_input(text).source, why) for text in nodes[name].input)
+
+    follow(starts)
+    while True:
+        before = len(who)
+        for key, _, context in contexts(graph):
+            pivot = parse_input(context.pivot_name).source
+            if pivot in who:
+                follow(Root(parse_input(text).source, f"collection {key}") for text in context_names(context))
+        follow(
+            Root(node.name, "reads a variable")
+            for node in nodes.values()
+            if node.op in _READS and node.name not in who and all(parse_input(text).source in who for text in node.input)
+        )
+        if len(who) == before:
+            return who
+
+
+def contexts(graph: schema.MetaGraphDef) -> Iterator[tuple[str, int, Any]]:
+    """The control flow contexts of TF 1.x in the collections."""
+    for key, kind in CONTEXTS.items():
+        values = graph.collection_def[key].bytes_list.value if key in graph.collection_def else ()
+        for position, value in enumerate(values):
+            try:
+                yield key, position, schema.parse(getattr(schema, kind), value)
+            except errors.SavedModelError:
+                continue
+
+
+def context_names(context: Any) -> Iterator[str]:
+    """The tensors that a reader of a context looks up in the graph, those of contexts inside included."""
+    for field, value in context.ListFields():
+        if field.name in ("context_name", "values_def", "nested_contexts"):
+            continue
+        yield from (value if schema.is_repeated(field) and field.message_type is None else [value] if isinstance(value, str) else ())
+    for inner in context.nested_contexts:
+        yield from context_names(getattr(inner, inner.WhichOneof("ctxt"))) if inner.WhichOneof("ctxt") else ()
+
+
+def prune_nodes(graph: schema.MetaGraphDef, keep: Callable[[str], bool]) -> int:
+    """Remove the other nodes of the main graph, what collections say of them, and colocation with them; how many these were."""
+    gone = {node.name for node in graph.graph_def.node if not keep(node.name)}
+    if not gone:
+        return 0
+    for position in reversed(range(len(graph.graph_def.node))):
+        node = graph.graph_def.node[position]
+        if node.name in gone:
+            del graph.graph_def.node[position]
+        elif "_class" in node.attr:
+            _without(node, gone)
+    for items in (list(variable_defs(graph)), list(contexts(graph))):
+        for key, position, item in reversed(items):
+            name = item.variable_name if key in VARIABLES else item.pivot_name
+            if parse_input(name).source in gone:
+                del graph.collection_def[key].bytes_list.value[position]
+    for key, position, item in list(contexts(graph)):
+        if _trim(item, gone):
+            graph.collection_def[key].bytes_list.value[position] = schema.serialize(item)
+    _filter_savers(graph)
+    for key in [key for key in (*VARIABLES, *CONTEXTS, "savers") if key in graph.collection_def]:
+        if not graph.collection_def[key].bytes_list.value and graph.collection_def[key].WhichOneof("kind") == "bytes_list":
+            del graph.collection_def[key]
+    return len(gone)
+
+
+def _trim(context: Any, gone: set[str]) -> bool:
+    """Take what is gone out of what a context says of its inside: readers look every name up."""
+    values = context.values_def
+    inside = [text for text in values.values if parse_input(text).source not in gone]
+    outside = {key: text for key, text in values.external_values.items() if not {_node(key), _node(text)} & gone}
+    changed = len(inside) < len(values.values) or len(outside) < len(values.external_values)
+    if changed:
+        values.values[:] = inside
+        values.external_values.clear()
+        values.external_values.update(outside)
+    for position in reversed(range(len(context.nested_contexts))):
+        inner = context.nested_contexts[position]
+        held = getattr(inner, inner.WhichOneof("ctxt")) if inner.WhichOneof("ctxt") else None
+        if held is not None and _node(held.pivot_name) in gone:
+            del context.nested_contexts[position]
+            changed = True
+        elif held is not None:
+            changed |= _trim(held, gone)
+    return changed
+
+
+def _node(text: str) -> str:
+    return parse_input(text).source
+
+
+def _filter_savers(graph: schema.MetaGraphDef) -> None:
+    """Older savers, which only a collection still names, go with their nodes."""
+    if "savers" not in graph.collection_def:
+        return
+    names = {node.name for node in graph.graph_def.node}
+    values = graph.collection_def["savers"].bytes_list.value
+    for position in reversed(range(len(values))):
+        try:
+            saver = schema.parse(schema.SaverDef, values[position])
+        except errors.SavedModelError:
+            continue
+        if not {_node(text) for text in (saver.save_tensor_name, saver.restore_op_name) if text} <= names:
+            del values[position]
+
+
+def _without(node: schema.NodeDef, gone: set[str]) -> None:
+    values = [item for item in node.attr["_class"].list.s if item.decode("utf-8", "replace").partition("@")[2] not in gone]
+    if len(values) < len(node.attr["_class"].list.s):
+        node.attr["_class"].list.s[:] = values
+        if not values:
+            del node.attr["_class"]
+
+
+def prune_functions(graph: schema.MetaGraphDef, extra: Optional[schema.Extension]) -> list[str]:
+    """Remove the functions that nothing can reach, and what is said of them; their names."""
+    library = Library(graph.graph_def.library)
+    starts: dict[str, None] = {}
+    for node in graph.graph_def.node:
+        starts.update(dict.fromkeys([*library.references(node), *sorted(text_references(library, node.attr))]))
+    for item in graph.object_graph_def.nodes:
+        named = [*item.function.concrete_functions, item.bare_concrete_function.concrete_function_name]
+        starts.update(dict.fromkeys([*named, item.captured_tensor.concrete_function]))
+    if extra is not None:
+        starts.update(dict.fromkeys(extension.functions(extra)))
+    edges = library.calls()
+    for name, function in library.functions.items():
+        more = set(text_references(library, function.attr))
+        for key, value in function.attr.items():
+            more.update(library.attribute_references(key, value))
+        for inner in function.node_def:
+            more |= text_references(library, inner.attr)
+        edges[name] += sorted(more)
+    live = reachable([name for name in starts if name in library.functions], edges)
+    gone = [name for name in library.functions if name not in live]
+    if gone:
+        _remove(graph, set(gone))
+    return gone
+
+
+def _remove(graph: schema.MetaGraphDef, gone: set[str]) -> None:
+    library = graph.graph_def.library
+    _filter(library.function, lambda item: item.signature.name not in gone)
+    _filter(library.gradient, lambda item: item.function_name not in gone)
+    _filter(library.registered_gradients, lambda item: item.gradient_func not in gone)
+    described, aliases = graph.object_graph_def.concrete_functions, graph.meta_info_def.function_aliases
+    for name in gone:
+        if name in described:
+            del described[name]
+        if name in aliases:
+            del aliases[name]
+
+
+def prune_ops(graph: schema.MetaGraphDef) -> None:
+    """Take ops that nobody uses any more out of the list of those whose defaults were stripped."""
+    used = {node.op for node in graph.graph_def.node}
+    used |= {node.op for function in graph.graph_def.library.function for node in function.node_def}
+    _filter(graph.meta_info_def.stripped_op_list.op, lambda item: item.name in used)
+
+
+def _filter(repeated: Any, wanted: Callable[[Any], bool]) -> None:
+    for position in reversed(range(len(repeated))):
+        if not wanted(repeated[position]):
+            del repeated[position]

@@ -1,0 +1,191 @@
+"""What of an object graph only training needs: optimizers with their variables, functions that change these, traces for training.
+
+An optimizer is told by what the format says of it: slot variables, the type that Keras 2 gives it, what this project's writer notes,
+or the three attributes that Keras 3 gives every optimizer and nothing else has together. A function is for training when it captures
+a variable that only optimizers lead to: what it captures is written in the file, nothing is guessed from names.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from compat_matrix.zoo.edits.objects import Objects
+from reference_impl.format import schema
+from reference_impl.format.inspect_text import parameter_names, trace_text
+
+_IDENTIFIERS = frozenset({"optimizer", "experimentalOptimizer"})
+_ATTRIBUTES = ({"_variables"}, {"_iterations", "iterations"}, {"_learning_rate", "learning_rate"})
+_TRAINING = re.compile(r"[(,]\s*training=True[,)]")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What was cut, and what was kept although it was asked for, with the reason."""
+
+    changes: list[str]
+    kept: list[str]
+
+
+def cut_optimizers(objects: Objects, training: bool) -> Outcome:
+    """Cut all edges to optimizers and to the functions that capture their variables.
+
+    Args:
+      training: whether such functions may go; else an optimizer with one stays.
+    """
+    outcome = Outcome([], [])
+    saved = objects.saved
+    found = optimizers(objects)
+    if not found:
+        return outcome
+    while True:  # an optimizer that stays keeps its variables, which may be another one's
+        state = _state(saved, set(found))
+        users = _users(objects, state)
+        reasons = _reasons(objects, found, users, training)
+        if not reasons:
+            break
+        for number, reason in reasons.items():
+            outcome.kept.append(f"{objects.paths.label(number)}, an optimizer: {reason}")
+            del found[number]
+    names = {name for number in users for name in users[number]}
+    traces = {child.node_id for number in users if objects.saved.nodes[number].HasField("function")
+              for child in objects.saved.nodes[number].children}  # fmt: skip
+    for number in sorted(users.keys() - traces):
+        outcome.changes.append(_cut_traces(objects, number, names, "changes or reads what optimizers remember"))
+    for number, why in sorted(found.items()):
+        outcome.changes.append(f"optimizer {objects.paths.label(number)} ({why}) is dropped")
+        objects.cut_slots(number)
+        objects.cut_node(number)
+    return outcome
+
+
+def optimizers(objects: Objects) -> dict[int, str]:
+    """Nodes that are optimizers, and by what they are told."""
+    noted = {item.node_id for item in objects.extension.optimizers} if objects.extension is not None else set()
+    found = {}
+    for number, node in enumerate(objects.saved.nodes):
+        if number == 0 or node.WhichOneof("kind") != "user_object":
+            continue
+        names = {child.local_name for child in node.children}
+        if node.slot_variables:
+            found[number] = f"{len(node.slot_variables)} slot variables"
+        elif node.user_object.identifier in _IDENTIFIERS:
+            found[number] = f"of the type {node.user_object.identifier}"
+        elif number in noted:
+            found[number] = "noted by its writer"
+        elif all(names & group for group in _ATTRIBUTES):
+            found[number] = "with variables, iterations and a learning rate"
+    return found
+
+
+def _state(saved: schema.SavedObjectGraph, found: set[int]) -> set[int]:
+    """Variables that the root's tree has only by way of optimizers."""
+    seen = {0}
+    stack = [0]
+    while stack:
+        for child in saved.nodes[stack.pop()].children:
+            if child.node_id not in seen and child.node_id not in found:
+                seen.add(child.node_id)
+                stack.append(child.node_id)
+    return {number for number, node in enumerate(saved.nodes) if node.HasField("variable") and number not in seen}
+
+
+def _users(objects: Objects, state: set[int]) -> dict[int, list[str]]:
+    """Nodes of functions that capture some of these variables, with the traces that do."""
+    described = objects.saved.concrete_functions
+    capturing = {name for name, item in described.items() if not state.isdisjoint(item.bound_inputs)}
+    users: dict[int, list[str]] = {}
+    for number in range(len(objects.saved.nodes)):
+        names = [name for name in objects.functions_of(number) if name in capturing]
+        if names:
+            users[number] = names
+    return users
+
+
+def _reasons(objects: Objects, found: dict[int, str], users: dict[int, list[str]], training: bool) -> dict[int, str]:
+    """Optimizers that must stay, and why: somebody who stays needs their variables."""
+    saved, holder = objects.saved, objects.signature_map()
+    served = {child.node_id: child.local_name for child in saved.nodes[holder].children} if holder is not None else {}
+    resources = objects.resource_functions()
+    needed: dict[int, str] = {}
+    for number, names in users.items():
+        if number in served:
+            reason = f"the signature {served[number]} needs its variables"
+        elif number in resources:
+            reason = f"{objects.paths.label(number)} makes or fills a resource with its variables"
+        elif not training:
+            reason = f"the function {objects.paths.label(number)} needs its variables"
+        else:
+            continue
+        for variable in (n for name in names for n in saved.concrete_functions[name].bound_inputs):
+            needed.setdefault(variable, reason)
+    reasons = {}
+    for number in found:
+        owned = _tree(saved, number)
+        reason = next((needed[variable] for variable in sorted(owned) if variable in needed), None)
+        if reason is not None and not owned.isdisjoint(_state(saved, set(found))):
+            reasons[number] = reason
+    return reasons
+
+
+def _tree(saved: schema.SavedObjectGraph, start: int) -> set[int]:
+    seen, stack = {start}, [start]
+    while stack:
+        node = saved.nodes[stack.pop()]
+        for other in [*(child.node_id for child in node.children), *(slot.slot_variable_node_id for slot in node.slot_variables)]:
+            if other not in seen:
+                seen.add(other)
+                stack.append(other)
+    return seen
+
+
+def cut_training_traces(objects: Objects) -> list[str]:
+    """Take away the traces that were made with ``training=True``; functions that have no other go whole."""
+    changes = []
+    resources = objects.resource_functions()
+    for number, node in enumerate(objects.saved.nodes):
+        if not node.HasField("function") or number in resources:
+            continue
+        names = {name for name in node.function.concrete_functions if _for_training(objects.saved, node, name)}
+        if names:
+            changes.append(_cut_traces(objects, number, names, "training=True"))
+    return changes
+
+
+def _for_training(saved: schema.SavedObjectGraph, node: schema.SavedObject, name: str) -> bool:
+    trace = saved.concrete_functions[name] if name in saved.concrete_functions else None
+    if trace is None or not trace.HasField("canonicalized_input_signature"):
+        return False
+    return bool(_TRAINING.search(trace_text("f", parameter_names(node.function.function_spec), trace).partition(" -> ")[0]))
+
+
+def _cut_traces(objects: Objects, number: int, names: set[str], why: str) -> str:
+    """Take some traces of a function away, or all of it."""
+    node = objects.saved.nodes[number]
+    label = objects.paths.label(number)
+    traces = list(node.function.concrete_functions)
+    left = [name for name in traces if name not in names]
+    if not left:
+        objects.cut_node(number)
+        return f"function {label} ({why}) is dropped"
+    node.function.concrete_functions[:] = left
+    for child in [child for child in node.children if set(objects.functions_of(child.node_id)) & names]:
+        objects.cut(number, child.local_name)
+    return f"{len(traces) - len(left)} of {len(traces)} traces of function {label} ({why}) dropped"
+
+
+def cut_functions(objects: Objects) -> list[str]:
+    """Take all functions away but signatures and those that resources need: what only Python could call."""
+    holder = objects.signature_map()
+    kept = {child.node_id for child in objects.saved.nodes[holder].children} if holder is not None else set()
+    kept |= {0, *objects.resource_functions()}
+    changes = []
+    for number, node in enumerate(objects.saved.nodes):
+        if node.WhichOneof("kind") not in ("function", "bare_concrete_function") or number in kept:
+            continue
+        parents = [objects.saved.nodes[parent] for parent, _ in objects.parents.get(number, ())]
+        if all(item.WhichOneof("kind") == "function" for item in parents):
+            continue  # a trace goes with its function
+        objects.cut_node(number)
+        changes.append(f"function {objects.paths.label(number)} is dropped")
+    return changes
