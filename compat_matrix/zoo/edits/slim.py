@@ -1,8 +1,8 @@
 """A model without what serving does not need: optimizers and their slots, functions for training, and what nobody can reach.
 
-What goes is proved to be unneeded by reachability (`slim_graph`), what training needs alone by what the file says of captures and ops
-(`slim_objects`, `slim_state`). Signatures, what a loader runs first, assets, tables and every weight that a signature, a function
-or an object still has stay as they are.
+What goes is proved to be unneeded by reachability (`slim_graph`). What training alone needs is told by what the file says of
+captures and ops (`slim_objects`, `slim_state`). Signatures, what a loader runs first, assets, tables and every weight that a
+signature, a function or an object still has stay as they are.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What of a graph and its functions anybody can reach, and the removal of the rest.
 
 Somebody is: a signature, what a loader runs first, the saver, an asset, a constant or function of the object graph, a collection.
-From there edges are followed, to functions in attributes, custom gradients, functions named in strings; nothing else can name a node.
+From there edges are followed, to functions in attributes, to custom gradients, to functions named in strings.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ VARIABLES = ("variables", "trainable_variables", "local_variables", "model_varia
 CONTEXTS = {"cond_context": "CondContextDef", "while_context": "WhileContextDef"}
 TRAINING = ("train_op", "losses", "regularization_losses", "update_ops", "summaries", "summary_op", "queue_runners", "eval_step")
 _NAMES = ("variable_name", "initializer_name", "initial_value_name", "snapshot_name")
+_LONGEST = 1000  # of what may be a name
 _READS = frozenset({"ReadVariableOp", "VarIsInitializedOp"})
 
 
@@ -73,13 +74,11 @@ def roots(model: layout.Layout, graph: schema.MetaGraphDef, skip: Iterable[str] 
 def _collections(graph: schema.MetaGraphDef) -> Iterator[Root]:
     """Other collections may hold names in plain text; what only looks like one does no harm."""
     for key, collection in graph.collection_def.items():
-        if key in VARIABLES or key in CONTEXTS or key in ("savers", extension.KEY):
-            continue
-        for value in collection.node_list.value:
-            yield Root(parse_input(value.removeprefix("^")).source, f"collection {key}")
-        for value in collection.bytes_list.value:
-            if len(value) < 1000:
-                yield Root(parse_input(value.decode("utf-8", "replace").removeprefix("^")).source, f"collection {key}")
+        texts = [*collection.node_list.value]
+        if key not in (*VARIABLES, *CONTEXTS, "savers", extension.KEY):
+            texts += [value.decode("utf-8", "replace") for value in collection.bytes_list.value if len(value) < _LONGEST]
+        for text in texts:
+            yield Root(parse_input(text.removeprefix("^")).source, f"collection {key}")
 
 
 def needed(graph: schema.MetaGraphDef, starts: Iterable[Root]) -> dict[str, str]:
@@ -128,7 +127,9 @@ def context_names(context: Any) -> Iterator[str]:
     for field, value in context.ListFields():
         if field.name in ("context_name", "values_def", "nested_contexts"):
             continue
-        yield from (value if schema.is_repeated(field) and field.message_type is None else [value] if isinstance(value, str) else ())
+        yield from (
+            value if schema.is_repeated(field) and field.message_type is None else [value] if isinstance(value, str) else ()
+        )
     for inner in context.nested_contexts:
         yield from context_names(getattr(inner, inner.WhichOneof("ctxt"))) if inner.WhichOneof("ctxt") else ()
 
@@ -144,11 +145,11 @@ def prune_nodes(graph: schema.MetaGraphDef, keep: Callable[[str], bool]) -> int:
             del graph.graph_def.node[position]
         elif "_class" in node.attr:
             _without(node, gone)
-    for items in (list(variable_defs(graph)), list(contexts(graph))):
-        for key, position, item in reversed(items):
-            name = item.variable_name if key in VARIABLES else item.pivot_name
-            if parse_input(name).source in gone:
-                del graph.collection_def[key].bytes_list.value[position]
+    described = [(key, position, item.variable_name) for key, position, item in variable_defs(graph)]
+    described += [(key, position, item.pivot_name) for key, position, item in contexts(graph)]
+    for key, position, name in reversed(described):
+        if _node(name) in gone:
+            del graph.collection_def[key].bytes_list.value[position]
     for key, position, item in list(contexts(graph)):
         if _trim(item, gone):
             graph.collection_def[key].bytes_list.value[position] = schema.serialize(item)

@@ -1,8 +1,8 @@
 """What of an object graph only training needs: optimizers with their variables, functions that change these, traces for training.
 
-An optimizer is told by what the format says of it: slot variables, the type that Keras 2 gives it, what this project's writer notes,
-or the three attributes that Keras 3 gives every optimizer and nothing else has together. A function is for training when it captures
-a variable that only optimizers lead to: what it captures is written in the file, nothing is guessed from names.
+An optimizer is told by what the format says of it: slot variables, the type that Keras 2 gives it, what this project's writer
+notes, or the three attributes that every optimizer of Keras 3 has and nothing else has together. A function is for training when
+it captures a variable that only optimizers lead to: captures are written in the file, nothing is guessed from names.
 """
 
 from __future__ import annotations
@@ -120,11 +120,12 @@ def _reasons(objects: Objects, found: dict[int, str], users: dict[int, list[str]
         for variable in (n for name in names for n in saved.concrete_functions[name].bound_inputs):
             needed.setdefault(variable, reason)
     reasons = {}
+    state = _state(saved, set(found))
     for number in found:
         owned = _tree(saved, number)
-        reason = next((needed[variable] for variable in sorted(owned) if variable in needed), None)
-        if reason is not None and not owned.isdisjoint(_state(saved, set(found))):
-            reasons[number] = reason
+        why = [needed[variable] for variable in sorted(owned & state) if variable in needed]
+        if why:
+            reasons[number] = why[0]
     return reasons
 
 
@@ -153,7 +154,7 @@ def cut_training_traces(objects: Objects) -> list[str]:
 
 
 def _for_training(saved: schema.SavedObjectGraph, node: schema.SavedObject, name: str) -> bool:
-    trace = saved.concrete_functions[name] if name in saved.concrete_functions else None
+    trace = saved.concrete_functions.get(name)
     if trace is None or not trace.HasField("canonicalized_input_signature"):
         return False
     return bool(_TRAINING.search(trace_text("f", parameter_names(node.function.function_spec), trace).partition(" -> ")[0]))

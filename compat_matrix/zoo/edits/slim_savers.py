@@ -59,7 +59,9 @@ class _Work:
         self.changed: set[str] = set()
 
     def refuse(self, reason: str, node: str) -> RefusedError:
-        return RefusedError(f"{reason}: optimizers cannot be dropped here (--keep optimizer slims the rest)", file=self.file, node=node)
+        return RefusedError(
+            f"{reason}: optimizers cannot be dropped here (--keep optimizer slims the rest)", file=self.file, node=node
+        )
 
     def body(self, nodes: Any, scope: list[schema.NodeDef], function: Optional[schema.FunctionDef], depth: int) -> None:
         """Do it in one body, the functions that it calls first."""
@@ -107,6 +109,7 @@ class _Body:
     def __init__(self, work: _Work, nodes: Any, scope: list[schema.NodeDef], function: Optional[schema.FunctionDef]) -> None:
         self.work, self.all, self.scope, self.function = work, nodes, scope, function
         self.nodes = {node.name: node for node in scope}
+        self.before = {text for node in nodes for text in node.input} if function is not None else set()
         self.removed: set[str] = set()
         self.freed: list[str] = []
         self.lists: dict[str, list[int]] = {}
@@ -125,7 +128,7 @@ class _Body:
                 raise self.work.refuse(f"{node.op} is of checkpoints in format V1", node.name)
         if not self.removed and not self.lists:
             return False
-        while any([self._consume(node) for node in self.all if node.name not in self.removed]):
+        while sum(self._consume(node) for node in self.all if node.name not in self.removed):
             pass
         self._free()
         return True
@@ -245,7 +248,6 @@ class _Body:
 
     def delete(self, nodes: Any) -> None:
         """Take the marked nodes out, with the control edges to them, and arguments that nobody needs any more."""
-        before = {text for node in nodes for text in node.input}
         control = {f"^{name}" for name in self.removed}
         for node in nodes:
             if control.intersection(node.input):
@@ -263,7 +265,7 @@ class _Body:
             function.signature.control_output.remove(key)
         after = {text for node in function.node_def for text in node.input} | set(function.ret.values())
         arguments = [item.name for item in function.signature.input_arg]
-        gone = [index for index, name in enumerate(arguments) if name in before and name not in after]
+        gone = [index for index, name in enumerate(arguments) if name in self.before and name not in after]
         if gone:
             _drop_arguments(function, gone)
             self.work.shorten(function.signature.name, gone)
@@ -274,20 +276,15 @@ def _drop_arguments(function: schema.FunctionDef, gone: list[int]) -> None:
     new = {old: position for position, old in enumerate(index for index in range(count) if index not in gone)}
     for index in sorted(gone, reverse=True):
         del function.signature.input_arg[index]
-    for field in (function.arg_attr, function.resource_arg_unique_id):
-        values: dict[int, Any] = {}
-        for index in list(field):
-            value = field[index]
-            if hasattr(value, "CopyFrom"):
-                value = type(value)()
-                value.CopyFrom(field[index])
-            values[index] = value
-        field.clear()
-        for index, value in values.items():
-            if index in new and hasattr(value, "CopyFrom"):
-                field[new[index]].CopyFrom(value)
-            elif index in new:
-                field[new[index]] = value
+    kept = schema.FunctionDef()
+    for old, index in new.items():
+        if old in function.arg_attr:
+            kept.arg_attr[index].CopyFrom(function.arg_attr[old])
+        if old in function.resource_arg_unique_id:
+            kept.resource_arg_unique_id[index] = function.resource_arg_unique_id[old]
+    function.ClearField("arg_attr")
+    function.ClearField("resource_arg_unique_id")
+    function.MergeFrom(kept)
     if "_input_shapes" in function.attr and len(function.attr["_input_shapes"].list.shape) == count:
         shapes = [function.attr["_input_shapes"].list.shape[old] for old in new]
         copy = schema.AttrValue()
@@ -308,7 +305,6 @@ def _texts(node: Optional[schema.NodeDef]) -> list[str]:
     return values if not values or len(values) >= count or count > _MANY else values + values[-1:] * (count - len(values))
 
 
-
 def _shorten(node: schema.NodeDef, kept: Iterable[int]) -> None:
     """Keep some of the strings of a constant."""
     values = _texts(node)
@@ -319,4 +315,3 @@ def _shorten(node: schema.NodeDef, kept: Iterable[int]) -> None:
     tensor.tensor_shape.dim.add(size=len(chosen))
     if "_output_shapes" in node.attr and node.attr["_output_shapes"].list.shape:
         node.attr["_output_shapes"].list.shape[0].dim[0].size = len(chosen)
-
