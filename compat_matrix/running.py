@@ -35,7 +35,8 @@ from compat_matrix.runtimes.runtime import LOCAL, Runtime, local_runtime
 
 RUN_FILE, SUMMARY_FILE, CELLS_FILE, JUNIT_FILE, HTML_FILE = "run.json", "summary.json", "cells.txt", "junit.xml", "report.html"
 GRID_FILE = "grid.json"  # of a run over many runtimes
-FOLDERS = ("artifacts", "evidence", "logs", "scratch")
+SCRATCH_FOLDER = "scratch"
+FOLDERS = ("artifacts", "evidence", "logs", SCRATCH_FOLDER)
 GIVEN_FOLDER = "given"  # what a run is about, where it is made for the run alone
 RUN_SCHEMA = 1
 MEMORY_PER_PROCESS = 3 << 30  # bytes: four workers with a TensorFlow each
@@ -95,6 +96,8 @@ def prepare(
     done: set[str] = set()
     if resume and (out / PLAN_FILE).is_file():
         done = _take_over(out, plan, Ledger.parse(ledger_text))
+        (out / SUMMARY_FILE).unlink(missing_ok=True)  # it tells of what was observed before
+        shutil.rmtree(out / SCRATCH_FOLDER, ignore_errors=True)  # of a session that was killed
     else:
         for name in FOLDERS:
             shutil.rmtree(out / name, ignore_errors=True)
@@ -198,6 +201,7 @@ def _session(out: Path, wanted: set[str], processes: int, pytest_args: Sequence[
     arguments = [str(out / PLAN_FILE), "-p", "compat_matrix.pytest_plugin"]
     # Nothing around the output folder (a conftest.py, a pyproject.toml) and no installed plugin has a say.
     arguments += ["-c", os.devnull, "--rootdir", str(out), "--confcutdir", str(out), "-p", "no:cacheprovider"]
+    arguments += ["-p", "no:tmpdir"]  # a parallel run would leave its folder in the system's
     arguments += ["--capture=no"]  # what a worker prints goes to its own files
     write_text(out / CELLS_FILE, "".join(f"{cell_id}\n" for cell_id in sorted(wanted)))
     arguments += ["--compat-cells", str(out / CELLS_FILE)]

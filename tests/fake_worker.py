@@ -4,11 +4,13 @@ Its model computes ``y = x / 2 + 2``. What it does wrong stands in the file ``mi
 operation: ``load=abort call=wrong``. See the methods for the words.
 """
 
+import json
 import os
 import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -20,6 +22,9 @@ from compat_matrix.workers import protocol, tensors
 from reference_impl.format import schema
 
 WRITE_FD = int(os.environ[protocol.CHANNEL].split(",")[1])
+
+
+TWICE = []
 
 
 class Refusal(Exception):
@@ -39,9 +44,18 @@ class FakeWorker(protocol.Worker):
         if starts:
             with Path(starts).open("a") as stream:
                 stream.write("started\n")
+            if len(Path(starts).read_text().split()) <= int(os.environ.get("FAKE_KILLED", "0")):
+                os.kill(os.getpid(), signal.SIGKILL)
         if os.environ.get("FAKE_BROKEN"):
             raise ImportError("this runtime is broken")
         self.loads = 0
+
+    def answer(self, request):
+        reply = super().answer(request)
+        if TWICE:
+            TWICE.clear()
+            os.write(WRITE_FD, (json.dumps(reply) + "\n").encode() * 2)
+        return reply
 
     def versions(self):
         return dict(super().versions(), fake="1.0")
@@ -118,6 +132,12 @@ def misbehave(word):
         os.write(WRITE_FD, b"this is no reply\n")
     elif word == "other_id":
         os.write(WRITE_FD, b'{"id": 12345, "status": "ok"}\n')
+    elif word == "half":
+        os.write(WRITE_FD, b"half a line ")
+    elif word == "late":
+        threading.Timer(0.05, os.write, (WRITE_FD, b"too late\n")).start()
+    elif word == "twice":
+        TWICE.append(word)
     elif word == "flood":
         for stream in (sys.stdout, sys.stderr):
             for number in range(4096):

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import ast
 import os
+import select
 import shutil
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 
 from compat_matrix.runtimes import Host, Runtime
-from compat_matrix.runtimes.process import TAIL_BYTES
+from compat_matrix.runtimes.process import TAIL_BYTES, TimedOut
 from compat_matrix.runtimes.worker import NotStarted, ReplyError, Worker, WorkerDied, environment
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -94,6 +96,8 @@ def test_a_worker_says_what_it_is_and_answers(worker: Worker, model: Model) -> N
         ("garbage", "garbage", "this is no reply"),
         ("other_id", "garbage", "12345"),
         ("close", "closed", "closed its channel"),
+        ("half", "garbage", "half a line"),
+        ("twice", "garbage", "no reply to request 2"),
         ("fork", "exit 4", "ended with status 4"),
     ],
 )
@@ -124,7 +128,8 @@ def test_a_worker_that_never_answers_is_killed(worker: Worker, model: Model, wor
     with pytest.raises(WorkerDied) as caught:
         load(worker, model(f"load={word}"), SHORT)
     assert caught.value.timed_out
-    assert "no reply to 'load' within 1 s" in str(caught.value)
+    stopped = ": it is stopped by a signal" if word == "stop" else ""
+    assert str(caught.value) == f"no reply to 'load' within 1 s{stopped}"
     assert load(worker, model("")) == 1
 
 
@@ -133,9 +138,8 @@ def test_a_worker_that_reads_nothing_cannot_block_the_harness(worker: Worker) ->
     worker.hello()
     assert worker._process is not None
     os.kill(worker._process.pid, signal.SIGSTOP)
-    with pytest.raises(WorkerDied) as caught:
-        worker.request("load", SHORT, dir="x" * (4 << 20), tags=[])
-    assert caught.value.timed_out
+    with pytest.raises(TimedOut):
+        worker._process.request({"op": "load", "dir": "x" * (4 << 20), "tags": []}, SHORT)
 
 
 def test_a_flood_of_output_blocks_nobody(worker: Worker, model: Model) -> None:
@@ -210,6 +214,20 @@ def test_a_runtime_that_does_not_start_is_tried_once(tmp_path: Path, monkeypatch
     assert starts.read_text().count("started") == 1
 
 
+def test_a_worker_that_dies_while_it_starts_is_started_once_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    starts = tmp_path / "starts"
+    monkeypatch.setenv("FAKE_STARTS", str(starts))
+    for deaths, text in ((1, ""), (2, "killed by SIGKILL")):
+        starts.write_text("")
+        monkeypatch.setenv("FAKE_KILLED", str(deaths))
+        with Host(tmp_path / "out", {"fake": fake_runtime(tmp_path)}) as host:
+            worker = host.worker("fake", "any")
+            for _ in range(2):
+                with pytest.raises(NotStarted, match=text) if text else nullcontext():
+                    worker.hello()
+        assert starts.read_text().count("started") == 2
+
+
 def test_an_interpreter_that_is_not_there_is_named(tmp_path: Path) -> None:
     with (
         Host(tmp_path, {"none": Runtime("none", tmp_path / "no-python", None)}) as host,
@@ -234,12 +252,38 @@ def test_checks_share_a_load_until_the_files_change(host: Host, worker: Worker, 
         fresh.ask("signatures", LIMIT)  # it was freed
 
 
-def test_a_shared_load_that_failed_is_not_repeated(host: Host, worker: Worker, model: Model) -> None:
-    directory = model("load=abort")
-    for _ in range(2):
-        with pytest.raises(WorkerDied), host.model(worker, directory, ["serve"], LIMIT, shared=True):
+@pytest.mark.parametrize(("word", "asked"), [("error", 1), ("abort", 2)])
+def test_a_shared_load_that_failed_is_not_repeated(host: Host, worker: Worker, model: Model, word: str, asked: int) -> None:
+    """A death once: somebody else may have killed the process."""
+    directory = model(f"load={word}")
+    for _ in range(3):
+        with pytest.raises((ReplyError, WorkerDied)), host.model(worker, directory, ["serve"], LIMIT, shared=True):
             pass
-    assert worker.generation == 1
+    assert worker.generation == asked
+
+
+@pytest.mark.parametrize("how", ["SIGKILL", "SIGSTOP", "noise"])
+def test_what_happens_between_two_questions_is_told_and_costs_none(host: Host, worker: Worker, model: Model, how: str) -> None:
+    """It is in the log; a model that was loaded before is not asked as if it were the same."""
+    good = model("load=late" if how == "noise" else "")
+    with host.model(worker, good, ["serve"], LIMIT, shared=True) as loaded:
+        assert worker._process is not None
+        log = worker._process.stderr
+        if how == "noise":
+            assert wait_until(lambda: bool(select.select([worker._process._read], [], [], 0)[0]))
+        else:
+            os.kill(worker._process.pid, signal.Signals[how])
+            waited = os.WSTOPPED if how == "SIGSTOP" else os.WEXITED
+            os.waitid(os.P_PID, worker._process.pid, waited | os.WNOWAIT)
+        with pytest.raises(WorkerDied, match="while it was asked nothing|no reply to request 2"):
+            loaded.ask("signatures", LIMIT)
+        load(worker, model("call=wrong"))  # has the same handle, in another process
+        with pytest.raises(WorkerDied, match="is gone"):
+            loaded.ask("signatures", LIMIT)
+    assert "savedmodel-compat: the worker" in log.read_text()
+    with host.model(worker, good, ["serve"], LIMIT, shared=True) as loaded:
+        assert loaded.ask("signatures", LIMIT)["signatures"]
+    assert worker.generation == 2
 
 
 def test_a_shared_model_of_a_dead_worker_is_loaded_again(host: Host, worker: Worker, model: Model) -> None:

@@ -6,6 +6,7 @@ A lock keeps a second process from making it at the same time.
 
 from __future__ import annotations
 
+import glob
 import os
 import platform
 import shutil
@@ -45,7 +46,8 @@ def produce(cell: Cell, host: Host, out: Path, *, again: bool) -> None:
     with alone(final.parent / f".{final.name}.lock"):
         if is_complete(final) and not again:
             return
-        shutil.rmtree(final, ignore_errors=True)
+        for left in (final, *final.parent.glob(f".{glob.escape(final.name)}.*.tmp")):  # also of makers that were killed
+            shutil.rmtree(left, ignore_errors=True)
         staged = final.parent / f".{final.name}.{os.getpid()}.tmp"
         scratch = host.scratch / "produce"
         for folder in (staged, scratch):

@@ -53,6 +53,7 @@ def run_cell(cell: Cell, host: Host, out: Path) -> Observation:
     execution = _Execution(cell, host, out, scratch)
     try:
         details = execution.run()
+        execution.check_worker()
         evidence.add_files(execution.context.kept if execution.context else {})
         return execution.observation(Outcome.PASS, None, "", details, evidence.entries)
     except NotProduced:
@@ -77,7 +78,7 @@ class _Execution:
         self.worker: Worker | None = None
         self.context: Context | Wire | None = None
         self.server: ServerIdentity | None = None
-        self.log_start = 0
+        self.log_start = (0, 0)
         self.seconds: dict[str, float] = {}
 
     def run(self) -> dict[str, Any]:
@@ -104,6 +105,11 @@ class _Execution:
         self.log_start = self.worker.log_position()
         self.context = Context(cell, host, self.worker, consumer, read_artifact(artifact), self.scratch)
         return RUN[cell.check](self.context)
+
+    def check_worker(self) -> None:
+        """Raise WorkerDied when the worker did not outlive its answers, or said more than it was asked: this cell's doing."""
+        if self.worker is not None:
+            self.worker.check("finish")
 
     def _served(self, artifact: Artifact) -> dict[str, Any]:
         """The checks of a server; imported here, since they need packages that the others do not."""

@@ -43,14 +43,22 @@ class Loaded:
         return self.worker.alive and self.worker.generation == self.generation
 
     def ask(self, op: str, limit: float, **fields: Any) -> dict[str, Any]:
-        """A request about this model. Raises what :meth:`Worker.request` raises."""
-        return self.worker.request(op, limit, handle=self.handle, **fields)
+        """A request about this model. Raises what :meth:`Worker.request` raises; WorkerDied too if its process is gone.
+
+        Another process has other models, perhaps one with this handle.
+        """
+        return self.worker.request(op, limit, self.generation, handle=self.handle, **fields)
+
+    def free(self) -> None:
+        """Free the model. Raises WorkerDied when the worker did not outlive that."""
+        if self.alive:
+            with suppress(ReplyError):
+                self.ask("close", CLOSE_LIMIT)
 
     def close(self) -> None:
         """Free the model; a worker that cannot even do that is replaced by the next request."""
-        if self.alive:
-            with suppress(*Failure):
-                self.worker.request("close", CLOSE_LIMIT, handle=self.handle)
+        with suppress(WorkerDied):
+            self.free()
 
 
 @dataclass
@@ -59,6 +67,7 @@ class _Shared:
 
     models: OrderedDict[tuple[Any, ...], Loaded] = field(default_factory=OrderedDict)
     failures: dict[tuple[Any, ...], Exception] = field(default_factory=dict)
+    deadly: set[tuple[Any, ...]] = field(default_factory=set)  # a process died over it, once
 
 
 class Host:
@@ -140,6 +149,8 @@ class Host:
     def model(self, worker: Worker, directory: Path, tags: Sequence[str], timeout: float, shared: bool) -> Iterator[Loaded]:
         """A loaded MetaGraph. ``shared``: the same for all checks until the files change, failures included; else a fresh one.
 
+        A death is shared from the second time on.
+
         Raises what :meth:`Worker.request` raises.
         """
         if shared:
@@ -148,14 +159,17 @@ class Host:
         model = _load(worker, directory, tags, timeout)
         try:
             yield model
-        finally:
+        except BaseException:
             model.close()
+            raise
+        model.free()
 
     def _shared_model(self, worker: Worker, directory: Path, tags: Sequence[str], timeout: float) -> Loaded:
         shared = self._shared.setdefault((worker.runtime.name, worker.program), _Shared())
         key = (directory, tuple(tags), stamp(directory))
         if key in shared.failures:
             raise shared.failures[key]
+        worker.refresh()
         model = shared.models.get(key)
         if model is None or not model.alive:
             for old in [known for known, kept in shared.models.items() if not kept.alive]:
@@ -165,7 +179,10 @@ class Host:
             try:
                 model = _load(worker, directory, tags, timeout)
             except Failure as failure:
-                shared.failures[key] = failure
+                # A process that dies was killed by the model, or by somebody else; that is known when it happens again.
+                if isinstance(failure, ReplyError) or key in shared.deadly:
+                    shared.failures[key] = failure
+                shared.deadly.add(key)
                 raise
             shared.models[key] = model
         shared.models.move_to_end(key)

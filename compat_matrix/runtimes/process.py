@@ -49,7 +49,7 @@ class Process:
         theirs_in, self._write = os.pipe()
         self._read, theirs_out = os.pipe()
         self._buffer = b""
-        self._sent = 0
+        self._asked = 0
         try:
             with self.stdout.open("ab") as out, self.stderr.open("ab") as err:
                 self._process = subprocess.Popen(
@@ -70,6 +70,7 @@ class Process:
             os.close(theirs_in)
             os.close(theirs_out)
         self.alive = True
+        self._first_id = self._process.pid << 20  # so that what was written for another worker's request answers none of ours
         os.set_blocking(self._write, False)
         os.set_blocking(self._read, False)
 
@@ -80,21 +81,43 @@ class Process:
     def request(self, message: Mapping[str, Any], timeout: float) -> dict[str, Any]:
         """Send one request and return its reply. Raises :class:`Crashed` or :class:`TimedOut`."""
         self._empty_large_logs()
-        self._sent += 1
+        self._asked += 1
         deadline = time.monotonic() + timeout
-        line = json.dumps({**message, "id": self._sent}, allow_nan=False).encode() + b"\n"
+        line = json.dumps({**message, "id": self._first_id + self._asked}, allow_nan=False).encode() + b"\n"
         try:
             self._send(memoryview(line), deadline)
             return self._reply(self._receive(deadline))
         except TimeoutError:
+            how = ": it is stopped by a signal" if self._stopped() else ""
             with suppress(ProcessLookupError):
                 os.kill(self.pid, signal.SIGUSR1)  # a worker then writes to its log where it hangs
                 time.sleep(DUMP_GRACE)
             self.kill()
-            raise TimedOut(f"no reply to {message.get('op')!r} within {timeout:g} s") from None
+            raise TimedOut(f"no reply to {message.get('op')!r} within {timeout:g} s{how}") from None
         except (BrokenPipeError, EOFError):
             error_class, how = self._end()
             raise Crashed(error_class, f"the worker {how} while it was asked to {message.get('op')!r}") from None
+
+    def check(self) -> None:
+        """Raise :class:`Crashed` when a process that is asked nothing has ended, is stopped or has written something.
+
+        Then it is dead: what comes too late or unasked must not become part of the next reply.
+        """
+        if not self.alive:
+            return
+        poller = select.poll()
+        poller.register(self._read, select.POLLIN)
+        if poller.poll(0):
+            self._buffer += os.read(self._read, 1 << 16)
+            if self._buffer:
+                self._garbage(self._buffer)
+        elif self._stopped():
+            self.kill()
+            raise Crashed("stopped", "the worker was stopped by a signal while it was asked nothing")
+        elif not self._exited():
+            return
+        error_class, how = self._end()
+        raise Crashed(error_class, f"the worker {how} while it was asked nothing")
 
     def _send(self, data: memoryview, deadline: float) -> None:
         while data:
@@ -136,14 +159,17 @@ class Process:
             reply = json.loads(line)
         except (ValueError, RecursionError):
             self._garbage(line)
-        if not isinstance(reply, dict) or reply.get("id") != self._sent or not isinstance(reply.get("status"), str):
+        ours = isinstance(reply, dict) and reply.get("id") == self._first_id + self._asked
+        if not ours or not isinstance(reply.get("status"), str):
             self._garbage(line)
+        if self._buffer:
+            self._garbage(self._buffer)  # nothing is due behind a reply
         checked: dict[str, Any] = reply
         return checked
 
     def _garbage(self, data: bytes) -> NoReturn:
         self.kill()
-        raise Crashed("garbage", f"the worker wrote something that is no reply to request {self._sent}: {data[:200]!r}")
+        raise Crashed("garbage", f"the worker wrote something that is no reply to request {self._asked}: {data[:200]!r}")
 
     # The end --------------------------------------------------------------------------------------------------------
 
@@ -153,6 +179,15 @@ class Process:
             with suppress(ChildProcessError):
                 return os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
         return self._process.poll() is not None
+
+    def _stopped(self) -> bool:
+        """Whether a signal has stopped the process, where the system tells."""
+        if not hasattr(os, "waitid"):
+            return False
+        with suppress(ChildProcessError):
+            seen = os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WNOHANG | os.WNOWAIT)
+            return seen is not None and seen.si_code == os.CLD_STOPPED
+        return False
 
     def _end(self) -> tuple[str, str]:
         """Wait for the exit status of a process that closed its channel; ``(error class, what happened)``."""

@@ -17,6 +17,7 @@ from compat_matrix.runtimes.runtime import Runtime
 
 PROTOCOL = 1
 START_LIMIT = 300.0  # seconds to import TensorFlow, on a cold and busy machine
+STARTS = 2  # a process that dies while it starts may have been killed by somebody else
 PROGRAMS = Path(next(iter(compat_matrix.workers.__path__)))
 # The only programs that import more of the project than their own folder. Never by PYTHONPATH: where the project is installed,
 # NumPy and everything else of the harness's Python lies beside it.
@@ -77,17 +78,45 @@ class Worker:
         return self._hello
 
     def hello(self) -> dict[str, Any]:
-        """What the running process says of itself; starts it when there is none. Raises :class:`NotStarted`."""
+        """What the running process says of itself; starts it when there is none, or none that can be asked.
+
+        Raises :class:`NotStarted`.
+        """
+        self.refresh()
         if not self.alive:
             self._start()
         return self._hello
 
-    def request(self, op: str, limit: float, **fields: Any) -> dict[str, Any]:
-        """Ask, and wait ``limit`` seconds for the reply.
+    def refresh(self) -> Crashed | None:
+        """Notice what became of the process since it was last asked; why it is dead, if it died of itself. The log tells too."""
+        if self._process is None:
+            return None
+        try:
+            self._process.check()
+        except Crashed as cause:
+            with self._process.stderr.open("a", encoding="utf-8") as log:
+                log.write(f"savedmodel-compat: {cause}\n")
+            return cause
+        return None
+
+    def check(self, op: str) -> None:
+        """Raise :class:`WorkerDied` when the process has died since it was last asked: ``op``, or what ``op`` builds on."""
+        cause = self.refresh()
+        if cause is not None:
+            assert self._process is not None
+            raise WorkerDied(op, cause, log_tail(self._process.stderr))
+
+    def request(self, op: str, limit: float, generation: int | None = None, **fields: Any) -> dict[str, Any]:
+        """Ask, and wait ``limit`` seconds for the reply. With ``generation`` only that process is asked, none is started.
 
         Raises :class:`ReplyError`, :class:`WorkerDied`, :class:`NotStarted`.
         """
-        self.hello()
+        if generation is None:
+            self.hello()
+        else:
+            self.check(op)
+            if not self.alive or self.generation != generation:
+                raise WorkerDied(op, Crashed("gone", f"the worker that was to be asked to {op!r} is gone"), "")
         assert self._process is not None
         log, start = self._process.stderr, log_size(self._process.stderr)
         began = time.perf_counter()
@@ -101,13 +130,14 @@ class Worker:
             raise ReplyError(op, reply, log_tail(log, start))
         return reply
 
-    def log_position(self) -> int:
+    def log_position(self) -> tuple[int, int]:
         """Where the log of errors ends now; hand it to :meth:`log_since` to read what came after."""
-        return log_size(self._process.stderr) if self._process else 0
+        return self.generation, log_size(self._process.stderr) if self._process else 0
 
-    def log_since(self, position: int) -> str:
-        """The tail of the log of errors, from ``position`` on."""
-        return log_tail(self._process.stderr, position) if self._process else ""
+    def log_since(self, position: tuple[int, int]) -> str:
+        """The tail of the log of errors, from ``position`` on; a process that was started after it has a log of its own."""
+        generation, start = position
+        return log_tail(self._process.stderr, start if generation == self.generation else 0) if self._process else ""
 
     def close(self) -> None:
         """End the process, first by asking."""
@@ -117,28 +147,39 @@ class Worker:
     def _start(self) -> None:
         if self._unusable:
             raise self._unusable
-        self.generation += 1
-        logs = self._logs.with_name(f"{self._logs.name}-{self.generation}")
-        tail = ""
-        try:
-            self._process = Process(command(self.runtime, self.program), environment(self.program), self._folder, logs)
-            hello = self._process.request({"op": "hello", "protocol": PROTOCOL}, START_LIMIT)
-            if hello["status"] == "ok" and hello.get("protocol") == PROTOCOL:
-                reason = self._other_version(hello)
+        for attempt in range(1, STARTS + 1):
+            self.generation += 1
+            tail = ""
+            try:
+                reason, tail = self._try_start()
                 if not reason:
-                    self._hello = hello
                     return
-            else:
-                tail = str(hello.get("traceback") or hello)
-                reason = f"{hello.get('error_class')}: {hello.get('message')}"
-            self._process.close()
-        except (Crashed, TimedOut, OSError, native.BuildError) as error:
-            reason = str(error)
-            tail = log_tail(self._process.stderr) if self._process else ""
+            except (OSError, native.BuildError) as error:
+                reason = str(error)
+            except (Crashed, TimedOut) as error:
+                reason, tail = str(error), log_tail(self._process.stderr) if self._process else ""
+                if attempt < STARTS:
+                    continue
+            break
         self._unusable = NotStarted(
             f"{self.program} does not start in the runtime {self.runtime.name}: {reason}\n{tail}".rstrip()
         )
         raise self._unusable
+
+    def _try_start(self) -> tuple[str, str]:
+        """Start a process: why it cannot be used, and its own words of it; nothing when it can."""
+        logs = self._logs.with_name(f"{self._logs.name}-{self.generation}")
+        self._process = Process(command(self.runtime, self.program), environment(self.program), self._folder, logs)
+        hello = self._process.request({"op": "hello", "protocol": PROTOCOL}, START_LIMIT)
+        if hello["status"] == "ok" and hello.get("protocol") == PROTOCOL:
+            reason, tail = self._other_version(hello), ""
+            if not reason:
+                self._hello = hello
+                return "", ""
+        else:
+            reason, tail = f"{hello.get('error_class')}: {hello.get('message')}", str(hello.get("traceback") or hello)
+        self._process.close()
+        return reason, tail
 
     def _other_version(self, hello: Mapping[str, Any]) -> str:
         """What is wrong with the TensorFlow a worker really uses, or "": a cell must not name one and ask another."""

@@ -1,0 +1,153 @@
+"""A whole `matrix run` whose workers are killed, frozen, flood, lie: one cell is lost each time, the others are as ever.
+
+The harness of these tests is `property_tests/faults/matrix_faults.py`; `tests/test_workers_protocol.py` has single requests.
+"""
+
+import random
+import re
+import signal
+import sys
+import time
+
+import pytest
+
+from property_tests import profiles
+from property_tests.faults.matrix_faults import PROGRAMS, FaultyWorld, Killer, cell_of, evidence
+
+pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="workers are found in /proc")
+
+FACTOR = 1 if profiles.NAME != profiles.NIGHTLY else 20
+# fault -> (error class, what the message says); all of them CRASH but the one that hangs.
+LOST = {
+    "SIGKILL": ("SIGKILL", "was killed by SIGKILL while it was asked to"),
+    "SIGSEGV": ("SIGSEGV", "was killed by SIGSEGV while it was asked to"),
+    "SIGSTOP": ("TimeLimit", r"no reply to '\w+' within 2 s: it is stopped by a signal"),
+    "exit": ("exit 0", "ended with status 0"),
+    "garbage": ("garbage", "is no reply"),
+    "half": ("garbage", "is no reply"),
+    "half_and_dead": ("exit 9", "ended with status 9"),
+    "of_another": ("garbage", "is no reply"),
+    "close_channel": ("closed", "closed its channel and went on"),
+    "twice": ("garbage", "is no reply"),
+}
+HARMLESS = ("flood", "close_stdout")
+SLOW = "close_channel"  # the harness waits five seconds for the end
+# Behind a reply: the cell is lost if it was seen before the cell's end, else none is.
+LATER = ("twice_later", "killed_later", "stopped_later", "noise_later")
+OPS = ("produce", "load", "signatures", "call")
+CASES = [f"case_{letter}" for letter in "abcdefghij"]
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory):
+    """What a run observes to which nothing happens."""
+    world = FaultyWorld(tmp_path_factory.mktemp("undisturbed") / "world", CASES)
+    assert world.go() == 0, (world.root / "log").read_text()[-3000:]
+    assert world.left() == []
+    found = world.observed()
+    assert len(found) == len(CASES) * 7 and {record["outcome"] for record in found.values()} == {"PASS"}
+    return found
+
+
+def schedule(rng):
+    """``consumer, case, op, fault``: every fault once, at most one for each pair of a consumer and a case."""
+    places = [(consumer, case) for consumer in PROGRAMS for case in CASES[2:]]  # of two cases nothing happens to
+    faults = [fault for fault in (*LOST, *HARMLESS, *LATER) if FACTOR > 1 or fault != SLOW]
+    rng.shuffle(faults)
+    rng.shuffle(places)
+    found = []
+    used = [case for _, case in places[: len(faults)]]
+    for fault, (consumer, case) in zip(faults, places):
+        alone = consumer == "tf2" and used.count(case) == 1  # a lost production would keep the other fault from happening
+        ops = OPS if alone and fault != "SIGSTOP" else OPS[1:]
+        found.append((consumer, case, rng.choice(ops), fault))
+    return found
+
+
+@pytest.mark.parametrize("seed", range(FACTOR))
+def test_every_fault_costs_the_cell_it_happens_in(tmp_path, undisturbed, seed):
+    """The others are as in an undisturbed run, what depends on a lost production is not run, and a resumed run asks that."""
+    faults = schedule(random.Random(seed))
+    frozen = [case for _, case, _, fault in faults if fault == "SIGSTOP"]
+    world = FaultyWorld(tmp_path / "world", CASES, frozen)
+    world.schedule(faults)
+    assert world.go() == 1, (world.root / "log").read_text()[-3000:]
+    observed = world.observed()
+    assert len(list(world.faults.glob("done-*"))) == len(faults)
+    concerned = {cell_of(*where): (where[1], where[2], fault) for *where, fault in faults}
+    for cell, record in observed.items():
+        case, op, fault = concerned.get(cell, ("", "", ""))
+        if fault in LOST:
+            error_class, message = LOST[fault]
+            outcome = "TIMEOUT" if fault == "SIGSTOP" else "CRASH"
+            assert (record["outcome"], record["error_class"]) == (outcome, error_class), (cell, record)
+            assert re.search(message, record["message"]), (cell, record["message"])
+            said = evidence(world, record)
+            assert re.findall(r"last words of (\w+) in (\w+)", said) == [(case, op)], cell
+        elif fault in LATER and record["outcome"] == "CRASH":
+            assert re.search(f"last words of {case} in {op}", evidence(world, record)), cell
+        elif record["outcome"] == "NOT_RUN":
+            lost = concerned[cell_of("tf2", cell.partition("/")[0], "produce")][2]
+            assert lost in LOST and "producer failed: CRASH " in record["message"], (cell, record)
+        else:
+            same(record, undisturbed[cell], cell)
+    assert set(observed) == set(undisturbed)
+    assert world.left() == []
+    before = {cell: record for cell, record in observed.items() if record["outcome"] != "NOT_RUN"}
+    assert world.go("--resume") == 1
+    for cell, record in world.observed().items():
+        made_again = cell.endswith("/produce") and before[cell]["outcome"] != "PASS" and record["outcome"] == "PASS"
+        same(record, undisturbed[cell] if made_again else before.get(cell, undisturbed[cell]), cell)
+    assert world.left() == []
+
+
+def same(record, other, cell):
+    """Two records of a cell say the same. A step's limit makes another plan of it."""
+    mine, theirs = ({key: value for key, value in one.items() if key != "plan_id"} for one in (record, other))
+    assert mine == theirs, cell
+
+
+@pytest.mark.parametrize("seed", range(FACTOR))
+def test_workers_killed_at_random_moments(tmp_path, undisturbed, seed):
+    rng = random.Random(seed)
+    world = FaultyWorld(tmp_path / "world", CASES)
+    world.pause = 0.02
+    killer = Killer(world, rng, 14)
+    run = world.start("-n", "2")
+    killer.watch(run)
+    assert run.returncode in (0, 1), (world.root / "log").read_text()[-3000:]
+    assert len(killer.killed) >= 3
+    observed, certain = world.observed(), killer.certain()
+    lost = {cell: record for cell, record in observed.items() if record["outcome"] == "CRASH"}
+    assert {cell: lost[cell]["error_class"] for cell in certain if cell in lost} == certain
+    assert len(lost) <= len(killer.killed)
+    for cell, record in observed.items():
+        if record["outcome"] == "NOT_RUN":
+            assert cell_of("tf2", cell.partition("/")[0], "produce") in lost
+        elif cell not in lost:
+            same(record, undisturbed[cell], cell)
+    assert {record["error_class"] for record in lost.values()} <= {how.name for how in killer.killed.values()}
+    assert world.left() == []
+
+
+@pytest.mark.parametrize("seed", range(FACTOR))
+def test_a_harness_killed_at_random_moments_is_resumed(tmp_path, undisturbed, seed):
+    """Its workers end, what it has left goes, what it has observed is not asked again."""
+    rng = random.Random(seed)
+    world = FaultyWorld(tmp_path / "world", CASES)
+    world.pause = 0.02
+    seen = 0
+    for _ in range(2 * FACTOR):
+        run = world.start("--resume")
+        while not (world.observed_so_far() > seen or run.poll() is not None):
+            time.sleep(0.01)
+        time.sleep(rng.random() * 0.4)
+        run.send_signal(signal.SIGKILL)
+        run.wait()
+        assert world.settled()
+        assert world.observed_so_far() >= seen
+        seen = world.observed_so_far()
+        assert not (world.out / "summary.json").exists()
+    assert world.go("--resume") == 0, (world.root / "log").read_text()[-3000:]
+    assert world.observed() == undisturbed
+    assert world.left() == []
