@@ -21,7 +21,7 @@ from typing import Union
 import benchmarks
 from benchmarks import Comparison, memory, tensorflow_version
 from benchmarks.memory import Peak
-from compat_matrix.plan import write_text
+from compat_matrix.writing import write_text
 
 BEGIN, END = "<!-- Begin: python -m benchmarks.run --page docs/benchmarks.md -->", "<!-- End -->"
 

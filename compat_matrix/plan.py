@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import functools
-import glob
 import hashlib
 import json
-import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -16,6 +14,7 @@ from typing import Any
 
 from compat_matrix import strict_json
 from compat_matrix.outcomes import Outcome
+from compat_matrix.writing import write_text
 
 SCHEMA = 1
 # The files of an output folder that a run is continued and judged from.
@@ -217,32 +216,3 @@ def models_to_serve(cells: Iterable[Cell], out: Path) -> dict[str, list[Path]]:
 def is_complete(artifact: Path) -> bool:
     """Whether a directory is an artifact: its provenance is written last."""
     return (artifact / "provenance.json").is_file()
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write a file through a temporary one and a rename, so that a reader never sees half of it.
-
-    Removes what writers that were killed have left. Raises OSError; the file is then as it was.
-    """
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        temporary.write_text(text, encoding="utf-8")
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-    for left in path.parent.glob(f".{glob.escape(path.name)}.*.tmp"):
-        writer = left.name[len(path.name) + 2 : -len(".tmp")]
-        if writer.isdecimal() and not _runs(int(writer)):
-            left.unlink(missing_ok=True)
-
-
-def _runs(pid: int) -> bool:
-    """Whether there is such a process."""
-    try:
-        os.kill(pid, 0)
-    except (ProcessLookupError, OverflowError):
-        return False
-    except PermissionError:
-        pass
-    return True

@@ -12,7 +12,7 @@ from typing import Any
 
 from compat_matrix import strict_json
 from compat_matrix.outcomes import Outcome
-from compat_matrix.plan import write_text
+from compat_matrix.writing import write_text
 
 SCHEMA = 1
 MAX_MESSAGE = 20_000  # characters; what a hostile model makes its reader say must not fill the disk

@@ -26,12 +26,13 @@ from rich.console import Console
 from compat_matrix.consumers import CPP
 from compat_matrix.expectations import Ledger
 from compat_matrix.outcomes import Outcome
-from compat_matrix.plan import LEDGER_FILE, PLAN_FILE, RESULTS_FILE, RUNTIMES_FILE, Cell, Plan, write_text
+from compat_matrix.plan import LEDGER_FILE, PLAN_FILE, RESULTS_FILE, RUNTIMES_FILE, Cell, Plan
 from compat_matrix.report import grid, grid_html, html, junit, terminal
 from compat_matrix.report.summary import summarise
 from compat_matrix.results import Result, ResultsError, read_results, write_results
 from compat_matrix.runtimes.native import build as native
 from compat_matrix.runtimes.runtime import LOCAL, Runtime, local_runtime
+from compat_matrix.writing import write_set, write_text
 
 RUN_FILE, SUMMARY_FILE, CELLS_FILE, JUNIT_FILE, HTML_FILE = "run.json", "summary.json", "cells.txt", "junit.xml", "report.html"
 GRID_FILE = "grid.json"  # of a run over many runtimes
@@ -99,10 +100,10 @@ def prepare(
         (out / SUMMARY_FILE).unlink(missing_ok=True)  # it tells of what was observed before
         shutil.rmtree(out / SCRATCH_FOLDER, ignore_errors=True)  # of a session that was killed
     else:
+        for name in (SUMMARY_FILE, RESULTS_FILE, RUN_FILE, CELLS_FILE, JUNIT_FILE, HTML_FILE, GRID_FILE):
+            (out / name).unlink(missing_ok=True)
         for name in FOLDERS:
             shutil.rmtree(out / name, ignore_errors=True)
-        for name in (RESULTS_FILE, RUN_FILE, SUMMARY_FILE, CELLS_FILE, JUNIT_FILE, HTML_FILE, GRID_FILE):
-            (out / name).unlink(missing_ok=True)
     plan.write(out / PLAN_FILE)
     write_text(out / LEDGER_FILE, ledger_text)
     known = {"schema": RUN_SCHEMA, "options": list(options), "runtimes": [runtime.to_json() for runtime in runtimes]}
@@ -333,23 +334,24 @@ def started_with(out: Path) -> dict[str, Any]:
 def report(out: Path, console: Console, today: datetime.date) -> dict[str, Any]:
     """Judge a folder from its files alone and write ``summary.json``, ``report.html``, ``junit.xml``; returns the summary.
 
+    The summary is the seal of the set: where there is none, a report was not finished.
     Raises PlanError, ResultsError, LedgerError, or OSError for files that cannot be used.
     """
     plan = Plan.read(out / PLAN_FILE)
     ledger = Ledger.read(out / LEDGER_FILE) if (out / LEDGER_FILE).exists() else Ledger()
     results = _judged(read_results(out / RESULTS_FILE), plan, ledger)
     summary = summarise(plan, results, ledger, today, _description(out))
-    write_text(out / SUMMARY_FILE, json.dumps(summary, indent=1) + "\n")
     records = [json.loads(result.to_line()) for result in results]
     reasons = {entry.index: {"kind": entry.kind, "reason": entry.reason, "issue": entry.issue} for entry in ledger.entries}
     tails = _log_tails(out, records)
+    texts = {}
     if plan.is_grid:
-        write_text(out / GRID_FILE, json.dumps(grid.record(plan, results, summary, reasons), indent=1) + "\n")
-        page = grid_html.render(plan, results, summary, reasons, tails)
+        texts[GRID_FILE] = json.dumps(grid.record(plan, results, summary, reasons), indent=1) + "\n"
+        texts[HTML_FILE] = grid_html.render(plan, results, summary, reasons, tails)
     else:
-        page = html.render(plan.to_json(), records, summary, reasons, tails)
-    write_text(out / HTML_FILE, page)
-    write_text(out / JUNIT_FILE, junit.of_run(plan.to_json(), records, summary))
+        texts[HTML_FILE] = html.render(plan.to_json(), records, summary, reasons, tails)
+    texts[JUNIT_FILE] = junit.of_run(plan.to_json(), records, summary)
+    write_set(out, {**texts, SUMMARY_FILE: json.dumps(summary, indent=1) + "\n"})
     files = [str(out / name) for name in (HTML_FILE, SUMMARY_FILE, RESULTS_FILE, JUNIT_FILE, GRID_FILE) if (out / name).exists()]
     terminal.render(plan, results, summary, console, files)
     return summary

@@ -15,9 +15,10 @@ import click
 
 from compat_matrix.expectations import DEFAULT_PATH, NO_ENTRIES, Ledger, LedgerError
 from compat_matrix.outcomes import ExitCode, Outcome
-from compat_matrix.plan import PLAN_FILE, RESULTS_FILE, Plan, PlanError, parse_cell_id, write_text
+from compat_matrix.plan import PLAN_FILE, RESULTS_FILE, Plan, PlanError, parse_cell_id
 from compat_matrix.results import ResultsError, read_results
 from compat_matrix.runtimes.runtime import LABELLED, LOCAL, Runtime, local_runtime
+from compat_matrix.writing import write_text
 
 STALE = ExitCode.STALE_EXPECTATION
 EXISTING_DIR = click.Path(exists=True, file_okay=False, path_type=Path)

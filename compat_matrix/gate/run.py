@@ -16,11 +16,12 @@ from compat_matrix.expectations import Ledger
 from compat_matrix.gate.compare import compare
 from compat_matrix.gate.drift import drifts
 from compat_matrix.gate.pairs import Pair, Run, pairs_of_folders, pairs_of_run
-from compat_matrix.plan import NO_CONSUMER, PLAN_FILE, Plan, write_text
+from compat_matrix.plan import NO_CONSUMER, PLAN_FILE, Plan
 from compat_matrix.planning import Axes, make_plan
 from compat_matrix.producers import PRODUCERS
 from compat_matrix.report import gate_html, gate_markdown, gate_terminal, junit
 from compat_matrix.runtimes.runtime import Runtime
+from compat_matrix.writing import write_set
 
 RUN_FOLDER = "run"
 JSON_FILE, MARKDOWN_FILE, HTML_FILE, JUNIT_FILE = "gate.json", "gate.md", "gate.html", "junit.xml"
@@ -146,7 +147,6 @@ def report(
         JUNIT_FILE: junit.of_gate(facts, verdict),
         JSON_FILE: json.dumps(verdict, indent=1) + "\n",
     }
-    for name, text in texts.items():
-        write_text(out / name, text)
+    write_set(out, texts)
     gate_terminal.render(verdict, console, [str(out / name) for name in texts])
     return int(verdict["exit_code"])

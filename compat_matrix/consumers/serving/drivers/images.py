@@ -8,8 +8,8 @@ import uuid
 from contextlib import suppress
 from typing import Any
 
-from ....plan import write_text
 from ....runtimes import places
+from ....writing import write_text
 from .base import SERVING, STANDIN, EngineTrouble, NotHere, ServerIdentity, read_version
 from .engine import asked
 

@@ -1,0 +1,56 @@
+"""Files that are whole whenever somebody looks: through a temporary one and a rename."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a file so that a reader never sees half of it.
+
+    Removes what writers that were killed have left. Raises OSError; the file is then as it was.
+    """
+    write_set(path.parent, {path.name: text})
+
+
+def write_set(folder: Path, texts: Mapping[str, str]) -> None:
+    """Write files that belong together: name -> text. The last of them is the seal: where it is, the others are of its set.
+
+    A process that is killed leaves the old set, the new one, or files without a seal, each of them whole. Raises OSError; on a
+    full disk the old set is then as it was.
+    """
+    staged = {name: folder / f".{name}.{os.getpid()}.tmp" for name in texts}
+    try:
+        for name, text in texts.items():
+            staged[name].write_text(text, encoding="utf-8")
+        if len(texts) > 1:
+            (folder / list(texts)[-1]).unlink(missing_ok=True)
+        for name, temporary in staged.items():
+            temporary.replace(folder / name)
+    except BaseException:
+        for temporary in staged.values():
+            temporary.unlink(missing_ok=True)
+        raise
+    for name in texts:
+        _sweep(folder, name)
+
+
+def _sweep(folder: Path, name: str) -> None:
+    for left in folder.glob(f".{glob.escape(name)}.*.tmp"):
+        writer = left.name[len(name) + 2 : -len(".tmp")]
+        if writer.isdecimal() and not _runs(int(writer)):
+            left.unlink(missing_ok=True)
+
+
+def _runs(pid: int) -> bool:
+    """Whether there is such a process."""
+    try:
+        os.kill(pid, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:
+        pass
+    return True
