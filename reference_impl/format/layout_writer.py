@@ -79,9 +79,13 @@ class LayoutWriter:
             raise errors.FileAccessError(reason, file=self._parent)
         try:
             self.stage, self._lock = staging.make(self.directory, self._parent)
+        except OSError as error:
+            raise files.access_error(error, self._parent) from error
+        try:
             self._root = files.Root(self.stage)
             (self.stage / layout.VARIABLES).mkdir()
         except OSError as error:
+            self._drop()  # nobody leaves a context that was not entered
             raise files.access_error(error, self._parent) from error
         return self
 
@@ -92,9 +96,12 @@ class LayoutWriter:
             if kind is None:
                 self._commit()
         finally:
-            shutil.rmtree(self.stage, ignore_errors=True)
-            if self._lock is not None:
-                os.close(self._lock)
+            self._drop()
+
+    def _drop(self) -> None:
+        shutil.rmtree(self.stage, ignore_errors=True)
+        if self._lock is not None:
+            os.close(self._lock)
 
     @property
     def checkpoint_prefix(self) -> Path:
