@@ -23,7 +23,8 @@ from typing import Optional, Protocol
 
 FORMATS = ("saved_model.pb", "saved_model.pbtxt", "saved_model.cpb")  # in the order in which loaders look for them
 MEMBERS = ("variables", "assets", "assets.extra", "debug")  # of a model: what lies in them are no models
-UNFINISHED = "holds variables/variables.index but no saved_model file: an export that was not finished, or lost its graph"
+_UNFINISHED = "holds variables/variables.index but no saved_model file: an export that was not finished, or lost its graph"
+LINK, UNLISTED, UNFINISHED, ODD = "link", "unlisted", "unfinished", "odd"  # kinds of what is skipped
 MAX_DIRECTORIES = 10**6  # looked into below one argument
 MAX_LIST_BYTES = 2**26
 
@@ -40,6 +41,7 @@ class Skipped:
 
     name: str
     reason: str
+    kind: str = ""  # LINK, UNLISTED, UNFINISHED or ODD
 
 
 @dataclass(frozen=True)
@@ -204,12 +206,12 @@ def _search(start: Place, found: Found, known: set[str]) -> bool:
         looked += 1
         if looked > MAX_DIRECTORIES:
             reason = f"more than {MAX_DIRECTORIES} directories; not looked into: {place.name}, …"
-            found.skipped.append(Skipped(start.name, reason))
+            found.skipped.append(Skipped(start.name, reason, UNLISTED))
             break
         try:
             entries = place.entries()
         except OSError as error:
-            found.skipped.append(Skipped(place.name, f"cannot be listed: {error.strerror or error}"))
+            found.skipped.append(Skipped(place.name, f"cannot be listed: {error.strerror or error}", UNLISTED))
             continue
         is_model = _look(place, relative, entries, found)
         following = []
@@ -219,7 +221,7 @@ def _search(start: Place, found: Found, known: set[str]) -> bool:
                 following.append((place.below(entry.name), inner))
             elif entry.kind == "link" and not (is_model and entry.name in MEMBERS):
                 reason = f"a symbolic link out of the tree, to {entry.target}; not followed (--follow-links follows it)"
-                found.skipped.append(Skipped(place.below(entry.name).name, reason))
+                found.skipped.append(Skipped(place.below(entry.name).name, reason, LINK))
         pending.extend(reversed(following))
     return repeated or len(found.models) + len(found.skipped) > before
 
@@ -234,9 +236,9 @@ def _look(place: Place, relative: str, entries: Sequence[Entry], found: Found) -
         return True
     odd = next((name for name in FORMATS if name in kinds), None)
     if odd is not None:
-        found.skipped.append(Skipped(place.name, f"its {odd} is no regular file"))
+        found.skipped.append(Skipped(place.name, f"its {odd} is no regular file", ODD))
     elif kinds.get("variables") == "directory" and place.holds("variables/variables.index"):
-        found.skipped.append(Skipped(place.name, UNFINISHED))
+        found.skipped.append(Skipped(place.name, _UNFINISHED, UNFINISHED))
         return True
     return False
 

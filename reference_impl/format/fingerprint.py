@@ -42,20 +42,31 @@ def fingerprint(
     meta_graph = message.meta_graphs[0]
     out = schema.FingerprintDef()
     out.saved_model_checksum = hashed(data)
-    out.graph_def_program_hash = hashed(_program(meta_graph.graph_def))
+    out.graph_def_program_hash = program_hash(meta_graph.graph_def, hashed)
     for key, signature in sorted(meta_graph.signature_def.items()):
         joined = _joined(out.signature_def_hash, hashed(key.encode()))
         out.signature_def_hash = _joined(joined, hashed(ordered_bytes(signature)))
-    functions = meta_graph.object_graph_def.concrete_functions
-    for name in sorted(functions, key=_number):
-        joined = _joined(out.saved_object_graph_hash, hashed(_unnumbered(name).encode()))
-        out.saved_object_graph_hash = _joined(joined, hashed(ordered_bytes(functions[name])))
+    out.saved_object_graph_hash = object_graph_hash(meta_graph.object_graph_def, hashed)
     index = Path(index_file(os.fspath(prefix)))
     if index.exists():
         out.checkpoint_hash = hashed(index.read_bytes())
     out.version.producer = PRODUCER
     out.uuid = _uuid(schema.serialize(out), assets)
     return out
+
+
+def object_graph_hash(object_graph: Any, hashed: Callable[[bytes], int] = fingerprint64) -> int:
+    """The hash of the concrete functions, the same in all releases since 2.11."""
+    result, functions = 0, object_graph.concrete_functions
+    for name in sorted(functions, key=_number):
+        joined = _joined(result, hashed(_unnumbered(name).encode()))
+        result = _joined(joined, hashed(ordered_bytes(functions[name])))
+    return result
+
+
+def program_hash(graph_def: Any, hashed: Callable[[bytes], int] = fingerprint64) -> int:
+    """The hash of the main graph, the same in all releases since 2.11."""
+    return hashed(_program(graph_def))
 
 
 def _program(graph_def: Any) -> bytes:

@@ -1,0 +1,9 @@
+"""``verify``: what is wrong with a SavedModel, by rules with stable ids, without TensorFlow and without running anything.
+
+findings   severities, findings, rules and their registry
+model      what the rules look at: one SavedModel, read once
+rules      the rules, a module for each concern
+select     which rules a user asks for
+run        the rules on a model: `verify`
+sarif, junit, text   findings for programs and for people
+"""

@@ -1,0 +1,155 @@
+"""What the rules look at: a SavedModel and its MetaGraphs, each part read or computed once, when the first rule asks for it.
+
+All of it is untrusted: a node may name inputs, functions and objects that do not exist; every walk is iterative.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple, Optional
+
+from reference_impl.format import errors, extension, layout, schema
+from reference_impl.format.bundle import BundleReader
+from reference_impl.format.graphs import Library, parse_input, reachable
+from reference_impl.format.inspect_functions import Reach
+from reference_impl.format.inspect_objects import Paths, counterparts
+from reference_impl.format.inspect_signatures import RESERVED, init_ops
+from reference_impl.format.restore_plan import Restored, restore_plan
+
+
+class Body(NamedTuple):
+    """The main graph (no function), or a function of the library."""
+
+    function: Optional[str]
+    nodes: Any  # of NodeDef
+
+
+class Reached(NamedTuple):
+    """What running something may execute: nodes of the main graph, and functions."""
+
+    nodes: dict[str, None]
+    functions: dict[str, None]
+
+
+class Model:
+    """One SavedModel directory."""
+
+    def __init__(self, found: layout.Layout):
+        self.layout = found
+        self.graphs = [Graph(self, graph) for graph in found.saved_model.meta_graphs]
+
+    @functools.cached_property
+    def reader(self) -> Optional[BundleReader]:
+        """The checkpoint; None when there is none. Raises what `BundleReader` raises."""
+        if not self.layout.has_checkpoint and not self.layout.root.exists(layout.CHECKPOINT):
+            return None
+        return BundleReader(self.layout.checkpoint_prefix)
+
+    @functools.cached_property
+    def entries(self) -> Optional[Mapping[str, Any]]:
+        """The checkpoint's entries by key; None when there are none to be read (another rule says why)."""
+        try:
+            return None if self.reader is None else self.reader.entries()
+        except errors.SavedModelError:
+            return None
+
+    @functools.cached_property
+    def tracked(self) -> Optional[schema.TrackableObjectGraph]:
+        """The object graph of the checkpoint; None when it has none or it cannot be read."""
+        try:
+            return None if self.reader is None else self.reader.object_graph()
+        except errors.SavedModelError:
+            return None
+
+    def close(self) -> None:
+        if isinstance(self.__dict__.get("reader"), BundleReader):
+            self.__dict__["reader"].close()
+
+
+class Graph:
+    """One MetaGraph."""
+
+    def __init__(self, model: Model, proto: schema.MetaGraphDef):
+        self.model = model
+        self.proto = proto
+        self.tags = ", ".join(sorted(set(proto.meta_info_def.tags)))
+        self.objects = proto.object_graph_def
+        self.has_objects = proto.HasField("object_graph_def")
+
+    @functools.cached_property
+    def nodes(self) -> dict[str, schema.NodeDef]:
+        return {node.name: node for node in self.proto.graph_def.node}
+
+    @functools.cached_property
+    def library(self) -> Library:
+        return Library(self.proto.graph_def.library)
+
+    @functools.cached_property
+    def calls(self) -> dict[str, list[str]]:
+        return self.library.calls()
+
+    @functools.cached_property
+    def bodies(self) -> list[Body]:
+        """The main graph, then every function."""
+        functions = self.library.functions.items()
+        return [Body(None, self.proto.graph_def.node), *[Body(name, function.node_def) for name, function in functions]]
+
+    def all_nodes(self) -> Iterator[tuple[Optional[str], schema.NodeDef]]:
+        """(function or None, node) of every node."""
+        for body in self.bodies:
+            for node in body.nodes:
+                yield body.function, node
+
+    @functools.cached_property
+    def plan(self) -> list[Restored]:
+        """What the restore op assigns. Raises LimitError."""
+        return restore_plan(self.proto, self.model.layout.file.name)
+
+    @functools.cached_property
+    def inputs(self) -> dict[str, list[str]]:
+        """Node of the main graph -> nodes that it waits for."""
+        return {name: [parse_input(text).source for text in node.input] for name, node in self.nodes.items()}
+
+    def reached(self, names: Iterable[str]) -> Reached:
+        """What running nodes of the main graph may execute."""
+        nodes = reachable(names, self.inputs)
+        starts = [name for node in nodes if node in self.nodes for name in self.library.references(self.nodes[node])]
+        return Reached(nodes, reachable(starts, self.calls))
+
+    @functools.cached_property
+    def signatures(self) -> dict[str, Reached]:
+        """Signature -> what a call of it may execute. Of a graph too large for that all signatures together, as ``*``."""
+        found = Reach(self.proto, self.library, self.calls).signatures
+        if found is None:
+            from reference_impl.format.inspect_signatures import slots_of
+
+            keys = [key for key in self.proto.signature_def if key not in RESERVED]
+            infos = [info for key in keys for info in self.proto.signature_def[key].outputs.values()]
+            names = [parse_input(slot.tensor).source for info in infos for slot in slots_of(info)[1]]
+            return {"*": self.reached(names)}
+        return {key: Reached(*reached) for key, reached in found.items() if key not in RESERVED}
+
+    @functools.cached_property
+    def init_nodes(self) -> list[str]:
+        """The nodes of the main graph that loaders run after restoring."""
+        return [parse_input(item.op).source for item in init_ops(self.proto)]
+
+    @functools.cached_property
+    def at_init(self) -> Reached:
+        """What the initialisers execute."""
+        return self.reached(self.init_nodes)
+
+    @functools.cached_property
+    def saved(self) -> schema.SavedObjectGraph:
+        """The object graph, with what the extension adds. Raises MalformedError."""
+        return extension.object_graph(self.proto, extension.read(self.proto, self.model.layout.file.name))
+
+    @functools.cached_property
+    def paths(self) -> Paths:
+        return Paths(self.saved.nodes)
+
+    @functools.cached_property
+    def keys(self) -> dict[int, dict[str, str]]:
+        """Object -> {attribute: checkpoint key}, from the checkpoint's own object graph."""
+        return {} if self.model.tracked is None else counterparts(self.saved, self.model.tracked)

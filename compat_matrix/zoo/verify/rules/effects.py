@@ -1,0 +1,1 @@
+"""Ops that act on the machine, and when."""

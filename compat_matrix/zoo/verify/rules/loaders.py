@@ -1,0 +1,58 @@
+"""What breaks tf.saved_model.load, or training after it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from compat_matrix.zoo.verify.findings import Fault, Severity, few, graph_rule
+from reference_impl.format.graphs import CALL_OPS
+
+if TYPE_CHECKING:
+    from compat_matrix.zoo.verify.model import Graph, Model
+
+_GRADIENT = "_gradient_op_type"
+
+
+@graph_rule(
+    "SMC511",
+    "slots-break-loading",
+    Severity.WARNING,
+    summary="An object of the object graph has optimizer slots.",
+    why="tf.saved_model.load fails with \"'_UserObject' object has no attribute 'add_slot'\" unless the class of the optimizer is "
+    "registered: for Keras 2 optimizers, import tf_keras first. Servers do not notice.",
+    fix="Export without the optimizer (model.export, include_optimizer=False), or load with reference_impl.load.",
+)
+def slots_break_loading(model: Model, graph: Graph) -> Iterator[Fault]:
+    for number, item in enumerate(graph.objects.nodes):
+        if item.slot_variables:
+            kind = item.user_object.identifier or item.WhichOneof("kind") or "object"
+            label = graph.paths.label(number)
+            yield Fault(f"{label} ({kind}) has {len(item.slot_variables)} slots, such as {item.slot_variables[0].slot_name!r}")
+
+
+@graph_rule(
+    "SMC512",
+    "gradient-unsaved",
+    Severity.WARNING,
+    summary="An op has a custom gradient that is not in the model.",
+    why="Answers are right, but training or explaining the loaded model fails (no gradient defined), or the wrong gradient is used.",
+    fix="Export again: TensorFlow since 2.6 stores custom gradients. For inference only: nothing.",
+)
+def gradient_unsaved(model: Model, graph: Graph) -> Iterator[Fault]:
+    """Calls have generated gradients, which loaders make themselves. One finding for a gradient."""
+    first: dict[str, tuple[str | None, str, int]] = {}
+    for function, node in graph.all_nodes():
+        if _GRADIENT not in node.attr or node.op in CALL_OPS or node.op in graph.library.functions:
+            continue
+        name = node.attr[_GRADIENT].s.decode("utf-8", "backslashreplace")
+        if name not in graph.library.gradients:
+            where, inside, count = first.get(name, (function, node.name, 0))
+            first[name] = where, inside, count + 1
+    # A TF 1.x file cannot hold them, and is not trained through a loader as a rule.
+    severity = None if graph.has_objects else Severity.INFO
+    if first:
+        function, node_name, _ = next(iter(first.values()))
+        count = sum(item[2] for item in first.values())
+        ops = f"{count} ops" if count > 1 else "an op"
+        yield Fault(f"{ops} with the gradients {', '.join(few(first))}", node=node_name, function=function, severity=severity)

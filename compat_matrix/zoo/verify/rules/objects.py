@@ -1,0 +1,60 @@
+"""The object graph, which Python loads: every number in it is that of an object, every name that of a function."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from compat_matrix.zoo.verify.findings import Fault, Severity, graph_rule
+
+if TYPE_CHECKING:
+    from compat_matrix.zoo.verify.model import Graph, Model
+
+
+@graph_rule(
+    "SMC311",
+    "object-reference",
+    Severity.ERROR,
+    summary="An object refers to an object, a function, a node or an asset that is not there.",
+    why="tf.saved_model.load fails, or makes something else of it; servers do not notice.",
+    fix="Export again; if a tool removed functions or nodes, it must edit the object graph too.",
+)
+def object_reference(model: Model, graph: Graph) -> Iterator[Fault]:
+    objects = graph.objects
+    for number, item in enumerate(objects.nodes):
+        for what, other in _numbers(item):
+            if not 0 <= other < len(objects.nodes):
+                yield Fault(f"{what} of object {number} is object {other} of {len(objects.nodes)}")
+        yield from _named(graph, number, item)
+    for name, function in sorted(objects.concrete_functions.items()):
+        if name not in graph.library.functions:
+            yield Fault(f"the object graph describes the function {name!r}, which is not in the library", function=name)
+        for other in function.bound_inputs:
+            if not 0 <= other < len(objects.nodes):
+                yield Fault(f"a capture is object {other} of {len(objects.nodes)}", function=name)
+
+
+def _numbers(item: Any) -> Iterator[tuple[str, int]]:
+    for child in item.children:
+        yield f"child {child.local_name!r}", child.node_id
+    for slot in item.slot_variables:
+        yield f"the variable of slot {slot.slot_name!r}", slot.original_variable_node_id
+        yield f"slot {slot.slot_name!r}", slot.slot_variable_node_id
+    for name in sorted(item.saveable_objects):
+        yield f"the save function of {name!r}", item.saveable_objects[name].save_function
+        yield f"the restore function of {name!r}", item.saveable_objects[name].restore_function
+
+
+def _named(graph: Graph, number: int, item: Any) -> Iterator[Fault]:
+    """Functions, nodes and assets that an object names."""
+    kind = item.WhichOneof("kind")
+    if kind in ("function", "bare_concrete_function"):
+        one = kind == "bare_concrete_function"
+        for name in [item.bare_concrete_function.concrete_function_name] if one else item.function.concrete_functions:
+            if name not in graph.objects.concrete_functions:
+                yield Fault(f"object {number} has the trace {name!r}, which the object graph does not describe", function=name)
+    elif kind == "constant" and item.constant.operation not in graph.nodes:
+        yield Fault(f"the constant of object {number} is node {item.constant.operation!r}, which is not there")
+    elif kind == "asset" and not 0 <= item.asset.asset_file_def_index < len(graph.proto.asset_file_def):
+        count = len(graph.proto.asset_file_def)
+        yield Fault(f"object {number} is asset {item.asset.asset_file_def_index} of {count}")
