@@ -38,6 +38,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "signatures": ("compat_matrix.commands.signatures:signatures", "List, rename, drop, copy signatures, or choose the default."),
     "slim": ("compat_matrix.commands.slim:slim", "Copy a model without what serving does not need."),
     "tags": ("compat_matrix.commands.tags:tags", "List or set the tags of MetaGraphs."),
+    "verify": ("compat_matrix.commands.verify:verify", "Look for defects in SavedModels, one or many, by rules with stable ids."),
     "serving": ("compat_matrix.commands.serving:serving", "Servers: what they need here, the stand-in, what was left behind."),
 }
 

@@ -18,7 +18,7 @@ import tomlkit
 
 from compat_matrix.cases import all_cases
 from compat_matrix.runtimes import registry
-from docs import attacks, clauses, grid_page, runtimes
+from docs import attacks, clauses, grid_page, rules, runtimes
 
 DOCS = Path(__file__).parent
 ROOT = DOCS.parent
@@ -143,6 +143,11 @@ def attacks_page() -> str:
     return attacks.HEAD + _table(("attack", "what it is", "inspect", "ops needs", "load"), attacks.rows())
 
 
+def rules_page() -> str:
+    """The rules of `verify`: a table of all, then each with why it matters and what to do."""
+    return rules.HEAD + _table(("rule", "name", "severity", "what it finds"), rules.rows()) + rules.explanations()
+
+
 def _words(value: object) -> str:
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
@@ -159,6 +164,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "fixtures.md": fixtures_page,
     "grid.md": grid_page.page,
     "known_failures.md": known_failures_page,
+    "rules.md": rules_page,
     "runtimes.md": runtimes_page,
 }
 

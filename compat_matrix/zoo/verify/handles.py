@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Optional
 
 from reference_impl.format import schema
+from reference_impl.format.errors import LimitError
 from reference_impl.format.graphs import CALL_OPS, data_inputs, parse_input
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ FILL = frozenset(
 )
 _SAME = frozenset({"Identity", "IdentityN", "Switch", "RefSwitch", "Enter", "RefEnter", "Merge", "RefIdentity"})
 _STEPS = 10_000  # followed from one op
+_WORK = 5_000_000  # nodes looked at in all
 
 
 class Handles:
@@ -85,9 +87,13 @@ class Handles:
         found: dict[str, set[int]] = {}
         self._arguments = found
         pending = [name for name, item in library.functions.items() if any(node.op in self._ops for node in item.node_def)]
+        work = 0
         while pending:
             name = pending.pop()
             function = library.functions[name]
+            work += len(function.node_def)
+            if work > _WORK:
+                raise LimitError("too many calls to follow what is assigned", node=name, limit="_WORK")
             if name not in self._functions:
                 self._functions[name] = {node.name: node for node in function.node_def}
             numbers = {argument.name: index for index, argument in enumerate(function.signature.input_arg)}

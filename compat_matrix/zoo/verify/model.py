@@ -11,10 +11,12 @@ from typing import Any, NamedTuple, Optional
 
 from reference_impl.format import errors, extension, layout, schema
 from reference_impl.format.bundle import BundleReader
+from reference_impl.format.effects import effects
 from reference_impl.format.graphs import Library, parse_input, reachable
 from reference_impl.format.inspect_functions import Reach
 from reference_impl.format.inspect_objects import Paths, counterparts
 from reference_impl.format.inspect_signatures import RESERVED, init_ops
+from reference_impl.format.inspect_types import Effect
 from reference_impl.format.restore_plan import Restored, restore_plan
 
 
@@ -102,6 +104,11 @@ class Graph:
                 yield body.function, node
 
     @functools.cached_property
+    def named(self) -> list[tuple[Optional[str], schema.NodeDef, list[str]]]:
+        """(function or None, node, functions that its attributes name) of every node that names some, there or not."""
+        return [(function, node, names) for function, node in self.all_nodes() if (names := list(_named(node)))]
+
+    @functools.cached_property
     def plan(self) -> list[Restored]:
         """What the restore op assigns. Raises LimitError."""
         return restore_plan(self.proto, self.model.layout.file.name)
@@ -153,3 +160,32 @@ class Graph:
     def keys(self) -> dict[int, dict[str, str]]:
         """Object -> {attribute: checkpoint key}, from the checkpoint's own object graph."""
         return {} if self.model.tracked is None else counterparts(self.saved, self.model.tracked)
+
+    @functools.cached_property
+    def effects(self) -> tuple[Effect, ...]:
+        """Ops that act on the machine, and when."""
+        assets = self.model.layout.asset_definitions(self.proto)
+        return effects(self.proto, self.saved, assets, self.library, self.calls, self.paths)
+
+    @functools.cached_property
+    def used(self) -> Reached:
+        """What signatures and initialisers may execute, and every function that an object names."""
+        nodes = dict(self.at_init.nodes)
+        functions = dict(self.at_init.functions)
+        for reached in self.signatures.values():
+            nodes.update(reached.nodes)
+            functions.update(reached.functions)
+        functions.update(reachable(self.objects.concrete_functions, self.calls))
+        return Reached(nodes, functions)
+
+
+def _named(node: schema.NodeDef) -> Iterator[str]:
+    """Names of functions in the attributes of a node; an empty one stands for none."""
+    pending = [value for value in node.attr.values() if value.HasField("func") or (value.HasField("list") and value.list.func)]
+    while pending:
+        value = pending.pop()
+        functions = [value.func] if value.HasField("func") else list(value.list.func)
+        for function in functions:
+            if function.name:
+                yield function.name
+            pending.extend(inner for inner in function.attr.values() if inner.HasField("func") or inner.list.func)

@@ -27,7 +27,7 @@ _NO_FILES = (b"/dev/null",)
     "asset-missing",
     Severity.ERROR,
     summary="A file that the graph reads is not in assets/.",
-    why="Initialising fails: the vocabulary or table is not found. tf.saved_model.save itself leaves out a missing file in silence.",
+    why="Initialising fails: the vocabulary or table is not found. tf.saved_model.save leaves out a missing file in silence.",
     fix="Copy the file into assets/ from the source, or export again where it exists.",
 )
 def asset_missing(model: Model, graph: Graph) -> Iterator[Fault]:
@@ -77,7 +77,9 @@ def absolute_path(model: Model, graph: Graph) -> Iterator[Fault]:
         paths = [text for text in texts if len(text) <= _LONGEST and _PATH.fullmatch(text) and text not in _NO_FILES]
         if paths:
             told = ", ".join(few([path.decode("utf-8", "backslashreplace") for path in paths]))
-            yield Fault(f"holds the path {told}", node=node.name, function=function)
+            used = node.name in graph.used.nodes if function is None else function in graph.used.functions
+            told += "" if used else "; nothing runs it"
+            yield Fault(f"holds the path {told}", node.name, function, severity=None if used else Severity.INFO)
 
 
 @model_rule(

@@ -86,7 +86,7 @@ def value_damaged(model: Model) -> Iterator[Fault]:
     "checkpoint-old-format",
     Severity.WARNING,
     summary="The checkpoint is in the format of TensorFlow before 0.12 (V1).",
-    why="Only loaders that run the graph's own restore op read it; this program, tf.train.load_checkpoint's users and converters do not.",
+    why="Only loaders that run the graph's own restore op read it; most converters and this program do not.",
     fix="Restore it with a tf.compat.v1.train.Saver and save it again with write_version=V2, then export.",
 )
 def checkpoint_old_format(model: Model) -> Iterator[Fault]:

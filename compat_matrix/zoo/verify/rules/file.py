@@ -48,8 +48,7 @@ def same_tags(model: Model) -> Iterator[Fault]:
     "near-size-limit",
     Severity.WARNING,
     summary="The MetaGraphs take more than half of the 2 GB that one protobuf message may have.",
-    why="Nothing can write or read a larger message: the next export, or a tool that adds something, fails. Before that the memory "
-    "for loading is several times the size.",
+    why="Nothing can write or read a larger message: the next export, or a tool that adds something, fails.",
     fix="Make large constants variables or assets; leave out training functions.",
 )
 def near_size_limit(model: Model) -> Iterator[Fault]:

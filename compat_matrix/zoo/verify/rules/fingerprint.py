@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from compat_matrix.zoo.verify.findings import Fault, Severity, model_rule
@@ -22,7 +22,7 @@ MAX_HASHED = 2**24  # bytes: FarmHash in Python takes seconds for more
     "fingerprint-disagrees",
     Severity.WARNING,
     summary="fingerprint.pb does not belong to the graph or the checkpoint beside it.",
-    why="Parts of two exports lie together (an overwrite that broke off, a copy of some of the files), or somebody edited one. New "
+    why="Parts of two exports lie together (a copy or overwrite that broke off), or somebody edited one. New "
     "weights in an old graph answer without an error. Programs that identify models by the fingerprint take it for another.",
     fix="Copy or export the model again as a whole. After an edit on purpose: delete fingerprint.pb, no loader needs it.",
 )
@@ -52,5 +52,5 @@ def fingerprint_disagrees(model: Model) -> Iterator[Fault]:
         yield Fault(f"its hashes are not those of {' and '.join(wrong)}", file=layout.FINGERPRINT)
 
 
-def _is_small(nodes: list[schema.NodeDef]) -> bool:
+def _is_small(nodes: Iterable[schema.NodeDef]) -> bool:
     return sum(node.ByteSize() for node in nodes) <= MAX_HASHED

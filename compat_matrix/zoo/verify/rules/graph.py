@@ -113,29 +113,15 @@ def name_twice(model: Model, graph: Graph) -> Iterator[Fault]:
 )
 def function_missing(model: Model, graph: Graph) -> Iterator[Fault]:
     library = graph.proto.graph_def.library
-    for function, node in graph.all_nodes():
-        if node.op == "SymbolicGradient":  # may name an op
-            continue
-        for name in _named(node):
-            if name not in graph.library.functions:
+    for function, node, names in graph.named:
+        for name in sorted(names):
+            if name not in graph.library.functions and node.op != "SymbolicGradient":  # that may name an op
                 yield Fault(f"{node.op} refers to the function {name!r}, which is not there", node=node.name, function=function)
     gradients = [(item.registered_op_type, item.gradient_func) for item in library.registered_gradients]
     gradients += [(item.function_name, item.gradient_func) for item in library.gradient]
     for what, name in gradients:
         if name not in graph.library.functions:
             yield Fault(f"the gradient of {what!r} is {name!r}, which is not there", function=name)
-
-
-def _named(node: schema.NodeDef) -> Iterator[str]:
-    """Names of functions in the attributes of a node; an empty one stands for none."""
-    pending = [value for _, value in sorted(node.attr.items()) if value.HasField("func") or value.list.func]
-    while pending:
-        value = pending.pop()
-        functions = [value.func] if value.HasField("func") else list(value.list.func)
-        for function in functions:
-            if function.name:
-                yield function.name
-            pending.extend(inner for inner in function.attr.values() if inner.HasField("func") or inner.list.func)
 
 
 @graph_rule(
@@ -151,13 +137,13 @@ def recursion(model: Model, graph: Graph) -> Iterator[Fault]:
     """Calls only: that a gradient function calls its forward function, which names it, is no recursion."""
     names = list(graph.library.functions)
     numbers = {name: number for number, name in enumerate(names)}
-    successors = []
-    for function in graph.library.functions.values():
-        called: dict[str, None] = {}
-        for node in function.node_def:
-            called.update(dict.fromkeys(_named(node)))
-            called[node.op] = None
-        successors.append([numbers[name] for name in called if name in numbers])
+    called: dict[str, dict[int, None]] = {name: {} for name in names}
+    for function, _, named in graph.named:
+        if function is not None:
+            called[function].update((numbers[name], None) for name in named if name in numbers)
+    for name, body in graph.library.functions.items():
+        called[name].update((numbers[node.op], None) for node in body.node_def if node.op in numbers)
+    successors = [list(called[name]) for name in names]
     for component in components(successors):
         if len(component) > 1 or component[0] in successors[component[0]]:
             circle = sorted(names[number] for number in component)

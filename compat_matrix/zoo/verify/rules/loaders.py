@@ -19,8 +19,8 @@ _GRADIENT = "_gradient_op_type"
     "slots-break-loading",
     Severity.WARNING,
     summary="An object of the object graph has optimizer slots.",
-    why="tf.saved_model.load fails with \"'_UserObject' object has no attribute 'add_slot'\" unless the class of the optimizer is "
-    "registered: for Keras 2 optimizers, import tf_keras first. Servers do not notice.",
+    why="tf.saved_model.load fails (no attribute 'add_slot') unless the class of the optimizer is registered: for "
+    "Keras 2 optimizers, import tf_keras first. Servers do not notice.",
     fix="Export without the optimizer (model.export, include_optimizer=False), or load with reference_impl.load.",
 )
 def slots_break_loading(model: Model, graph: Graph) -> Iterator[Fault]:
@@ -36,7 +36,7 @@ def slots_break_loading(model: Model, graph: Graph) -> Iterator[Fault]:
     "gradient-unsaved",
     Severity.WARNING,
     summary="An op has a custom gradient that is not in the model.",
-    why="Answers are right, but training or explaining the loaded model fails (no gradient defined), or the wrong gradient is used.",
+    why="Answers are right, but training or explaining the loaded model fails, or uses another gradient.",
     fix="Export again: TensorFlow since 2.6 stores custom gradients. For inference only: nothing.",
 )
 def gradient_unsaved(model: Model, graph: Graph) -> Iterator[Fault]:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from compat_matrix.zoo.verify.model import Graph, Model
 
 _OLD = re.compile(r"/(cpu|gpu):(\d+|\*)\Z", re.IGNORECASE)
+_HERE = ("", "job:localhost", "replica:0", "task:0", "replica:*", "task:*")
 _CPU = ("", "CPU:0", "CPU:*", "CPU")
 
 
@@ -20,8 +21,8 @@ _CPU = ("", "CPU:0", "CPU:*", "CPU")
     "device-pinned",
     Severity.WARNING,
     summary="Nodes are pinned to a device that not every machine has.",
-    why="C++ loaders and servers refuse the model where the device is missing, unless they place softly; another job or task exists "
-    "in no single process.",
+    why="Without soft placement loaders refuse the model where the device is missing; another job or task exists in no "
+    "single process.",
     fix="Export outside of tf.device, or with clear_devices=True in TF 1.x. For an accelerator on purpose: use a tag (gpu, tpu).",
 )
 def device_pinned(model: Model, graph: Graph) -> Iterator[Fault]:
@@ -53,6 +54,13 @@ def parts(device: str) -> tuple[str, str]:
             kind = f"{name.upper()}:{number or '*'}"
         elif _OLD.match(f"/{part}"):
             kind = part.upper()
-        elif (key, value) not in (("job", "localhost"), ("replica", "0"), ("task", "0"), ("", "")):
+        elif (key, value) not in (
+            ("job", "localhost"),
+            ("replica", "0"),
+            ("task", "0"),
+            ("replica", "*"),
+            ("task", "*"),
+            ("", ""),
+        ):
             job.append(part)
     return "/".join(job), kind

@@ -40,7 +40,9 @@ def table_not_initialised(model: Model, graph: Graph) -> Iterator[Fault]:
                 told.add(name)
                 exists = any(name in handles.assigned(graph.reached([node])) for node in _fillers(graph))
                 how = "its initialiser exists, but no init op runs it" if exists else "it has no initialiser"
-                yield Fault(f"signature {key!r} looks up in {name!r}: {how}", node=name)
+                # Other tags are for programs that know to run the collection of initialisers, such as tf.Transform.
+                severity = None if "serve" in graph.proto.meta_info_def.tags else Severity.WARNING
+                yield Fault(f"signature {key!r} looks up in {name!r}: {how}", node=name, severity=severity)
 
 
 def _makers(graph: Graph) -> set[str]:

@@ -67,21 +67,25 @@ def value_misfit(model: Model, graph: Graph) -> Iterator[Fault]:
     "variable-without-value",
     Severity.ERROR,
     summary="A signature reads a variable that nothing restores, initialises or assigns.",
-    why="The call fails in servers and in sessions (uninitialized value, or resource does not exist), while Python, which reads the "
-    "checkpoint by objects, may answer.",
+    why="The call fails in servers and sessions (uninitialized value); Python, which restores objects, may answer.",
     fix="Track the variable (make it an attribute of the exported object), or put it into the Saver, and export again.",
 )
 def variable_without_value(model: Model, graph: Graph) -> Iterator[Fault]:
+    restored = {item.node for item in graph.plan}
+    read = {
+        key: [
+            name for name in reached.nodes if name in graph.nodes and graph.nodes[name].op in VARIABLES and name not in restored
+        ]
+        for key, reached in graph.signatures.items()
+    }
+    if not any(read.values()):
+        return
     handles = Handles(graph)
-    known = {item.node for item in graph.plan} | handles.assigned(graph.at_init)
-    told: set[str] = set()
-    for key, reached in graph.signatures.items():
-        wanted = [name for name in reached.nodes if name in graph.nodes and graph.nodes[name].op in VARIABLES]
-        if not any(name not in known and name not in told for name in wanted):
-            continue
-        own = handles.assigned(reached)
-        for name in wanted:
-            if name not in known and name not in own and name not in told:
+    told = handles.assigned(graph.at_init)
+    for key, names in read.items():
+        own = handles.assigned(graph.signatures[key]) if names else set()
+        for name in names:
+            if name not in told and name not in own:
                 told.add(name)
                 yield Fault(f"signature {key!r} reads {name!r}, which has no value after loading", node=name)
 

@@ -1,0 +1,185 @@
+"""``savedmodel-compat verify``: what is wrong with models at rest, without TensorFlow and without running anything."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from compat_matrix.cli import HARNESS_ERROR, INCOMPLETE, OK, UNEXPECTED, printable
+from compat_matrix.commands.models import model_arguments
+
+if TYPE_CHECKING:
+    from compat_matrix.zoo.find import Found
+    from compat_matrix.zoo.find import Model as Named
+    from compat_matrix.zoo.verify.findings import Rule, Severity
+    from compat_matrix.zoo.verify.run import Report
+
+SCHEMA = 1
+FILE = click.Path(dir_okay=False, writable=True, path_type=Path)
+
+
+def _explain(ctx: click.Context, _: click.Parameter, value: str | None) -> None:
+    """``--rule ID``: needs no model, so it comes before the arguments are judged."""
+    if value is None or ctx.resilient_parsing:
+        return
+    from compat_matrix.zoo.verify.findings import all_rules
+    from compat_matrix.zoo.verify.text import rule_text
+
+    found = [rule for rule in all_rules() if value.lower() in (rule.id.lower(), rule.name)]
+    if not found:
+        raise click.UsageError(f"no rule is called {printable(value, newlines=False)!r}; docs/rules.md lists them")
+    click.echo(rule_text(found[0]))
+    ctx.exit()
+
+
+@click.command()
+@model_arguments
+@click.option("--select", multiple=True, metavar="PREFIX", help="Only rules whose id begins with this (SMC2; by commas; ALL).")
+@click.option("--ignore", multiple=True, metavar="PREFIX", help="Not these rules; the longer prefix wins.")
+@click.option(
+    "--fail-on",
+    type=click.Choice(["info", "warning", "error", "never"]),
+    default="error",
+    show_default=True,
+    help="Exit with 1 for findings of at least this severity.",
+)
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+@click.option("--sarif", type=FILE, help="Write SARIF 2.1.0 to this file.")
+@click.option("--junit", type=FILE, help="Write JUnit XML to this file.")
+@click.option("--rule", is_eager=True, expose_value=False, callback=_explain, metavar="ID", help="Explain one rule and exit.")
+def verify(
+    found: Found,
+    follow_links: bool,
+    select: tuple[str, ...],
+    ignore: tuple[str, ...],
+    fail_on: str,
+    as_json: bool,
+    sarif: Path | None,
+    junit: Path | None,
+) -> int:
+    """Look for defects in MODELS: SavedModels, folders of them, @lists, URLs that fsspec reads.
+
+    Checkpoint, graph, functions, objects, tables, assets, devices, and what its ops do to a machine, by rules with stable
+    ids. Nothing of a model is run.
+
+    \b
+    Exit codes, the first that applies: 64 usage, 4 a model could not be looked at (permissions, network), 1 a finding of at
+    least the severity of --fail-on, 3 a folder could not be listed, 0 otherwise.
+    """
+    from compat_matrix.zoo.verify.findings import Severity, all_rules
+    from compat_matrix.zoo.verify.select import UnknownRule, choose
+
+    try:
+        rules = choose(all_rules(), select, ignore)
+    except UnknownRule as error:
+        raise click.UsageError(printable(str(error), newlines=False)) from error
+    if not rules:
+        raise click.UsageError("no rule is left to apply")
+    level = None if fail_on == "never" else Severity[fail_on.upper()]
+    reports = _reports(found, rules, follow_links, quiet=as_json)
+    if as_json:
+        import json
+
+        click.echo(json.dumps(_json(reports, found, rules), separators=(",", ":")))
+    _write(reports, found, rules, level, sarif, junit)
+    return _exit_code(reports, found, level)
+
+
+def _reports(found: Found, rules: list[Rule], follow_links: bool, quiet: bool) -> list[Report]:
+    """Verify every model; unless ``quiet`` each is told as soon as it is done."""
+    from compat_matrix.zoo.find import UNFINISHED
+    from compat_matrix.zoo.verify.findings import Fault
+    from compat_matrix.zoo.verify.rules import UNFINISHED as RULE
+    from compat_matrix.zoo.verify.run import Report
+    from compat_matrix.zoo.verify.text import report_lines, summary
+
+    reports = []
+    seen: set[str] = set()
+
+    def add(report: Report) -> None:
+        reports.append(report)
+        if not quiet and (report.findings or report.error):
+            click.echo("\n".join(printable(line, newlines=False) for line in report_lines(report, seen)))
+
+    for model in found.models:
+        add(_one(model, rules, follow_links))
+    for item in found.skipped:
+        if item.kind == UNFINISHED and RULE in rules:
+            add(Report(item.name, (RULE.finding(Fault(item.reason)),)))
+    if not quiet:
+        click.echo("\n".join(printable(line, newlines=False) for line in summary(reports, _left(found))))
+    return reports
+
+
+def _left(found: Found) -> list[Any]:
+    """What was skipped and is no finding."""
+    from compat_matrix.zoo.find import UNFINISHED
+
+    return [item for item in found.skipped if item.kind != UNFINISHED]
+
+
+def _one(model: Named, rules: list[Rule], follow_links: bool) -> Report:
+    """One model. Nothing that goes wrong with it ends the run over the others."""
+    from compat_matrix.zoo.verify.run import Report
+    from compat_matrix.zoo.verify.run import verify as look
+
+    try:
+        with model.local() as path:
+            return look(path, rules, name=model.name, follow_links=follow_links)
+    except OSError as error:
+        return Report(model.name, error=str(error))
+    except Exception as error:
+        import traceback
+
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        return Report(model.name, error=f"a defect of ours: {type(error).__name__}: {error} ({last.name}, line {last.lineno})")
+
+
+def _json(reports: list[Report], found: Found, rules: list[Rule]) -> dict[str, Any]:
+    from compat_matrix.zoo.verify.text import by_severity
+
+    return {
+        "schema": SCHEMA,
+        "rules": [rule.id for rule in rules],
+        "counts": by_severity(finding for report in reports for finding in report.findings),
+        "models": [report.to_json() for report in reports],
+        "skipped": [{"name": item.name, "reason": item.reason} for item in _left(found)],
+    }
+
+
+def _write(
+    reports: list[Report], found: Found, rules: list[Rule], level: Severity | None, sarif: Path | None, junit: Path | None
+) -> None:
+    """The files that were asked for."""
+    if sarif is not None:
+        import json
+
+        from compat_matrix.zoo.verify.sarif import log
+
+        sarif.write_text(json.dumps(log(reports, rules, _version()), indent=1) + "\n", encoding="utf-8")
+    if junit is not None:
+        from compat_matrix.zoo.verify.junit import document
+
+        junit.write_text(document(reports, _left(found), level), encoding="utf-8")
+
+
+def _version() -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("savedmodel-compat")
+    except PackageNotFoundError:
+        return "0"
+
+
+def _exit_code(reports: list[Report], found: Found, level: Severity | None) -> int:
+    from compat_matrix.zoo.find import ODD, UNLISTED
+
+    if any(report.error is not None for report in reports):
+        return HARNESS_ERROR
+    worst = max((finding.severity for report in reports for finding in report.findings), default=None)
+    if level is not None and worst is not None and worst >= level:
+        return UNEXPECTED
+    return INCOMPLETE if any(item.kind in (UNLISTED, ODD) for item in found.skipped) else OK

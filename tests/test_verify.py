@@ -1,0 +1,92 @@
+"""`verify`: every planted defect is found by its rule, and nothing on what is sound."""
+
+import model_edits as edits
+import pytest
+import verify_planted
+import zoo
+
+from compat_matrix.zoo.find import find
+from compat_matrix.zoo.verify.findings import Severity, all_rules
+from compat_matrix.zoo.verify.rules import file
+from compat_matrix.zoo.verify.run import MAX_FINDINGS, verify
+from compat_matrix.zoo.verify.select import UnknownRule, choose
+
+FIXTURES = sorted(path.parent.name for path in edits.FIXTURES.glob("*/model"))
+
+
+def ids(report, least=Severity.INFO):
+    assert report.error is None
+    return {finding.rule for finding in report.findings if finding.severity >= least}
+
+
+def test_every_rule_has_a_planted_model():
+    assert [rule.id for rule in all_rules()] == sorted(verify_planted.PLANTED)
+    for rule in all_rules():
+        assert rule.summary.endswith(".") and rule.why.endswith(".") and rule.fix.endswith("."), rule.id
+
+
+@pytest.mark.parametrize("rule", sorted(set(verify_planted.PLANTED) - {"SMC102"}))
+def test_a_planted_defect_is_found_by_its_rule_and_no_other(rule, tmp_path, monkeypatch):
+    if rule == "SMC105":
+        monkeypatch.setattr(file, "NEAR", 1000)
+    verify_planted.PLANTED[rule](tmp_path / "model")
+    report = verify(tmp_path / "model")
+    assert ids(report) == {rule}, report.findings
+    assert all(finding.message and finding.fix for finding in report.findings)
+    assert verify(tmp_path / "model", choose(all_rules(), [], [rule])).findings == ()
+
+
+def test_an_unfinished_export_is_found(tmp_path):
+    verify_planted.PLANTED["SMC102"](tmp_path / "zoo" / "model")
+    found = find([str(tmp_path)])
+    assert found.models == [] and [item.kind for item in found.skipped] == ["unfinished"]
+
+
+@pytest.mark.parametrize("case", FIXTURES)
+def test_a_genuine_model(case):
+    """Nothing worth a warning, unless the fixture has the defect on purpose."""
+    report = verify(edits.fixture(case))
+    assert ids(report, Severity.WARNING) == verify_planted.DEFECTIVE.get(case, set()), report.findings
+
+
+def test_where_a_finding_is(tmp_path):
+    verify_planted.PLANTED["SMC512"](tmp_path / "model")
+    (finding,) = verify(tmp_path / "model").findings
+    assert finding.tags == "serve" and finding.function.startswith("__inference") and finding.node
+    assert "CustomGradient-12" in finding.message
+    verify_planted.PLANTED["SMC203"](tmp_path / "damaged")
+    (finding,) = verify(tmp_path / "damaged").findings
+    assert finding.file == "variables/variables.data-00000-of-00001" and finding.node == "b"
+
+
+def test_many_findings_of_a_rule_are_counted(tmp_path):
+    def edit(graph):
+        for number in range(MAX_FINDINGS + 5):
+            verify_planted.node(graph, f"n{number}", "Identity", "nowhere")
+
+    verify_planted.graph_edit("half_plus_two", edit)(tmp_path / "model")
+    findings = verify(tmp_path / "model").findings
+    assert len(findings) == MAX_FINDINGS + 1 and findings[-1].message.startswith("5 more findings")
+
+
+def test_selecting_by_prefix():
+    rules = all_rules()
+
+    def chosen(select=(), ignore=()):
+        return [rule.id for rule in choose(rules, select, ignore)]
+
+    assert chosen() == chosen(["ALL"]) == [rule.id for rule in rules]
+    assert chosen(["SMC30"]) == [rule.id for rule in rules if rule.id.startswith("SMC30")]
+    assert chosen(["smc301,SMC302"]) == ["SMC301", "SMC302"]
+    assert chosen(["SMC30"], ["SMC301"]) == chosen(["SMC30"])[1:]
+    assert chosen(["SMC301"], ["SMC3"]) == ["SMC301"]  # the longer prefix wins
+    assert chosen([], ["ALL"]) == chosen(["SMC301"], ["SMC301"]) == []
+    with pytest.raises(UnknownRule, match="'SMC9'"):
+        chosen(["SMC9"])
+
+
+@pytest.mark.skipif(not zoo.models(), reason=zoo.ABSENT)
+def test_real_models():
+    """Every rule can be applied to every one; hostile or broken, none ends the run."""
+    for model in zoo.models():
+        assert "SMC100" not in ids(verify(model)), model

@@ -1,0 +1,221 @@
+"""The planted set: for each rule of `verify` a model that has this defect and no other."""
+
+from __future__ import annotations
+
+import shutil
+
+import model_edits as edits
+import numpy as np
+
+from reference_impl.format import layout, schema
+from reference_impl.format.fingerprint import fingerprint
+from reference_impl.format.ordered import ordered_bytes
+
+V1, V2 = "half_plus_two", "module_functions"  # of TF 1.x, with variables; with objects, variables, functions, an asset
+
+
+def whole(case, folder):
+    """A copy of a fixture."""
+    return shutil.copytree(edits.fixture(case), folder)
+
+
+def graph_edit(case, edit):
+    """A builder: a fixture whose first MetaGraph ``edit`` has been at."""
+    return lambda folder: edits.edited(edits.fixture(case), folder, lambda message: edit(message.meta_graphs[0]))
+
+
+def files_edit(case, edit):
+    """A builder: a copy of a fixture whose directory ``edit`` has been at."""
+
+    def build(folder):
+        edit(whole(case, folder))
+
+    return build
+
+
+def data(folder):
+    return folder / "variables" / "variables.data-00000-of-00001"
+
+
+def flip(path, at=-1):
+    content = bytearray(path.read_bytes())
+    content[at] ^= 1
+    path.write_bytes(bytes(content))
+
+
+def cut(path):
+    path.write_bytes(path.read_bytes()[:-1])
+
+
+def extension(graph):
+    graph.collection_def["savedmodel_compat.extension"].bytes_list.value.append(b"not base64!")
+
+
+def as_text(folder):
+    (folder / "saved_model.pbtxt").write_text("saved_model_schema_version: 1", encoding="utf-8")
+
+
+def same_tags(message):
+    for graph in message.meta_graphs:
+        graph.meta_info_def.ClearField("tags")
+        graph.meta_info_def.tags.append("serve")
+
+
+def other_tag(graph):
+    graph.meta_info_def.tags[:] = ["mine"]
+
+
+def wrong_fingerprint(folder):
+    whole(V2, folder)
+    model = layout.read(folder)
+    found = fingerprint(model.saved_model, ordered_bytes(model.saved_model), model.checkpoint_prefix, {})
+    found.checkpoint_hash ^= 1
+    (folder / "fingerprint.pb").write_bytes(schema.serialize(found))
+
+
+def without_key(folder):
+    edits.copy_checkpoint(whole(V1, folder), lambda key, array: None if key == "a" else array)
+
+
+def other_dtype(folder):
+    edits.copy_checkpoint(whole(V1, folder), lambda key, array: array.astype(np.float64) if key == "a" else array)
+
+
+def untracked(graph):
+    """The object graph calls a variable differently than the checkpoint."""
+    nodes = graph.object_graph_def.nodes
+    variables = {number for number, node in enumerate(nodes) if node.HasField("variable")}
+    for node in nodes:
+        for child in node.children:
+            if child.node_id in variables:
+                child.local_name += "_renamed"
+
+
+def output(graph, name):
+    """The TensorInfo of an output of the first signature."""
+    key = min(graph.signature_def)
+    infos = graph.signature_def[key].outputs
+    infos[min(infos)].name = name
+
+
+def unknown_init(graph):
+    graph.collection_def["saved_model_main_op"].node_list.value.append("nowhere")
+
+
+def node(graph, name, op, *inputs):
+    return graph.graph_def.node.add(name=name, op=op, input=inputs)
+
+
+def twice(graph):
+    node(graph, "two", "NoOp")
+    node(graph, "two", "NoOp")
+
+
+def missing_function(graph):
+    node(graph, "call", "PartitionedCall").attr["f"].func.name = "nowhere"
+
+
+def recursive(graph):
+    function = graph.graph_def.library.function.add()
+    function.signature.name = "f"
+    function.node_def.add(name="again", op="PartitionedCall").attr["f"].func.name = "f"
+
+
+def text(graph, name, value):
+    """A constant of one string."""
+    constant = node(graph, name, "Const")
+    constant.attr["dtype"].type = schema.DT_STRING
+    constant.attr["value"].tensor.dtype = schema.DT_STRING
+    constant.attr["value"].tensor.string_val.append(value)
+
+
+def waited_for(graph, name):
+    """The first output of the first signature waits for a node."""
+    signature = graph.signature_def[min(graph.signature_def)]
+    wanted = signature.outputs[min(signature.outputs)].name.partition(":")[0]
+    next(item for item in graph.graph_def.node if item.name == wanted).input.append(f"^{name}")
+
+
+def path_in_constant(graph):
+    text(graph, "path", b"/home/me/data/vocabulary.txt")
+    waited_for(graph, "path")
+
+
+def outside(folder):
+    def edit(message):
+        message.meta_graphs[0].asset_file_def[0].filename = "../vocabulary.txt"
+
+    edits.edited(edits.fixture(V2), folder, edit)
+    shutil.rmtree(folder / "assets")
+
+
+def gradient(graph):
+    graph.graph_def.library.function[0].node_def[0].attr["_gradient_op_type"].s = b"CustomGradient-12"
+
+
+def write(graph):
+    """A node that writes a file."""
+    text(graph, "file", b"done")
+    text(graph, "content", b"written by a model")
+    node(graph, "write", "WriteFile", "file", "content")
+
+
+def write_at_load(graph):
+    write(graph)
+    graph.collection_def["saved_model_main_op"].node_list.value.append("write")
+
+
+def write_at_call(graph):
+    write(graph)
+    waited_for(graph, "write")
+
+
+PLANTED = {
+    "SMC100": graph_edit(V2, extension),
+    "SMC101": files_edit(V1, lambda folder: cut(folder / "saved_model.pb")),
+    "SMC102": files_edit(V1, lambda folder: (folder / "saved_model.pb").unlink()),
+    "SMC103": files_edit(V1, as_text),
+    "SMC104": lambda folder: edits.edited(edits.fixture("serve_and_train"), folder, same_tags),
+    "SMC105": files_edit(V1, lambda folder: None),  # with the limit lowered
+    "SMC106": graph_edit(V1, other_tag),
+    "SMC107": wrong_fingerprint,
+    "SMC201": files_edit(V1, lambda folder: shutil.rmtree(folder / "variables")),
+    "SMC202": files_edit(V1, lambda folder: data(folder).unlink()),
+    "SMC203": files_edit(V1, lambda folder: flip(data(folder))),
+    "SMC204": files_edit("v1_checkpoint", lambda folder: None),
+    "SMC205": files_edit(V1, lambda folder: shutil.copy(data(folder), folder / "variables" / "variables.data-00001-of-00002")),
+    "SMC211": without_key,
+    "SMC212": other_dtype,
+    "SMC213": files_edit("local_variables", lambda folder: None),
+    "SMC214": graph_edit(V2, untracked),
+    "SMC301": graph_edit(V1, lambda graph: output(graph, "nowhere:0")),
+    "SMC302": graph_edit(V1, unknown_init),
+    "SMC303": graph_edit(V1, lambda graph: node(graph, "lost", "Identity", "nowhere")),
+    "SMC304": graph_edit(V1, twice),
+    "SMC305": graph_edit(V1, missing_function),
+    "SMC306": graph_edit(V1, recursive),
+    "SMC307": graph_edit(V1, lambda graph: graph.signature_def.clear()),
+    "SMC311": graph_edit(V2, lambda graph: graph.object_graph_def.nodes[0].children.add(node_id=999, local_name="lost")),
+    "SMC401": files_edit("table_no_init", lambda folder: None),
+    "SMC411": files_edit(V2, lambda folder: (folder / "assets" / "vocabulary.txt").unlink()),
+    "SMC412": outside,
+    "SMC413": graph_edit(V1, path_in_constant),
+    "SMC414": files_edit(V2, lambda folder: (folder / "assets" / "other.txt").write_bytes(b"")),
+    "SMC501": files_edit("gpu_pinned", lambda folder: None),
+    "SMC511": files_edit("keras_compiled_save", lambda folder: None),
+    "SMC512": graph_edit(V2, gradient),
+    "SMC601": graph_edit(V1, write_at_load),
+    "SMC602": graph_edit(V1, write_at_call),
+    "SMC603": graph_edit(V1, lambda graph: node(graph, "other", "OpOfSomebodyElse")),
+    "SMC604": files_edit("py_func", lambda folder: None),
+}
+# The fixtures that have a defect of warning or above on purpose.
+DEFECTIVE = {
+    "gpu_pinned": {"SMC501"},
+    "keras_compiled_save": {"SMC511"},
+    "local_variables": {"SMC213"},
+    "py_func": {"SMC604"},
+    "table_no_init": {"SMC401"},
+    "untracked_vocabulary": {"SMC601"},
+    "v1_checkpoint": {"SMC204"},
+}
