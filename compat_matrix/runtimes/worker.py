@@ -21,7 +21,7 @@ STARTS = 2  # a process that dies while it starts may have been killed by somebo
 PROGRAMS = Path(next(iter(compat_matrix.workers.__path__)))
 # The only programs that import more of the project than their own folder. Never by PYTHONPATH: where the project is installed,
 # NumPy and everything else of the harness's Python lies beside it.
-NEEDS_REFERENCE = frozenset({"reference_worker", "reference_to_tf2_worker", "tf2_to_reference_worker"})
+NEEDS_REFERENCE = frozenset({"reference_worker", "reference_to_tf2_worker", "tf2_to_reference_worker", "migration_worker"})
 
 # Programs that the runtime's Python does not run -> the command line that does, for a runtime.
 NOT_PYTHON: Mapping[str, Callable[[Runtime], list[str]]] = {native.BINARY: native.command}

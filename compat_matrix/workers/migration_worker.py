@@ -1,0 +1,137 @@
+"""Everything a migration asks of a TensorFlow, in one warm process: convert, then ask the old and the new in four ways.
+
+Python 3.6 syntax. A request that names a ``role`` is answered as that worker would: a process for each of the four would import
+TensorFlow four times for every worker of the pool, and a zoo has thousands of small models.
+"""
+
+import collections
+import contextlib
+import warnings
+
+import numpy as np
+
+from . import c_api_worker, nests, protocol, reference_worker, signature_wire, tf2_worker, v1_session_worker
+from . import tensors as tensor_file
+
+FLOATS = ("float16", "bfloat16", "float32", "float64")
+
+
+class MigrationWorker(protocol.Worker):
+    """``convert``, ``gradients`` and ``canonical`` of its own; the rest is its roles'."""
+
+    name = "migration"
+    capabilities = ("convert",)
+
+    def __init__(self):
+        super(MigrationWorker, self).__init__()
+        made = (
+            reference_worker.ReferenceWorker(),
+            tf2_worker.TF2Worker(),
+            v1_session_worker.V1SessionWorker(),
+            c_api_worker.CApiWorker(),
+        )
+        self.roles = {role.name: role for role in made}
+        self.refusals = made[0].refusals
+
+    def versions(self):
+        return self.roles["tf2"].versions()
+
+    def answer(self, request):
+        role = self.roles.get(request.get("role"))
+        if role is None or request.get("op") in ("gradients",):
+            return super(MigrationWorker, self).answer(request)
+        return role.answer(request)
+
+    def op_convert(self, request):
+        """Load one MetaGraph, save it as a SavedModel of TF 2. Says what was warned of, and what never had a value."""
+        reference = self.roles["reference"].reference
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            root = reference.load(request["dir"], request["tags"])
+            options = reference.SaveOptions(extra_tags=tuple(request["tags"]), strict=not request["partial"])
+            reference.save(root, request["target"], options=options)
+        unusable = {
+            key: str(function.reason) for key, function in root.signatures.items() if getattr(function, "reason", None) is not None
+        }
+        return {
+            "uninitialized": sorted(getattr(root, "uninitialized_variables", ())),
+            "unusable": unusable,
+            "warnings": [str(item.message) for item in caught],
+        }
+
+    def op_canonical(self, request):
+        """The content hash of a SavedModel."""
+        from reference_impl.format import canonical
+
+        return {"hash": canonical.canonical(request["dir"]).hash}
+
+    def op_gradients(self, request):
+        """d(sum of all floating outputs) / d(variables, floating inputs) of a signature, as far as there is one."""
+        role = self.roles[request["role"]]
+        model = role._model(request)
+        inputs = tensor_file.load(request["inputs"])
+        of = _session_gradients if request["role"] == "v1_session" else _tape_gradients
+        found = of(role, model, request["signature"], inputs)
+        tensor_file.save(request["outputs"], protocol.named(sorted(found.items())))
+        return {}
+
+
+def _session_gradients(role, model, key, inputs):
+    v1, tf = role.v1, role.tf
+    names, produced = signature_wire.feed_names(model.signatures, key, inputs)
+    with model.graph.as_default():
+        outputs = [model.graph.get_tensor_by_name(entry.tensor) for entry in produced]
+        outputs = [tensor for tensor in outputs if tensor.dtype.base_dtype.name in FLOATS]
+        sources = collections.OrderedDict(
+            ("variable/" + variable.op.name, variable)
+            for variable in v1.global_variables() + v1.local_variables()
+            if variable.dtype.base_dtype.name in FLOATS
+        )
+        for name, tensor in inputs.items():
+            if tensor.dtype in FLOATS:
+                sources["input/" + name] = model.graph.get_tensor_by_name(names[name])
+        if not outputs or not sources:
+            return {}
+        total = v1.add_n([v1.reduce_sum(v1.cast(tensor, tf.float64)) for tensor in outputs])
+        with _flow_of_v1(v1):
+            gradients = zip(sources, v1.gradients(total, list(sources.values())))
+        wanted = {name: v1.convert_to_tensor(value) for name, value in gradients if value is not None}
+        feed = {names[name]: role._to_numpy(tensor) for name, tensor in inputs.items()}
+        values = model.session.run(wanted, feed)
+    return {name: tensor_file.from_numpy(np.asarray(value), wanted[name].dtype.base_dtype.name) for name, value in values.items()}
+
+
+@contextlib.contextmanager
+def _flow_of_v1(v1):
+    """The gradient of a TensorArray in a session's graph is written for the control flow of TF 1."""
+    before = v1.control_flow_v2_enabled()
+    v1.disable_control_flow_v2()
+    try:
+        yield
+    finally:
+        if before:
+            v1.enable_control_flow_v2()
+
+
+def _tape_gradients(role, model, key, inputs):
+    tf, root = role.tf, model.root
+    sources = collections.OrderedDict(
+        ("variable/" + variable.name.split(":")[0], variable)
+        for variable in getattr(root, "variables", ())
+        if variable.dtype.name in FLOATS
+    )
+    given = {name: nests.to_tf(tf, tensor) for name, tensor in inputs.items()}
+    sources.update(("input/" + name, tensor) for name, tensor in given.items() if tensor.dtype.name in FLOATS)
+    with tf.GradientTape(watch_accessed_variables=False) as tape:
+        tape.watch(list(sources.values()))
+        answer = root.signatures[key](**given)
+        outputs = [value for value in tf.nest.flatten(answer, expand_composites=True) if value.dtype.name in FLOATS]
+        if not outputs:
+            return {}
+        total = tf.add_n([tf.reduce_sum(tf.cast(value, tf.float64)) for value in outputs])
+    found = tape.gradient(total, dict(sources))
+    return {name: nests.from_tf(tf, tf.convert_to_tensor(value)) for name, value in found.items() if value is not None}
+
+
+def main():
+    protocol.serve(MigrationWorker)

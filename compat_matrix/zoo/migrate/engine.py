@@ -1,0 +1,209 @@
+"""One model: planned, converted, proved, put in its place. What is unproved or different never gets there."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from compat_matrix.consumers.serving import staging
+from compat_matrix.runtimes.host import Host
+from compat_matrix.runtimes.runtime import LOCAL
+from compat_matrix.runtimes.worker import NotStarted, ReplyError, WorkerDied
+from compat_matrix.zoo.migrate import proof
+from compat_matrix.zoo.migrate.advice import fix_of
+from compat_matrix.zoo.migrate.names import names_of
+from compat_matrix.zoo.migrate.plan import TF2, ModelPlan, PartPlan, plan_of, source_hash
+from compat_matrix.zoo.migrate.proof import Asker, Old, Request
+from compat_matrix.zoo.migrate.records import Part, Record, Status, Verdict, worst
+from reference_impl.format.errors import SavedModelError
+
+PROGRAM = "migration_worker"
+MANIFEST = "manifest.json"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a migration depends on beside the model. ``partial``: what cannot be kept is left out, and said, instead of refused."""
+
+    partial: bool = False
+    prove: bool = True
+    limit: float = 300.0
+
+    @property
+    def text(self) -> str:
+        """Records of other settings are done again."""
+        return f"1 partial={self.partial} prove={self.prove}"
+
+
+class Migrator:
+    """Migrates models one after the other with one warm worker. Not for several threads; ``work`` is its own folder."""
+
+    def __init__(self, work: Path, settings: Settings) -> None:
+        self.work, self.settings = work, settings
+        self.host = Host(work)
+
+    def __enter__(self) -> Migrator:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.host.__exit__(*error)
+        shutil.rmtree(self.work, ignore_errors=True)
+
+    def migrate(self, name: str, relative: str, source: Path, target: Path, digest: str = "") -> Record:
+        """Migrate one model.
+
+        Args:
+          name: what the user calls it.
+          relative: where it goes below the output folder, and its name in reports.
+          source: its directory, only read.
+          target: what is made: a SavedModel, or a folder with one for each set of tags and a manifest. It takes its place in
+            one rename, and only when everything is proved; what was there goes.
+          digest: the hash of its files, if it is known.
+
+        Returns:
+          The record; whatever goes wrong with the model is in there.
+        """
+        start = time.monotonic()
+        record = Record(name, relative, settings=self.settings.text)
+        stage = self.work / "stage"
+        shutil.rmtree(stage, ignore_errors=True)
+        try:
+            record.source_hash = digest or source_hash(source)
+            plan = plan_of(source)
+            record.kind, record.tensorflow, record.bytes_before = plan.kind, plan.tensorflow, plan.size
+            if plan.problem:
+                record.status, record.reason = Status.REFUSED, plan.problem
+            elif plan.kind == TF2:
+                self._copy(record, source, stage, plan)
+            else:
+                self._convert(record, source, stage, plan)
+            if record.status.good or (self.settings.partial and record.status is Status.UNPROVED):
+                record.bytes_after = sum(file.stat().st_size for file in stage.rglob("*") if file.is_file())
+                _exchange(stage, target)
+        except (OSError, SavedModelError, staging.Unstageable) as error:
+            record.status, record.reason = Status.FAILED, f"{type(error).__name__}: {error}"
+        finally:
+            shutil.rmtree(stage, ignore_errors=True)
+        record.seconds = round(time.monotonic() - start, 3)
+        return record
+
+    def _copy(self, record: Record, source: Path, stage: Path, plan: ModelPlan) -> None:
+        staging.place(source, stage)
+        part = plan.parts[0]
+        record.parts = [Part(list(part.tags), Status.COPIED, output=record.relative, signatures=part.signatures)]
+        record.status = Status.COPIED
+
+    def _convert(self, record: Record, source: Path, stage: Path, plan: ModelPlan) -> None:
+        single = len(plan.parts) == 1
+        for part in plan.parts:
+            folder = stage if single else stage / folder_of(part.tags)
+            made = Part(list(part.tags), signatures=part.signatures)
+            made.output = record.relative if single else f"{record.relative}/{folder.name}"
+            record.parts.append(made)
+            self._part(source, folder, part, made)
+        record.status = worst([part.status for part in record.parts])
+        bad = next((part for part in record.parts if part.status is record.status), None)
+        record.reason, record.fix = (bad.reason, bad.fix) if bad else ("", "")
+        if not single:
+            entries = [{"tags": part.tags, "path": folder_of(part.tags), "signatures": part.signatures} for part in record.parts]
+            (stage / MANIFEST).write_text(json.dumps({"schema": 1, "models": entries}, indent=1) + "\n", encoding="utf-8")
+
+    def _part(self, source: Path, target: Path, plan: PartPlan, part: Part) -> None:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        asker = Asker(self.host.worker(LOCAL, PROGRAM), self.work / "asked", self.settings.limit)
+        try:
+            said = asker.ask("convert", dir=str(source), tags=part.tags, target=str(target), partial=self.settings.partial)
+            part.notes += said["warnings"]
+            part.notes += [f"signature {key!r} can be called in neither: {why}" for key, why in said["unusable"].items()]
+            part.names = names_of(target)
+            if self.settings.prove:
+                part.verdicts = list(self._proved(asker, source, target, part, len(said["uninitialized"])))
+            _judge(part, self.settings.prove)
+        except ReplyError as error:
+            part.status, part.reason = Status.REFUSED, str(error).strip()
+            part.fix = fix_of(part.reason, error.error_class)
+        except WorkerDied as error:
+            part.status, part.reason = Status.CRASHED, f"{error.op}: {error}\n{error.tail}".strip()
+        except NotStarted as error:
+            part.status, part.reason = Status.FAILED, str(error)
+        finally:
+            shutil.rmtree(asker.folder, ignore_errors=True)
+
+    def _proved(self, asker: Asker, source: Path, target: Path, part: Part, local: int) -> Iterator[Verdict]:
+        tags = ["serve", *part.tags] if "serve" not in part.tags else part.tags
+        old = proof.ask_old(asker, source, part, self._given(source, part))
+        if old.problem:
+            yield Verdict("answers", "absent", old.problem)
+        else:
+            yield from proof.ask_new(asker, target, tags, old)
+        yield from proof.stored(source, target, part.tags, sorted(tags), _local(old, local, target))
+        yield self._fixed_point(asker, target, sorted(tags))
+
+    def _given(self, source: Path, part: Part) -> Sequence[Request]:
+        """The requests that lie beside a model, as this project's artifacts have them (docs/contracts.md, section 1)."""
+        io = source.parent / "io" / "io.json"
+        if not io.is_file():
+            return []
+        found = json.loads(io.read_text(encoding="utf-8"))["requests"]
+        scratch = self.work / "asked"
+        return [
+            Request(item["id"], item["signature"], io.parent / item["inputs"], scratch / f"given{index}.npz")
+            for index, item in enumerate(found)
+            if item["kind"] == "signature" and sorted(item["tags"]) == sorted(part.tags)
+        ]
+
+    def _fixed_point(self, asker: Asker, target: Path, tags: list[str]) -> Verdict:
+        """The new model, saved again, is the same model. The first save of all may derive what TF 1.x did not write."""
+        again = [self.work / "again" / str(number) for number in range(2)]
+        hashes = []
+        for before, after in zip([target, *again], again):
+            asker.ask("convert", dir=str(before), tags=tags, target=str(after), partial=False)
+            hashes.append(asker.ask("canonical", dir=str(after))["hash"])
+        shutil.rmtree(self.work / "again", ignore_errors=True)
+        equal = hashes[0] == hashes[1]
+        return Verdict("next generation", "equal" if equal else "differs", "" if equal else "saved again it is another model")
+
+
+def _local(old: Old, uninitialized: int, target: Path) -> int:
+    """Variables that the old model initialises at load are stored in no file of it, and in the new one."""
+    return len(names_of(target))
+
+
+def _judge(part: Part, prove: bool) -> None:
+    different = [item for item in part.verdicts if item.state == "differs"]
+    if different:
+        part.status = Status.DIFFERS
+        part.reason = "; ".join(f"{item.what}: {item.detail}" for item in different)
+        return
+    asked = [item for item in part.verdicts if item.what.startswith("answers") and item.state in ("equal", "close")]
+    if asked:
+        part.status = Status.MIGRATED
+        return
+    part.status = Status.UNPROVED
+    part.reason = "; ".join(part.not_asked) or next((v.detail for v in part.verdicts if v.state == "absent"), "not asked to prove it")
+    part.fix = "give requests: io/io.json beside the model" if prove else ""
+
+
+def folder_of(tags: Sequence[str]) -> str:
+    """A safe folder name for a set of tags, another one for another set."""
+    import hashlib
+    import re
+
+    text = "+".join(sorted(tags)) or "no-tags"
+    safe = re.sub(r"[^A-Za-z0-9_.+-]", "_", text).strip(".")[:80]
+    return safe if safe == text else f"{safe}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+
+
+def _exchange(stage: Path, target: Path) -> None:
+    """Put a directory in the place of what is there."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    old = target.with_name(f".{target.name}.old")
+    shutil.rmtree(old, ignore_errors=True)
+    if target.exists():
+        target.replace(old)
+    stage.replace(target)
+    shutil.rmtree(old, ignore_errors=True)

@@ -1,0 +1,23 @@
+"""Old variable name -> key in the new checkpoint, from the object graph that the new checkpoint holds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from reference_impl.format import layout, schema
+from reference_impl.format.bundle import BundleReader
+
+OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
+
+
+def names_of(new: Path) -> dict[str, str]:
+    """The map of one export; empty where nothing is stored."""
+    found = layout.read(new)
+    prefix = found.checkpoint_prefix
+    if not prefix.with_name(prefix.name + ".index").exists():
+        return {}
+    with BundleReader(prefix) as bundle:
+        if OBJECT_GRAPH not in bundle:
+            return {}
+        graph = schema.parse(schema.TrackableObjectGraph, bytes(bundle.read(OBJECT_GRAPH).item()))
+    return {item.full_name: item.checkpoint_key for node in graph.nodes for item in node.attributes if item.full_name}

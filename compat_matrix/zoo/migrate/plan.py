@@ -1,0 +1,80 @@
+"""What each model is, what will be done with it and what cannot be: read from its files, without TensorFlow."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from reference_impl.format import layout
+from reference_impl.format.errors import SavedModelError
+from reference_impl.format.inspect_signatures import signature_spec
+
+TF1, TF2 = "TF 1.x", "TF 2"
+
+
+@dataclass
+class PartPlan:
+    """One MetaGraph: its tags, what it is, its signatures, and the ops of which no TensorFlow 2 here can be expected to know."""
+
+    tags: tuple[str, ...]
+    kind: str
+    signatures: list[str]
+    unknown: list[str] = field(default_factory=list)
+
+
+@dataclass
+class ModelPlan:
+    """A model. ``problem``: why nothing can be done with it."""
+
+    parts: list[PartPlan] = field(default_factory=list)
+    tensorflow: str = ""
+    size: int = 0
+    problem: str = ""
+
+    @property
+    def kind(self) -> str:
+        """TF 2 when all of it is."""
+        if not self.parts:
+            return ""
+        return TF2 if all(part.kind == TF2 for part in self.parts) else TF1
+
+    @property
+    def action(self) -> str:
+        """What will be done."""
+        if self.problem:
+            return "refuse"
+        if self.kind == TF2:
+            return "copy"
+        return "convert" if len(self.parts) == 1 else f"convert into {len(self.parts)}, one for each set of tags"
+
+
+def plan_of(path: Path) -> ModelPlan:
+    """The plan of one model. Never raises for what is wrong with the model."""
+    try:
+        found = layout.read(path)
+        graphs = found.saved_model.meta_graphs
+        plan = ModelPlan(size=sum(file.stat().st_size for file in found.directory.rglob("*") if file.is_file()))
+        plan.tensorflow = max((graph.meta_info_def.tensorflow_version for graph in graphs), default="")
+        for graph in graphs:
+            kind = TF2 if graph.HasField("object_graph_def") and len(graphs) == 1 else TF1
+            plan.parts.append(PartPlan(tuple(sorted(graph.meta_info_def.tags)), kind, sorted(signature_spec(graph))))
+        if not plan.parts:
+            plan.problem = "it holds no MetaGraph"
+        elif len({part.tags for part in plan.parts}) != len(plan.parts):
+            plan.problem = "two of its MetaGraphs have the same tags; no loader can choose the second"
+    except SavedModelError as error:
+        return ModelPlan(problem=str(error))
+    return plan
+
+
+def source_hash(path: Path) -> str:
+    """SHA-256 over names and contents of all files of a model."""
+    whole = hashlib.sha256()
+    for file in sorted(item for item in path.rglob("*") if item.is_file()):
+        content = hashlib.sha256()
+        with file.open("rb") as stream:
+            while block := stream.read(1 << 20):
+                content.update(block)
+        whole.update(f"{file.relative_to(path).as_posix()}\0{content.hexdigest()}\n".encode("utf-8", "surrogateescape"))
+    return whole.hexdigest()

@@ -1,0 +1,230 @@
+"""The new model against the old one: answers, gradients, everything stored, and the next generation."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from compat_matrix.checks import oracle
+from compat_matrix.checks.compare import EXACT, Tolerance, compare_named
+from compat_matrix.checks.signatures import compare_signatures
+from compat_matrix.made_up import example_of, made_up
+from compat_matrix.runtimes.worker import ReplyError, Worker
+from compat_matrix.workers import tensors
+from compat_matrix.workers.tensors import Tensor
+from compat_matrix.zoo.migrate.records import Part, Verdict
+from reference_impl.format import layout
+from reference_impl.format.inspect_signatures import signature_spec
+
+OLD = "v1_session"
+NEW = ("reference", "tf2", "c_api")
+# Nodes that a session fuses in a whole graph and not in functions are rounded once in place of twice, and sums run in other orders.
+TOLERANCE = Tolerance(rtol=1e-5, atol=1e-6)
+_SHOWN = 3
+
+
+@dataclass
+class Request:
+    """One call of a signature, with what the old model answers."""
+
+    name: str
+    signature: str
+    inputs: Path
+    outputs: Path
+
+    @property
+    def wire(self) -> dict[str, str]:
+        """As a worker is asked."""
+        return {"kind": "signature", "signature": self.signature, "inputs": str(self.inputs)}
+
+
+class Asker:
+    """One warm worker, asked about one MetaGraph; ``folder`` holds what goes to and fro."""
+
+    def __init__(self, worker: Worker, folder: Path, limit: float) -> None:
+        self.worker, self.folder, self.limit = worker, folder, limit
+        self._numbers = itertools.count()
+        folder.mkdir(parents=True, exist_ok=True)
+
+    def file(self, name: str) -> Path:
+        """A new one."""
+        return self.folder / f"{next(self._numbers)}.{name}.npz"
+
+    def ask(self, op: str, **fields: Any) -> dict[str, Any]:
+        """Raises ReplyError, WorkerDied, NotStarted."""
+        return self.worker.request(op, self.limit, **fields)
+
+    @contextmanager
+    def model(self, role: str, directory: Path, tags: Sequence[str]) -> Iterator[int]:
+        """A loaded model, by its handle."""
+        handle = self.ask("load", role=role, dir=str(directory), tags=list(tags), timeout=self.limit)["handle"]
+        try:
+            yield handle
+        finally:
+            if self.worker.alive:
+                self.ask("close", role=role, handle=handle)
+
+    def call(self, role: str, handle: int, request: Request) -> dict[str, Tensor]:
+        """An answer."""
+        outputs = self.file(role)
+        self.ask("call", role=role, handle=handle, request=request.wire, io_dir="/", outputs=str(outputs))
+        return dict(tensors.load(outputs))
+
+    def gradients(self, role: str, handle: int, request: Request) -> dict[str, Tensor]:
+        """d(sum of floating outputs)/d(variables and floating inputs)."""
+        outputs = self.file(f"{role}.gradients")
+        fields = {"signature": request.signature, "inputs": str(request.inputs), "outputs": str(outputs)}
+        self.ask("gradients", role=role, handle=handle, **fields)
+        return dict(tensors.load(outputs))
+
+
+@dataclass
+class Old:
+    """What the old model says: requests it answers alike when asked again, and gradients by request."""
+
+    requests: list[Request]
+    gradients: dict[str, dict[str, Tensor]]
+    problem: str = ""
+
+
+def ask_old(asker: Asker, model: Path, part: Part, given: Sequence[Request]) -> Old:
+    """Ask the old model: the ``given`` requests, and of every other signature the first of ours that it answers.
+
+    What cannot be asked is noted in ``part.not_asked``.
+    """
+    graph = layout.read(model).meta_graph(part.tags)
+    found: list[Request] = []
+    gradients: dict[str, dict[str, Tensor]] = {}
+    try:
+        with asker.model(OLD, model, part.tags) as handle:
+            for request in given:
+                answer = _tried(asker, handle, request, part, "the given request fails: ")
+                found += [request] if answer else []
+            example = example_of(graph)
+            for key, sides in signature_spec(graph).items():
+                if key not in {request.signature for request in found}:
+                    found += _first(asker, handle, part, key, made_up(sides["inputs"], example))
+            found = [request for request in found if _again(asker, handle, request, part)]
+            for request in found:
+                try:
+                    gradients[request.name] = asker.gradients(OLD, handle, request)
+                except ReplyError as error:
+                    part.notes.append(f"the old signature {request.signature!r} has no gradients: {_line(error)}")
+    except ReplyError as error:
+        return Old([], {}, f"a session does not load the old model: {_line(error)}")
+    part.asked = sorted({request.signature for request in found})
+    return Old(found, gradients)
+
+
+def _tried(asker: Asker, handle: int, request: Request, part: Part, words: str) -> bool:
+    try:
+        tensors.save(request.outputs, asker.call(OLD, handle, request))
+    except ReplyError as error:
+        part.not_asked.append(f"{request.signature}: {words}{_line(error)}")
+        return False
+    return True
+
+
+def _first(asker: Asker, handle: int, part: Part, key: str, inputs: Iterator[dict[str, Tensor]]) -> list[Request]:
+    """The first of ``inputs`` that is answered, none when none is."""
+    reason = ""
+    for tried in inputs:
+        request = Request(f"made up for {key}", key, asker.file("in"), asker.file("out"))
+        tensors.save(request.inputs, tried)
+        try:
+            tensors.save(request.outputs, asker.call(OLD, handle, request))
+            return [request]
+        except ReplyError as error:
+            reason = reason or _line(error)
+    part.not_asked.append(f"{key}: the old model answers none of our requests ({reason or 'no inputs can be made up'})")
+    return []
+
+
+def _again(asker: Asker, handle: int, request: Request, part: Part) -> bool:
+    """Whether the old model answers the same once more: else there is nothing to compare with."""
+    try:
+        again = asker.call(OLD, handle, request)
+    except ReplyError as error:
+        part.not_asked.append(f"{request.signature}: a second call fails: {_line(error)}")
+        return False
+    if compare_named(tensors.load(request.outputs), again, EXACT):
+        part.not_asked.append(f"{request.signature}: another call gives another answer (state, or chance)")
+        return False
+    return True
+
+
+def ask_new(asker: Asker, new: Path, tags: Sequence[str], old: Old) -> Iterator[Verdict]:
+    """Each reader of the new model against the old answers and gradients."""
+    for role in NEW:
+        try:
+            with asker.model(role, new, tags) as handle:
+                differences, close = [], False
+                for request in old.requests:
+                    expected = tensors.load(request.outputs)
+                    try:
+                        got = asker.call(role, handle, request)
+                    except ReplyError as error:
+                        differences.append(f"{request.signature}: {_line(error)}")
+                        continue
+                    found = compare_named(expected, got, TOLERANCE)
+                    differences += [f"{request.signature}: {item}" for item in found]
+                    close = close or (not found and bool(compare_named(expected, got, EXACT)))
+                yield _verdict(f"answers, {role}", differences, close, len(old.requests))
+                if role != "c_api" and any(old.gradients.values()):
+                    yield _gradients(asker, role, handle, old)
+        except ReplyError as error:
+            yield Verdict(f"answers, {role}", "differs", f"does not load: {_line(error)}")
+
+
+def _gradients(asker: Asker, role: str, handle: int, old: Old) -> Verdict:
+    differences, close, count = [], False, 0
+    for request in old.requests:
+        expected = old.gradients.get(request.name)
+        if not expected:
+            continue
+        count += 1
+        try:
+            got = asker.gradients(role, handle, request)
+        except ReplyError as error:
+            differences.append(f"{request.signature}: {_line(error)}")
+            continue
+        kept = {name: got[name] for name in expected if name in got}  # what only the new one has is no loss
+        found = compare_named(expected, kept, TOLERANCE)
+        differences += [f"{request.signature}: {item}" for item in found]
+        close = close or (not found and bool(compare_named(expected, kept, EXACT)))
+    return _verdict(f"gradients, {role}", differences, close, count)
+
+
+def _verdict(what: str, differences: list[str], close: bool, count: int) -> Verdict:
+    if differences:
+        more = f"; and {len(differences) - _SHOWN} more" if len(differences) > _SHOWN else ""
+        return Verdict(what, "differs", "; ".join(differences[:_SHOWN]) + more)
+    if not count:
+        return Verdict(what, "absent", "nothing to compare with")
+    return Verdict(what, "close" if close else "equal", f"{count} compared")
+
+
+def stored(old: Path, new: Path, tags: Sequence[str], new_tags: Sequence[str], local: int) -> Iterator[Verdict]:
+    """Signatures, weights, assets: nothing lost. ``local``: how many variables the old model initialises, and stores nowhere."""
+    differences = compare_signatures(oracle.signatures(old, tags), oracle.signatures(new, new_tags))
+    methods = [oracle.method_names(old, tags), oracle.method_names(new, new_tags)]
+    differences += [f"the method of {key!r} changed" for key in methods[0] if methods[0][key] != methods[1].get(key)]
+    yield _verdict("signatures", differences, False, max(1, len(methods[0])))
+    before, after = oracle.inventory(old, tags), oracle.inventory(new, new_tags)
+    lost, added = before - after, after - before
+    differences = [f"{count} x {name} is lost or changed" for name, count in lost.items()]
+    if sum(added.values()) > local:
+        differences.append(f"{sum(added.values())} values are new, {local} were expected")
+    yield _verdict("weights", differences, False, sum(before.values()))
+    for what, read in (("assets", oracle.assets), ("assets.extra", lambda model, _: oracle.extra_assets(model))):
+        before, after = read(old, tags), read(new, new_tags)
+        yield _verdict(what, [f"{name} is lost" for name in (before - after)], False, sum(before.values()))
+
+
+def _line(error: ReplyError) -> str:
+    lines = str(error).strip().splitlines() or [error.error_class or error.status]
+    return lines[0][:300]
