@@ -183,6 +183,11 @@ def _judge(part: Part, prove: bool) -> None:
     if asked:
         part.status = Status.MIGRATED
         return
+    # Neither the old nor the new one runs without its op: there is nothing that works to hand over.
+    unknown = next((item.detail for item in part.verdicts if item.state == "absent" and "Op type not registered" in item.detail), "")
+    if unknown:
+        part.status, part.reason, part.fix = Status.REFUSED, unknown, fix_of(unknown, None)
+        return
     part.status = Status.UNPROVED
     part.reason = "; ".join(part.not_asked) or next((v.detail for v in part.verdicts if v.state == "absent"), "not asked to prove it")
     part.fix = "give requests: io/io.json beside the model" if prove else ""
