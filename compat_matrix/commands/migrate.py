@@ -1,0 +1,113 @@
+"""``savedmodel-compat migrate``: a zoo of SavedModels of TF 1.x becomes one of TF 2, proved model by model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from compat_matrix.cli import HARNESS_ERROR, OK, UNEXPECTED, printable
+from compat_matrix.commands.models import model_arguments
+
+if TYPE_CHECKING:
+    from compat_matrix.zoo.find import Found
+    from compat_matrix.zoo.migrate.records import Record
+    from compat_matrix.zoo.migrate.run import Job
+
+
+@click.command()
+@model_arguments
+@click.option("--out", required=True, type=click.Path(file_okay=False, path_type=Path), help="Gets models/, records/, report.*")
+@click.option("--jobs", "workers", default=1, show_default=True, type=click.IntRange(1), help="Worker processes.")
+@click.option("--plan", "only_plan", is_flag=True, help="Say what each model is and what would be done; do nothing.")
+@click.option("--partial", is_flag=True, help="Leave out, and name, what cannot be kept, in place of refusing the model.")
+@click.option("--no-proof", is_flag=True, help="Convert only: every model counts as unproved.")
+@click.option("--limit", default=300.0, show_default=True, help="Seconds that one step of a model may take.")
+@click.option("--json", "as_json", is_flag=True, help="The report as JSON on standard output.")
+def migrate(
+    found: Found,
+    follow_links: bool,
+    out: Path,
+    workers: int,
+    only_plan: bool,
+    partial: bool,
+    no_proof: bool,
+    limit: float,
+    as_json: bool,
+) -> int:
+    """Convert SavedModels of TF 1.x into SavedModels of TF 2 and prove that each answers as before.
+
+    MODELS are directories, trees, lists (@file) or URLs; they are only read. OUT/models gets those that are proved equal, under
+    their old relative names; what is refused or differs is in the report, with the reason and what would help. Run it again to
+    go on, or to take up what changed.
+    """
+    from compat_matrix.zoo.migrate.engine import Settings
+    from compat_matrix.zoo.migrate.run import jobs_of
+
+    for skipped in found.skipped:
+        click.echo(printable(f"skipped: {skipped.name}: {skipped.reason}"), err=True)
+    jobs = jobs_of(found.models)
+    if only_plan:
+        return _plan(jobs)
+    settings = Settings(partial=partial, prove=not no_proof, limit=limit)
+    return _run(jobs, out.resolve(), settings, workers, as_json)
+
+
+def _plan(jobs: list[Job]) -> int:
+    from compat_matrix.zoo.migrate.plan import plan_of
+
+    code = OK
+    for job in jobs:
+        with job.model.local() as source:
+            plan = plan_of(source if source.is_dir() else source.parent)
+        code = UNEXPECTED if plan.problem else code
+        tags = "; ".join(",".join(part.tags) or "no tags" for part in plan.parts)
+        says = plan.problem or f"{plan.kind} (TensorFlow {plan.tensorflow or '?'}), {plan.size:,} bytes, tags {tags}"
+        click.echo(printable(f"{plan.action}: {job.model.name}: {says}", newlines=False))
+    return code
+
+
+def _run(jobs: list[Job], out: Path, settings: object, workers: int, as_json: bool) -> int:
+    from compat_matrix.plan import write_text
+    from compat_matrix.zoo.migrate import report
+    from compat_matrix.zoo.migrate.engine import Settings
+    from compat_matrix.zoo.migrate.progress import Progress
+    from compat_matrix.zoo.migrate.run import run
+
+    assert isinstance(settings, Settings)
+    out.mkdir(parents=True, exist_ok=True)
+    order = {job.relative: index for index, job in enumerate(jobs)}
+    made: list[Record] = []
+    progress = Progress(len(jobs))
+    try:
+        made.extend(run(jobs, out, settings, workers, progress.advance))
+    finally:
+        progress.stop()
+        made.sort(key=lambda record: order[record.relative])
+        for name, text in (("report.json", report.as_json), ("report.csv", report.as_csv), ("report.html", report.as_html)):
+            write_text(out / name, text(made))
+    if as_json:
+        click.echo(report.as_json(made), nl=False)
+    else:
+        _say(made, out)
+    return _exit_code(made)
+
+
+def _say(made: list[Record], out: Path) -> None:
+    from compat_matrix.zoo.migrate import report
+
+    for reason, records in report.reasons(made):
+        names = ", ".join(record.relative for record in records[:3]) + (" ..." if len(records) > 3 else "")
+        click.echo(printable(f"{records[0].status.value} {len(records)}: {names}: {reason}", newlines=False))
+    counts = ", ".join(f"{count} {status}" for status, count in report.totals(made).items() if count)
+    click.echo(f"{len(made)} models: {counts}")
+    click.echo(f"  {out / 'report.html'}")
+
+
+def _exit_code(made: list[Record]) -> int:
+    from compat_matrix.zoo.migrate.records import Status
+
+    if any(record.status is Status.FAILED for record in made):
+        return HARNESS_ERROR
+    return OK if all(record.status.good for record in made) else UNEXPECTED

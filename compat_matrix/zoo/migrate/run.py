@@ -1,0 +1,140 @@
+"""Many models: a pool of warm workers, each model once, resumable, interruptible; the reports at the end."""
+
+from __future__ import annotations
+
+import hashlib
+import queue
+import re
+import shutil
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from compat_matrix.zoo.find import Model
+from compat_matrix.zoo.migrate import records
+from compat_matrix.zoo.migrate.engine import Migrator, Settings
+from compat_matrix.zoo.migrate.plan import source_hash
+from compat_matrix.zoo.migrate.records import Record, Status
+
+MODELS, REPORTS, WORK = "models", "records", ".work"
+# Done again by the next run: the machine or the moment may have been the reason.
+AGAIN = (Status.CRASHED, Status.FAILED)
+RESTART_AFTER = 500  # models: TensorFlow keeps what it has once registered
+
+
+@dataclass(frozen=True)
+class Job:
+    """One model and where it goes, ``relative`` to the folders of models and records."""
+
+    model: Model
+    relative: str
+
+
+def jobs_of(models: Sequence[Model]) -> list[Job]:
+    """A place in the output for each model. Two of one name below two arguments get different ones."""
+    taken: dict[str, int] = {}
+    jobs = []
+    for model in models:
+        safe = "/".join(_safe(part) for part in model.relative.replace("\\", "/").split("/")) or "model"
+        # On a file system that knows no case two names that differ in it are one.
+        count = taken[safe.lower()] = taken.get(safe.lower(), 0) + 1
+        jobs.append(Job(model, safe if count == 1 else f"{safe}~{hashlib.sha256(model.name.encode()).hexdigest()[:8]}"))
+    return jobs
+
+
+def _safe(part: str) -> str:
+    text = re.sub(r"[^A-Za-z0-9_.+=-]", "_", part)
+    return f"_{text}" if text.startswith(".") or not text else text
+
+
+def migrate_one(job: Job, out: Path, migrator: Migrator, settings: Settings) -> Record:
+    """Migrate one model into ``out`` unless its record says that this was done."""
+    path = out / REPORTS / f"{job.relative}.json"
+    target = out / MODELS / job.relative
+    try:
+        with job.model.local() as source:
+            folder = source if source.is_dir() else source.parent
+            digest = source_hash(folder)
+            known = records.load(path)
+            if known is not None and _done(known, digest, settings, target):
+                return known
+            record = migrator.migrate(job.model.name, job.relative, folder, target, digest)
+    except OSError as error:
+        record = Record(job.model.name, job.relative, settings=settings.text, reason=str(error))
+    if not record.status.good and not settings.partial:
+        shutil.rmtree(target, ignore_errors=True)  # what an earlier run put there is of another source
+    records.save(record, path)
+    return record
+
+
+def _done(known: Record, digest: str, settings: Settings, target: Path) -> bool:
+    same = (known.source_hash, known.settings) == (digest, settings.text)
+    return same and known.status not in AGAIN and (not known.status.good or target.exists())
+
+
+def run(
+    jobs: Sequence[Job], out: Path, settings: Settings, workers: int, told: Callable[[Record], None]
+) -> Iterator[Record]:
+    """Migrate all jobs with ``workers`` processes, and yield the records as they come.
+
+    Args:
+      jobs: the models.
+      out: gets ``models/`` and ``records/``.
+      settings: see `Settings`.
+      workers: how many.
+      told: called with each record.
+
+    An interruption, or closing the generator, ends the workers; what is done stays, and the next run goes on.
+    """
+    waiting: queue.SimpleQueue[Job] = queue.SimpleQueue()
+    for job in jobs:
+        waiting.put(job)
+    ready: queue.SimpleQueue[Record | BaseException | None] = queue.SimpleQueue()
+    stop = threading.Event()
+    pool = [
+        threading.Thread(target=_work, args=(waiting, ready, stop, out, settings, number), daemon=True)
+        for number in range(max(1, min(workers, len(jobs))))
+    ]
+    for thread in pool:
+        thread.start()
+    try:
+        left = len(pool)
+        while left:
+            item = ready.get()
+            if item is None:
+                left -= 1
+            elif isinstance(item, BaseException):
+                raise item
+            else:
+                told(item)
+                yield item
+    finally:
+        stop.set()
+        for thread in pool:
+            thread.join()
+        shutil.rmtree(out / WORK, ignore_errors=True)
+
+
+def _work(
+    waiting: queue.SimpleQueue[Job],
+    ready: queue.SimpleQueue[Record | BaseException | None],
+    stop: threading.Event,
+    out: Path,
+    settings: Settings,
+    number: int,
+) -> None:
+    try:
+        while not stop.is_set():
+            with Migrator(out / WORK / str(number), settings) as migrator:
+                for _ in range(RESTART_AFTER):
+                    if stop.is_set():
+                        break
+                    job = waiting.get_nowait()
+                    ready.put(migrate_one(job, out, migrator, settings))
+    except queue.Empty:
+        pass
+    except BaseException as error:  # a defect of ours ends the run, not a thread without a word
+        ready.put(error)
+    finally:
+        ready.put(None)
