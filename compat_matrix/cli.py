@@ -32,6 +32,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "grid": ("compat_matrix.commands.grid:grid", "What each TensorFlow writes, read by each TensorFlow."),
     "inspect": ("compat_matrix.commands.inspect:inspect", "Show what a SavedModel contains."),
     "matrix": ("compat_matrix.commands.matrix:matrix", "Plan, run and report the compatibility matrix."),
+    "migrate": ("compat_matrix.commands.migrate:migrate", "Make SavedModels of TF 2 out of those of TF 1.x, each proved equal."),
     "ops": ("compat_matrix.commands.ops:ops", "Which TensorFlow knows which op, and which have all that a model needs."),
     "serve-check": ("compat_matrix.commands.serve_check:serve_check", "Ask model servers about one model, over gRPC and REST."),
     "runtimes": ("compat_matrix.commands.runtimes:runtimes", "List and check the TensorFlow runtimes of this machine."),

@@ -12,6 +12,7 @@ from compat_matrix.commands.models import model_arguments
 
 if TYPE_CHECKING:
     from compat_matrix.zoo.find import Found
+    from compat_matrix.zoo.migrate.engine import Settings
     from compat_matrix.zoo.migrate.records import Record
     from compat_matrix.zoo.migrate.run import Job
 
@@ -21,8 +22,9 @@ if TYPE_CHECKING:
 @click.option("--out", required=True, type=click.Path(file_okay=False, path_type=Path), help="Gets models/, records/, report.*")
 @click.option("--jobs", "workers", default=1, show_default=True, type=click.IntRange(1), help="Worker processes.")
 @click.option("--plan", "only_plan", is_flag=True, help="Say what each model is and what would be done; do nothing.")
-@click.option("--partial", is_flag=True, help="Leave out, and name, what cannot be kept, in place of refusing the model.")
-@click.option("--no-proof", is_flag=True, help="Convert only: every model counts as unproved.")
+@click.option(
+    "--partial", is_flag=True, help="Take models too of which something cannot be kept, or nothing can be asked; it is named."
+)
 @click.option("--limit", default=300.0, show_default=True, help="Seconds that one step of a model may take.")
 @click.option("--json", "as_json", is_flag=True, help="The report as JSON on standard output.")
 def migrate(
@@ -32,7 +34,6 @@ def migrate(
     workers: int,
     only_plan: bool,
     partial: bool,
-    no_proof: bool,
     limit: float,
     as_json: bool,
 ) -> int:
@@ -50,7 +51,7 @@ def migrate(
     jobs = jobs_of(found.models)
     if only_plan:
         return _plan(jobs)
-    settings = Settings(partial=partial, prove=not no_proof, limit=limit)
+    settings = Settings(partial=partial, limit=limit)
     return _run(jobs, out.resolve(), settings, workers, as_json)
 
 
@@ -68,20 +69,20 @@ def _plan(jobs: list[Job]) -> int:
     return code
 
 
-def _run(jobs: list[Job], out: Path, settings: object, workers: int, as_json: bool) -> int:
+def _run(jobs: list[Job], out: Path, settings: Settings, workers: int, as_json: bool) -> int:
+    from compat_matrix.alone import alone
     from compat_matrix.plan import write_text
     from compat_matrix.zoo.migrate import report
-    from compat_matrix.zoo.migrate.engine import Settings
     from compat_matrix.zoo.migrate.progress import Progress
     from compat_matrix.zoo.migrate.run import run
 
-    assert isinstance(settings, Settings)
     out.mkdir(parents=True, exist_ok=True)
     order = {job.relative: index for index, job in enumerate(jobs)}
     made: list[Record] = []
     progress = Progress(len(jobs))
     try:
-        made.extend(run(jobs, out, settings, workers, progress.advance))
+        with alone(out / ".lock", lambda: click.echo(f"waiting for another run on {out}", err=True)):
+            made.extend(run(jobs, out, settings, workers, progress.advance))
     finally:
         progress.stop()
         made.sort(key=lambda record: order[record.relative])

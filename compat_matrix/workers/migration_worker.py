@@ -51,7 +51,9 @@ class MigrationWorker(protocol.Worker):
             options = reference.SaveOptions(extra_tags=tuple(request["tags"]), strict=not request["partial"])
             reference.save(root, request["target"], options=options)
         unusable = {
-            key: str(function.reason) for key, function in root.signatures.items() if getattr(function, "reason", None) is not None
+            key: str(function.reason)
+            for key, function in root.signatures.items()
+            if getattr(function, "reason", None) is not None
         }
         return {
             "uninitialized": sorted(getattr(root, "uninitialized_variables", ())),

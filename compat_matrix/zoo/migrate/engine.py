@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import re
 import shutil
 import time
 from collections.abc import Iterator, Sequence
@@ -17,7 +19,7 @@ from compat_matrix.zoo.migrate import proof
 from compat_matrix.zoo.migrate.advice import fix_of
 from compat_matrix.zoo.migrate.names import names_of
 from compat_matrix.zoo.migrate.plan import TF2, ModelPlan, PartPlan, plan_of, source_hash
-from compat_matrix.zoo.migrate.proof import Asker, Old, Request
+from compat_matrix.zoo.migrate.proof import Asker, Request
 from compat_matrix.zoo.migrate.records import Part, Record, Status, Verdict, worst
 from reference_impl.format.errors import SavedModelError
 
@@ -27,16 +29,19 @@ MANIFEST = "manifest.json"
 
 @dataclass(frozen=True)
 class Settings:
-    """What a migration depends on beside the model. ``partial``: what cannot be kept is left out, and said, instead of refused."""
+    """What a migration depends on beside the model.
+
+    ``partial``: what cannot be kept is left out and named, and what nothing can be asked of is put into the output too.
+    ``limit``: seconds for one step.
+    """
 
     partial: bool = False
-    prove: bool = True
     limit: float = 300.0
 
     @property
     def text(self) -> str:
         """Records of other settings are done again."""
-        return f"1 partial={self.partial} prove={self.prove}"
+        return f"1 partial={self.partial}"
 
 
 class Migrator:
@@ -120,9 +125,8 @@ class Migrator:
             part.notes += said["warnings"]
             part.notes += [f"signature {key!r} can be called in neither: {why}" for key, why in said["unusable"].items()]
             part.names = names_of(target)
-            if self.settings.prove:
-                part.verdicts = list(self._proved(asker, source, target, part, len(said["uninitialized"])))
-            _judge(part, self.settings.prove)
+            part.verdicts = list(self._proved(asker, source, target, part))
+            _judge(part)
         except ReplyError as error:
             part.status, part.reason = Status.REFUSED, str(error).strip()
             part.fix = fix_of(part.reason, error.error_class)
@@ -133,14 +137,14 @@ class Migrator:
         finally:
             shutil.rmtree(asker.folder, ignore_errors=True)
 
-    def _proved(self, asker: Asker, source: Path, target: Path, part: Part, local: int) -> Iterator[Verdict]:
+    def _proved(self, asker: Asker, source: Path, target: Path, part: Part) -> Iterator[Verdict]:
         tags = ["serve", *part.tags] if "serve" not in part.tags else part.tags
         old = proof.ask_old(asker, source, part, self._given(source, part))
         if old.problem:
             yield Verdict("answers", "absent", old.problem)
         else:
             yield from proof.ask_new(asker, target, tags, old)
-        yield from proof.stored(source, target, part.tags, sorted(tags), _local(old, local, target))
+        yield from proof.stored(source, target, part.tags, sorted(tags))
         yield self._fixed_point(asker, target, sorted(tags))
 
     def _given(self, source: Path, part: Part) -> Sequence[Request]:
@@ -168,12 +172,7 @@ class Migrator:
         return Verdict("next generation", "equal" if equal else "differs", "" if equal else "saved again it is another model")
 
 
-def _local(old: Old, uninitialized: int, target: Path) -> int:
-    """Variables that the old model initialises at load are stored in no file of it, and in the new one."""
-    return len(names_of(target))
-
-
-def _judge(part: Part, prove: bool) -> None:
+def _judge(part: Part) -> None:
     different = [item for item in part.verdicts if item.state == "differs"]
     if different:
         part.status = Status.DIFFERS
@@ -184,20 +183,19 @@ def _judge(part: Part, prove: bool) -> None:
         part.status = Status.MIGRATED
         return
     # Neither the old nor the new one runs without its op: there is nothing that works to hand over.
-    unknown = next((item.detail for item in part.verdicts if item.state == "absent" and "Op type not registered" in item.detail), "")
+    unknown = next(
+        (item.detail for item in part.verdicts if item.state == "absent" and "Op type not registered" in item.detail), ""
+    )
     if unknown:
         part.status, part.reason, part.fix = Status.REFUSED, unknown, fix_of(unknown, None)
         return
     part.status = Status.UNPROVED
-    part.reason = "; ".join(part.not_asked) or next((v.detail for v in part.verdicts if v.state == "absent"), "not asked to prove it")
-    part.fix = "give requests: io/io.json beside the model" if prove else ""
+    part.reason = "; ".join(part.not_asked) or next((v.detail for v in part.verdicts if v.state == "absent"), "")
+    part.fix = "give requests that it answers: io/io.json beside the model's directory"
 
 
 def folder_of(tags: Sequence[str]) -> str:
     """A safe folder name for a set of tags, another one for another set."""
-    import hashlib
-    import re
-
     text = "+".join(sorted(tags)) or "no-tags"
     safe = re.sub(r"[^A-Za-z0-9_.+-]", "_", text).strip(".")[:80]
     return safe if safe == text else f"{safe}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"

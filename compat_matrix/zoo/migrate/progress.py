@@ -1,4 +1,4 @@
-"""What a person sees of a long migration, on stderr: a bar with rate and remaining time, plain lines where there is no terminal."""
+"""What a person sees of a long migration, on stderr: a bar with rate and remaining time; plain lines elsewhere."""
 
 from __future__ import annotations
 

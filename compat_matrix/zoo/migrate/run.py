@@ -73,9 +73,7 @@ def _done(known: Record, digest: str, settings: Settings, target: Path) -> bool:
     return same and known.status not in AGAIN and (not known.status.good or target.exists())
 
 
-def run(
-    jobs: Sequence[Job], out: Path, settings: Settings, workers: int, told: Callable[[Record], None]
-) -> Iterator[Record]:
+def run(jobs: Sequence[Job], out: Path, settings: Settings, workers: int, told: Callable[[Record], None]) -> Iterator[Record]:
     """Migrate all jobs with ``workers`` processes, and yield the records as they come.
 
     Args:

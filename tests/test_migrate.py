@@ -1,0 +1,187 @@
+"""``migrate``, end to end: real TF 1 models, the command, one warm worker; what it makes is asked by TensorFlow."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from compat_matrix import cli
+from compat_matrix.zoo.migrate import records, report, run
+from compat_matrix.zoo.migrate.records import Status
+
+FIXTURES = Path(__file__).parent.parent / "fixtures_v1"
+CASES = ("contrib_op", "empty_tags", "half_plus_two", "hash_table_v2", "keras_functional_save")
+
+
+def migrate(*arguments):
+    return CliRunner().invoke(cli.main, ["migrate", *map(str, arguments)])
+
+
+@pytest.fixture(scope="module")
+def zoo(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("zoo")
+    for case in CASES:
+        shutil.copytree(FIXTURES / case, folder / case)
+    (folder / "broken").mkdir()
+    (folder / "broken" / "saved_model.pb").write_bytes((FIXTURES / "half_plus_two/model/saved_model.pb").read_bytes()[:500])
+    return folder
+
+
+@pytest.fixture(scope="module")
+def done(zoo, tmp_path_factory):
+    """(result, output folder) of one run."""
+    out = tmp_path_factory.mktemp("out")
+    before = {path: path.read_bytes() for path in zoo.rglob("*") if path.is_file()}
+    result = migrate(zoo, "--out", out, "--json")
+    assert {path: path.read_bytes() for path in zoo.rglob("*") if path.is_file()} == before, "the source is only read"
+    return result, out
+
+
+def test_the_plan_says_what_each_model_is_and_makes_nothing(zoo, tmp_path):
+    result = migrate(zoo, "--plan", "--out", tmp_path / "out")
+    lines = dict(line.split(": ", 2)[1::-1] for line in result.stdout.splitlines())
+    names = {Path(name).relative_to(zoo).parts[0]: action for name, action in lines.items()}
+    assert names == {
+        "broken": "refuse",
+        "contrib_op": "convert",
+        "empty_tags": "convert into 2, one for each set of tags",
+        "half_plus_two": "convert",
+        "hash_table_v2": "convert",
+        "keras_functional_save": "copy",
+    }
+    assert result.exit_code == cli.UNEXPECTED
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.tensorflow
+def test_models_are_migrated_proved_and_the_others_named(done):
+    result, out = done
+    found = json.loads(result.stdout)
+    statuses = {model["relative"].split("/")[0]: model["status"] for model in found["models"]}
+    assert statuses == {
+        "broken": "refused",
+        "contrib_op": "refused",
+        "empty_tags": "migrated",
+        "half_plus_two": "migrated",
+        "hash_table_v2": "migrated",
+        "keras_functional_save": "copied",
+    }
+    assert result.exit_code == cli.UNEXPECTED
+    assert found["totals"]["migrated"] == 3
+    assert sorted(path.name for path in (out / "models").iterdir()) == sorted(set(CASES) - {"contrib_op"})
+    half = next(model for model in found["models"] if model["relative"].startswith("half"))["parts"][0]
+    states = {item["what"]: item["state"] for item in half["verdicts"]}
+    assert {what: states[what] for what in states if what.startswith(("answers", "gradients"))} == dict.fromkeys(
+        ("answers, reference", "gradients, reference", "answers, tf2", "gradients, tf2", "answers, c_api"), "equal"
+    )
+    assert states["weights"] == states["signatures"] == states["next generation"] == "equal"
+    assert sorted(half["names"]) == ["a", "b"]
+    contrib = next(model for model in found["models"] if model["relative"].startswith("contrib"))
+    assert "Resampler" in contrib["reason"]
+    assert "Addons>Resampler" in contrib["fix"]
+
+
+@pytest.mark.tensorflow
+def test_what_is_made_is_a_savedmodel_of_tf_2(done):
+    import tensorflow as tf
+
+    _, out = done
+    loaded = tf.saved_model.load(str(out / "models/half_plus_two/model"))
+    assert loaded.signatures["serving_default"](x=tf.constant([[4.0]]))["y"].numpy().tolist() == [[4.0]]
+    assert len(loaded.variables) == 2
+    several = json.loads((out / "models/empty_tags/model/manifest.json").read_text())["models"]
+    assert sorted(map(tuple, (entry["tags"] for entry in several))) == [(), ("my tag é",)]
+    for entry in several:
+        assert tf.saved_model.load(str(out / "models/empty_tags/model" / entry["path"])).signatures
+
+
+@pytest.mark.tensorflow
+def test_reports_agree(done):
+    result, out = done
+    assert (out / "report.json").read_text() == result.stdout
+    rows = list(csv.DictReader((out / "report.csv").read_text().splitlines()))
+    assert [row["status"] for row in rows] == [model["status"] for model in json.loads(result.stdout)["models"]]
+    page = (out / "report.html").read_text()
+    assert "4 of 6 models are in the output" in page
+    assert "Addons&gt;Resampler" in page
+    assert not (out / ".work").exists()
+
+
+@pytest.mark.tensorflow
+def test_a_second_run_does_only_what_changed(done, zoo, tmp_path):
+    _, out = done
+    again, other = tmp_path / "out", tmp_path / "zoo"
+    shutil.copytree(out, again)
+    shutil.copytree(zoo, other)
+    record = again / "records/half_plus_two/model.json"
+    text = json.loads(record.read_text())
+    text["seconds"] = 123.0
+    record.write_text(json.dumps(text))
+    shutil.rmtree(again / "models/hash_table_v2")  # its record is no proof any more
+    shutil.rmtree(other / "contrib_op")
+    assert migrate(other, "--out", again).exit_code == cli.UNEXPECTED
+    assert records.load(record).seconds == 123.0, "what is done is not done again"
+    assert (again / "models/hash_table_v2/model/saved_model.pb").exists()
+
+
+@pytest.mark.tensorflow
+def test_a_killed_run_goes_on_and_leaves_only_whole_models(zoo, tmp_path):
+    out = tmp_path / "out"
+    command = [sys.executable, "-m", "compat_matrix", "migrate", str(zoo), "--out", str(out)]
+    process = subprocess.Popen(command, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    while not list((out / "records").rglob("*.json")):
+        assert process.poll() is None, "it ended before it was killed"
+        time.sleep(0.02)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    assert migrate(zoo, "--out", out).exit_code == cli.UNEXPECTED
+    assert len(list((out / "records").rglob("*.json"))) == len(CASES) + 1
+    assert not (out / ".work").exists()
+
+
+def record(name, status=Status.REFUSED, **more):
+    return records.Record(name, name, status=status, **more)
+
+
+def test_the_worst_part_is_what_becomes_of_the_model():
+    assert records.worst([Status.MIGRATED, Status.DIFFERS, Status.UNPROVED]) is Status.DIFFERS
+    assert [status for status in Status if status.good] == [Status.COPIED, Status.MIGRATED]
+
+
+def test_a_record_survives_the_disk_and_a_strange_one_is_none(tmp_path):
+    part = records.Part(["serve"], Status.MIGRATED, verdicts=[records.Verdict("weights", "equal")], names={"a": "k"})
+    kept = record("x", Status.MIGRATED, parts=[part])
+    records.save(kept, tmp_path / "x.json")
+    assert records.load(tmp_path / "x.json") == kept
+    for text in ("", "[]", '{"schema": 99}', json.dumps({**kept.to_json(), "status": "splendid"})):
+        (tmp_path / "y.json").write_text(text)
+        assert records.load(tmp_path / "y.json") is None
+
+
+def test_reports_are_no_way_into_a_browser_or_a_spreadsheet():
+    bad = [record("<script>alert(1)</script>", reason="=cmd()"), record("b", reason="=cmd()", fix="f")]
+    assert "<script>alert" not in report.as_html(bad)
+    rows = list(csv.DictReader(report.as_csv(bad).splitlines()))
+    assert {row["reason"] for row in rows} == {"'=cmd()"}
+
+
+def test_two_models_of_one_name_get_two_places(tmp_path):
+    class Model:
+        def __init__(self, name, relative):
+            self.name, self.relative = name, relative
+
+    jobs = run.jobs_of([Model("a/M", "M"), Model("b/m", "m"), Model("c", "../x/.hid den")])
+    places = [job.relative for job in jobs]
+    assert len({place.lower() for place in places}) == 3
+    assert places[0] == "M"
+    assert places[2] == "_../x/_.hid_den"
