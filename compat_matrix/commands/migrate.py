@@ -71,7 +71,7 @@ def _plan(jobs: list[Job]) -> int:
 
 def _run(jobs: list[Job], out: Path, settings: Settings, workers: int, as_json: bool) -> int:
     from compat_matrix.alone import alone
-    from compat_matrix.plan import write_text
+    from compat_matrix.writing import write_text
     from compat_matrix.zoo.migrate import report
     from compat_matrix.zoo.migrate.progress import Progress
     from compat_matrix.zoo.migrate.run import run
