@@ -27,6 +27,7 @@ OK, UNEXPECTED, BAD_EXPECTATION, INCOMPLETE, HARNESS_ERROR, USAGE = 0, 1, 2, 3, 
 
 # name -> (module:attribute, one line of help). The help stands here so that ``--help`` imports none of them.
 COMMANDS: dict[str, tuple[str, str]] = {
+    "contract": ("compat_matrix.commands.contract:contract", "Freeze what clients of a model rely on, and gate on it."),
     "diff": ("compat_matrix.commands.diff:diff", "Show what is different between two SavedModels, or two folders of them."),
     "gate": ("compat_matrix.commands.gate:gate", "Compare a baseline TensorFlow with a candidate: what changed, what blocks."),
     "grid": ("compat_matrix.commands.grid:grid", "What each TensorFlow writes, read by each TensorFlow."),

@@ -1,0 +1,236 @@
+"""``savedmodel-compat contract``: freeze what clients of a model rely on, and check that a model still keeps it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Optional
+
+import click
+
+from compat_matrix.cli import HARNESS_ERROR, OK, UNEXPECTED, printable
+from compat_matrix.commands.models import model_arguments
+from compat_matrix.outcomes import ExitCode
+
+if TYPE_CHECKING:
+    from compat_matrix.zoo.contract.form import Contract
+    from compat_matrix.zoo.contract.rules import Finding
+    from compat_matrix.zoo.find import Found, Model
+
+SUFFIX = ".contract.json"
+
+
+@click.group()
+def contract() -> None:
+    """Freeze the serving contract of a model in a file beside it, and gate on it (docs/contract.md)."""
+
+
+def beside(model: Model) -> Path:
+    """Where the contract of a local model is: MODEL.contract.json; versions (MODEL/1, MODEL/2) share that of the folder above."""
+    path = Path(model.name).resolve()
+    path = path.parent if path.is_file() else path
+    path = path.parent if path.name.isdigit() else path
+    return path.with_name(path.name + SUFFIX)
+
+
+class _Invalid(click.ClickException):
+    """A contract, or requests for one, that cannot be used."""
+
+    exit_code = ExitCode.STALE_EXPECTATION
+
+
+@contextmanager
+def _refusals() -> Iterator[None]:
+    """What is wrong with a contract, its requests or the machine, as an exit code."""
+    from compat_matrix.zoo.contract.file import ContractError
+
+    try:
+        yield
+    except ContractError as error:
+        raise _Invalid(str(error)) from error
+
+
+@contract.command()
+@model_arguments
+@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="Write here, not to MODEL.contract.json beside it.")
+@click.option("--update", is_flag=True, help="Replace a contract that is there.")
+@click.option("--answers/--no-answers", default=None, help="Record golden answers (needs TensorFlow), or drop those on record.")
+@click.option(
+    "--requests",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="A folder with io.json and tensors, in place of requests made up.",
+)
+def write(
+    found: Found, follow_links: bool, out: Optional[Path], update: bool, answers: Optional[bool], requests: Optional[Path]
+) -> int:
+    """Write the contract of each of MODELS.
+
+    Without --answers or --requests no TensorFlow is needed. Replacing a contract shows what the old one would have said.
+    """
+    if (out is not None or requests is not None) and len(found.models) != 1:
+        raise click.UsageError("--out and --requests are for one model")
+    targets = [(model, out or (None if model.is_remote else beside(model))) for model in found.models]
+    places = [target for _, target in targets]
+    for model, target in targets:
+        if target is None:
+            raise click.UsageError(printable(f"{model.name} is not on this machine: --out says where its contract goes", False))
+        if places.count(target) > 1:
+            raise click.UsageError(printable(f"several models share {target}: name one of them", False))
+    with _refusals():
+        for model, target in targets:
+            assert target is not None
+            _write_one(model, target, update, answers, requests, follow_links)
+    return _skipped(found)
+
+
+def _write_one(model: Model, target: Path, update: bool, answers: Optional[bool], requests: Optional[Path], links: bool) -> None:
+    from dataclasses import replace
+
+    from compat_matrix.zoo.contract import file, rules
+    from compat_matrix.zoo.contract.form import contract_of
+
+    old = _old(target, update)
+    if old is not None and old.answers is not None and answers is None and requests is None:
+        raise click.UsageError(f"{target} holds answers: --answers records new ones, --no-answers drops them")
+    with model.local() as path:
+        new = contract_of(path, follow_links=links)
+        if answers or requests is not None:
+            from compat_matrix.zoo.contract.answers import record
+
+            recorded, left_out = record(path.parent if path.is_file() else path, requests)
+            for line in left_out:
+                click.echo(f"not recorded: {printable(line, newlines=False)}", err=True)
+            new = replace(new, answers=recorded)
+    for finding in rules.compare(old, new) if old is not None else ():
+        click.echo(_line(finding))
+    file.write(target, new)
+    signatures = sum(map(len, new.meta_graphs.values()))
+    count = "" if new.answers is None else f", {len(new.answers.requests)} golden answers"
+    click.echo(printable(f"{target}: {len(new.meta_graphs)} MetaGraphs, {signatures} signatures{count}", newlines=False))
+
+
+def _old(target: Path, update: bool) -> Optional[Contract]:
+    from compat_matrix.zoo.contract import file
+
+    if not target.exists():
+        return None
+    if not update:
+        raise click.UsageError(f"{target} is there already: --update replaces it")
+    return file.read(target)
+
+
+@contract.command()
+@click.argument("path", metavar="MODEL")
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path), required=False)
+@click.option("--allow", multiple=True, metavar="RULE", help="A breaking change that is wanted; may be repeated.")
+@click.option("--answers", is_flag=True, help="Ask the golden requests too (needs TensorFlow).")
+@click.option("--require", is_flag=True, help="A model without a contract fails (3).")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object (docs/contract.md).")
+@click.option("--follow-links", is_flag=True, help="Accept symbolic links that lead out of a directory.")
+def check(
+    path: str, file: Optional[Path], allow: tuple[str, ...], answers: bool, require: bool, as_json: bool, follow_links: bool
+) -> int:
+    """Check that MODEL (or every model of a folder) keeps the contract in FILE, or in the file beside it.
+
+    Exits with 1 when something would break a client; what only adds is shown and passes. `contract rules` lists the rules.
+    """
+    from compat_matrix.zoo.contract.rules import RULES
+    from compat_matrix.zoo.find import Unusable, find
+
+    unknown = sorted(set(allow) - RULES.keys())
+    if unknown:
+        raise click.UsageError(printable(f"no rule {', '.join(unknown)}; `contract rules` lists them", newlines=False))
+    try:
+        found = find([path], follow_links=follow_links)
+    except Unusable as error:
+        raise click.UsageError(printable(str(error), newlines=False)) from error
+    reports = [_checked(model, file, frozenset(allow), answers, follow_links) for model in found.models]
+    if all(report["status"] == "no contract" for report in reports):
+        raise click.UsageError(f"no contract is there: `contract write` makes {SUFFIX[1:]} files, or name one")
+    if as_json:
+        import json
+
+        told = [{"name": item.name, "reason": item.reason} for item in found.skipped]
+        for report in reports:
+            report["findings"] = [finding.to_json() for finding in report["findings"]]
+        click.echo(json.dumps({"schema": 1, "models": reports, "skipped": told}, separators=(",", ":")))
+    else:
+        for report in reports:
+            click.echo("\n".join(_report(report)))
+        _skipped(found)
+    return _code([report["status"] for report in reports], require, bool(found.skipped))
+
+
+def _code(statuses: list[str], require: bool, skipped: bool) -> int:
+    for status, code in (("unread", HARNESS_ERROR), ("broken", UNEXPECTED), ("refused", UNEXPECTED)):
+        if status in statuses:
+            return code
+    if "invalid contract" in statuses:
+        return ExitCode.STALE_EXPECTATION
+    return ExitCode.INCOMPLETE if skipped or (require and "no contract" in statuses) else OK
+
+
+def _checked(model: Model, file: Optional[Path], allowed: frozenset[str], ask: bool, follow_links: bool) -> dict[str, Any]:
+    """What became of one model: ``kept``, ``broken``, ``no contract``, ``invalid contract``, ``refused`` or ``unread``."""
+    from compat_matrix.zoo.contract import file as files
+    from compat_matrix.zoo.contract import rules
+    from compat_matrix.zoo.contract.form import contract_of
+    from reference_impl.format.errors import FileAccessError, SavedModelError
+
+    target = file or (None if model.is_remote else beside(model))
+    report: dict[str, Any] = {"model": model.name, "contract": str(target or ""), "status": "", "findings": [], "answers": "none"}
+    if target is None or (file is None and not target.exists()):
+        return {**report, "status": "no contract"}
+    try:
+        frozen = files.read(target, answers=ask)
+        with model.local() as path:
+            findings = rules.allow(rules.compare(frozen, contract_of(path, follow_links=follow_links)), allowed)
+            if ask and frozen.answers is not None:
+                from compat_matrix.zoo.contract import answers
+
+                findings += rules.allow(answers.check(path.parent if path.is_file() else path, frozen.answers), allowed)
+                report["answers"] = f"{len(frozen.answers.requests)} asked"
+            elif "answers" in files.read_document(target):
+                report["answers"] = "not asked (--answers)"
+    except files.ContractError as error:
+        return {**report, "status": "invalid contract", "reason": str(error)}
+    except (SavedModelError, OSError) as error:
+        refused = isinstance(error, SavedModelError) and not isinstance(error, FileAccessError)
+        return {**report, "status": "refused" if refused else "unread", "reason": f"{type(error).__name__}: {error}"}
+    return {**report, "status": "broken" if any(item.breaks for item in findings) else "kept", "findings": findings}
+
+
+def _report(report: dict[str, Any]) -> Iterator[str]:
+    colour = {"kept": "green", "no contract": "yellow"}.get(report["status"], "red")
+    reason = f": {report['reason']}" if "reason" in report else ""
+    text = printable(f"{report['model']}{reason}", newlines=False)
+    yield f"{click.style(report['status'], fg=colour, bold=True)}  {text}"
+    for finding in report["findings"]:
+        yield f"  {_line(finding)}"
+    if report["answers"] != "none":
+        yield f"  golden answers: {report['answers']}"
+
+
+def _line(finding: Finding) -> str:
+    from compat_matrix.zoo.contract.rules import RULES
+
+    word = "allowed" if finding.allowed else RULES[finding.rule].category
+    colour = {"breaking": "red", "compatible": "green"}.get(word, "yellow")
+    text = printable(f"{finding.rule}  {': '.join(finding.where)}: {finding.message}", newlines=False)
+    return f"{click.style(f'{word:<10}', fg=colour)} {text}"
+
+
+def _skipped(found: Found) -> int:
+    for item in found.skipped:
+        click.echo(printable(f"skipped: {item.name}: {item.reason}", newlines=False), err=True)
+    return ExitCode.INCOMPLETE if found.skipped else OK
+
+
+@contract.command()
+def rules() -> None:
+    """List the rules: what breaks clients, and what only adds."""
+    from compat_matrix.zoo.contract.rules import RULES
+
+    for name, rule in RULES.items():
+        click.echo(f"{name:<22} {rule.category:<10} {rule.why}")
