@@ -2,15 +2,13 @@
 
 A subcommand lives in ``compat_matrix/commands/<name>.py``. It may return an exit code; ``None`` means 0. The codes:
 
-====  =========================================================================
-0     as expected
+====  ==================================================================0     as expected
 1     unexpected result; for a single model: it is refused, with a named error
 2     stale or invalid expectation
 3     incomplete run
 4     harness or environment error (a file that cannot be read, no space, a defect of ours)
 64    usage: an unknown option or command, a path that does not exist, an empty selection
-====  =========================================================================
-"""
+====  =================================================================="""
 
 from __future__ import annotations
 
@@ -27,21 +25,23 @@ OK, UNEXPECTED, BAD_EXPECTATION, INCOMPLETE, HARNESS_ERROR, USAGE = 0, 1, 2, 3, 
 
 # name -> (module:attribute, one line of help). The help stands here so that ``--help`` imports none of them.
 COMMANDS: dict[str, tuple[str, str]] = {
+    "compat": ("compat_matrix.commands.compat:compat", "Which TensorFlow releases load which part of a model, and why not."),
     "contract": ("compat_matrix.commands.contract:contract", "Freeze what clients of a model rely on, and gate on it."),
     "diff": ("compat_matrix.commands.diff:diff", "Show what is different between two SavedModels, or two folders of them."),
+    "downgrade": ("compat_matrix.commands.downgrade:downgrade", "Make a copy of a model that an older TensorFlow loads."),
     "gate": ("compat_matrix.commands.gate:gate", "Compare a baseline TensorFlow with a candidate: what changed, what blocks."),
     "grid": ("compat_matrix.commands.grid:grid", "What each TensorFlow writes, read by each TensorFlow."),
     "inspect": ("compat_matrix.commands.inspect:inspect", "Show what a SavedModel contains."),
     "matrix": ("compat_matrix.commands.matrix:matrix", "Plan, run and report the compatibility matrix."),
     "migrate": ("compat_matrix.commands.migrate:migrate", "Make SavedModels of TF 2 out of those of TF 1.x, each proved equal."),
     "ops": ("compat_matrix.commands.ops:ops", "Which TensorFlow knows which op, and which have all that a model needs."),
-    "serve-check": ("compat_matrix.commands.serve_check:serve_check", "Ask model servers about one model, over gRPC and REST."),
     "runtimes": ("compat_matrix.commands.runtimes:runtimes", "List and check the TensorFlow runtimes of this machine."),
+    "serve-check": ("compat_matrix.commands.serve_check:serve_check", "Ask model servers about one model, over gRPC and REST."),
+    "serving": ("compat_matrix.commands.serving:serving", "Servers: what they need here, the stand-in, what was left behind."),
     "signatures": ("compat_matrix.commands.signatures:signatures", "List, rename, drop, copy signatures, or choose the default."),
     "slim": ("compat_matrix.commands.slim:slim", "Copy a model without what serving does not need."),
     "tags": ("compat_matrix.commands.tags:tags", "List or set the tags of MetaGraphs."),
     "verify": ("compat_matrix.commands.verify:verify", "Look for defects in SavedModels, one or many, by rules with stable ids."),
-    "serving": ("compat_matrix.commands.serving:serving", "Servers: what they need here, the stand-in, what was left behind."),
 }
 
 

@@ -7,9 +7,10 @@ libraries are not.
 
 from __future__ import annotations
 
+import functools
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Optional
@@ -27,6 +28,8 @@ from reference_impl.format.inspect_signatures import RESERVED, init_ops
 SCHEMA = 1
 MAX_LACKS = 20  # told of one release
 IMPORTS_CALLS = "1.14"  # from this on importing a graph looks into the functions it calls; those it does not call cost nothing
+# (node, whether it stands in a function, number of the release, name of an attr it does not know) -> passed over by the loader
+Excuse = Callable[[schema.NodeDef, bool, int, str], bool]
 SESSION, OBJECTS = "session", "tf.saved_model.load"
 
 
@@ -58,7 +61,7 @@ class Part:
 
     name: str
     lacks: dict[int, tuple[Lack, ...]]
-    walk: _Walk
+    walk: Walk
 
     @property
     def members(self) -> tuple[int, ...]:
@@ -92,7 +95,7 @@ class GraphNeeds:
 def needs(model: Path) -> list[GraphNeeds]:
     """What each MetaGraph of a SavedModel needs. Raises SavedModelError, TableError."""
     table = history()
-    return [_graph(graph, table) for graph in layout.read(model).saved_model.meta_graphs]
+    return [of_graph(graph, table) for graph in layout.read(model).saved_model.meta_graphs]
 
 
 def to_json(found: Sequence[GraphNeeds], table: History) -> dict[str, Any]:
@@ -134,29 +137,30 @@ class _Use:
         self.dtypes = {dtype for found in self.types.values() for dtype in found}
 
 
-def _key(node: schema.NodeDef) -> str:
-    """What a release's answer depends on. Of values that can be long only that they are there."""
+def _key(node: schema.NodeDef, holder: str) -> str:
+    """What a release's answer depends on, and where loaders find it. Of values that can be long only that they are there."""
     plain = {
         name: "..." if value.WhichOneof("value") in ("tensor", "func") else plain_value(value)
         for name, value in node.attr.items()
         if not name.startswith("_")
     }
-    return json.dumps([node.op, len(data_inputs(node)), sorted(plain.items())])
+    return json.dumps([node.op, bool(holder), len(data_inputs(node)), sorted(plain.items())])
 
 
-def _graph(graph: schema.MetaGraphDef, table: History) -> GraphNeeds:
-    walk = _Walk(graph, table)
+def of_graph(graph: schema.MetaGraphDef, table: History, objects_since: str = "2.0") -> GraphNeeds:
+    """What one MetaGraph needs. ``objects_since``: the first release to ask for ``tf.saved_model.load``."""
+    walk = Walk(graph, table)
     parts = [walk.part(SESSION, walk.start, walk.at_load, imports_calls=True)]
     keys = sorted(set(graph.signature_def) - set(RESERVED))
     parts += [walk.part(f"signature {key}", walk.start, [*walk.at_load, *walk.reached(key)], imports_calls=True) for key in keys]
     # Without an object graph it imports the main graph, and the functions that are called with all that is in them.
     imported = walk.everything if graph.HasField("object_graph_def") else [*walk.start, *walk.called]
-    parts.append(walk.part(OBJECTS, imported, walk.at_load, first="2.0"))
+    parts.append(walk.part(OBJECTS, imported, walk.at_load, first=objects_since))
     info = graph.meta_info_def
     return GraphNeeds(tuple(sorted(info.tags)), info.tensorflow_version, graph.graph_def.versions.producer, tuple(parts))
 
 
-class _Walk:
+class Walk:
     """One MetaGraph: which uses of ops belong to which part."""
 
     def __init__(self, graph: schema.MetaGraphDef, table: History) -> None:
@@ -165,7 +169,7 @@ class _Walk:
         self.library, self.calls = self.leads.library, self.leads.calls
         self.uses: dict[str, _Use] = {}
         self.holder: dict[str, str] = {}
-        self.lacks: dict[tuple[str, int, bool], Optional[Lack]] = {}
+        self.lacks: dict[tuple[str, int, bool, Optional[Excuse]], Optional[Lack]] = {}
         self.lack_at: dict[Lack, str] = {}  # a use that has it
         self.versions = graph.graph_def.versions
         self.nodes = {node.name: node for node in graph.graph_def.node}
@@ -183,7 +187,7 @@ class _Walk:
         for node in nodes:
             if node.op in self.library.functions:
                 continue  # a call by op type
-            key = _key(node)
+            key = _key(node, holder)
             found[key] = None
             if key not in self.uses:
                 self.uses[key] = _Use(node, self.table.op(node.op))
@@ -197,6 +201,10 @@ class _Walk:
         called = reachable([name for node in nodes for name in self.library.references(node)], self.calls)
         return [*self._keys(nodes, ""), *(key for name in called for key in self.bodies[name])]
 
+    def bodies_of(self, functions: Iterable[str]) -> list[str]:
+        """The uses of some functions and of all that they call."""
+        return [key for name in reachable(functions, self.calls) for key in self.bodies.get(name, ())]
+
     def reached(self, signature: str) -> list[str]:
         """The uses that a call of the signature runs; all of them where that would take too long to find out."""
         if self.leads.reach.signatures is None:
@@ -205,31 +213,46 @@ class _Walk:
         found = [self.nodes[name] for name in nodes if name in self.nodes]
         return [*self._keys(found, ""), *(key for name in functions for key in self.bodies.get(name, ()))]
 
-    def part(self, name: str, imported: Iterable[str], run: Iterable[str], first: str = "", imports_calls: bool = False) -> Part:
+    def part(
+        self,
+        name: str,
+        imported: Iterable[str],
+        run: Iterable[str],
+        first: str = "",
+        imports_calls: bool = False,
+        excuse: Optional[Excuse] = None,
+        releases: Optional[Iterable[int]] = None,
+    ) -> Part:
         """``imported`` must be known to the release, ``run`` needs kernels too. ``first``: the first release with such a part.
-        ``imports_calls``: the functions that the main graph calls are imported too, in releases that do that."""
+        ``imports_calls``: the functions that the main graph calls are imported too, in releases that do that. ``excuse``: says
+        of an attr that a release does not know, in a function or not, that the loader gets over it. ``releases``: only these."""
         imported, run = dict.fromkeys(imported), dict.fromkeys(run)
         called = [key for key in dict.fromkeys(self.called) if key not in imported] if imports_calls else []
         start, calls = (self.table.index(release) or 0 for release in (first, IMPORTS_CALLS))
         lacks = {
-            index: tuple(dict.fromkeys(self._lacking(imported, called if index >= calls else (), run, index)))[:MAX_LACKS]
-            for index in range(start, len(self.table.releases))
+            index: tuple(dict.fromkeys(self._lacking(imported, called if index >= calls else (), run, index, excuse)))[:MAX_LACKS]
+            for index in (range(len(self.table.releases)) if releases is None else releases)
+            if index >= start
         }
         return Part(name, lacks, self)
 
-    def _lacking(self, imported: Iterable[str], called: Iterable[str], run: Iterable[str], index: int) -> Iterator[Lack]:
+    def _lacking(
+        self, imported: Iterable[str], called: Iterable[str], run: Iterable[str], index: int, excuse: Optional[Excuse]
+    ) -> Iterator[Lack]:
         yield from _versions(self.versions, self.table, index)
         for keys, kernels, everything in ((imported, False, True), (called, False, False), (run, True, True)):
             for key in keys:
-                lack = self._lack(key, index, kernels)
+                lack = self._lack(key, index, kernels, excuse)
                 if lack is not None and (everything or lack.kind == "unknown_op" or _types_it(self.uses[key], lack, index)):
                     self.lack_at.setdefault(lack, key)
                     yield lack
 
-    def _lack(self, key: str, index: int, kernels: bool) -> Optional[Lack]:
-        at = key, index, kernels
+    def _lack(self, key: str, index: int, kernels: bool, excuse: Optional[Excuse]) -> Optional[Lack]:
+        at = key, index, kernels, excuse
         if at not in self.lacks:
-            lack = _definition(self.uses[key], self.table, index, self.versions.producer)
+            in_function = bool(self.holder[key])
+            excused = None if excuse is None else functools.partial(excuse, self.uses[key].node, in_function, index)
+            lack = _definition(self.uses[key], self.table, index, self.versions.producer, excused)
             if lack is None and kernels:
                 lack = _kernel(self.uses[key], self.table, index) or _version_of_op(self.uses[key], self.table, index)
             self.lacks[at] = lack
@@ -258,7 +281,9 @@ def _versions(versions: schema.VersionDef, table: History, index: int) -> Iterat
         yield Lack("bad_consumer", "", "", str(releases[index].producer), members, f"bad_consumer {releases[index].producer}")
 
 
-def _definition(use: _Use, table: History, index: int, producer: int) -> Optional[Lack]:
+def _definition(
+    use: _Use, table: History, index: int, producer: int, excused: Optional[Callable[[str], bool]] = None
+) -> Optional[Lack]:
     """What of the op's definition a release lacks."""
     name, known = use.node.op, use.history
     if known is None:
@@ -278,7 +303,7 @@ def _definition(use: _Use, table: History, index: int, producer: int) -> Optiona
     for attr_name, value in use.attrs.items():
         attr = op.attr(attr_name)
         if attr is None:
-            if _is_ignored(known, attr_name, value, table, index):
+            if _is_ignored(known, attr_name, value, table, index) or (excused is not None and excused(attr_name)):
                 continue
             members = known.attr_members(attr_name)
             return Lack("unknown_attr", name, attr_name, "", members, f"attr '{attr_name}' of op '{name}'")

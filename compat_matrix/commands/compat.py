@@ -1,0 +1,158 @@
+"""``savedmodel-compat compat``: which releases load which part of a model, and what keeps the others from it. No TensorFlow."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from compat_matrix.cli import OK, UNEXPECTED, printable
+from compat_matrix.commands.models import model_arguments
+
+if TYPE_CHECKING:
+    from compat_matrix.skew.history import History
+    from compat_matrix.zoo.compat import GraphCompat, Use
+    from compat_matrix.zoo.find import Found, Model
+
+LOADERS = ("session", "c++", "objects")
+LOADER_HELP = "session (tf.compat.v1 in Python), c++ (Serving, Go, Java), objects (tf.saved_model.load)"
+SHOWN_REASONS = 3  # of one release
+SHOWN_PARTS = 12
+
+
+@click.command()
+@model_arguments
+@click.option(
+    "--target", metavar="VERSIONS", help='Releases to ask about: "tensorflow>=1.15,<2.22", 2.4; default: all that are known.'
+)
+@click.option("--for", "loaders", multiple=True, type=click.Choice(LOADERS), help=f"Only {LOADER_HELP}; default: all.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object (docs/compat.md).")
+@click.option("--full", is_flag=True, help="Show all parts, and all that the nearest other releases lack.")
+def compat(found: Found, follow_links: bool, target: str | None, loaders: tuple[str, ...], as_json: bool, full: bool) -> int:
+    """Show which TensorFlow releases load the SavedModels at MODELS..., part by part, and what keeps the others from it.
+
+    Exit code 1: with --target, when a part does not load, or loses something, in one of these releases; without, when a part
+    loads in no release at all; and for a model that cannot be read.
+    """
+    from compat_matrix.skew.history import history
+    from compat_matrix.zoo import targets
+    from reference_impl.format.errors import SavedModelError
+
+    table = history()
+    try:
+        asked = targets.releases(target, table) if target else tuple(range(len(table.releases)))
+    except targets.NoTarget as error:
+        raise click.UsageError(printable(str(error))) from error
+    code = OK
+    out: list[dict[str, Any]] = []
+    for model in found.models:
+        try:
+            graphs = _graphs(model, asked, follow_links)
+        except (SavedModelError, OSError) as error:
+            code = UNEXPECTED
+            out.append({"path": model.name, "error": f"{type(error).__name__}: {error}"})
+            if not as_json:
+                click.echo(printable(f"{model.name}\n  {type(error).__name__}: {error}"))
+            continue
+        uses = [use for graph in graphs for use in graph.uses if use.loader in (loaders or LOADERS)]
+        good = all(_good(use, bool(target)) for use in uses)
+        code = code if good else UNEXPECTED
+        out.append({"path": model.name, "ok": good, "meta_graphs": [_json(graph, loaders or LOADERS, table) for graph in graphs]})
+        if not as_json:
+            _show(model.name, graphs, loaders or LOADERS, table, full)
+    skipped = [vars(item) for item in found.skipped]
+    if as_json:
+        releases = [table.releases[index].name for index in asked]
+        click.echo(json.dumps({"schema": 1, "releases": releases, "models": out, "skipped": skipped}))
+    for item in [] if as_json else skipped:
+        click.echo(printable(f"{item['name']}: not looked into: {item['reason']}", newlines=False), err=True)
+    return code if not skipped else UNEXPECTED
+
+
+def _graphs(model: Model, asked: tuple[int, ...], follow_links: bool) -> list[GraphCompat]:
+    from compat_matrix.zoo.compat import compat as look
+
+    with model.local() as path:
+        return look(path, asked, follow_links=follow_links)
+
+
+def _good(use: Use, all_asked: bool) -> bool:
+    """Whether a part does in every release that was asked about; or, where none was named, in any."""
+    if not all_asked:
+        return bool(use.members) or not use.verdicts
+    return all(verdict.loads and not verdict.risks for verdict in use.verdicts.values())
+
+
+def _json(graph: GraphCompat, loaders: tuple[str, ...], table: History) -> dict[str, Any]:
+    uses = [
+        {
+            "part": use.part,
+            "loader": use.loader,
+            "releases": table.text(use.members),
+            "fails": {table.releases[index].name: list(item.reasons) for index, item in use.verdicts.items() if not item.loads},
+            "risks": {table.releases[index].name: list(item.risks) for index, item in use.verdicts.items() if item.risks},
+        }
+        for use in graph.uses
+        if use.loader in loaders
+    ]
+    return {"tags": list(graph.tags), "tensorflow_version": graph.written_by, "producer": graph.producer, "uses": uses}
+
+
+def _show(name: str, graphs: list[GraphCompat], loaders: tuple[str, ...], table: History, full: bool) -> None:
+    click.echo(printable(name, newlines=False))
+    for graph in graphs:
+        tags = ", ".join(graph.tags) or "(no tags)"
+        head = f"MetaGraph {tags}  TensorFlow {graph.written_by or '?'}, GraphDef {graph.producer}"
+        click.echo(printable(f"  {head}", newlines=False))
+        parts: dict[str, dict[str, Use]] = {}
+        for use in graph.uses:
+            if use.loader in loaders:
+                parts.setdefault(use.part, {})[use.loader] = use
+        shown = list(parts) if full else list(parts)[:SHOWN_PARTS]
+        cells = {part: [_cell(parts[part].get(loader), table) for loader in loaders] for part in shown}
+        rows = [["", *loaders], *([part, *cells[part]] for part in shown)]
+        widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+        for row in rows:
+            line = "  ".join(f"{text:<{width}}" for text, width in zip(row, widths))
+            click.echo(printable(f"    {line}".rstrip(), newlines=False))
+        if len(shown) < len(parts):
+            click.echo(f"    {len(parts) - len(shown)} more parts: --full")
+        for line in _reasons([use for items in parts.values() for use in items.values()], table, full):
+            click.echo(printable(f"    {line}", newlines=False))
+
+
+def _cell(use: Use | None, table: History) -> str:
+    from compat_matrix.skew.advice import words
+
+    if use is None:
+        return ""
+    if not use.verdicts:
+        return "(no such loader)"
+    if len(use.members) == len(use.verdicts):
+        return "all asked"
+    return words(table.text(use.members)) if use.members else "none"
+
+
+def _reasons(uses: list[Use], table: History, full: bool) -> list[str]:
+    """What the releases next to those that do lack; where none does, what the newest lacks; then what is lost in silence."""
+    lines: dict[tuple[int, str], dict[str, None]] = {}
+    for use in uses:
+        members, asked = set(use.members), sorted(use.verdicts)
+        edges = [
+            at for place, at in enumerate(asked) if at not in members and members & set(asked[max(place - 1, 0) : place + 2])
+        ]
+        for index in edges if members else asked[-1:]:
+            for reason in use.verdicts[index].reasons:
+                lines.setdefault((index, reason), {})[use.loader] = None
+        for index in [index for index in asked if use.verdicts[index].risks][-1:]:
+            for risk in use.verdicts[index].risks:
+                lines.setdefault((index, f"loads, and {risk}"), {})[use.loader] = None
+    out, count = [], dict.fromkeys((index for index, _ in lines), 0)
+    for (index, reason), loaders in sorted(lines.items(), key=lambda item: -item[0][0]):
+        count[index] += 1
+        if full or count[index] <= SHOWN_REASONS:
+            out.append(f"{table.releases[index].name} {reason}  ({', '.join(loaders)})")
+        elif count[index] == SHOWN_REASONS + 1:
+            out.append(f"{table.releases[index].name} lacks more: --full")
+    return out

@@ -1,0 +1,155 @@
+"""``savedmodel-compat downgrade``: a copy of a model that an older TensorFlow loads, proved there."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from compat_matrix.cli import HARNESS_ERROR, INCOMPLETE, OK, UNEXPECTED, printable
+from compat_matrix.commands.compat import LOADER_HELP, LOADERS
+from compat_matrix.commands.editing import models_of
+
+if TYPE_CHECKING:
+    from compat_matrix.zoo.downgrade.model import Plan
+    from compat_matrix.zoo.prove import Proof
+
+SHOWN = 10  # refusals
+
+
+@click.command()
+@click.argument("model")
+@click.argument("out", type=click.Path(path_type=Path))
+@click.option("--target", required=True, metavar="RELEASE", help="The TensorFlow that is to load it: 1.15, tensorflow==2.4.4.")
+@click.option(
+    "--for", "loaders", multiple=True, type=click.Choice(LOADERS), help=f"What must load it: {LOADER_HELP}; default: all."
+)
+@click.option("--no-proof", is_flag=True, help="Do not start the target's runtime.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object (docs/compat.md).")
+@click.option("--follow-links", is_flag=True, help="Accept symbolic links that lead out of a directory.")
+def downgrade(
+    model: str, out: Path, target: str, loaders: tuple[str, ...], no_proof: bool, as_json: bool, follow_links: bool
+) -> int:
+    """Write the SavedModel MODEL (or each of a tree) to the new directory OUT such that the TensorFlow of --target loads it.
+
+    Rewritten is what no answer depends on; what else the release lacks is refused by name, and nothing is written. The copy is
+    asked in that TensorFlow for the answers that the source gives here; one that answers otherwise is not written.
+
+    Exit code 1: refused, or answers otherwise; 3: written but UNPROVED, with the command that would install what is missing.
+    """
+    from compat_matrix.skew.history import history
+    from compat_matrix.zoo import targets
+
+    table = history()
+    try:
+        index = targets.one_release(target, table)
+    except targets.NoTarget as error:
+        raise click.UsageError(printable(str(error))) from error
+    found, skipped = models_of(model, follow_links)
+    code, lines = OK, []
+    for item in skipped:
+        click.echo(printable(f"not looked into: {item.name}: {item.reason}", newlines=False), err=True)
+        code = UNEXPECTED
+    for one, place in found:
+        job = _Job(out / place, index, loaders or LOADERS, no_proof, follow_links)
+        line, status = job.run(one)
+        code = status if code in (OK, INCOMPLETE) and status else code
+        lines.append(line)
+        if not as_json:
+            _show(line)
+    if as_json:
+        gone = [vars(item) for item in skipped]
+        click.echo(json.dumps({"schema": 1, "target": table.releases[index].name, "models": lines, "skipped": gone}))
+    return code
+
+
+class _NotProved(Exception):
+    """Raised where the directory must not be put in place."""
+
+
+class _Job:
+    """One model of the command line."""
+
+    def __init__(self, out: Path, index: int, loaders: tuple[str, ...], no_proof: bool, follow_links: bool) -> None:
+        self.out, self.index, self.loaders, self.no_proof, self.follow_links = out, index, loaders, no_proof, follow_links
+
+    def run(self, model: Any) -> tuple[dict[str, Any], int]:
+        """What is told of it, and the exit code."""
+        from reference_impl.format.errors import FileAccessError, SavedModelError
+
+        line: dict[str, Any] = {"source": model.name, "output": None}
+        try:
+            with model.local() as path:
+                return self._run(Path(path), line)
+        except (SavedModelError, OSError) as error:
+            click.echo(printable(f"{model.name}: {type(error).__name__}: {error}"), err=True)
+            line["error"] = {"class": type(error).__name__, "message": str(error)}
+            of_model = isinstance(error, SavedModelError) and not isinstance(error, FileAccessError)
+            return line, UNEXPECTED if of_model else HARNESS_ERROR
+
+    def _run(self, path: Path, line: dict[str, Any]) -> tuple[dict[str, Any], int]:
+        from compat_matrix.zoo.downgrade import model as downgrading
+        from compat_matrix.zoo.prove import FAILED, UNPROVED
+        from reference_impl.format import layout
+
+        found = layout.read(path, follow_links=self.follow_links)
+        plan = downgrading.plan(found, self.index, self.loaders)
+        line["changes"] = [{**vars(change), "count": count} for change, count in plan.changes]
+        line["refused"] = [{"reason": reason, "loaders": list(loaders)} for reason, loaders in plan.refused]
+        if plan.refused:
+            return line, UNEXPECTED
+        proof = self._written(found, plan)
+        line["proof"] = vars(proof)
+        if proof.status == FAILED:
+            return line, UNEXPECTED
+        line["output"] = str(self.out)
+        return line, INCOMPLETE if proof.status == UNPROVED and not self.no_proof else OK
+
+    def _written(self, found: Any, plan: Plan) -> Proof:
+        from compat_matrix.zoo import prove
+        from compat_matrix.zoo.downgrade import model as downgrading
+
+        readers = [prove.READER_OF[loader] for loader in self.loaders]
+        proofs = [prove.Proof(prove.UNPROVED, "--no-proof", (), ())]
+        above = found.directory.parent
+        is_artifact = found.directory.name == "model" and (above / "io" / "io.json").is_file()
+        source = above if is_artifact else found.directory
+
+        def asked(stage: Path) -> None:
+            with tempfile.TemporaryDirectory(prefix="savedmodel-compat-") as scratch:
+                proofs[:] = [prove.prove(source, stage, plan.release, readers, Path(scratch))]
+            if proofs[0].status == prove.FAILED:
+                raise _NotProved
+
+        try:
+            downgrading.write(found, plan, self.out, None if self.no_proof else asked)
+        except _NotProved:
+            pass
+        return proofs[0]
+
+
+def _show(line: dict[str, Any]) -> None:
+    if "error" in line:
+        return
+    arrow = f" -> {line['output']}" if line["output"] else ""
+    texts = [f"{change['count']:>5} x {change['what']}" for change in line["changes"]]
+    if line["refused"]:
+        texts.append("REFUSED, nothing is written; the release")
+        texts += [f"  {item['reason']}  ({', '.join(item['loaders'])})" for item in line["refused"][:SHOWN]]
+        if len(line["refused"]) > SHOWN:
+            texts.append(f"  and {len(line['refused']) - SHOWN} more: --json")
+        stopped = {loader for item in line["refused"] for loader in item["loaders"]}
+        if stopped != set(LOADERS):
+            others = " ".join(f"--for {loader}" for loader in LOADERS if loader not in stopped)
+            texts.append(f"the other loaders could have it: {others}")
+    else:
+        proof = line["proof"]
+        texts += [f"not asked: {text}" for text in proof["left_out"]]
+        texts += proof["lines"]
+        texts.append(f"{proof['status']}: {proof['why']}" if proof["why"] else proof["status"])
+    click.echo(printable(f"{line['source']}{arrow}", newlines=False))
+    for text in texts:
+        click.echo(printable(f"  {text}", newlines=False))

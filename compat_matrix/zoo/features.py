@@ -1,0 +1,150 @@
+"""What a loader needs beyond ops: forms of signatures, of the object graph and of tables, each with the releases that read it.
+
+Every range was seen in the version grid (docs/grid.md): a genuine release loads the model, or fails so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Optional
+
+from compat_matrix.skew import advice
+from compat_matrix.skew.history import History
+from compat_matrix.skew.needs import Lack
+from compat_matrix.skew.protos import dtype_name
+from reference_impl.format import schema
+from reference_impl.format.inspect_signatures import RESERVED
+
+KIND, SILENT = "format", "silent"  # what keeps a model from loading; what is lost without a word
+REFERENCE = 100  # data types above are references
+# To assign these, releases before 2.4 have kernels for XLA_CPU alone: the variable that is read on the CPU is another one.
+XLA_ALONE = frozenset({"uint32", "uint64", "qint16", "quint16"})
+_LOWERED = frozenset({"If", "While", "Case", "StatelessIf", "StatelessWhile", "StatelessCase"})
+
+
+def of_objects(graph: schema.MetaGraphDef, table: History) -> list[Lack]:
+    """What ``tf.saved_model.load`` needs of a release for the whole MetaGraph."""
+    found = list(_anywhere(graph, table))
+    signatures = [item for key, item in graph.signature_def.items() if key not in RESERVED]
+    infos = [info for item in signatures for info in (*item.inputs.values(), *item.outputs.values())]
+    if not graph.HasField("object_graph_def"):
+        if any(info.WhichOneof("encoding") in ("coo_sparse", "composite_tensor") for info in infos):
+            found.append(_since("2.2", "signatures with sparse or ragged tensors", table))
+        if any(info.dtype > REFERENCE for info in infos):
+            found.append(Lack(KIND, "", "", "ref", (), "signatures with references to variables as outputs"))
+        return found
+    found += _kernels(graph, table)
+    nodes = graph.object_graph_def.nodes
+    if any(_tensor_defaults(spec) for spec in map(_spec, nodes) if spec is not None):
+        found.append(_since("2.13", "a tensor as the default of an argument (tensor_value in a FunctionSpec)", table))
+    if any(node.saveable_objects for node in nodes):
+        found.append(_since("2.4", "content of tables, which is lost without a word", table, SILENT))
+        if not _saved_by_key(graph):
+            readers = tuple(index for index, release in enumerate(table.releases) if release.name not in ("2.11", "2.12"))
+            found.append(
+                Lack(KIND, "", "", "save", readers, "tables with content, saved since 2.13: a save function without a key")
+            )
+    if any(node.slot_variables for node in nodes):
+        found.append(
+            Lack(KIND, "", "", "slots", (), "slot variables of an optimizer that is no class of this TensorFlow (add_slot)")
+        )
+    if any(node.op in ("Case", "StatelessCase") for function in graph.graph_def.library.function for node in function.node_def):
+        found.append(_since("2.3", "functions in a list of an attr (Case)", table))
+    return found
+
+
+def of_function(node: schema.SavedObject, table: History) -> list[Lack]:
+    """What a call of one function of the object graph needs of ``tf.saved_model.load`` besides."""
+    spec = _spec(node)
+    found: list[Lack] = []
+    if spec is None:
+        return found
+    items = {item.key: item.value for item in spec.fullargspec.named_tuple_value.values}
+    if items.get("kwonlydefaults", schema.StructuredValue()).dict_value.fields:
+        found.append(_since("2.4", "defaults of keyword arguments that it adds to a call", table))
+    arguments = len(items.get("args", schema.StructuredValue()).list_value.values) - spec.is_method
+    given = len(spec.input_signature.tuple_value.values)
+    if spec.input_signature.WhichOneof("kind") == "tuple_value" and given < arguments:
+        found.append(_since("2.12", "defaults under an input_signature that it adds to a call", table))
+    return found
+
+
+def of_signature(signature: schema.SignatureDef, table: History) -> list[Lack]:
+    """What a call of one signature needs of ``tf.saved_model.load`` besides."""
+    if any(info.WhichOneof("encoding") == "composite_tensor" for info in signature.inputs.values()):
+        return [_since("2.4", "ragged tensors as inputs of signatures", table)]
+    return []
+
+
+def of_sessions(graph: schema.MetaGraphDef, table: History) -> list[Lack]:
+    """What a session needs of a release for the whole MetaGraph."""
+    found = list(_anywhere(graph, table))
+    if any(node.op in _LOWERED and node.attr["_lower_using_switch_merge"].b for node in graph.graph_def.node):
+        found.append(_since("1.14", "control flow that is lowered when it is run (_lower_using_switch_merge)", table))
+    return found
+
+
+def _anywhere(graph: schema.MetaGraphDef, table: History) -> Iterator[Lack]:
+    assigned = {dtype_name(node.attr["dtype"].type) for node in graph.graph_def.node if node.op == "VarHandleOp"}
+    dtypes = sorted(assigned & XLA_ALONE)
+    if dtypes:
+        yield _since("2.4", f"a CPU kernel to restore variables of {', '.join(dtypes)}", table)
+
+
+def _kernels(graph: schema.MetaGraphDef, table: History) -> Iterator[Lack]:
+    """To restore a variable it is assigned to, whatever the functions do with it."""
+    known = table.op("AssignVariableOp")
+    for dtype in sorted({node.variable.dtype for node in graph.object_graph_def.nodes if node.HasField("variable")}):
+        name = dtype_name(dtype)
+        members = advice.with_kernel(known, {"dtype": (name,)}, table) if known is not None else []
+        silent = [index for index, release in enumerate(table.releases) if not release.has_kernels]
+        if members and name not in XLA_ALONE:
+            yield Lack(KIND, "", "", name, tuple(sorted({*members, *silent})), f"a CPU kernel to assign variables of {name}")
+
+
+def _since(release: str, what: str, table: History, kind: str = KIND) -> Lack:
+    first = table.index(release) or 0
+    return Lack(kind, "", "", what, tuple(range(first, len(table.releases))), what)
+
+
+def _spec(node: schema.SavedObject) -> Optional[schema.FunctionSpec]:
+    kind = node.WhichOneof("kind")
+    return getattr(node, kind).function_spec if kind in ("function", "bare_concrete_function") else None
+
+
+def _tensor_defaults(spec: schema.FunctionSpec) -> bool:
+    return any(
+        value.WhichOneof("kind") in ("tensor_value", "numpy_value") for value in _values(spec.fullargspec, spec.input_signature)
+    )
+
+
+def _values(*values: schema.StructuredValue) -> Iterator[schema.StructuredValue]:
+    """These values and all in them."""
+    stack = list(values)
+    while stack:
+        value = stack.pop()
+        yield value
+        stack += _parts(value, value.WhichOneof("kind"))
+
+
+def _parts(value: schema.StructuredValue, which: Optional[str]) -> list[schema.StructuredValue]:
+    if which in ("list_value", "tuple_value"):
+        return list(getattr(value, which).values)
+    if which == "dict_value":
+        return list(value.dict_value.fields.values())
+    if which == "named_tuple_value":
+        return [item.value for item in value.named_tuple_value.values]
+    return []
+
+
+def _saved_by_key(graph: schema.MetaGraphDef) -> bool:
+    """Whether the functions that save tables were traced for the checkpoint's key, a Python string, as before 2.13."""
+    nodes, functions = graph.object_graph_def.nodes, graph.object_graph_def.concrete_functions
+    for node in nodes:
+        for item in node.saveable_objects.values():
+            number = item.save_function
+            for name in nodes[number].function.concrete_functions if 0 <= number < len(nodes) else ():
+                signature = functions[name].canonicalized_input_signature if name in functions else schema.StructuredValue()
+                if any(value.WhichOneof("kind") == "string_value" for value in _values(signature)):
+                    return True
+    return False

@@ -1,0 +1,128 @@
+"""``savedmodel-compat compat``: which releases load what, through which loader."""
+
+import json
+
+import pytest
+from click.testing import CliRunner
+from model_edits import FIXTURES, edited, fixture
+
+from compat_matrix.cli import main
+from compat_matrix.skew.history import history
+from compat_matrix.zoo import compat, targets
+from reference_impl.format import schema
+
+
+def run(*arguments):
+    return CliRunner().invoke(main, ["compat", *map(str, arguments)])
+
+
+def uses(path, release):
+    """(part, loader) -> Verdict in one release."""
+    index = history().index(release)
+    return {(use.part, use.loader): use.verdicts.get(index) for graph in compat.compat(path, [index]) for use in graph.uses}
+
+
+def names(text):
+    return [history().releases[index].name for index in targets.releases(text, history())]
+
+
+def test_targets():
+    assert names("1.15") == names("tensorflow==1.15.5") == names("==1.15.*") == ["1.15"]
+    assert names("tensorflow>=1.15,<2.1") == ["1.15", "2.0"]
+    assert names("tensorflow-cpu>2.20") == ["2.20", "2.21"]  # 2.20.1 would be one
+    assert names(">=2.20") == ["2.20", "2.21"]
+    assert targets.one_release("2.4", history()) == history().index("2.4")
+    for text in ("1.6", "tensorflow>=3", "numpy>=1", "tensorflow @ file:///x", "2.4;", "newest", ""):
+        with pytest.raises(targets.NoTarget):
+            targets.releases(text, history())
+    with pytest.raises(targets.NoTarget, match="takes in 2 releases"):
+        targets.one_release(">=2.20", history())
+
+
+def test_loaders_differ_about_default_attrs():
+    found = uses(fixture("default_attrs_kept"), "1.13")
+    assert found["signature serving_default", "session"].loads  # in Python declared defaults are stripped
+    assert not found["signature serving_default", "c++"].loads
+    assert "explicit_paddings" in found["signature serving_default", "c++"].reasons[0]
+    assert found["load", "objects"] is None  # 1.13 has no such loader
+
+
+def test_objects_do_not_look_at_the_main_graph(tmp_path):
+    def name_variables(message):
+        for node in message.meta_graphs[0].graph_def.node:
+            if node.op == "VarHandleOp":
+                node.attr["debug_name"].s = b"v"
+
+    found = uses(edited(fixture("module_functions"), tmp_path / "m", name_variables), "2.4")
+    assert found["load", "objects"].loads and found["function multiply", "objects"].loads
+    assert not found["load", "session"].loads and not found["load", "c++"].loads
+
+
+def test_what_is_passed_over_is_a_risk(tmp_path):
+    def mark(message):
+        for function in message.meta_graphs[0].graph_def.library.function:
+            if any(node.op == "LookupTableFindV2" for node in function.node_def):
+                node = function.node_def.add(name="set", op="TensorListSetItem", input=["list", "index", "item"])
+                node.attr["element_dtype"].type = schema.DT_FLOAT
+                node.attr["resize_if_index_out_of_bounds"].b = True
+
+    found = uses(edited(fixture("module_functions"), tmp_path / "m", mark), "2.12")
+    assert "resize_if_index_out_of_bounds" in found["function lookup", "objects"].risks[0]
+    assert not found["function multiply", "objects"].risks
+    assert uses(tmp_path / "m", "2.13")["function lookup", "objects"].risks == ()
+    assert run(tmp_path / "m", "--target", "2.12").exit_code == 1
+
+
+@pytest.mark.parametrize(
+    ("edit", "loads", "fails"),
+    [
+        ("tensor default", "2.13", "2.12"),
+        ("slots", None, "2.21"),  # nowhere
+        ("ragged input", "2.4", "2.3"),
+    ],
+)
+def test_forms_that_older_releases_do_not_read(edit, loads, fails, tmp_path):
+    def change(message):
+        graph = message.meta_graphs[0]
+        if edit == "tensor default":
+            node = next(node for node in graph.object_graph_def.nodes if node.HasField("function"))
+            node.function.function_spec.fullargspec.list_value.values.add().tensor_value.dtype = schema.DT_FLOAT
+        elif edit == "slots":
+            graph.object_graph_def.nodes[0].slot_variables.add(slot_name="m")
+        else:
+            info = graph.signature_def["serving_default"].inputs["x"]
+            info.composite_tensor.components.add(name=info.name)
+
+    model = edited(fixture("module_functions"), tmp_path / "m", change)
+    at = ("signature serving_default", "objects")
+    assert not uses(model, fails)[at].loads
+    assert uses(model, fails)["load", "session"].loads
+    assert loads is None or uses(model, loads)[at].loads
+
+
+def test_a_tree_in_text_and_json(tmp_path):
+    done = run(FIXTURES / "default_attrs_kept", FIXTURES / "module_functions", "--target", "tensorflow>=1.13,<2.22")
+    assert done.exit_code == 1, done.output
+    assert "1.13 lacks attr 'explicit_paddings' of op 'Conv2D', node 'conv' of the main graph" in done.output
+    assert "function multiply" in done.output and "all asked" in done.output
+    done = run(FIXTURES / "module_functions", "--target", "2.15", "--json")
+    assert done.exit_code == 0, done.output
+    found = json.loads(done.output)
+    assert (found["schema"], found["releases"], found["models"][0]["ok"]) == (1, ["2.15"], True)
+    use = found["models"][0]["meta_graphs"][0]["uses"][0]
+    assert use == {"part": "load", "loader": "session", "releases": "2.15", "fails": {}, "risks": {}}
+
+
+def test_only_some_loaders():
+    assert run(fixture("default_attrs_kept"), "--target", "1.13", "--for", "session").exit_code == 0
+    assert run(fixture("default_attrs_kept"), "--target", "1.13", "--for", "c++").exit_code == 1
+
+
+def test_wrong_usage_and_models_that_cannot_be_read(tmp_path):
+    assert run(tmp_path).exit_code == 64
+    assert run(fixture("half_plus_two"), "--target", "torch>=2").exit_code == 64
+    (tmp_path / "saved_model.pb").write_bytes(b"\xff\xff")
+    done = run(tmp_path, fixture("half_plus_two"), "--json")
+    assert done.exit_code == 1
+    broken, sound = json.loads(done.output)["models"]
+    assert "error" in broken and sound["ok"]

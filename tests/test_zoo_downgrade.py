@@ -1,0 +1,214 @@
+"""``savedmodel-compat downgrade``: what is rewritten, what is refused, and the proof in the older release."""
+
+import json
+
+import pytest
+from click.testing import CliRunner
+from model_edits import edited, fixture
+
+from compat_matrix.cli import main
+from compat_matrix.skew.history import history
+from compat_matrix.zoo.downgrade import attrs, removal, replace
+from reference_impl.format import layout, schema
+from reference_impl.format.tensor_proto import decode
+
+OLD = "1.15"
+
+
+def run(*arguments):
+    return CliRunner().invoke(main, ["downgrade", *map(str, arguments)])
+
+
+def modernize(message):
+    """What a release of today would have written into a model of 1.15, and 1.15 does not read."""
+    graph = message.meta_graphs[0].graph_def
+    for node in graph.node:
+        if node.op == "VarHandleOp":
+            node.attr["debug_name"].s = b"scale"
+            node.attr["allowed_devices"].list.SetInParent()
+    for function in graph.library.function:
+        for node in [node for node in function.node_def if node.op == "ReadVariableOp"]:
+            idle = function.node_def.add(name=f"{node.name}/DisableCopyOnRead", op="DisableCopyOnRead", input=[node.input[0]])
+            node.input.append(f"^{idle.name}")
+            function.signature.control_output.append(idle.name)
+            function.control_ret[idle.name] = idle.name
+
+
+def graphs(path):
+    return list(layout.read(path).saved_model.meta_graphs)
+
+
+def test_what_no_answer_depends_on_goes_and_nothing_else(tmp_path):
+    modern, out = edited(fixture("module_functions"), tmp_path / "modern", modernize), tmp_path / "new" / "old"
+    (modern / "assets.extra").mkdir()
+    (modern / "assets.extra" / "note.txt").write_text("kept")
+    before = {path: path.read_bytes() for path in modern.rglob("*") if path.is_file()}
+    done = run(modern, out, "--target", OLD, "--no-proof", "--json")
+    assert done.exit_code == 0, done.output
+    assert graphs(out) == graphs(fixture("module_functions"))
+    for path, data in before.items():
+        assert path.read_bytes() == data
+        if path.name != "saved_model.pb":
+            assert (out / path.relative_to(modern)).read_bytes() == data
+    found = json.loads(done.output)
+    assert (found["schema"], found["target"]) == (1, OLD)
+    (line,) = found["models"]
+    assert line["output"] == str(out) and line["proof"]["status"] == "UNPROVED"
+    assert {(change["kind"], change["op"]) for change in line["changes"]} == {
+        ("drop_attr", "VarHandleOp"),
+        ("drop_node", "DisableCopyOnRead"),
+    }
+    assert list(tmp_path.glob("new/.*")) == []
+
+
+def test_what_is_lacking_is_refused_by_name_and_nothing_is_written(tmp_path):
+    def random(message):
+        modernize(message)
+        function = message.meta_graphs[0].graph_def.library.function[0]
+        function.node_def.add(name="draw", op="StatelessRandomGetKeyCounter", input=["seed"]).attr["Tseed"].type = schema.DT_INT32
+
+    model = edited(fixture("module_functions"), tmp_path / "m", random)
+    done = run(model, tmp_path / "out", "--target", OLD)
+    assert done.exit_code == 1
+    assert "lacks op 'StatelessRandomGetKeyCounter', node 'draw' of function" in done.output
+    assert not (tmp_path / "out").exists()
+    assert run(model, tmp_path / "out", "--target", "2.12", "--no-proof").exit_code == 0
+
+
+def test_loss_through_one_loader_alone_is_said(tmp_path):
+    def content(message):
+        message.meta_graphs[0].object_graph_def.nodes[0].saveable_objects["table"].save_function = 1
+
+    model = edited(fixture("module_functions"), tmp_path / "m", content)
+    done = run(model, tmp_path / "out", "--target", OLD)
+    assert done.exit_code == 1 and "content of tables" in done.output and "--for session --for c++" in done.output
+    done = run(model, tmp_path / "out", "--target", OLD, "--for", "session", "--for", "c++", "--no-proof")
+    assert done.exit_code == 0, done.output
+
+
+def test_a_tree_is_mirrored_and_existing_places_are_refused(tmp_path):
+    for name in ("a", "b/1"):
+        edited(fixture("half_plus_two"), tmp_path / "zoo" / name, lambda message: None)
+    assert run(tmp_path / "zoo", tmp_path / "out", "--target", OLD, "--no-proof").exit_code == 0
+    assert {path.parent.relative_to(tmp_path / "out").as_posix() for path in (tmp_path / "out").rglob("saved_model.pb")} == {
+        "a",
+        "b/1",
+    }
+    assert run(tmp_path / "zoo" / "a", tmp_path / "out" / "a", "--target", OLD, "--no-proof").exit_code == 4
+    assert run(tmp_path / "zoo" / "a", tmp_path / "zoo" / "a" / "inside", "--target", OLD, "--no-proof").exit_code == 4
+    assert run(tmp_path / "zoo", tmp_path / "x", "--target", ">=1.15").exit_code == 64
+
+
+def test_attrs_with_a_meaning_stay():
+    table, node = history(), schema.NodeDef(op="TensorListSetItem")
+    node.attr["resize_if_index_out_of_bounds"].b = True
+    assert list(attrs.fit(node, table.index(OLD), table)) == [] and node.attr["resize_if_index_out_of_bounds"].b
+    node.attr["resize_if_index_out_of_bounds"].b = False
+    (change,) = attrs.fit(node, table.index(OLD), table)
+    assert change.kind == "drop_attr" and not node.attr
+
+
+def test_a_default_that_the_release_does_not_have_is_written_out():
+    table, node = history(), schema.NodeDef(op="RaggedTensorToVariant")
+    (change,) = attrs.fit(node, table.index("2.0"), table)
+    assert change.kind == "add_attr" and node.attr["Tsplits"].type == schema.DT_INT64
+    assert list(attrs.fit(schema.NodeDef(op="RaggedTensorToVariant"), table.index("2.1"), table)) == []
+
+
+def test_who_waited_for_a_removed_node_waits_for_what_it_waited_for():
+    graph = schema.GraphDef()
+    graph.node.add(name="a", op="NoOp")
+    graph.node.add(name="i", op="Idle", input=["v", "^a"])
+    graph.node.add(name="j", op="Idle", input=["v", "^i", "^j"])
+    graph.node.add(name="z", op="Use", input=["w", "^j"])
+    removal.remove(graph.node, {"i", "j"})  # v is no node: an argument
+    assert [(node.name, list(node.input)) for node in graph.node] == [("a", []), ("z", ["w", "^a"])]
+
+
+def _parse(function=None, shape=(-1,), ragged=False):
+    nodes = (function or schema.GraphDef()).node_def if function is not None else schema.GraphDef().node
+    for name, keys in (("names", []), ("sparse", [b"s"]), ("dense", [b"d", b"e"]), ("ragged", [b"r"] if ragged else [])):
+        tensor = nodes.add(name=name, op="Const").attr["value"].tensor
+        tensor.dtype = schema.DT_STRING
+        tensor.tensor_shape.dim.add(size=len(keys))
+        tensor.string_val.extend(keys)
+    placeholder = nodes.add(name="text", op="Placeholder")
+    for size in shape:
+        placeholder.attr["shape"].shape.dim.add(size=size)
+    if shape == ():
+        placeholder.attr["shape"].shape.SetInParent()
+    node = nodes.add(name="parse", op="ParseExampleV2", input=["text", "names", "sparse", "dense", "ragged", "d0", "d1", "^text"])
+    node.attr["num_sparse"].i = 1
+    node.attr["sparse_types"].list.type.append(schema.DT_INT64)
+    node.attr["Tdense"].list.type.extend([schema.DT_FLOAT] * 2)
+    node.attr["ragged_value_types"].list.type.extend([schema.DT_INT64] * ragged)
+    return node, replace.Scope(nodes, function)
+
+
+def test_parse_example():
+    table = history()
+    node, scope = _parse()
+    change, needed = replace.replace(node, scope, table.index(OLD), table)
+    assert change.kind == "replace_op" and not needed and node.op == "ParseExample"
+    names = ["parse/sparse_key_0", "parse/dense_key_0", "parse/dense_key_1"]
+    assert list(node.input) == ["text", "names", *names, "d0", "d1", "^text"]
+    assert [decode(scope.by_name[name].attr["value"].tensor).item() for name in names] == [b"s", b"d", b"e"]
+    assert (node.attr["Nsparse"].i, node.attr["Ndense"].i) == (1, 2) and "num_sparse" not in node.attr
+
+
+@pytest.mark.parametrize("arguments", [{"shape": ()}, {"shape": (2, 2)}, {"ragged": True}])
+def test_parse_example_that_has_no_older_form(arguments):
+    table = history()
+    node, scope = _parse(**arguments)
+    change, needed = replace.replace(node, scope, table.index(OLD), table)
+    assert change is None and "ParseExample where" in needed and node.op == "ParseExampleV2"
+
+
+def test_batch_mat_mul_of_one_dtype():
+    table, index = history(), history().index("2.4")
+    node = schema.NodeDef(name="m", op="BatchMatMulV3")
+    for name in ("Ta", "Tb", "Tout"):
+        node.attr[name].type = schema.DT_FLOAT
+    mixed = schema.NodeDef()
+    mixed.CopyFrom(node)
+    mixed.attr["Tout"].type = schema.DT_INT32
+    scope = replace.Scope(schema.GraphDef(node=[node]).node, None)
+    assert replace.replace(node, scope, index, table)[0] and node.op == "BatchMatMulV2" and sorted(node.attr) == ["T"]
+    assert replace.replace(mixed, scope, index, table)[0] is None and mixed.op == "BatchMatMulV3"
+
+
+def test_batch_norm_whose_last_output_is_used():
+    table, index = history(), history().index("1.13")
+    for output, op in (("n:4", "FusedBatchNormV2"), ("n:5", "FusedBatchNormV3")):
+        graph = schema.GraphDef()
+        node = graph.node.add(name="n", op="FusedBatchNormV3")
+        graph.node.add(name="u", op="Identity", input=[output])
+        replace.replace(node, replace.Scope(graph.node, None), index, table)
+        assert node.op == op
+
+
+@pytest.mark.tensorflow
+def test_today_s_export_is_proved_in_an_older_release(tmp_path):
+    import tensorflow as tf
+
+    from compat_matrix.runtimes.places import NotInstalled
+    from compat_matrix.runtimes.resolve import resolve
+
+    try:
+        resolve(OLD)
+    except NotInstalled as error:
+        pytest.skip(f"the proof needs another runtime: {error}")
+
+    class Model(tf.Module):
+        def __init__(self):
+            super().__init__()
+            self.w = tf.Variable([2.0, 3.0])
+
+        @tf.function(input_signature=[tf.TensorSpec([None, 2])])
+        def __call__(self, x):
+            return {"y": x * self.w}
+
+    tf.saved_model.save(Model(), str(tmp_path / "today"))
+    done = run(tmp_path / "today", tmp_path / "old", "--target", OLD)
+    assert done.exit_code == 0, done.output
+    assert done.output.rstrip().endswith("PROVED") and "tf2 of 1.15" in done.output
