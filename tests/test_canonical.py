@@ -136,6 +136,18 @@ def test_differences_name_the_place(tmp_path):
     assert len(text) == 1  # not what follows from it: the concatenation needs the product
 
 
+def test_a_meta_graph_that_one_side_lacks_hides_no_other(tmp_path):
+    def edit(message):
+        serve, train = sorted(message.meta_graphs, key=lambda graph: list(graph.meta_info_def.tags))
+        serve.meta_info_def.tags[:] = ["another"]
+        del train.signature_def["train"]
+
+    after = canonical(edits.edited(edits.fixture("serve_and_train"), tmp_path / "model", edit))
+    found = [str(item) for item in edits.form("serve_and_train").diff(after)]
+    assert found[:2] == ["meta: MetaGraph another: only in the second", "meta: MetaGraph serve: only in the first"]
+    assert any(text.startswith("signatures: train") for text in found)
+
+
 def test_number_of_differences_is_limited():
     found = edits.form("half_plus_two").diff(edits.form("module_functions"), limit=2)
     per_section = {}
@@ -165,6 +177,16 @@ def test_two_nodes_of_one_name(tmp_path):
         edits.built(tmp_path / "model", made)
 
 
+def test_two_functions_of_one_name(tmp_path):
+    def made(graph, ops):
+        for op in ops:
+            graph.graph_def.library.function.add(signature=schema.OpDef(name="f"), node_def=[schema.NodeDef(name="n", op=op)])
+
+    edits.built(tmp_path / "equal", lambda graph: made(graph, "AA"))
+    with pytest.raises(errors.DuplicateKeyError, match="which differ"):
+        edits.built(tmp_path / "model", lambda graph: made(graph, "AB"))
+
+
 def test_an_asset_outside(tmp_path):
     with pytest.raises(errors.PathEscapeError):
         edits.built(tmp_path / "model", lambda graph: graph.asset_file_def.add(filename="../secret"))
@@ -181,15 +203,36 @@ def test_a_damaged_weight(tmp_path):
 
 
 def test_dangling_references_are_part_of_the_form(tmp_path):
-    def build(name):
+    def build(name, child=77):
         def made(graph):
             graph.graph_def.node.add(name="n", op="A", input=[name])
             graph.signature_def["s"].outputs["y"].name = "nowhere:0"
-            graph.object_graph_def.nodes.add().children.add(node_id=77, local_name="x")
+            graph.object_graph_def.nodes.add().children.add(node_id=child, local_name="x")
 
         return made
 
-    assert edits.built(tmp_path / "a", build("missing")).hash != edits.built(tmp_path / "b", build("absent")).hash
+    form = edits.built(tmp_path / "a", build("missing"))
+    assert form.hash != edits.built(tmp_path / "b", build("absent")).hash
+    assert form.hash == edits.built(tmp_path / "c", build("missing", 1)).hash  # just behind the last node
+
+
+def test_the_spec_of_a_bare_function(tmp_path):
+    def build(**spec):
+        def made(graph):
+            graph.graph_def.library.function.add().signature.name = "f"
+            graph.object_graph_def.nodes.add().children.add(node_id=1, local_name="f")
+            bare = graph.object_graph_def.nodes.add().bare_concrete_function
+            bare.concrete_function_name = "f"
+            if spec:
+                bare.function_spec.CopyFrom(schema.FunctionSpec(**spec))
+
+        return made
+
+    forms = [
+        edits.built(tmp_path / f"{number}", build(**spec))
+        for number, spec in enumerate([{}, {"is_method": True}, {"jit_compile": 1}])
+    ]
+    assert len({form.hash for form in forms}) == 3
 
 
 def test_zoo():

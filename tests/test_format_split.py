@@ -132,6 +132,7 @@ WRONG_METADATA = {
     "map without a key": (chunked(0, field(P(2, ("index", 0), 5, 1), chunked(1))), errors.SplitFileError, "without a key"),
     "bytes in parts": (chunked(0, field(CONSTANT, chunked(1, field([], chunked())))), errors.SplitFileError, "exactly one chunk"),
 }
+NODES = {"used twice": None, "map without a key": "meta_graphs.signature_def", "index out of the list": "meta_graphs"}
 
 
 @pytest.mark.parametrize("case", WRONG_METADATA)
@@ -141,6 +142,7 @@ def test_wrong_chunk_metadata(tmp_path, case):
     with pytest.raises(kind, match=reason) as caught:
         layout.read(tmp_path)
     assert caught.value.file == str(tmp_path / "saved_model.cpb")
+    assert caught.value.node == NODES.get(case, caught.value.node or None)
 
 
 def test_chunk_metadata_nested_without_end(tmp_path, monkeypatch):

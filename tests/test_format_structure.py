@@ -179,11 +179,26 @@ def test_a_kind_newer_than_the_schema_is_refused_not_taken_for_nothing():
         structure.decode(newer)
 
 
-def test_nesting_over_the_limit_is_refused(monkeypatch):
-    value = structure.encode(deep(limits.STRUCTURE_DEPTH))
-    monkeypatch.setattr(limits, "STRUCTURE_DEPTH", 20)
+NESTS = {
+    "list": lambda value: [value],
+    "tuple": lambda value: (value,),
+    "dict": lambda value: {"k": value},
+    "namedtuple": lambda value: structure.NamedTuple("P", (("x", value),)),
+    "type spec": lambda value: structure.TypeSpec(1, "C", value),
+}
+
+
+@pytest.mark.parametrize("kind", NESTS)
+def test_nesting_over_the_limit_is_refused(kind, monkeypatch):
+    value = None
+    for _ in range(limits.STRUCTURE_DEPTH):
+        value = NESTS[kind](value)
+    stored = structure.encode(value)
     with pytest.raises(errors.LimitError):
-        structure.decode(value)
+        structure.encode(NESTS[kind](value))
+    monkeypatch.setattr(limits, "STRUCTURE_DEPTH", limits.STRUCTURE_DEPTH - 1)
+    with pytest.raises(errors.LimitError):
+        structure.decode(stored)
 
 
 @pytest.mark.tensorflow

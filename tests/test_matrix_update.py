@@ -108,6 +108,11 @@ def test_grouping(outcomes, expected):
     assert selectors(updated(HEAD, plan, outcomes).text) == expected
 
 
+def test_a_new_entry_leaves_out_what_an_old_one_describes():
+    done = updated(HEAD + entry("a", "tf2", "c_api", check="load"), cells("a"), {"a/tf2/c_api": NOT_FOUND})
+    assert selectors(done.text) == [("a", "tf2", "c_api", "load"), ("a", "tf2", "c_api", ["values", "relocate"])]
+
+
 def test_messages_that_differ_are_pinned_where_they_agree():
     outcomes = {
         "a/tf2/c_api/load": ("LOAD_ERROR", "x.Error", "cannot restore variable alpha of the model"),

@@ -24,25 +24,24 @@ from property_tests.mutants.reach import Reach, reach
 
 ROOT = Path(__file__).parents[2]
 MODULES = ("reference_impl/format/*.py", "compat_matrix/expectations/*.py", "compat_matrix/strict_json.py")
-BUDGET = 15.0  # seconds of tests for one change: the quickest of those that execute the line
 KILLED, SURVIVED, NOT_REACHED = "killed", "survived", "not reached"
 
 
 class Judge:
     """Tries changes in forks, some at a time."""
 
-    def __init__(self, root: Path, known: Reach, seed: int) -> None:
-        self.root, self.known, self.seed = root, known, seed
+    def __init__(self, root: Path, known: Reach, seed: int, budget: float) -> None:
+        self.root, self.known, self.seed, self.budget = root, known, seed, budget
         self.kills: dict[str, Counter[str]] = defaultdict(Counter)  # module -> file of tests -> kills
-        self.asked, self.unsound = set[str](), set[str]()  # files whose tests were tried without a change; tests that fail then
+        self.passes: dict[str, bool] = {}  # test that killed -> whether it passes without a change
 
     def groups(self, place: Place) -> list[list[str]]:
         """The tests, by file; the files that cost least and killed most first."""
-        usable = (test for test in self.known.tests(place) if test in self.known.seconds and test not in self.unsound)
+        usable = (test for test in self.known.tests(place) if test in self.known.seconds and self.passes.get(test, True))
         quickest, total = defaultdict(list), 0.0
         for test in sorted(usable, key=lambda test: (self.known.seconds[test], test)):
             total += self.known.seconds[test]
-            if quickest and total > BUDGET:
+            if quickest and total > self.budget:
                 break
             quickest[test.split("::")[0]].append(test)
         cost = {file: 0.1 + sum(self.known.seconds[test] for test in tests) for file, tests in quickest.items()}
@@ -50,7 +49,7 @@ class Judge:
         return [quickest[file] for file in sorted(quickest, key=lambda file: cost[file] / (1 + kills[file]))]
 
     def start(self, place: Optional[Place], groups: list[list[str]]) -> running.Fork:
-        cpu = 10 + int(4 * sum(self.known.seconds[test] for group in groups for test in group))
+        cpu = 3 + int(4 * sum(self.known.seconds[test] for group in groups for test in group))
 
         def work() -> Optional[str]:
             if place is not None:
@@ -60,25 +59,17 @@ class Judge:
 
         return running.fork(self.root, lambda: [work()], cpu, 30.0 + 10 * cpu)
 
-    def sound(self, file: str) -> bool:
-        """Whether a file's tests pass in a fork without a change; asked once. One that does not judges nothing from then on."""
-        tests = [test for test in self.known.seconds if test.split("::")[0] == file]
-        was = len(self.unsound)
-        while tests and file not in self.asked:
-            child = self.start(None, [tests])
+    def sound(self, test: str) -> bool:
+        """Whether a test that killed passes in a fork without a change; asked once. If not it judges nothing from then on."""
+        if test in self.known.seconds and test not in self.passes:
+            child = self.start(None, [[test]])
             while not child.finished():
                 time.sleep(0.01)
-            by = child.said[0] if child.said else None
-            if by not in tests:
-                self.asked.add(file)
-                self.unsound.update([] if child.said == [None] else tests)
-            else:
-                tests.remove(by)
-                self.unsound.add(by)
-        return len(self.unsound) == was
+            self.passes[test] = child.said == [None]
+        return self.passes.get(test, True)
 
-    def judge(self, chosen: Sequence[Place], jobs: int) -> Iterator[tuple[Place, str, str, int]]:
-        """(place, verdict, what killed it, how many tests) as they come."""
+    def judge(self, chosen: Sequence[Place], jobs: int) -> Iterator[tuple[Place, str, str, int, float]]:
+        """(place, verdict, what killed it, how many tests, seconds of CPU) as they come."""
         waiting = list(reversed(chosen))
         busy: list[tuple[Place, list[list[str]], running.Fork]] = []
         while waiting or busy:
@@ -88,7 +79,7 @@ class Judge:
                 if groups:
                     busy.append((place, groups, self.start(place, groups)))
                 else:
-                    yield place, NOT_REACHED, "", 0
+                    yield place, NOT_REACHED, "", 0, 0.0
             time.sleep(0.01)
             for running_one in list(busy):
                 place, groups, child = running_one
@@ -97,14 +88,14 @@ class Judge:
                 busy.remove(running_one)
                 number = sum(map(len, groups))
                 if child.said == [None]:
-                    yield place, SURVIVED, "", number
+                    yield place, SURVIVED, "", number, child.cpu
                     continue
                 by = child.said[0] if child.said else "time" if child.overdue else "CPU time, or it crashed"
-                if not self.sound(by.split("::")[0]):
+                if not self.sound(by):
                     waiting.append(place)
                     continue
                 self.kills[place.module][by.split("::")[0]] += 1
-                yield place, KILLED, by, number
+                yield place, KILLED, by, number, child.cpu
 
 
 def table(every: Sequence[Place], tried: dict[tuple[str, str], dict[str, Any]]) -> str:
@@ -143,6 +134,7 @@ def _options(arguments: Optional[Sequence[str]]) -> argparse.Namespace:
     parser.add_argument("--only", default="", help="a part of the modules' names")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--out", type=Path, default=Path("mutants-out"), help="where results are kept")
+    parser.add_argument("--budget", type=float, default=15.0, help="seconds of tests for one change, the quickest that reach it")
     parser.add_argument("--retry", action="store_true", help="try again what was not killed")
     parser.add_argument("--table", action="store_true", help="print the figures of what was tried, and try nothing")
     parser.add_argument("--root", type=Path, default=ROOT, help="the project")
@@ -174,11 +166,14 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
     os.environ.update(OPENBLAS_NUM_THREADS="1", SAVEDMODEL_COMPAT_ZOO=os.devnull)  # real models are not on every machine
     sys.dont_write_bytecode, sys.pycache_prefix = False, str(out / "pycache")
     running.warm(options.tensorflow)
-    judge = Judge(root, reach(root, options.tests, modules, out), options.seed)
+    judge = Judge(root, reach(root, options.tests, modules, out), options.seed, options.budget)
+    for record in tried.values():
+        if "::" in record["by"]:
+            judge.kills[record["module"]][record["by"].split("::")[0]] += 1
     with log.open("a", encoding="utf-8") as stream:
-        for number, (place, verdict, by, tests) in enumerate(judge.judge(chosen, options.jobs), 1):
+        for number, (place, verdict, by, tests, cpu) in enumerate(judge.judge(chosen, options.jobs), 1):
             record = {"module": place.module, "key": place.key, "line": place.lines[0], "message": place.in_message}
-            stream.write(json.dumps({**record, "verdict": verdict, "by": by, "tests": tests}) + "\n")
+            stream.write(json.dumps({**record, "verdict": verdict, "by": by, "tests": tests, "cpu": round(cpu, 2)}) + "\n")
             stream.flush()
             if verdict != KILLED:
                 print(f"{verdict}: {place.module}:{place.lines[0]}: {place.key}", flush=True)

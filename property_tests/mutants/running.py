@@ -62,16 +62,18 @@ class Fork:
     deadline: float
     said: Any = None
     overdue: bool = False
+    cpu: float = 0.0
 
     def finished(self) -> bool:
         """Whether it is over; past its deadline it is killed, with its children."""
-        pid, _ = os.waitpid(self.pid, os.WNOHANG)
+        pid, _, used = os.wait4(self.pid, os.WNOHANG)
         if pid == 0 and time.monotonic() > self.deadline:
             self.overdue = True
             os.killpg(self.pid, signal.SIGKILL)
-            pid, _ = os.waitpid(self.pid, 0)
+            pid, _, used = os.wait4(self.pid, 0)
         if pid == 0:
             return False
+        self.cpu = used.ru_utime + used.ru_stime
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, signal.SIGKILL)  # what its tests left running
         with os.fdopen(self.pipe, "rb") as stream:
