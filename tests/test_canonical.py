@@ -170,11 +170,12 @@ def test_json():
 
 def test_two_nodes_of_one_name(tmp_path):
     def made(graph):
-        graph.graph_def.node.add(name="n", op="A")
-        graph.graph_def.node.add(name="n", op="B")
+        for name in ("m", "n", "n"):
+            graph.graph_def.node.add(name=name, op="A")
 
-    with pytest.raises(errors.DuplicateKeyError, match="n"):
+    with pytest.raises(errors.DuplicateKeyError) as caught:
         edits.built(tmp_path / "model", made)
+    assert caught.value.node == "n"
 
 
 def test_two_functions_of_one_name(tmp_path):

@@ -1,6 +1,7 @@
 """What `inspect` says of genuine SavedModels, and of ones made to confuse it."""
 
 import json
+from collections import Counter
 
 import model_edits as edits
 import neutral_edits
@@ -59,6 +60,9 @@ def test_a_genuine_model(case, look):
             for node in nodes:
                 counts[node.op] = counts.get(node.op, 0) + 1
         assert {item.op: item.count for item in found.ops} == counts
+        assert {item.op: item.main_graph for item in found.ops if item.main_graph} == Counter(
+            node.op for node in graph.graph_def.node
+        )
         assert {item.name: item.nodes for item in found.library} == {
             function.signature.name: len(function.node_def) for function in graph.graph_def.library.function
         }
@@ -205,6 +209,21 @@ def test_functions(look):
     reached = {item.name: item.reachable_from for item in graph.library}
     assert {signatures for name, signatures in reached.items() if "_lookup_" in name} == {("lookup",)}
     assert {signatures for name, signatures in reached.items() if "nested" in name} == {()}
+
+
+def test_flat_signatures(tmp_path):
+    """Of a FunctionDef itself: types, type attributes, nothing."""
+
+    def build(graph):
+        signature = graph.graph_def.library.function.add().signature
+        signature.CopyFrom(schema.OpDef(name="f"))
+        signature.input_arg.add(name="a", type=schema.DT_INT32)
+        signature.input_arg.add(name="b", type_attr="T")
+        signature.output_arg.add(name="c", type_attr="T")
+        signature.output_arg.add(name="d", type=schema.DT_STRING)
+        signature.output_arg.add(name="e")
+
+    assert [item.signature for item in built(tmp_path, build).library] == ["f(a: int32, b: T) -> (T, string, ?)"]
 
 
 def function_spec(args, is_method=False):

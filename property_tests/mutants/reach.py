@@ -26,7 +26,7 @@ class Contexts:
     def __init__(self, measured: Any) -> None:
         self.measured, self.seconds, self.bad = measured, defaultdict(float), set[str]()
         self.fixtures: dict[str, list[str]] = defaultdict(list)
-        self.held = ""
+        self.held, self.remembering = "", set[str]()
 
     def _switch(self, name: str) -> str:
         self.measured.switch_context(name)
@@ -54,9 +54,20 @@ class Contexts:
             return (yield)
         before = self._switch(f"{FIXTURE}{fixturedef.baseid}::{fixturedef.argname}")
         try:
-            return (yield)
+            value = yield
+            if callable(value):
+                self.remembering.add(self.held)
+            return value
         finally:
             self._switch(before)
+
+    def shared(self) -> dict[str, set[str]]:
+        """Test -> those that share a fixture with it which is a function, and may remember what it did for another."""
+        found: dict[str, set[str]] = defaultdict(set)
+        for fixture in self.remembering:
+            for test in self.fixtures[fixture]:
+                found[test].update(self.fixtures[fixture])
+        return found
 
     def pytest_runtest_logreport(self, report: Any) -> None:
         if report.skipped or report.failed:
@@ -78,11 +89,13 @@ def _measure(root: Path, tests: Sequence[str], modules: Sequence[str], out: Path
     if code not in (0, 1):
         return [f"pytest ends with {int(code)}"]
     lines: dict[str, dict[str, list[str]]] = {}
+    shared = plugin.shared()
     for module in modules:
         found = measured.get_data().contexts_by_lineno(str(root / module))
         lines[module] = {}
         for line, contexts in found.items():
             names = {name for context in contexts for name in plugin.fixtures.get(context, [context])}
+            names |= {other for name in names for other in shared.get(name, ())}
             lines[module][str(line)] = sorted(name for name in names if not name.startswith(FIXTURE) and name not in plugin.bad)
     seconds = {name: taken for name, taken in plugin.seconds.items() if name not in plugin.bad}
     (out / "reach.json").write_text(json.dumps({"seconds": seconds, "lines": lines, "of": digest(root, tests)}))
