@@ -111,6 +111,11 @@ def test_a_list_of_strings_cut_out(tmp_path):
     assert split.read(schema.CollectionDef, path) == collection
 
 
+def test_a_message_of_no_bytes(tmp_path):
+    path = write_split(tmp_path / "x.cpb", [(MESSAGE, b"")], chunked(0))
+    assert split.read(schema.CollectionDef, path) == schema.CollectionDef()
+
+
 REST = schema.serialize(model(weight=b""))
 P = riegeli_forge.path
 WRONG_METADATA = {

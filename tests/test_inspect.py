@@ -211,6 +211,22 @@ def test_functions(look):
     assert {signatures for name, signatures in reached.items() if "nested" in name} == {()}
 
 
+def test_savers(look, tmp_path):
+    saver = look("half_plus_two").meta_graphs[0].saver
+    assert (saver.filename_tensor, saver.save_tensor, saver.restore_op) == ("save/Const:0", "save/Identity:0", "save/restore_all")
+    assert (saver.version, saver.sharded, saver.restores) == ("V2", True, 2)
+
+    def circular(graph):
+        graph.saver_def.restore_op_name = "f"
+        graph.graph_def.node.add(name="f", op="f")
+        function = graph.graph_def.library.function.add()
+        function.signature.name = "f"
+        function.node_def.add(name="again", op="f")
+
+    assert built(tmp_path, circular).saver.restores is None
+    assert built(tmp_path / "none", lambda graph: None).saver is None
+
+
 def test_flat_signatures(tmp_path):
     """Of a FunctionDef itself: types, type attributes, nothing."""
 
