@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from property_tests import profiles
+
 ROOT = Path(__file__).parents[1]
 OWN_MOUNTS = ("unshare", "--map-root-user", "--mount")  # namespaces: nothing of it is seen outside
 
@@ -22,10 +24,10 @@ def attempts(tmp_path_factory):
     if probe.returncode:
         pytest.skip(f"this machine lets nobody mount a file system of their own, full disks were not tried: {probe.stderr}")
 
-    def attempts_(what):
-        folder = tmp_path_factory.mktemp(what) / "disk"
+    def attempts_(what, program="full_disk"):
+        folder = tmp_path_factory.mktemp("full") / "disk"
         folder.mkdir()
-        command = [*OWN_MOUNTS, sys.executable, "-m", "property_tests.faults.full_disk", str(folder), what]
+        command = [*OWN_MOUNTS, sys.executable, "-m", f"property_tests.faults.{program}", str(folder), *what.split()]
         done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
         return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
 
@@ -59,3 +61,15 @@ def test_the_harness_on_a_disk_that_is_full(attempts, what):
     old, new = found[0]["told"], found[-1]["told"]
     assert set(old) == set(new) and all(old[name] != new[name] for name in old if name != "expectations.toml" or what == "update")
     judge(found, old, new)
+
+
+@pytest.mark.skipif(profiles.NAME != profiles.NIGHTLY, reason="a minute: of the nightly profile")
+def test_a_run_on_a_disk_that_fills_up_is_resumed(attempts):
+    """Exit code 4, which is the machine's; what was observed before stays, and nothing is told of a cell that was not asked."""
+    found = attempts("10 14 16 18 20 22", "full_run")
+    *failed, last = found
+    assert (last["code"], list(last["told"]), last["left"]) == (0, ["PASS"], [])
+    assert all((attempt["code"], attempt["left"]) in ((0, []), (4, [])) for attempt in failed)
+    assert any(attempt["code"] == 4 and attempt["told"] for attempt in failed)
+    passed = [attempt["told"].get("PASS", 0) for attempt in found]
+    assert passed == sorted(passed) and all(set(attempt["told"]) <= {"PASS", "ENV_ERROR", "NOT_RUN"} for attempt in found)
