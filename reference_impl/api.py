@@ -15,6 +15,7 @@ from reference_impl.errors import MetaGraphChoiceError
 from reference_impl.format import layout
 from reference_impl.format.errors import ChecksumError, CorruptTableError, NoMetaGraphError, SavedModelError, TruncatedError
 from reference_impl.format.graphs import check_functions
+from reference_impl.format.replaced import not_replaced
 from reference_impl.loading.options import LoadOptions
 
 __all__ = ["load", "save"]
@@ -57,21 +58,23 @@ def load(
     Raises:
       MetaGraphChoiceError: no MetaGraph has these tags, or tags are needed to choose one.
       SavedModelError: the directory is no SavedModel, or is damaged, or uses what is not known; the class says which.
+        FileAccessError also where another export took its place while it was read.
     """
-    directory = layout.read(os.fsdecode(export_dir))
-    try:
-        meta_graph = directory.meta_graph(tags)
-    except NoMetaGraphError as error:
-        raise MetaGraphChoiceError(error.reason, file=error.file, node=error.node, clause=error.clause) from None
-    check_functions(meta_graph.graph_def.library, str(directory.file))
-    with tf.init_scope(), collector.paused(), _damage_reported():
-        if len(directory.saved_model.meta_graphs) == 1 and meta_graph.HasField("object_graph_def"):
-            from reference_impl.loading.loader import load_object_graph
+    with not_replaced(os.fsdecode(export_dir)):
+        directory = layout.read(os.fsdecode(export_dir))
+        try:
+            meta_graph = directory.meta_graph(tags)
+        except NoMetaGraphError as error:
+            raise MetaGraphChoiceError(error.reason, file=error.file, node=error.node, clause=error.clause) from None
+        check_functions(meta_graph.graph_def.library, str(directory.file))
+        with tf.init_scope(), collector.paused(), _damage_reported():
+            if len(directory.saved_model.meta_graphs) == 1 and meta_graph.HasField("object_graph_def"):
+                from reference_impl.loading.loader import load_object_graph
 
-            return load_object_graph(directory, meta_graph, LoadOptions.of(options))
-        from reference_impl.v1 import load_meta_graph
+                return load_object_graph(directory, meta_graph, LoadOptions.of(options))
+            from reference_impl.v1 import load_meta_graph
 
-        return load_meta_graph(directory, meta_graph, LoadOptions.of(options))
+            return load_meta_graph(directory, meta_graph, LoadOptions.of(options))
 
 
 @tf.autograph.experimental.do_not_convert

@@ -90,6 +90,55 @@ def test_a_model_can_be_saved_where_it_was_loaded_from(tf, tmp_path):
     assert again.v.numpy().tolist() == [4.0, 4.0] and again.f(tf.constant(["bee"])).numpy().tolist() == [1]
 
 
+@pytest.fixture
+def replaced_while_read(monkeypatch):
+    """``replaced_while_read(write)``: ``write`` is called when the MetaGraphs of an export were read, and nothing else yet."""
+
+    def arrange(write):
+        read = layout.read_message
+
+        def read_message(file):
+            message = read(file)
+            monkeypatch.undo()
+            write()
+            return message
+
+        monkeypatch.setattr(layout, "read_message", read_message)
+
+    return arrange
+
+
+@pytest.mark.clause("API-04")
+def test_what_is_inspected_is_of_one_export(tmp_path, replaced_while_read):
+    from kill_points import write
+
+    from reference_impl.format import errors
+    from reference_impl.format.inspect import inspect
+
+    for times in (1, 2):  # after the second its directory could have the number of the first
+        write(tmp_path / "m", "old")
+        replaced_while_read(lambda times=times: [write(tmp_path / "m", "new") for _ in range(times)])
+        with pytest.raises(errors.FileAccessError, match="was replaced by another export while it was read"):
+            inspect(tmp_path / "m")
+        assert inspect(tmp_path / "m").meta_graphs[0].tags == ("new",)
+
+
+@pytest.mark.tensorflow
+@pytest.mark.clause("API-04")
+def test_what_is_loaded_is_of_one_export(tf, tmp_path, replaced_while_read):
+    """Also when the other has other variables, and their absence is what would be told."""
+    from reference_impl.format import errors
+
+    root, other = tf.Module(), tf.Module()
+    root.v, other.w = tf.Variable(1.0), tf.Variable(2.0)
+    for saved in (root, other):
+        reference_impl.save(root, tmp_path / "m")
+        replaced_while_read(lambda saved=saved: reference_impl.save(saved, tmp_path / "m"))
+        with pytest.raises(errors.FileAccessError, match="was replaced by another export while it was read"):
+            reference_impl.load(tmp_path / "m")
+    assert float(reference_impl.load(tmp_path / "m").w) == 2.0
+
+
 def test_a_living_stage_is_not_swept(tmp_path):
     from reference_impl.format import schema
     from reference_impl.format.layout_writer import LayoutWriter, write

@@ -19,6 +19,7 @@ from .inspect_signatures import init_ops, signature_spec, signatures
 from .inspect_types import Asset, Checkpoint, File, MetaGraph, SavedModelInfo, Saver
 from .inspect_types import Collection as CollectionInfo
 from .inspect_variables import graph_variables, object_variables, stored_size
+from .replaced import not_replaced
 from .restore_plan import Restored, restore_plan
 
 __all__ = ["SavedModelInfo", "inspect", "restore_plan", "signature_spec"]
@@ -34,11 +35,12 @@ def inspect(path: files.AnyPath, tags: Union[str, Collection[str], None] = None,
 
     Raises:
       SavedModelError: the MetaGraphs cannot be read, see :func:`reference_impl.format.layout.read`; NoMetaGraphError when none
-        has these tags.
+        has these tags; FileAccessError when another export took its place meanwhile.
     """
-    model = layout.read(path, follow_links=follow_links)
-    graphs = list(model.saved_model.meta_graphs) if tags is None else [model.meta_graph(tags)]
-    return _Inspection(model).run(graphs)
+    with not_replaced(path):
+        model = layout.read(path, follow_links=follow_links)
+        graphs = list(model.saved_model.meta_graphs) if tags is None else [model.meta_graph(tags)]
+        return _Inspection(model).run(graphs)
 
 
 class _Inspection:
