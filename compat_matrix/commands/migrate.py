@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 @model_arguments
 @click.option("--out", required=True, type=click.Path(file_okay=False, path_type=Path), help="Gets models/, records/, report.*")
 @click.option("--jobs", "workers", default=1, show_default=True, type=click.IntRange(1), help="Worker processes.")
+@click.option(
+    "--cluster", metavar="ADDRESS", help="Run on the dask scheduler at this address (tcp://host:8786) in place of --jobs."
+)
 @click.option("--plan", "only_plan", is_flag=True, help="Say what each model is and what would be done; do nothing.")
 @click.option(
     "--partial", is_flag=True, help="Take models too of which something cannot be kept, or nothing can be asked; it is named."
@@ -32,6 +35,7 @@ def migrate(
     follow_links: bool,
     out: Path,
     workers: int,
+    cluster: str | None,
     only_plan: bool,
     partial: bool,
     limit: float,
@@ -52,7 +56,7 @@ def migrate(
     if only_plan:
         return _plan(jobs)
     settings = Settings(partial=partial, limit=limit)
-    return _run(jobs, out.resolve(), settings, workers, as_json)
+    return _run(jobs, out.resolve(), settings, workers, cluster, as_json)
 
 
 def _plan(jobs: list[Job]) -> int:
@@ -69,9 +73,10 @@ def _plan(jobs: list[Job]) -> int:
     return code
 
 
-def _run(jobs: list[Job], out: Path, settings: Settings, workers: int, as_json: bool) -> int:
+def _run(jobs: list[Job], out: Path, settings: Settings, workers: int, cluster: str | None, as_json: bool) -> int:
     from compat_matrix.alone import alone
     from compat_matrix.writing import write_text
+    from compat_matrix.zoo.migrate import cluster as dask
     from compat_matrix.zoo.migrate import report
     from compat_matrix.zoo.migrate.progress import Progress
     from compat_matrix.zoo.migrate.run import run
@@ -82,11 +87,17 @@ def _run(jobs: list[Job], out: Path, settings: Settings, workers: int, as_json: 
     progress = Progress(len(jobs))
     try:
         with alone(out / ".lock", lambda: click.echo(f"waiting for another run on {out}", err=True)):
-            made.extend(run(jobs, out, settings, workers, progress.advance))
+            if cluster is None:
+                made.extend(run(jobs, out, settings, workers, progress.advance))
+            else:
+                made.extend(dask.run(jobs, out, settings, cluster, progress.advance))
+    except dask.NoCluster as error:
+        raise click.UsageError(str(error)) from error
     finally:
         progress.stop()
         made.sort(key=lambda record: order[record.relative])
-        for name, text in (("report.json", report.as_json), ("report.csv", report.as_csv), ("report.html", report.as_html)):
+        kinds = (("report.json", report.as_json), ("report.csv", report.as_csv), ("report.html", report.as_html))
+        for name, text in kinds if made else ():
             write_text(out / name, text(made))
     if as_json:
         click.echo(report.as_json(made), nl=False)
