@@ -7,6 +7,7 @@ with is given to another one; a model that kills worker after worker is given up
 from __future__ import annotations
 
 import importlib
+import itertools
 import os
 import shutil
 import socket
@@ -48,22 +49,23 @@ def run(jobs: Sequence[Job], out: Path, settings: Settings, address: str, told: 
     with client, _workers(client, out):
         waiting = iter(jobs)
         threads = sum(client.nthreads().values()) or 1
-        of = {}
+        of: dict[str, Job] = {}
         running = distributed.as_completed()
-        for job in _next(waiting, AHEAD * threads):
-            future = client.submit(_task, job, out, settings, pure=False)
-            of[future.key] = job
-            running.add(future)
-        for future in running:
-            job = of.pop(future.key)
-            error = future.exception()
-            record = future.result() if error is None else _given_up(job, out, settings, error)
-            told(record)
-            yield record
-            for job in _next(waiting, 1):
+
+        def submit(count: int) -> None:
+            for job in itertools.islice(waiting, count):
                 future = client.submit(_task, job, out, settings, pure=False)
                 of[future.key] = job
                 running.add(future)
+
+        submit(AHEAD * threads)
+        for future in running:
+            job = of.pop(future.key)
+            failure = future.exception()
+            record = future.result() if failure is None else _given_up(job, out, settings, failure)
+            told(record)
+            yield record
+            submit(1)
 
 
 @contextmanager
@@ -74,10 +76,6 @@ def _workers(client: Any, out: Path) -> Iterator[None]:
     finally:
         client.run(_close)
         shutil.rmtree(out / WORK, ignore_errors=True)
-
-
-def _next(jobs: Iterator[Job], count: int) -> list[Job]:
-    return [job for _, job in zip(range(count), jobs)]
 
 
 def _task(job: Job, out: Path, settings: Settings) -> Record:
