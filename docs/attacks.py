@@ -11,8 +11,8 @@ FOLDER = Path(__file__).parents[1] / "property_tests" / "attacks"
 
 HEAD = """# Hostile SavedModels
 
-A SavedModel is a program, and a file from somebody else. `inspect` and `ops needs` run nothing of it: nothing that it contains
-makes them run code, read outside its directory or use memory without end. `reference_impl.load` makes its variables and, as every
+A SavedModel is a program, and a file from somebody else. `inspect`, `verify` and `ops needs` run nothing of it: nothing that it
+contains makes them run code, read outside its directory or use memory without end. `reference_impl.load` makes its variables and, as every
 loader of TensorFlow does, **runs its initialisers**: an initialiser can do whatever an op can, such as writing a file. Load what
 you trust; look at the rest with `inspect`, which lists what acts on the machine and when. `load` warns before it runs such a
 thing; with `LoadOptions(machine_ops="refuse")` it does not.
@@ -20,7 +20,8 @@ thing; with `LoadOptions(machine_ops="refuse")` it does not.
 Each attack is a generator in `property_tests/attacks/` (`python -m property_tests.attacks NAME` makes one and shows time and
 memory). `property_tests/test_attacks.py` checks the answers below in a child process with limits on time and memory, and looks
 whether anything outside was read or changed. An answer is *accepted* or the class of the error; behind the colon is a part of
-what `inspect` tells as a problem (exit code 1) or as what acts on the machine, what the model wrote, and what `load` warned of.
+what `inspect` tells as a problem (exit code 1) or as what acts on the machine, what the model wrote, and what `load` warned of;
+for `verify` the [rules](rules.md) that found something.
 
 """
 

@@ -140,7 +140,7 @@ def runtimes_page() -> str:
 
 def attacks_page() -> str:
     """One row per attack: what it is, what each command answers."""
-    return attacks.HEAD + _table(("attack", "what it is", "inspect", "ops needs", "load"), attacks.rows())
+    return attacks.HEAD + _table(("attack", "what it is", "inspect", "ops needs", "verify", "load"), attacks.rows())
 
 
 def rules_page() -> str:

@@ -31,12 +31,13 @@ def answers():
 
 def test_the_table_has_every_attack():
     assert list(VERDICTS) == list(ATTACKS)
-    assert all(list(verdicts) == ["inspect", "needs", "load"] for verdicts in VERDICTS.values())
+    assert all(list(verdicts) == ["inspect", "needs", "verify", "load"] for verdicts in VERDICTS.values())
 
 
 COMMANDS = [
     "inspect",
     "needs",
+    "verify",
     pytest.param("load", marks=[pytest.mark.tensorflow, pytest.mark.skipif(not find_spec("tensorflow"), reason="no TensorFlow")]),
 ]
 
@@ -61,7 +62,7 @@ def test_verdict(answers, attack, command):
 
 def test_names_cannot_steer_a_terminal(answers):
     for attack in ("terminal_escapes", "html_names", "tags_as_paths"):
-        for command in ("inspect", "needs"):
+        for command in ("inspect", "needs", "verify"):
             printed = answers[attack, command]["printed"]
             assert printed.replace("\n", "").isprintable() and not set(ESCAPES) & set("\x1b\x07\u202e\x9b") & set(printed)
     assert HTML in answers["html_names", "inspect"]["printed"]  # plain text: what it looks like is not ours to change

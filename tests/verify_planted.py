@@ -115,6 +115,11 @@ def missing_function(graph):
     node(graph, "call", "PartitionedCall").attr["f"].func.name = "nowhere"
 
 
+def circle(graph):
+    node(graph, "first", "Identity", "second")
+    node(graph, "second", "Identity", "first")
+
+
 def recursive(graph):
     function = graph.graph_def.library.function.add()
     function.signature.name = "f"
@@ -195,6 +200,7 @@ PLANTED = {
     "SMC305": graph_edit(V1, missing_function),
     "SMC306": graph_edit(V1, recursive),
     "SMC307": graph_edit(V1, lambda graph: graph.signature_def.clear()),
+    "SMC308": graph_edit(V1, circle),
     "SMC311": graph_edit(V2, lambda graph: graph.object_graph_def.nodes[0].children.add(node_id=999, local_name="lost")),
     "SMC401": files_edit("table_no_init", lambda folder: None),
     "SMC411": files_edit(V2, lambda folder: (folder / "assets" / "vocabulary.txt").unlink()),

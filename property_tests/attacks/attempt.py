@@ -18,6 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from compat_matrix.cli import printable
+from compat_matrix.zoo.verify.findings import all_rules
 from property_tests.attacks import bombs, contradictions, effects, files, naming, paths
 
 SECONDS = 120  # of CPU time; what takes longer is killed
@@ -81,6 +83,18 @@ def needs_command(folder: Path) -> str:
     return ""
 
 
+def verify_command(folder: Path) -> str:
+    """`savedmodel-compat verify`; returns the rules that found something, the worst first."""
+    from compat_matrix.zoo.verify.run import verify
+    from compat_matrix.zoo.verify.sarif import log
+    from compat_matrix.zoo.verify.text import report_lines
+
+    report = verify(folder)
+    print(printable("\n".join(report_lines(report, set()))))
+    json.dumps(log([report], all_rules(), "0"), allow_nan=False)
+    return report.error or " ".join(dict.fromkeys(finding.rule for finding in report.findings))
+
+
 def load_command(folder: Path) -> str:
     """`reference_impl.load`, for each MetaGraph; returns the warnings."""
     import reference_impl
@@ -94,7 +108,12 @@ def load_command(folder: Path) -> str:
     return "; ".join(str(one.message) for one in caught if one.category not in (DeprecationWarning, FutureWarning))
 
 
-COMMANDS: dict[str, Callable[[Path], str]] = {"inspect": inspect_command, "needs": needs_command, "load": load_command}
+COMMANDS: dict[str, Callable[[Path], str]] = {
+    "inspect": inspect_command,
+    "needs": needs_command,
+    "verify": verify_command,
+    "load": load_command,
+}
 
 
 @contextmanager

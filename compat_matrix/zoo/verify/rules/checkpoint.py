@@ -27,7 +27,11 @@ _INDEX = f"{layout.CHECKPOINT}.index"
     fix="Copy variables/ from the source, or export again.",
 )
 def checkpoint_missing(model: Model, graph: Graph) -> Iterator[Fault]:
-    if not model.layout.has_checkpoint and not model.layout.root.exists(layout.CHECKPOINT) and graph.plan:
+    try:
+        there = model.layout.has_checkpoint or model.layout.root.exists(layout.CHECKPOINT)
+    except errors.PathEscapeError:
+        return  # SMC202 says so
+    if not there and graph.plan:
         shards = [name for name in model.layout.root.names(layout.VARIABLES) if _SHARD.match(name)]
         held = f" ({layout.VARIABLES}/ has {', '.join(few(shards))})" if shards else ""
         yield Fault(f"{len(graph.plan)} values are restored, and {_INDEX} does not exist{held}", file=_INDEX)
@@ -37,7 +41,7 @@ def checkpoint_missing(model: Model, graph: Graph) -> Iterator[Fault]:
     "SMC202",
     "checkpoint-damaged",
     Severity.ERROR,
-    summary="The checkpoint's index cannot be read, or a shard is missing or too short.",
+    summary="The checkpoint's index cannot be read, a shard is missing or too short, or one of them is a link out of the model.",
     why="Loading fails, or the first request that needs a value of the damaged part does.",
     fix="Copy variables/ again from the source and compare sizes and checksums; it cannot be repaired from what is here.",
 )

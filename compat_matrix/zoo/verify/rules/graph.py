@@ -151,6 +151,34 @@ def recursion(model: Model, graph: Graph) -> Iterator[Fault]:
 
 
 @graph_rule(
+    "SMC308",
+    "cycle-of-nodes",
+    Severity.ERROR,
+    summary="Nodes wait for each other in a circle that is no loop.",
+    why="The graph cannot run: importing it fails, or the call never ends. Loops of TF 1.x go through NextIteration.",
+    fix="Export again; in a model from somebody else, do not load it.",
+)
+def cycle_of_nodes(model: Model, graph: Graph) -> Iterator[Fault]:
+    for body in graph.bodies:
+        numbers = {node.name: number for number, node in enumerate(body.nodes)}
+        sources = [[parse_input(text, body.function is not None).source for text in node.input] for node in body.nodes]
+        if _in_order(sources, numbers):
+            continue
+        # The edges that close the loops of TF 1.x begin at NextIteration.
+        back = {node.name for node in body.nodes if node.op in ("NextIteration", "RefNextIteration")}
+        edges = [[numbers[name] for name in names if name in numbers and name not in back] for names in sources]
+        for component in components(edges):
+            if len(component) > 1 or component[0] in edges[component[0]]:
+                circle = sorted(body.nodes[number].name for number in component)
+                yield Fault(f"in a circle: {', '.join(few(circle))}", node=circle[0], function=body.function)
+
+
+def _in_order(sources: list[list[str]], numbers: dict[str, int]) -> bool:
+    """Whether each node comes after those that it waits for, which is how most writers order them."""
+    return all(numbers.get(name, -1) < number for number, names in enumerate(sources) for name in names)
+
+
+@graph_rule(
     "SMC307",
     "no-signature",
     Severity.INFO,
