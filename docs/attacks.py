@@ -12,7 +12,8 @@ FOLDER = Path(__file__).parents[1] / "property_tests" / "attacks"
 HEAD = """# Hostile SavedModels
 
 A SavedModel is a program, and a file from somebody else. `inspect`, `verify` and `ops needs` run nothing of it: nothing that it
-contains makes them run code, read outside its directory or use memory without end. `reference_impl.load` makes its variables and, as every
+contains makes them run code, read outside its directory or use memory without end. `reference_impl.load` makes its variables
+and, as every
 loader of TensorFlow does, **runs its initialisers**: an initialiser can do whatever an op can, such as writing a file. Load what
 you trust; look at the rest with `inspect`, which lists what acts on the machine and when. `load` warns before it runs such a
 thing; with `LoadOptions(machine_ops="refuse")` it does not.
