@@ -148,6 +148,18 @@ def test_what_cannot_be_taken_out_of_a_saver_is_refused_by_name(tmp_path):
     slimmed(tmp_path / "model", tmp_path / "out", keep=("optimizer",))
 
 
+def test_a_saver_that_contradicts_itself_is_refused(tmp_path):
+    def fewer_types(message):
+        for function in message.meta_graphs[0].graph_def.library.function:
+            for node in function.node_def:
+                if node.op == "RestoreV2" and len(node.attr["dtypes"].list.type) > 1:
+                    del node.attr["dtypes"].list.type[3:]
+
+    edited(fixture(KERAS), tmp_path / "model", fewer_types)
+    with pytest.raises(RefusedError, match="RestoreV2: its keys, slices, types and values are not of one number"):
+        slimmed(tmp_path / "model", tmp_path / "out")
+
+
 def test_every_fixture_keeps_its_signatures_weights_and_assets(tmp_path):
     for number, model in enumerate(sorted(FIXTURES.glob("*/model"))[::6]):
         slimmed(model, tmp_path / str(number), serving_only=bool(number % 2))

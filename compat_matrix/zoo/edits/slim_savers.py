@@ -134,7 +134,7 @@ class _Body:
         return True
 
     def _strings(self, node: schema.NodeDef, position: int) -> set[str]:
-        constant = self.nodes.get(self.source(node.input[position])[0])
+        constant = self.nodes.get(self.source(node.input[position])[0]) if position < len(node.input) else None
         return set() if constant is None or constant.op != "Const" else set(_texts(constant))
 
     def _kept(self, node: schema.NodeDef) -> Optional[list[int]]:
@@ -146,6 +146,10 @@ class _Body:
         kept = [index for index, name in enumerate(names) if name not in self.work.keys]
         if len(kept) == len(names):
             return None
+        data = sum(not text.startswith("^") for text in node.input)
+        lengths = {len(names), len(_texts(constants[1])), len(node.attr["dtypes"].list.type)}
+        if len(lengths) > 1 or data != 3 + len(names) * (node.op == "SaveV2"):
+            raise self.work.refuse("its keys, slices, types and values are not of one number", node.name)
         for item in constants:
             assert item is not None
             if self.lists.get(item.name, kept) != kept:
@@ -179,8 +183,10 @@ class _Body:
 
     def _lists(self, node: schema.NodeDef, kept: list[int]) -> None:
         types = node.attr["dtypes"].list.type
+        count = len(types)
         types[:] = [types[index] for index in kept]
-        if "_output_shapes" in node.attr and len(node.attr["_output_shapes"].list.shape) > len(kept) and node.op == "RestoreV2":
+        known = "_output_shapes" in node.attr and len(node.attr["_output_shapes"].list.shape) == count
+        if node.op == "RestoreV2" and known:
             shapes = [node.attr["_output_shapes"].list.shape[index] for index in kept]
             copy = schema.AttrValue()
             copy.list.shape.extend(shapes)
@@ -262,7 +268,8 @@ class _Body:
         function = self.function
         for key in [key for key, name in function.control_ret.items() if name in self.removed]:
             del function.control_ret[key]
-            function.signature.control_output.remove(key)
+            if key in function.signature.control_output:
+                function.signature.control_output.remove(key)
         after = {text for node in function.node_def for text in node.input} | set(function.ret.values())
         arguments = [item.name for item in function.signature.input_arg]
         gone = [index for index, name in enumerate(arguments) if name in self.before and name not in after]
@@ -313,5 +320,7 @@ def _shorten(node: schema.NodeDef, kept: Iterable[int]) -> None:
     tensor.string_val[:] = chosen
     del tensor.tensor_shape.dim[:]
     tensor.tensor_shape.dim.add(size=len(chosen))
-    if "_output_shapes" in node.attr and node.attr["_output_shapes"].list.shape:
+    if "_output_shapes" in node.attr and len(node.attr["_output_shapes"].list.shape) == 1 == len(
+        node.attr["_output_shapes"].list.shape[0].dim
+    ):
         node.attr["_output_shapes"].list.shape[0].dim[0].size = len(chosen)
