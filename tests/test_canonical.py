@@ -217,6 +217,25 @@ def test_dangling_references_are_part_of_the_form(tmp_path):
     assert form.hash == edits.built(tmp_path / "c", build("missing", 1)).hash  # just behind the last node
 
 
+def test_functions_that_a_text_attribute_names(tmp_path):
+    """As `forward_function_name` does: the name does not count, what is behind it does."""
+
+    def build(name, op):
+        def made(graph):
+            for function, node_op in (("f", "A"), (name, op)):
+                graph.graph_def.library.function.add().signature.name = function
+                graph.graph_def.library.function[-1].node_def.add(name="n", op=node_op)
+            graph.graph_def.library.function[0].attr["forward_function_name"].s = name.encode()
+
+        return made
+
+    form = edits.built(tmp_path / "a", build("__forward_f_1", "B"))
+    assert form.hash == edits.built(tmp_path / "b", build("__forward_f_2", "B")).hash
+    other = edits.built(tmp_path / "c", build("__forward_f_1", "C"))
+    first, second = (graph.meta_graphs[0].functions.hashes["f"] for graph in (form, other))
+    assert first != second
+
+
 def test_the_spec_of_a_bare_function(tmp_path):
     def build(**spec):
         def made(graph):

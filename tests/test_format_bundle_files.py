@@ -110,3 +110,18 @@ def test_a_name_cannot_write_to_the_terminal(tmp_path):
     with BundleReader(tmp_path / "b") as reader, pytest.raises(ChecksumError) as caught:
         reader.read("\x1b[2J")
     assert "\x1b" not in str(caught.value)
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="open files are counted where Linux lists them")  # noqa: PTH112
+def test_no_file_stays_open(tmp_path):
+    good(tmp_path / "b")
+    before = len(os.listdir("/proc/self/fd"))  # noqa: PTH208
+    for _ in range(3):
+        with BundleReader(tmp_path / "b") as reader:
+            reader.read("v")
+    (tmp_path / "b.index").unlink()
+    (tmp_path / "b.index").mkdir()
+    for _ in range(3):
+        with pytest.raises(FileAccessError):
+            BundleReader(tmp_path / "b")
+    assert len(os.listdir("/proc/self/fd")) == before  # noqa: PTH208

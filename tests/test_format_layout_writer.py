@@ -63,6 +63,14 @@ def test_replacing_leaves_nothing_of_the_old_export(tmp_path, monkeypatch, excha
     assert [path.name for path in tmp_path.iterdir()] == ["m"]
 
 
+@pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="open files are counted where Linux lists them")  # noqa: PTH112
+def test_no_file_stays_open(tmp_path):
+    before = len(os.listdir("/proc/self/fd"))  # noqa: PTH208
+    write(tmp_path / "new", model())
+    write(tmp_path / "new", model(), replace=True)
+    assert len(os.listdir("/proc/self/fd")) == before  # noqa: PTH208
+
+
 def test_a_directory_with_other_things_is_not_replaced(tmp_path):
     save(tmp_path / "m")
     put(tmp_path / "m", "thesis.tex", b"years of work")

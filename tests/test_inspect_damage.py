@@ -97,6 +97,15 @@ def test_object_graphs_that_are_no_trees(tmp_path):
     assert [(child.name, child.id) for child in found[0].children] == [("self", 0), ("a", 1), ("gone", 77), ("minus", -1)]
 
 
+def test_children_that_are_no_objects(tmp_path):
+    message, graph = edits.new_model()
+    children = graph.object_graph_def.nodes.add().children
+    children.add(local_name="next", node_id=1)
+    children.add(local_name="gone", node_id=77)
+    found = inspect(edits.write(message, tmp_path / "model")).problems
+    assert found == ("object 0 refers to object 1 of 1 and 1 more",)
+
+
 def test_large_graphs_take_no_recursion_and_no_quadratic_time(tmp_path):
     """20,000 objects in a chain, functions that call each other in a circle, one object with as many children."""
     count = 20_000
