@@ -236,6 +236,19 @@ def test_functions_that_a_text_attribute_names(tmp_path):
     assert first != second
 
 
+def test_a_side_effect_that_is_not_there(tmp_path):
+    def build(node):
+        def made(graph):
+            function = graph.graph_def.library.function.add()
+            function.signature.name = "f"
+            function.node_def.add(name="first", op="A")
+            function.control_ret["effect"] = node
+
+        return made
+
+    assert edits.built(tmp_path / "a", build("missing")).hash != edits.built(tmp_path / "b", build("first")).hash
+
+
 def test_the_spec_of_a_bare_function(tmp_path):
     def build(**spec):
         def made(graph):
