@@ -15,7 +15,7 @@ from property_tests.attacks.naming import ESCAPES, HTML
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="processes are forked and limited")
 VERDICTS = tomlkit.parse((Path(__file__).parent / "attacks" / "verdicts.toml").read_text(encoding="utf-8")).unwrap()
-CROWDS = ("million_functions", "million_children", "empty_messages")  # large files, honestly many things in them
+CROWDS = ("million_children", "empty_messages")  # large files, honestly many things in them
 SECONDS, MIB = 20, 256  # a tenth of a second and some megabytes where nobody else computes
 CROWD_SECONDS, CROWD_MIB = 110, 1800
 

@@ -269,6 +269,7 @@ def content(dtype, data, *shape):
 
 
 WRONG_TENSORS = {
+    "fills a gigabyte": (listed("float32", "float_val", [1.0, 2.0], 2**14, 2**14), errors.LimitError, "of which 2 are stored"),
     "promises a terabyte": (listed("float32", "float_val", [1.0], 2**20, 2**20), errors.LimitError, "1048576"),
     "overflows": (listed("float32", "float_val", [1.0], 2**62, 2**62, 2**62), errors.LimitError, "shape"),
     "many strings": (listed("string", "string_val", [b""], 2**28), errors.LimitError, "string"),

@@ -64,6 +64,26 @@ def huge_constant(folder: Path) -> None:
     forge.write(folder, message)
 
 
+def many_huge_constants(folder: Path) -> None:
+    """A hundred captured constants, each of a hundred bytes that stand for 64 MiB."""
+    message = forge.model()
+    graph = message.meta_graphs[0]
+    nodes = graph.object_graph_def.nodes
+    nodes.add().user_object.identifier = "_generic_user_object"
+    nodes[0].user_object.version.producer = nodes[0].user_object.version.min_consumer = 1
+    for number in range(100):
+        node = forge.node_of(graph.graph_def, f"c{number}", "Const")
+        node.attr["dtype"].type = schema.DT_FLOAT
+        tensor = node.attr["value"].tensor
+        tensor.dtype = schema.DT_FLOAT
+        tensor.float_val.append(1)
+        tensor.tensor_shape.dim.add(size=1 << 24)
+        nodes[0].children.add(node_id=len(nodes), local_name=f"c{number}")
+        nodes.add().constant.operation = node.name
+    forge.write(folder, message)
+    forge.object_checkpoint(folder, message)
+
+
 def huge_variable(folder: Path) -> None:
     """A variable of 2^58 elements that the checkpoint does not have."""
     message = forge.model()

@@ -102,13 +102,14 @@ class Library:
     def calls(self) -> dict[str, list[str]]:
         """For every function the functions it refers to, each once, in order of first mention."""
         result: dict[str, list[str]] = {}
+        none: list[str] = []  # one for all, there may be a million of them
         for name, function in self.functions.items():
             found: dict[str, None] = {}
             for node in function.node_def:
                 found.update(dict.fromkeys(sorted(self.references(node))))  # attributes come in any order
             if self.gradient_of.get(name) in self.functions:
                 found[self.gradient_of[name]] = None
-            result[name] = list(found)
+            result[name] = list(found) if found else none
         return result
 
 

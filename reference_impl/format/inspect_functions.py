@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterable, Iterator
 from typing import Optional
@@ -158,8 +159,8 @@ def sizes(meta_graph: schema.MetaGraphDef, library: Library, functions: Iterable
     """Where the bytes of a MetaGraph are. ``functions`` describes those of the library."""
     constants: list[Constant] = []
     total = 0
-    bodies = [(None, meta_graph.graph_def.node), *((name, item.node_def) for name, item in library.functions.items())]
-    for function, nodes in bodies:
+    inside = ((name, item.node_def) for name, item in library.functions.items())
+    for function, nodes in itertools.chain([(None, meta_graph.graph_def.node)], inside):
         for node in nodes:
             if node.op != "Const" or "value" not in node.attr:
                 continue

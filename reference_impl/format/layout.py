@@ -228,9 +228,13 @@ def read_message(file: Path) -> schema.SavedModel:
 
 
 def check(saved_model: schema.SavedModel, file: files.AnyPath, *, hub_module: bool = False) -> None:
-    """What must hold before anything is said about a SavedModel. Raises SchemaVersionError, NoMetaGraphError."""
+    """What must hold before anything is said about a SavedModel. Raises SchemaVersionError, NoMetaGraphError, LimitError."""
     version = saved_model.saved_model_schema_version
     if version != SCHEMA_VERSION and not (version == 0 and hub_module):
         raise errors.SchemaVersionError(f"saved_model_schema_version is {version}, not {SCHEMA_VERSION}", file=file)
     if not saved_model.meta_graphs:
         raise errors.NoMetaGraphError("the SavedModel holds no MetaGraph", file=file)
+    for graph in saved_model.meta_graphs:
+        count = len(graph.graph_def.library.function)
+        if count > limits.FUNCTIONS:
+            raise errors.LimitError(f"a library of {count} functions, more than {limits.FUNCTIONS}", file=file, limit="FUNCTIONS")

@@ -25,8 +25,18 @@ MESSAGES = 10**7
 # Nesting of a StructuredValue: two messages per level, so this is what MESSAGE_DEPTH leaves; also keeps Python's stack safe.
 STRUCTURE_DEPTH = 50
 
-# A TensorProto of a few bytes can promise any shape, as its last element fills the rest.
+# Functions of one MetaGraph. A million in 13 MB are fine for the parser, and then cost every reader a microsecond and hundreds of
+# bytes at each step. The largest real libraries have some ten thousand, of which TensorFlow's loader makes hundreds a second.
+FUNCTIONS = 250_000
+
+# A TensorProto of a few bytes can promise any shape, as its last element fills the rest. When it has only one element that
+# takes no memory until somebody computes with it.
 TENSOR_BYTES = 2**30
+
+# Elements that fill the rest behind several that are listed do take memory. TensorFlow writes such tensors where it compresses
+# constants of a graph (a mask, a table with equal rows at its end); what it traces is stored whole. Also what all constants that
+# functions capture may grow by together when they are loaded.
+FILLED_BYTES = 2**27
 
 # Fields visited when a message is read field by field to say where it is broken: about fifteen seconds of Python.
 # Behind that an error names no place. Also the most fields of one message over 64 MiB.

@@ -59,12 +59,24 @@ def decode(proto: schema.TensorProto) -> npt.NDArray[Any]:
             last = flat[-1:] if flat.size else np.zeros(1, flat.dtype) if dtype.name != "string" else np.array([b""], object)
             if flat.size <= 1:  # one value however often: no memory
                 return np.broadcast_to(last.reshape(()), shape)
-            flat = np.concatenate([flat, np.repeat(last, count - flat.size)])
+            flat = _filled(flat, count, dtype)
         array = flat.reshape(shape)
     except ValueError as error:  # more dimensions than NumPy has
         raise errors.ShapeError(f"shape {list(shape)}: {error}") from error
     array.flags.writeable = False
     return array
+
+
+def _filled(flat: npt.NDArray[Any], count: int, dtype: DType) -> npt.NDArray[Any]:
+    """The elements, and the last one as often as it takes."""
+    import numpy as np
+
+    if (count - flat.size) * (dtype.itemsize or _STRING_COST) > limits.FILLED_BYTES:
+        reason = f"a {dtype.name} tensor of {count} elements, of which {flat.size} are stored"
+        raise errors.LimitError(reason, limit="FILLED_BYTES")
+    whole = np.empty(count, flat.dtype)
+    whole[: flat.size], whole[flat.size :] = flat, flat[-1]
+    return whole
 
 
 def _shape(shape: schema.TensorShapeProto) -> tuple[int, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Optional
 
 import tensorflow as tf
 
@@ -12,9 +12,30 @@ from reference_impl import specs
 from reference_impl.format import dtypes, limits
 from reference_impl.format.errors import LimitError, MalformedError, MissingKeyError
 
+_STRING = 24  # bytes of an empty string in a tensor
 
-def make(operation: str, nodes: Mapping[str, Any]) -> tf.Tensor:
+
+class Growth:
+    """How much larger the constants of a load are in memory than in the file: many small nodes may each be an enormous tensor."""
+
+    def __init__(self) -> None:
+        self.total = 0
+
+    def add(self, operation: str, grows: int) -> None:
+        """Count one more. Raises LimitError."""
+        self.total += max(0, grows)
+        if self.total > limits.FILLED_BYTES:
+            reason = f"constants of {self.total} bytes more than are stored, this one and those before"
+            raise LimitError(reason, node=operation, limit="FILLED_BYTES")
+
+
+def make(operation: str, nodes: Mapping[str, Any], growth: Growth) -> tf.Tensor:
     """The value of the node `operation`. Strings are placed on the CPU, the only device that holds them.
+
+    Args:
+      operation: the name of a Const node.
+      nodes: of the main graph.
+      growth: of the constants of this load.
 
     Raises:
       MissingKeyError, MalformedError: there is no such Const node, or its value is damaged.
@@ -28,10 +49,16 @@ def make(operation: str, nodes: Mapping[str, Any]) -> tf.Tensor:
     sizes = [dim.size for dim in proto.tensor_shape.dim]
     if any(size < 0 for size in sizes) or proto.tensor_shape.unknown_rank:
         raise MalformedError("the shape of a constant is unknown or negative", node=operation)
-    if math.prod(sizes) * (dtype.itemsize or 64) > limits.TENSOR_BYTES:
-        raise LimitError(f"a constant of shape {sizes}", node=operation, limit="TENSOR_BYTES")
+    growth.add(operation, _grows(proto, math.prod(sizes), dtype.itemsize))
     with tf.device("CPU" if dtype.name == "string" else None):
         try:
             return specs.tensor_to_tf(proto)
         except tf.errors.InvalidArgumentError as error:
             raise MalformedError(f"the value of a constant is damaged: {error.message}", node=operation) from None
+
+
+def _grows(proto: Any, count: int, itemsize: Optional[int]) -> int:
+    """Bytes that the file does not hold. A string takes more memory than in it, but where they are listed the file grows too."""
+    if itemsize is not None:
+        return count * itemsize - int(proto.ByteSize())
+    return 0 if proto.tensor_content else (count - len(proto.string_val)) * _STRING

@@ -81,6 +81,7 @@ class Loader:
         self.functions: dict[str, LoadedConcreteFunction] = {}
         self.objects: list[Any] = [None] * len(self.graph.nodes)
         self.origin = Origin(directory, meta_graph, self.graph, additional)
+        self.growth = constants.Growth()
         self.start = 0  # the node that becomes the root
 
     def load(self) -> Any:
@@ -131,7 +132,7 @@ class Loader:
         if kind == "bare_concrete_function":
             return self.bare(node.bare_concrete_function)
         if kind == "constant":
-            return constants.make(node.constant.operation, self.graph_nodes)
+            return constants.make(node.constant.operation, self.graph_nodes, self.growth)
         if kind == "asset":
             return self.asset(number, node.asset)
         if kind == "resource":

@@ -8,8 +8,9 @@ nothing but the object; what refers to it is renamed along. Two libraries may ha
 from __future__ import annotations
 
 import functools
+import itertools
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any, Optional
 
 import tensorflow as tf
@@ -172,6 +173,28 @@ class Library:
             self._op_types[key] = f"CustomGradient-{len(self._op_types)}"
             self.gradients[self._op_types[key]] = key
         return self._op_types[key]
+
+    def keep_op_types(self, lost: Collection[str]) -> dict[str, str]:
+        """Give back their names to custom gradients that the export does not bring: by these a program may know them (FMT-14).
+
+        Args:
+          lost: their op types in this export.
+
+        Returns:
+          For the others the op type that they have now, which is another one where it was that of a lost one.
+        """
+        names = {op_type: self.gradients[op_type][1] for op_type in lost}
+        taken = set(names.values())
+        free = (name for number in itertools.count(len(self.gradients)) if (name := f"CustomGradient-{number}") not in taken)
+        kept = {op_type: next(free) if op_type in taken else op_type for op_type in self.gradients if op_type not in names}
+        names.update(kept)
+        if any(old != new for old, new in names.items()):
+            for definition in self.definitions.values():
+                for node in definition.node_def:
+                    if CUSTOM_GRADIENT in node.attr:
+                        old = node.attr[CUSTOM_GRADIENT].s.decode("utf-8", "replace")
+                        node.attr[CUSTOM_GRADIENT].s = names.get(old, old).encode()
+        return kept
 
     # Shared names of resources (RES-14, RP-06)
 

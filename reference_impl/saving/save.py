@@ -172,7 +172,8 @@ class _Export:
         self.captures.check()
         for function in finder.made:
             self.annotations.complete(function)
-        self.registered = {op_type: name for op_type, name in done.items() if name}
+        kept = self.library.keep_op_types([op_type for op_type, name in done.items() if not name])
+        self.registered = {op_type: done[before] for before, op_type in kept.items()}
 
     def _users_of_gradients(self) -> dict[str, str]:
         """Op type of a custom gradient -> the function that has a node of it, by its path if it has one."""
