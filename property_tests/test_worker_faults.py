@@ -32,8 +32,10 @@ LOST = {
 }
 HARMLESS = ("flood", "close_stdout")
 SLOW = "close_channel"  # the harness waits five seconds for the end
-# Behind a reply: the cell is lost if it was seen before the cell's end, else none is.
+# Behind a reply: the cell is lost if it was seen before the cell's end; else none is, or the next one of this worker if its
+# request was on the way by then.
 LATER = ("twice_later", "killed_later", "stopped_later", "noise_later")
+NEXT = {"load": "signatures", "signatures": "call"}
 OPS = ("produce", "load", "signatures", "call")
 CASES = [f"case_{letter}" for letter in "abcdefghij"]
 
@@ -59,7 +61,7 @@ def schedule(rng):
     used = [case for _, case in places[: len(faults)]]
     for fault, (consumer, case) in zip(faults, places):
         alone = consumer == "tf2" and used.count(case) == 1  # a lost production would keep the other fault from happening
-        ops = OPS if alone and fault != "SIGSTOP" else OPS[1:]
+        ops = list(NEXT) if fault in LATER else OPS if alone and fault != "SIGSTOP" else OPS[1:]
         found.append((consumer, case, rng.choice(ops), fault))
     return found
 
@@ -75,6 +77,7 @@ def test_every_fault_costs_the_cell_it_happens_in(tmp_path, undisturbed, seed):
     observed = world.observed()
     assert len(list(world.faults.glob("done-*"))) == len(faults)
     concerned = {cell_of(*where): (where[1], where[2], fault) for *where, fault in faults}
+    before = {cell_of(who, case, NEXT[op]): cell_of(who, case, op) for who, case, op, fault in faults if fault in LATER}
     for cell, record in observed.items():
         case, op, fault = concerned.get(cell, ("", "", ""))
         if fault in LOST:
@@ -86,6 +89,8 @@ def test_every_fault_costs_the_cell_it_happens_in(tmp_path, undisturbed, seed):
             assert re.findall(r"last words of (\w+) in (\w+)", said) == [(case, op)], cell
         elif fault in LATER and record["outcome"] == "CRASH":
             assert re.search(f"last words of {case} in {op}", evidence(world, record)), cell
+        elif record["outcome"] in ("CRASH", "TIMEOUT"):
+            assert observed[before[cell]]["outcome"] == "PASS", cell
         elif record["outcome"] == "NOT_RUN":
             lost = concerned[cell_of("tf2", cell.partition("/")[0], "produce")][2]
             assert lost in LOST and "producer failed: CRASH " in record["message"], (cell, record)
@@ -93,11 +98,11 @@ def test_every_fault_costs_the_cell_it_happens_in(tmp_path, undisturbed, seed):
             same(record, undisturbed[cell], cell)
     assert set(observed) == set(undisturbed)
     assert world.left() == []
-    before = {cell: record for cell, record in observed.items() if record["outcome"] != "NOT_RUN"}
+    kept = {cell: record for cell, record in observed.items() if record["outcome"] != "NOT_RUN"}
     assert world.go("--resume") == 1
     for cell, record in world.observed().items():
-        made_again = cell.endswith("/produce") and before[cell]["outcome"] != "PASS" and record["outcome"] == "PASS"
-        same(record, undisturbed[cell] if made_again else before.get(cell, undisturbed[cell]), cell)
+        made_again = cell.endswith("/produce") and kept[cell]["outcome"] != "PASS" and record["outcome"] == "PASS"
+        same(record, undisturbed[cell] if made_again else kept.get(cell, undisturbed[cell]), cell)
     assert world.left() == []
 
 
