@@ -59,6 +59,22 @@ def test_where_a_finding_is(tmp_path):
     assert finding.file == "variables/variables.data-00000-of-00001" and finding.node == "b"
 
 
+@pytest.mark.clause("GOAL-09")
+def test_a_captured_variable_that_is_not_restored_is_found(tmp_path):
+    """What Python answers and a server does not: the functions use another handle than the restore function assigns."""
+
+    def edit(graph):
+        restore = next(item for item in graph.graph_def.library.function if any(node.op == "RestoreV2" for node in item.node_def))
+        node = next(node for node in restore.node_def if node.op == "AssignVariableOp")
+        node.op = "NoOp"
+        node.ClearField("input")
+        node.ClearField("attr")
+
+    verify_planted.graph_edit("module_functions", edit)(tmp_path / "model")
+    (finding,) = verify(tmp_path / "model").findings
+    assert (finding.rule, finding.node) == ("SMC213", "scale")
+
+
 def test_many_findings_of_a_rule_are_counted(tmp_path):
     def edit(graph):
         for number in range(MAX_FINDINGS + 5):

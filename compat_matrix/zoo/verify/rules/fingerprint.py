@@ -46,8 +46,6 @@ def fingerprint_disagrees(model: Model) -> Iterator[Fault]:
         data = read(model.layout.root.path(index), MAX_HASHED, "MAX_HASHED")
         if fingerprint64(data) != stored.checkpoint_hash:
             wrong.append("the checkpoint's index")
-    elif stored.checkpoint_hash and model.reader is None:
-        wrong.append("the checkpoint, which is not there,")
     if wrong:
         yield Fault(f"its hashes are not those of {' and '.join(wrong)}", file=layout.FINGERPRINT)
 

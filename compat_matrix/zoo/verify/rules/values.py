@@ -68,7 +68,8 @@ def value_misfit(model: Model, graph: Graph) -> Iterator[Fault]:
     Severity.ERROR,
     summary="A signature reads a variable that nothing restores, initialises or assigns.",
     why="The call fails in servers and sessions (uninitialized value); Python, which restores objects, may answer.",
-    fix="Track the variable (make it an attribute of the exported object), or put it into the Saver, and export again.",
+    fix="Track the variable (make it an attribute of the exported object), or put it into the Saver, and export again. A Keras 3 "
+    "model: model.export(path) in place of tf.saved_model.save.",
 )
 def variable_without_value(model: Model, graph: Graph) -> Iterator[Fault]:
     restored = {item.node for item in graph.plan}
