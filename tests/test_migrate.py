@@ -118,6 +118,13 @@ def test_reports_agree(done):
 
 
 @pytest.mark.tensorflow
+def test_paths_may_be_relative(zoo, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert migrate(os.path.relpath(zoo / "half_plus_two"), "--out", "out").exit_code == cli.OK
+    assert (tmp_path / "out/models/model/saved_model.pb").exists()
+
+
+@pytest.mark.tensorflow
 def test_a_second_run_does_only_what_changed(done, zoo, tmp_path):
     _, out = done
     again, other = tmp_path / "out", tmp_path / "zoo"

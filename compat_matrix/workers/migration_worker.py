@@ -126,7 +126,8 @@ def _tape_gradients(role, model, key, inputs):
     sources.update(("input/" + name, tensor) for name, tensor in given.items() if tensor.dtype.name in FLOATS)
     with tf.GradientTape(watch_accessed_variables=False) as tape:
         tape.watch(list(sources.values()))
-        answer = root.signatures[key](**given)
+        function = root.signatures[key]
+        answer = function(**{tf2_worker.keyword(function, name): tensor for name, tensor in given.items()})
         outputs = [value for value in tf.nest.flatten(answer, expand_composites=True) if value.dtype.name in FLOATS]
         if not outputs:
             return {}

@@ -117,16 +117,21 @@ def _parts(tf, name, spec):
 
 def call_signature(tf, function, inputs):
     """Call a loaded signature with ``{name: Tensor}``; returns named output tensors."""
-    known = function.structured_input_signature and set(function.structured_input_signature[1])
-    keywords = {}
-    for name, tensor in inputs.items():
-        # `x/values` of a sparse input is called `x_values` by the function that stands for a TF 1.x signature.
-        part = "_".join(name.rsplit("/", 1))
-        keywords[part if known is None or (name not in known and part in known) else name] = nests.to_tf(tf, tensor)
+    keywords = {keyword(function, name): nests.to_tf(tf, tensor) for name, tensor in inputs.items()}
     pairs = []
     for name, value in sorted(function(**keywords).items()):
         pairs.extend(nests.flatten_output(tf, name, value))
     return protocol.named(pairs)
+
+
+def keyword(function, name):
+    """What a loaded signature calls the input ``name``.
+
+    ``x/values`` of a sparse input is called ``x_values`` by the function that stands for a TF 1.x signature.
+    """
+    known = function.structured_input_signature and set(function.structured_input_signature[1])
+    part = "_".join(name.rsplit("/", 1))
+    return part if known is None or (name not in known and part in known) else name
 
 
 def call_function(tf, root, path, args, kwargs, inputs):

@@ -74,6 +74,7 @@ class Migrator:
         """
         start = time.monotonic()
         record = Record(name, relative, settings=self.settings.text)
+        source, target = source.absolute(), target.absolute()  # the worker has a directory of its own
         stage = self.work / "stage"
         shutil.rmtree(stage, ignore_errors=True)
         try:
