@@ -11,13 +11,14 @@ import math
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Optional, TypeVar
+from typing import TYPE_CHECKING, Any, Optional, TypeVar
 
 from compat_matrix import strict_json
-from compat_matrix.workers import tensors
-from compat_matrix.workers.tensors import Tensor
 from compat_matrix.zoo.contract.form import Answers, Contract, Request, Signature, Type, parse_type
 from reference_impl.format.files import refuse_name
+
+if TYPE_CHECKING:
+    from compat_matrix.workers.tensors import Tensor
 
 VERSION = 1
 MAX_BYTES = 1 << 26
@@ -39,6 +40,8 @@ def write(path: Path, contract: Contract) -> None:
     document = _document(contract, large)
     old = _tensor_file(path)
     if large:
+        from compat_matrix.workers import tensors
+
         temporary = path.with_name(f"{path.name}.{os.getpid()}.npz")
         tensors.save(temporary, large)
         digest = hashlib.sha256(temporary.read_bytes()).hexdigest()
@@ -197,6 +200,8 @@ class _Tensors:
                     raise ContractError(f"{name} is missing, no regular file, or too large")
                 if hashlib.sha256(path.read_bytes()).hexdigest() != self._entry["sha256"]:
                     raise ContractError(f"{name} is not the file that the contract was written with (sha256)")
+                from compat_matrix.workers import tensors
+
                 self._loaded = tensors.load(path)
             except OSError as error:
                 raise ContractError(f"{name}: {error.strerror}") from error

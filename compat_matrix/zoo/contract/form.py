@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import Optional
+from typing import TYPE_CHECKING, Optional
 
-from compat_matrix.workers.tensors import Tensor, from_numpy
 from reference_impl.format import dtypes, files, layout, schema
 from reference_impl.format.errors import DuplicateKeyError
 from reference_impl.format.inspect_signatures import signatures
 from reference_impl.format.inspect_text import shape_text
 from reference_impl.format.inspect_types import Shape, SignatureArgument
 from reference_impl.format.tensor_proto import decode
+
+if TYPE_CHECKING:  # imports NumPy, which only defaults and answers need
+    from compat_matrix.workers.tensors import Tensor
 
 _TENSOR = re.compile(r"([a-z][a-z0-9_]*)\[((?:\?|\d{1,18})(?:,(?:\?|\d{1,18}))*|\.\.\.|)\]")
 KINDS = ("dense", "sparse", "composite")
@@ -138,6 +140,8 @@ def _type(argument: SignatureArgument) -> Type:
 
 
 def _value(proto: schema.TensorProto) -> Tensor:
+    from compat_matrix.workers.tensors import from_numpy
+
     return from_numpy(decode(proto), dtypes.by_number(proto.dtype).name)
 
 

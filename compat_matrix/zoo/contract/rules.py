@@ -151,13 +151,13 @@ def _inputs(where: tuple[str, ...], old: Signature, new: Signature) -> Iterator[
 
 
 def _default(where: tuple[str, ...], name: str, old: Signature, new: Signature) -> Iterator[Finding]:
-    from compat_matrix.checks.compare import compare_tensor
-
     if name in old.defaults and name not in new.defaults:
         yield Finding("INPUT_DEFAULT_REMOVED", where, "its default is gone")
     elif name in new.defaults and name not in old.defaults:
         yield Finding("INPUT_DEFAULT_ADDED", where, "has a default now")
     elif name in old.defaults:
+        from compat_matrix.checks.compare import compare_tensor
+
         difference = compare_tensor("", old.defaults[name], new.defaults[name])
         if difference is not None:
             yield Finding("INPUT_DEFAULT_CHANGED", where, f"its default {difference}")

@@ -7,7 +7,7 @@ import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import zip_longest
-from typing import Any, Optional
+from typing import TYPE_CHECKING, Any, Optional
 
 from compat_matrix.zoo.diff.entries import field_changes
 from compat_matrix.zoo.diff.model import ADDED, CHANGED, REMOVED, RENAMED, Change, Options, Weights
@@ -17,6 +17,9 @@ from reference_impl.format.bundle_entry import Entry
 from reference_impl.format.bundle_pieces import pieces
 from reference_impl.format.canonical_files import is_object_graph, is_of_table, stored_fields, tables_of, variable_fields
 from reference_impl.format.canonical_objects import Fields, tracked_objects
+
+if TYPE_CHECKING:
+    from compat_matrix.zoo.diff.numbers import Distance
 
 SECTION = "variables"
 ELEMENTS = 1 << 18  # compared at once
@@ -136,14 +139,12 @@ def _tracked(key: str, one: Mapping[str, Fields], other: Mapping[str, Fields]) -
 
 
 def _numbers(one: _Side, other: _Side, key: str, options: Options) -> tuple[Fields, Fields, list[Change]]:
-    from compat_matrix.zoo.diff.numbers import Distance
-
     entries = one.entries[key], other.entries[key]
     itemsizes = [entry.dtype.itemsize or 1 for entry in entries]
     complexes = [entry.dtype.name.startswith("complex") for entry in entries]
-    distance = None
-    if entries[0].shape == entries[1].shape and (entries[0].dtype == entries[1].dtype or not any(complexes)):
-        distance = Distance(entries[0].dtype, entries[1].dtype, options)
+    typed = entries[0].dtype == entries[1].dtype
+    comparable = entries[0].shape == entries[1].shape and (typed or not any(complexes))
+    distance: Optional[Distance] = None
     ours = hashlib.sha256()
     theirs = None  # until the first difference there is one hash for both
     streams = [pieces(side.open(), key, ELEMENTS * size) for side, size in zip((one, other), itemsizes)]
@@ -153,25 +154,32 @@ def _numbers(one: _Side, other: _Side, key: str, options: Options) -> tuple[Fiel
         ours.update(left)
         if theirs is not None:
             theirs.update(right)
-        if distance is not None and (left != right or not distance.typed):
+        if comparable and (left != right or not typed):
+            distance = distance or _distance(entries, options)
             distance.add(left, right)
     contents = ours.hexdigest(), (ours if theirs is None else theirs).hexdigest()
     mine, yours = [stored_fields(entry, content) for entry, content in zip(entries, contents)]
     if mine == yours:
         return mine, yours, []
     before, after = _described(mine), _described(yours)
-    if distance is None:
+    if distance is None:  # of different shapes, or empty
         return mine, yours, [Change(SECTION, CHANGED, (key,), f"{before} → {after}", before, after)]
     what, details = measured(distance, entries[0].shape)
     what = what if before == after else f"{before} → {after}; {what}"
     return (
         mine,
         yours,
-        [Change(SECTION, CHANGED, (key,), what, before, after, details, distance.beyond > 0 or not distance.typed)],
+        [Change(SECTION, CHANGED, (key,), what, before, after, details, distance.beyond > 0 or not typed)],
     )
 
 
-def measured(distance: Any, shape: tuple[int, ...]) -> tuple[str, dict[str, Any]]:
+def _distance(entries: tuple[Entry, Entry], options: Options) -> Distance:
+    from compat_matrix.zoo.diff.numbers import Distance  # imports NumPy, which equal models have no need of
+
+    return Distance(entries[0].dtype, entries[1].dtype, options)
+
+
+def measured(distance: Distance, shape: tuple[int, ...]) -> tuple[str, dict[str, Any]]:
     """A `Distance` in words and as data."""
     elements = 1
     for size in shape:
