@@ -32,13 +32,19 @@ def lines(result: ModelDiff, full: bool) -> Iterator[str]:
         content = f"content {side.content_hash[:16]}" if side.content_hash else "content not hashed"
         yield _clean(f"{letter}  {side.path}  {versions}  {content}")
     yield verdict(result)
+    following = []
     for section in SECTIONS:
         changes = [change for change in result.changes if change.section == section]
-        if changes:
+        if changes and not full and not any(map(_is_shown, changes)):
+            following.append(section)
+        elif changes:
             yield ""
             yield from _section(section, changes, full)
             if section == "variables" and result.weights.tensors:
                 yield _dim(f"  {result.weights.equal} of {result.weights.tensors} tensors that both have are equal")
+    if following:
+        yield ""
+        yield _dim(f"also different, which only follows from the above: {', '.join(following)} (--full)")
 
 
 def verdict(result: ModelDiff) -> str:
@@ -68,7 +74,7 @@ def counts(result: ModelDiff) -> str:
 def _section(name: str, changes: Sequence[Change], full: bool) -> Iterator[str]:
     note = {"metadata": "  (not part of the content)", "ops": "  (how often they occur)"}.get(name, "")
     yield click.style(name, bold=True) + _dim(note)
-    counting = [change for change in changes if change.counts or name in ("ops", "metadata") or _is_close(change)]
+    counting = list(filter(_is_shown, changes))
     following = len(changes) - len(counting)
     shown = changes if full else counting[: _SHOWN if len(counting) > _SHOWN + 1 else len(counting)]
     previous: tuple[str, ...] = ()
@@ -85,8 +91,9 @@ def _section(name: str, changes: Sequence[Change], full: bool) -> Iterator[str]:
         yield _dim(f"  {following} more that only follow from other changes (--full)")
 
 
-def _is_close(change: Change) -> bool:
-    return change.section == "variables" and "beyond_tolerance" in change.details
+def _is_shown(change: Change) -> bool:
+    """Whether it is no mere consequence of another change."""
+    return change.counts or change.section in ("ops", "metadata", "variables")
 
 
 def _change(change: Change, indent: str, full: bool) -> Iterator[str]:
