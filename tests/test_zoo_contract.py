@@ -136,6 +136,12 @@ EDITS = {
 }
 
 
+def test_the_documentation_lists_every_rule():
+    text = (model_edits.FIXTURES.parent / "docs" / "contract.md").read_text(encoding="utf-8")
+    for name, rule in RULES.items():
+        assert f"| `{name}` | {rule.category} | {rule.why} |" in text
+
+
 def test_there_is_an_edit_for_every_rule():
     assert EDITS.keys() == RULES.keys() - {"ANSWER_CHANGED", "ANSWER_FAILED", "META_GRAPH_ADDED"}
 
