@@ -141,11 +141,13 @@ class _Asker:
         found.append(self._use(LOAD, OBJECTS, imported, at_load))
         for key in keys:
             reached = [use for use in walk.reached(key) if walk.holder[use] or not self.has_objects]
-            more = features.of_signature(self.graph.signature_def[key], self.table)
+            more = features.of_signature(self.graph, key, self.table)
             found.append(self._use(f"signature {key}", OBJECTS, imported, [*at_load, *reached], more))
         for path, node in self._functions():
             run = [*at_load, *walk.bodies_of(node.function.concrete_functions)]
-            found.append(self._use(f"function {path}", OBJECTS, imported, run, features.of_function(node, self.table)))
+            found.append(
+                self._use(f"function {path}", OBJECTS, imported, run, features.of_function(self.graph, node, self.table))
+            )
         return found
 
     def _functions(self) -> list[tuple[str, schema.SavedObject]]:

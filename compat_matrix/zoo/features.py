@@ -16,6 +16,7 @@ from reference_impl.format import schema
 from reference_impl.format.inspect_signatures import RESERVED
 
 KIND, SILENT = "format", "silent"  # what keeps a model from loading; what is lost without a word
+_CASES, _LISTED = ("Case", "StatelessCase"), "functions in a list of an attr (Case)"
 REFERENCE = 100  # data types above are references
 # To assign these, releases before 2.4 have kernels for XLA_CPU alone: the variable that is read on the CPU is another one.
 XLA_ALONE = frozenset({"uint32", "uint64", "qint16", "quint16"})
@@ -24,7 +25,7 @@ _LOWERED = frozenset({"If", "While", "Case", "StatelessIf", "StatelessWhile", "S
 
 def of_objects(graph: schema.MetaGraphDef, table: History) -> list[Lack]:
     """What ``tf.saved_model.load`` needs of a release for the whole MetaGraph."""
-    found = list(_anywhere(graph, table))
+    found = list(_xla_alone(graph, table))
     signatures = [item for key, item in graph.signature_def.items() if key not in RESERVED]
     infos = [info for item in signatures for info in (*item.inputs.values(), *item.outputs.values())]
     if not graph.HasField("object_graph_def"):
@@ -48,19 +49,23 @@ def of_objects(graph: schema.MetaGraphDef, table: History) -> list[Lack]:
         found.append(
             Lack(KIND, "", "", "slots", (), "slot variables of an optimizer that is no class of this TensorFlow (add_slot)")
         )
-    if any(node.op in ("Case", "StatelessCase") for function in graph.graph_def.library.function for node in function.node_def):
-        found.append(_since("2.3", "functions in a list of an attr (Case)", table))
+    if any(node.op in _CASES for function in graph.graph_def.library.function for node in function.node_def):
+        found.append(_since("2.3", _LISTED, table))
     return found
 
 
-def of_function(node: schema.SavedObject, table: History) -> list[Lack]:
+def of_function(graph: schema.MetaGraphDef, node: schema.SavedObject, table: History) -> list[Lack]:
     """What a call of one function of the object graph needs of ``tf.saved_model.load`` besides."""
     spec = _spec(node)
     found: list[Lack] = []
     if spec is None:
         return found
     items = {item.key: item.value for item in spec.fullargspec.named_tuple_value.values}
-    if items.get("kwonlydefaults", schema.StructuredValue()).dict_value.fields:
+    defaults = items.get("kwonlydefaults", schema.StructuredValue()).dict_value.fields
+    functions = graph.object_graph_def.concrete_functions
+    traces = [functions[name].canonicalized_input_signature for name in node.function.concrete_functions if name in functions]
+    # Older releases wrote, and look for, traces without them.
+    if any(key in value.dict_value.fields for trace in traces for value in trace.tuple_value.values for key in defaults):
         found.append(_since("2.4", "defaults of keyword arguments that it adds to a call", table))
     arguments = len(items.get("args", schema.StructuredValue()).list_value.values) - spec.is_method
     given = len(spec.input_signature.tuple_value.values)
@@ -69,22 +74,26 @@ def of_function(node: schema.SavedObject, table: History) -> list[Lack]:
     return found
 
 
-def of_signature(signature: schema.SignatureDef, table: History) -> list[Lack]:
+def of_signature(graph: schema.MetaGraphDef, key: str, table: History) -> list[Lack]:
     """What a call of one signature needs of ``tf.saved_model.load`` besides."""
-    if any(info.WhichOneof("encoding") == "composite_tensor" for info in signature.inputs.values()):
-        return [_since("2.4", "ragged tensors as inputs of signatures", table)]
-    return []
+    found = []
+    if any(info.WhichOneof("encoding") == "composite_tensor" for info in graph.signature_def[key].inputs.values()):
+        found.append(_since("2.4", "ragged tensors as inputs of signatures", table))
+    if not graph.HasField("object_graph_def") and any(node.op in _CASES for node in graph.graph_def.node):
+        found.append(_since("2.3", _LISTED, table))
+    return found
 
 
 def of_sessions(graph: schema.MetaGraphDef, table: History) -> list[Lack]:
     """What a session needs of a release for the whole MetaGraph."""
-    found = list(_anywhere(graph, table))
+    # Without functions a session puts variable and reader onto one device.
+    found = list(_xla_alone(graph, table)) if graph.HasField("object_graph_def") else []
     if any(node.op in _LOWERED and node.attr["_lower_using_switch_merge"].b for node in graph.graph_def.node):
         found.append(_since("1.14", "control flow that is lowered when it is run (_lower_using_switch_merge)", table))
     return found
 
 
-def _anywhere(graph: schema.MetaGraphDef, table: History) -> Iterator[Lack]:
+def _xla_alone(graph: schema.MetaGraphDef, table: History) -> Iterator[Lack]:
     assigned = {dtype_name(node.attr["dtype"].type) for node in graph.graph_def.node if node.op == "VarHandleOp"}
     dtypes = sorted(assigned & XLA_ALONE)
     if dtypes:
