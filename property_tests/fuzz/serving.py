@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -138,6 +139,85 @@ def grpc_predict(folder: Path) -> None:
     for tensor in tensors.from_protos(answer.outputs).values():
         if str(tensor.array.dtype) != CARRIERS.get(tensor.dtype, "object"):
             raise Wrong("an array of another type")
+
+
+_QUESTIONS = ("GetModelStatus", "GetModelMetadata", "Classify", "Regress", "MultiInference")
+
+
+def other_responses() -> list[bytes]:
+    """Of the other methods over gRPC, each behind the number of its method."""
+    from compat_matrix.consumers.serving import messages
+    from reference_impl.format import schema
+
+    packed = schema.parse_text(
+        messages.SignatureDefMap,
+        'signature_def { key: "s" value { method_name: "p" inputs { key: "x" value { name: "x:0" dtype: DT_FLOAT } } } }',
+    )
+    classes = 'classifications { classes { label: "a" score: 0.5 } }'
+    texts = (
+        'model_version_status { version: 3 state: AVAILABLE status { error_code: NOT_FOUND error_message: "gone" } }',
+        'model_spec { name: "m" }',
+        f"result {{ {classes} }}",
+        "result { regressions { value: 1.5 } }",
+        f"results {{ classification_result {{ {classes} }} }}",
+    )
+    found = []
+    for number, (name, text) in enumerate(zip(_QUESTIONS, texts)):
+        answer = schema.parse_text(messages.METHODS[name].response, text)
+        if name == "GetModelMetadata":
+            answer.metadata["signature_def"].Pack(packed)
+        found.append(bytes([number]) + schema.serialize(answer))
+    return found
+
+
+def mutate_other(seeds: list[bytes]) -> Callable[[random.Random, bytes], bytes]:
+    """Changes an answer as a message of its method."""
+    from compat_matrix.consumers.serving import messages
+    from property_tests.fuzz import mutation
+    from property_tests.fuzz.wire import Mutator
+
+    bodies = [[data[1:] for data in seeds if data[0] == number] for number in range(len(_QUESTIONS))]
+    mutators = [Mutator(messages.METHODS[name].response, found) for name, found in zip(_QUESTIONS, bodies)]
+
+    def mutate(rng: random.Random, data: bytes) -> bytes:
+        number = data[0] % len(_QUESTIONS) if data else 0
+        if rng.random() < 0.85:
+            return bytes([number]) + mutators[number].mutate(rng, data[1:])
+        return bytes([number]) + mutation.mutate(rng, data[1:], bodies[number])
+
+    return mutate
+
+
+class _Channel:
+    """A gRPC channel whose server has said it all."""
+
+    def __init__(self, answer: bytes) -> None:
+        self.answer = answer
+
+    def unary_unary(self, _: str) -> Callable[..., bytes]:
+        return lambda data, timeout: self.answer
+
+
+def grpc_other(folder: Path) -> None:
+    from types import SimpleNamespace
+
+    from compat_matrix.consumers.serving.client import ModelRef, Task
+    from compat_matrix.consumers.serving.grpc_client import GrpcClient
+
+    data, ref = (folder / "answer.pb").read_bytes(), ModelRef("m")
+    client = GrpcClient.__new__(GrpcClient)  # there need be no gRPC to read its messages
+    vars(client).update(_grpc=SimpleNamespace(RpcError=OSError), _closed=False, _max_bytes=1 << 20, _channel=_Channel(data[1:]))
+    name = _QUESTIONS[(data[0] if data else 0) % len(_QUESTIONS)]
+    if name == "GetModelStatus":
+        client.status(ref, limit=1)
+    elif name == "GetModelMetadata":
+        client.metadata(ref, limit=1)
+    elif name == "Classify":
+        client.classify(ref, "", [b""], limit=1)
+    elif name == "Regress":
+        client.regress(ref, "", [b""], limit=1)
+    else:
+        client.multi_inference([Task(ref, "", "m")], [b""], limit=1)
 
 
 def serving_errors() -> tuple[type[Exception], ...]:

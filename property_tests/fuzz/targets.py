@@ -239,6 +239,7 @@ _SERVING = (  # of what a server answers
     ("rest_predict", "answer.json", serving.predict_answers, _JSON, serving.rest_predict),
     ("rest_other", "answer.json", serving.other_answers, _JSON, serving.rest_other),
     ("grpc_predict", "answer.pb", serving.responses, _RESPONSE_MUTATOR, serving.grpc_predict),
+    ("grpc_other", "answer.pb", serving.other_responses, serving.mutate_other, serving.grpc_other),
 )
 _BESIDE = {
     "io_json": ("a/provenance.json", FIXTURES / "half_plus_two" / "provenance.json"),
