@@ -97,6 +97,14 @@ class Graph:
         functions = self.library.functions.items()
         return [Body(None, self.proto.graph_def.node), *[Body(name, function.node_def) for name, function in functions]]
 
+    @functools.cached_property
+    def sources(self) -> list[list[list[str]]]:
+        """For each body, for each of its nodes, the nodes and arguments that its inputs come from."""
+        return [
+            [[parse_input(text, body.function is not None).source for text in node.input] for node in body.nodes]
+            for body in self.bodies
+        ]
+
     def all_nodes(self) -> Iterator[tuple[Optional[str], schema.NodeDef]]:
         """(function or None, node) of every node."""
         for body in self.bodies:

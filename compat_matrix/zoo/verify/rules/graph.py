@@ -66,10 +66,10 @@ def loader_op_missing(model: Model, graph: Graph) -> Iterator[Fault]:
     fix="Export again; if a tool cut the graph, cut at other nodes.",
 )
 def edge_from_nowhere(model: Model, graph: Graph) -> Iterator[Fault]:
-    for function, nodes, known in _bodies(graph):
-        for node in nodes:
-            lost = [text for text in node.input if parse_input(text, function is not None).source not in known]
-            if lost:
+    for (function, nodes, known), sources in zip(_bodies(graph), graph.sources):
+        for node, names in zip(nodes, sources):
+            if not known.issuperset(names):
+                lost = [text for text, name in zip(node.input, names) if name not in known]
                 yield Fault(f"input {', '.join(few(lost))} comes from no node", node=node.name, function=function)
     for name, body in graph.library.functions.items():
         inside = {node.name for node in body.node_def} | {argument.name for argument in body.signature.input_arg}
@@ -159,9 +159,8 @@ def recursion(model: Model, graph: Graph) -> Iterator[Fault]:
     fix="Export again; in a model from somebody else, do not load it.",
 )
 def cycle_of_nodes(model: Model, graph: Graph) -> Iterator[Fault]:
-    for body in graph.bodies:
+    for body, sources in zip(graph.bodies, graph.sources):
         numbers = {node.name: number for number, node in enumerate(body.nodes)}
-        sources = [[parse_input(text, body.function is not None).source for text in node.input] for node in body.nodes]
         if _in_order(sources, numbers):
             continue
         # The edges that close the loops of TF 1.x begin at NextIteration.
