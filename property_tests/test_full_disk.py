@@ -50,6 +50,7 @@ def test_a_save_on_a_disk_that_is_full(attempts):
 
 
 @pytest.mark.tensorflow
+@pytest.mark.skipif(profiles.NAME != profiles.NIGHTLY, reason="TensorFlow once more: of the nightly profile")
 def test_a_whole_save_on_a_disk_that_is_full(attempts):
     pytest.importorskip("tensorflow")
     judge(attempts("tensorflow"), "1.0", "2.0")
