@@ -11,6 +11,7 @@ from reference_impl.format.inspect_text import shape_text
 from reference_impl.format.inspect_types import Shape
 
 BREAKING, COMPATIBLE = "breaking", "compatible"
+_COMPARISONS = 10**6  # made to propose a new name
 
 
 class Rule(NamedTuple):
@@ -106,7 +107,8 @@ def _signatures(where: tuple[str, ...], old: Mapping[str, Signature], new: Mappi
         if key in new:
             yield from _signature((*where, f"signature {key}"), old[key], new[key])
         else:
-            twins = [name for name in sorted(new) if name not in old and _seen(new[name]) == _seen(old[key])]
+            few = len(old) * len(new) <= _COMPARISONS
+            twins = [name for name in sorted(new) if name not in old and _seen(new[name]) == _seen(old[key])] if few else []
             hint = f"; {twins[0]!r} is just like it" if len(twins) == 1 else ""
             yield Finding("SIGNATURE_REMOVED", (*where, f"signature {key}"), f"is gone{hint}")
     for key in sorted(new):
@@ -164,7 +166,8 @@ def _default(where: tuple[str, ...], name: str, old: Signature, new: Signature) 
 
 
 def _renamed(name: str, old: Mapping[str, Type], new: Mapping[str, Type]) -> str:
-    twins = [other for other in sorted(new) if other not in old and new[other] == old[name]]
+    few = len(old) * len(new) <= _COMPARISONS
+    twins = [other for other in sorted(new) if other not in old and new[other] == old[name]] if few else []
     return f"; is it {twins[0]!r} now?" if len(twins) == 1 else ""
 
 

@@ -69,20 +69,22 @@ class Objects:
             mine, theirs = one.links(label, "children"), other.links(here, "children")
             gone = [name for name in sorted(mine) if name not in theirs and mine[name] not in other.entries]
             come = [name for name in sorted(theirs) if name not in mine and theirs[name] not in one.entries]
-            for name in gone:
-                twin = next((new for new in come if self._alike(mine[name], theirs[new])), None)
-                if twin is not None:
-                    come.remove(twin)
-                    found.setdefault(mine[name], theirs[twin])
+            waiting: dict[object, list[str]] = {}
+            for name in reversed(come if gone else []):
+                waiting.setdefault(self._kind(1, theirs[name]), []).append(name)
+            for name in gone if come else []:
+                twins = waiting.get(self._kind(0, mine[name]))
+                if twins:
+                    found.setdefault(mine[name], theirs[twins.pop()])
             for name, target in mine.items():
                 if target not in other.entries and name in theirs and theirs[name] not in one.entries:
                     found.setdefault(target, theirs[name])
         return found
 
-    def _alike(self, mine: str, yours: str) -> bool:
-        one, other = self.sides
-        names = [side.links(label, "children").keys() for side, label in ((one, mine), (other, yours))]
-        return one.describe(mine) == other.describe(yours) and names[0] == names[1]
+    def _kind(self, number: int, label: str) -> tuple[str, frozenset[str]]:
+        """What an object and its counterpart have in common."""
+        side = self.sides[number]
+        return side.describe(label), frozenset(side.links(label, "children"))
 
     def changes(self, where: tuple[str, ...]) -> Iterator[Change]:
         """What differs, in the order of labels; what only follows from a change elsewhere does not count."""

@@ -41,15 +41,13 @@ def compare(
 
 def renames(one: Mapping[str, object], other: Mapping[str, object]) -> dict[str, str]:
     """Names that went, and the names that came in their places: those of the one thing that is the same."""
-    gone = [name for name in sorted(one) if name not in other]
-    come = [name for name in sorted(other) if name not in one]
-    found = {}
-    for name in gone:
-        same = [new for new in come if other[new] == one[name]]
-        alike = [old for old in gone if one[old] == one[name]]
-        if len(same) == len(alike) == 1:
-            found[name] = same[0]
-    return found
+    groups: list[dict[str, list[str]]] = [{}, {}]
+    for group, side, opposite in ((groups[0], one, other), (groups[1], other, one)):
+        for name in sorted(side.keys() - opposite.keys()):
+            item = side[name]
+            group.setdefault(repr(sorted(item.items()) if isinstance(item, Mapping) else item), []).append(name)
+    pairs = [(names, groups[1].get(thing, [])) for thing, names in groups[0].items()]
+    return {gone[0]: come[0] for gone, come in pairs if len(gone) == len(come) == 1}
 
 
 def _summary(signature: Optional[Signature]) -> str:
