@@ -247,6 +247,7 @@ class BundleReader:
                 raise MalformedError("the tensor shares its bytes with another", file=self._index_file, node=_shown(raw))
             shard, end = entry.shard, entry.offset + entry.size
             self._verify_whole(raw, entry)
+            self._release(entry, 0, entry.size)
 
     def object_graph(self) -> Any:
         """The TrackableObjectGraph of an object-based checkpoint. Raises MissingKeyError for a name-based one."""
