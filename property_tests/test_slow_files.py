@@ -15,9 +15,9 @@ from property_tests import profiles
 
 ROOT = Path(__file__).parents[1]
 SOURCE = Path(__file__).parent / "faults" / "slow_files.c"
-CHOSEN = ["killed_at_any_time", "while_it_is_read", "while_they_are_read"]
+CHOSEN = ["a_save_killed_at_any_time", "while_it_is_read", "while_they_are_read"]
 if profiles.NAME == profiles.NIGHTLY:
-    CHOSEN += ["two_writers", "killed_a_hundred_times", "killed_at_every_moment"]
+    CHOSEN += ["harness_killed_at_any_time", "two_writers", "killed_a_hundred_times", "killed_at_every_moment"]
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="a library is preloaded")

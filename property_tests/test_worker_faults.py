@@ -117,7 +117,7 @@ def test_workers_killed_at_random_moments(tmp_path, undisturbed, seed):
     rng = random.Random(seed)
     world = FaultyWorld(tmp_path / "world", CASES)
     world.pause = 0.02
-    killer = Killer(world, rng, 14)
+    killer = Killer(world, rng, 10)
     run = world.start("-n", "2")
     killer.watch(run)
     assert run.returncode in (0, 1), (world.root / "log").read_text()[-3000:]
