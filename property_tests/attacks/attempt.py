@@ -195,7 +195,7 @@ def _named(error: BaseException) -> str:
 
 
 def _watch(folder: Path, trespasses: list[str]) -> None:
-    """Note what Python opens beside the model's directory. What TensorFlow's own code reads is not seen, only what it changes."""
+    """Note what Python opens beside the model's directory, which itself may be held open. What TensorFlow's own code reads is not seen, only what it changes."""
     outside = os.path.realpath(folder.parent) + os.sep
     inside = os.path.realpath(folder) + os.sep
 
@@ -203,7 +203,7 @@ def _watch(folder: Path, trespasses: list[str]) -> None:
         if event != "open" or isinstance(arguments[0], int):
             return
         path = os.path.realpath(os.fsdecode(arguments[0]))
-        if (path.startswith(outside) and not path.startswith(inside)) or path in ("/etc/passwd", "/etc/shadow"):
+        if (path.startswith(outside) and not (path + os.sep).startswith(inside)) or path in ("/etc/passwd", "/etc/shadow"):
             trespasses.append(f"reads {path.removeprefix(outside)}")
 
     sys.addaudithook(watch)
