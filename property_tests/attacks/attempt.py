@@ -195,7 +195,10 @@ def _named(error: BaseException) -> str:
 
 
 def _watch(folder: Path, trespasses: list[str]) -> None:
-    """Note what Python opens beside the model's directory, which itself may be held open. What TensorFlow's own code reads is not seen, only what it changes."""
+    """Note what Python opens beside the model's directory, which may be held open itself.
+
+    What TensorFlow's own code reads is not seen, only what it changes.
+    """
     outside = os.path.realpath(folder.parent) + os.sep
     inside = os.path.realpath(folder) + os.sep
 
