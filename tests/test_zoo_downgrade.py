@@ -212,3 +212,11 @@ def test_today_s_export_is_proved_in_an_older_release(tmp_path):
     done = run(tmp_path / "today", tmp_path / "old", "--target", OLD)
     assert done.exit_code == 0, done.output
     assert done.output.rstrip().endswith("PROVED") and "tf2 of 1.15" in done.output
+
+
+def test_without_the_runtime_it_is_unproved_and_says_what_would_help(tmp_path, monkeypatch):
+    monkeypatch.setenv("SAVEDMODEL_COMPAT_HOME", str(tmp_path / "home"))
+    done = run(fixture("half_plus_two"), tmp_path / "out", "--target", OLD)
+    assert done.exit_code == 3, done.output
+    assert "UNPROVED: " in done.output and "runtimes install tf1.15" in done.output
+    assert (tmp_path / "out" / "saved_model.pb").is_file()
