@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -16,8 +17,12 @@ import pytest
 from click.testing import CliRunner
 
 from compat_matrix import cli
+from compat_matrix.runtimes import isolation, worker
+from compat_matrix.runtimes.runtime import local_runtime
 from compat_matrix.zoo.migrate import records, report, run
 from compat_matrix.zoo.migrate.records import Status
+from reference_impl.format import schema
+from reference_impl.v1.graph import parse_ref
 
 FIXTURES = Path(__file__).parent.parent / "fixtures_v1"
 CASES = ("contrib_op", "empty_tags", "half_plus_two", "hash_table_v2", "keras_functional_save")
@@ -154,6 +159,45 @@ def test_a_killed_run_goes_on_and_leaves_only_whole_models(zoo, tmp_path):
     assert migrate(zoo, "--out", out).exit_code == cli.UNEXPECTED
     assert len(list((out / "records").rglob("*.json"))) == len(CASES) + 1
     assert not (out / ".work").exists()
+
+
+@pytest.mark.tensorflow
+def test_a_model_that_kills_its_worker_costs_itself_only(zoo, tmp_path):
+    """Its op ends the process in every loader; the ones before and after are migrated by a worker each."""
+    other = tmp_path / "zoo"
+    shutil.copytree(FIXTURES / "half_plus_two", other / "a")
+    deadly(other / "b")
+    shutil.copytree(FIXTURES / "half_plus_two", other / "c")
+    result = migrate(other, "--out", tmp_path / "out", "--json")
+    found = {model["relative"].split("/")[0]: model for model in json.loads(result.stdout)["models"]}
+    assert {name: model["status"] for name, model in found.items()} == {"a": "migrated", "b": "crashed", "c": "migrated"}
+    assert "SIGABRT" in found["b"]["reason"]
+    assert not (tmp_path / "out/models/b").exists()
+
+
+def deadly(folder):
+    """half_plus_two, whose answer waits for the op Abort."""
+    shutil.copytree(FIXTURES / "half_plus_two", folder)
+    path = folder / "model/saved_model.pb"
+    found = schema.parse(schema.SavedModel, path.read_bytes())
+    for graph in found.meta_graphs:
+        answers = {parse_ref(info.name).node for item in graph.signature_def.values() for info in item.outputs.values()}
+        graph.graph_def.node.add(name="abort", op="Abort").attr["error_msg"].s = b"aborted on purpose"
+        for node in graph.graph_def.node:
+            if node.name in answers:
+                node.input.append("^abort")
+    path.write_bytes(found.SerializeToString())
+
+
+@pytest.mark.skipif(not isolation.without_network(), reason="this platform gives no process another network")
+def test_models_are_run_without_a_network():
+    words = worker.command(local_runtime(), "migration_worker")
+    assert tuple(words[: len(isolation.without_network())]) == isolation.without_network()
+    code = "import socket; socket.create_connection(('127.0.0.1', int(__import__('sys').argv[1])), 5)"
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        for prefix, wanted in (((), 0), (isolation.without_network(), 1)):
+            command = [*prefix, sys.executable, "-c", code, str(server.getsockname()[1])]
+            assert subprocess.run(command, capture_output=True, check=False).returncode == wanted
 
 
 def record(name, status=Status.REFUSED, **more):

@@ -11,6 +11,7 @@ from typing import Any
 from packaging.version import InvalidVersion, Version
 
 import compat_matrix.workers
+from compat_matrix.runtimes.isolation import without_network
 from compat_matrix.runtimes.native import build as native
 from compat_matrix.runtimes.process import Crashed, Process, TimedOut, log_size, log_tail
 from compat_matrix.runtimes.runtime import Runtime
@@ -22,6 +23,9 @@ PROGRAMS = Path(next(iter(compat_matrix.workers.__path__)))
 # The only programs that import more of the project than their own folder. Never by PYTHONPATH: where the project is installed,
 # NumPy and everything else of the harness's Python lies beside it.
 NEEDS_REFERENCE = frozenset({"reference_worker", "reference_to_tf2_worker", "tf2_to_reference_worker", "migration_worker"})
+
+# Programs that run models of anybody, and need no network for it.
+ISOLATED = frozenset({"migration_worker"})
 
 # Programs that the runtime's Python does not run -> the command line that does, for a runtime.
 NOT_PYTHON: Mapping[str, Callable[[Runtime], list[str]]] = {native.BINARY: native.command}
@@ -200,7 +204,8 @@ def same_release(one: str, other: str) -> bool:
 def command(runtime: Runtime, program: str) -> list[str]:
     """The command line of a worker. Raises BuildError for one that has to be compiled and cannot be."""
     other = NOT_PYTHON.get(program)
-    return other(runtime) if other else [str(runtime.python), str(PROGRAMS), program]
+    words = other(runtime) if other else [str(runtime.python), str(PROGRAMS), program]
+    return [*without_network(), *words] if program in ISOLATED else words
 
 
 def environment(program: str) -> dict[str, str]:

@@ -120,8 +120,9 @@ class Migrator:
 
     def _part(self, source: Path, target: Path, plan: PartPlan, part: Part) -> None:
         target.parent.mkdir(parents=True, exist_ok=True)
-        asker = Asker(self.host.worker(LOCAL, PROGRAM), self.work / "asked", self.settings.limit)
+        folder = self.work / "asked"
         try:
+            asker = Asker(self.host.worker(LOCAL, PROGRAM), folder, self.settings.limit)
             said = asker.ask("convert", dir=str(source), tags=part.tags, target=str(target), partial=self.settings.partial)
             part.notes += said["warnings"]
             part.notes += [f"signature {key!r} can be called in neither: {why}" for key, why in said["unusable"].items()]
@@ -136,7 +137,7 @@ class Migrator:
         except NotStarted as error:
             part.status, part.reason = Status.FAILED, str(error)
         finally:
-            shutil.rmtree(asker.folder, ignore_errors=True)
+            shutil.rmtree(folder, ignore_errors=True)
 
     def _proved(self, asker: Asker, source: Path, target: Path, part: Part) -> Iterator[Verdict]:
         tags = ["serve", *part.tags] if "serve" not in part.tags else part.tags

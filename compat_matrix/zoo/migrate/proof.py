@@ -48,6 +48,8 @@ class Asker:
 
     def __init__(self, worker: Worker, folder: Path, limit: float) -> None:
         self.worker, self.folder, self.limit = worker, folder, limit
+        worker.hello()
+        self._generation = worker.generation  # one that took a dead one's place knows nothing of this model
         self._numbers = itertools.count()
         folder.mkdir(parents=True, exist_ok=True)
 
@@ -57,7 +59,7 @@ class Asker:
 
     def ask(self, op: str, **fields: Any) -> dict[str, Any]:
         """Raises ReplyError, WorkerDied, NotStarted."""
-        return self.worker.request(op, self.limit, **fields)
+        return self.worker.request(op, self.limit, self._generation, **fields)
 
     @contextmanager
     def model(self, role: str, directory: Path, tags: Sequence[str]) -> Iterator[int]:
