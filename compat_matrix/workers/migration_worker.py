@@ -7,12 +7,14 @@ TensorFlow four times for every worker of the pool, and a zoo has thousands of s
 import collections
 import contextlib
 import warnings
+import weakref
 
 import numpy as np
 
 from . import c_api_worker, nests, protocol, reference_worker, signature_wire, tf2_worker, v1_session_worker
 from . import tensors as tensor_file
 
+_made = weakref.WeakKeyDictionary()  # graph -> {(signature, inputs): gradients}; they cost more to make than to run
 FLOATS = ("float16", "bfloat16", "float32", "float64")
 
 
@@ -79,8 +81,21 @@ class MigrationWorker(protocol.Worker):
 
 
 def _session_gradients(role, model, key, inputs):
-    v1, tf = role.v1, role.tf
     names, produced = signature_wire.feed_names(model.signatures, key, inputs)
+    made = _made.setdefault(model.graph, {})
+    place = key, tuple(sorted(inputs))
+    if place not in made:
+        made[place] = _make_session_gradients(role, model, names, produced, inputs)
+    if not made[place]:
+        return {}
+    wanted = made[place]
+    values = model.session.run(wanted, {names[name]: role._to_numpy(tensor) for name, tensor in inputs.items()})
+    return {name: tensor_file.from_numpy(np.asarray(value), wanted[name].dtype.base_dtype.name) for name, value in values.items()}
+
+
+def _make_session_gradients(role, model, names, produced, inputs):
+    """``{name: tensor}`` in the graph of the session."""
+    v1, tf = role.v1, role.tf
     with model.graph.as_default():
         outputs = [model.graph.get_tensor_by_name(entry.tensor) for entry in produced]
         outputs = [tensor for tensor in outputs if tensor.dtype.base_dtype.name in FLOATS]
@@ -97,10 +112,7 @@ def _session_gradients(role, model, key, inputs):
         total = v1.add_n([v1.reduce_sum(v1.cast(tensor, tf.float64)) for tensor in outputs])
         with _flow_of_v1(v1):
             gradients = zip(sources, v1.gradients(total, list(sources.values())))
-        wanted = {name: v1.convert_to_tensor(value) for name, value in gradients if value is not None}
-        feed = {names[name]: role._to_numpy(tensor) for name, tensor in inputs.items()}
-        values = model.session.run(wanted, feed)
-    return {name: tensor_file.from_numpy(np.asarray(value), wanted[name].dtype.base_dtype.name) for name, value in values.items()}
+        return {name: v1.convert_to_tensor(value) for name, value in gradients if value is not None}
 
 
 @contextlib.contextmanager

@@ -163,15 +163,19 @@ class Migrator:
         ]
 
     def _fixed_point(self, asker: Asker, target: Path, tags: list[str]) -> Verdict:
-        """The new model, saved again, is the same model. The first save of all may derive what TF 1.x did not write."""
-        again = [self.work / "again" / str(number) for number in range(2)]
-        hashes = []
-        for before, after in zip([target, *again], again):
-            asker.ask("convert", dir=str(before), tags=tags, target=str(after), partial=False)
-            hashes.append(asker.ask("canonical", dir=str(after))["hash"])
-        shutil.rmtree(self.work / "again", ignore_errors=True)
-        equal = hashes[0] == hashes[1]
-        return Verdict("next generation", "equal" if equal else "differs", "" if equal else "saved again it is another model")
+        """The new model, saved again, is the same; or that one is, since the first save may derive what TF 1.x did not write."""
+        again = self.work / "again"
+        before, known = target, asker.ask("canonical", dir=str(target))["hash"]
+        try:
+            for after in (again / "0", again / "1"):
+                asker.ask("convert", dir=str(before), tags=tags, target=str(after), partial=False)
+                found = asker.ask("canonical", dir=str(after))["hash"]
+                if found == known:
+                    return Verdict("next generation", "equal")
+                before, known = after, found
+        finally:
+            shutil.rmtree(again, ignore_errors=True)
+        return Verdict("next generation", "differs", "saved again and again it is another model each time")
 
 
 def _judge(part: Part) -> None:

@@ -23,6 +23,7 @@ from reference_impl.format.inspect_signatures import signature_spec
 
 OLD = "v1_session"
 NEW = ("reference", "tf2", "c_api")
+DIFFERENTIATED = "tf2"  # what fine-tunes the new model
 # A session fuses nodes that it does not fuse in functions: rounded once in place of twice, summed in another order.
 TOLERANCE = Tolerance(rtol=1e-5, atol=1e-6)
 _SHOWN = 3
@@ -189,7 +190,7 @@ def ask_new(asker: Asker, new: Path, tags: Sequence[str], old: Old) -> Iterator[
                     differences += [f"{request.signature}: {item}" for item in found]
                     close = close or (not found and bool(compare_named(expected, got, EXACT)))
                 yield _verdict(f"answers, {role}", differences, close, len(old.requests))
-                if role != "c_api" and any(old.gradients.values()):
+                if role == DIFFERENTIATED and any(old.gradients.values()):
                     yield _gradients(asker, role, handle, old)
         except ReplyError as error:
             yield Verdict(f"answers, {role}", "differs", f"does not load: {_line(error)}")
