@@ -25,7 +25,7 @@ from reference_impl.format import schema
 from reference_impl.v1.graph import parse_ref
 
 FIXTURES = Path(__file__).parent.parent / "fixtures_v1"
-CASES = ("contrib_op", "empty_tags", "half_plus_two", "hash_table_v2", "keras_functional_save")
+CASES = ("contrib_op", "empty_tags", "escaped_names", "half_plus_two", "hash_table_v2", "keras_functional_save")
 
 
 def migrate(*arguments):
@@ -60,6 +60,7 @@ def test_the_plan_says_what_each_model_is_and_makes_nothing(zoo, tmp_path):
         "broken": "refuse",
         "contrib_op": "convert",
         "empty_tags": "convert into 2, one for each set of tags",
+        "escaped_names": "convert",
         "half_plus_two": "convert",
         "hash_table_v2": "convert",
         "keras_functional_save": "copy",
@@ -77,12 +78,13 @@ def test_models_are_migrated_proved_and_the_others_named(done):
         "broken": "refused",
         "contrib_op": "refused",
         "empty_tags": "migrated",
+        "escaped_names": "migrated",
         "half_plus_two": "migrated",
         "hash_table_v2": "migrated",
         "keras_functional_save": "copied",
     }
     assert result.exit_code == cli.UNEXPECTED
-    assert found["totals"]["migrated"] == 3
+    assert found["totals"]["migrated"] == 4
     assert sorted(path.name for path in (out / "models").iterdir()) == sorted(set(CASES) - {"contrib_op"})
     half = next(model for model in found["models"] if model["relative"].startswith("half"))["parts"][0]
     states = {item["what"]: item["state"] for item in half["verdicts"]}
@@ -117,7 +119,7 @@ def test_reports_agree(done):
     rows = list(csv.DictReader((out / "report.csv").read_text().splitlines()))
     assert [row["status"] for row in rows] == [model["status"] for model in json.loads(result.stdout)["models"]]
     page = (out / "report.html").read_text()
-    assert "4 of 6 models are in the output" in page
+    assert "5 of 7 models are in the output" in page
     assert "Addons&gt;Resampler" in page
     assert not (out / ".work").exists()
 

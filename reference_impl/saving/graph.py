@@ -51,7 +51,7 @@ class MainGraph:
 
     def add(self, name: str, op: str, inputs: Sequence[str] = ()) -> Any:
         """A node with a free name like `name`."""
-        wanted = re.sub(r"[^A-Za-z0-9_.\\/-]", "_", name)
+        wanted = re.sub(r"[^A-Za-z0-9_./-]", "_", name)  # TensorFlow's Python allows a backslash, its C++ does not
         wanted = wanted if re.match(r"[A-Za-z0-9.]", wanted) else "n" + wanted
         free, count = wanted, 0
         while free.lower() in self._names:  # two names that differ in case only share a file in some tools
