@@ -132,6 +132,19 @@ def test_paths_may_be_relative(zoo, tmp_path, monkeypatch):
 
 
 @pytest.mark.tensorflow
+@pytest.mark.parametrize("inputs", ["../../0.in.npz", 7])
+def test_requests_that_lead_out_or_are_none_are_named_and_not_asked(tmp_path, inputs):
+    shutil.copytree(FIXTURES / "half_plus_two", tmp_path / "zoo")
+    io = tmp_path / "zoo/io/io.json"
+    text = json.loads(io.read_text())
+    text["requests"][0]["inputs"] = inputs
+    io.write_text(json.dumps(text))
+    (model,) = json.loads(migrate(tmp_path / "zoo", "--out", tmp_path / "out", "--json").stdout)["models"]
+    assert model["status"] == "migrated"
+    assert [note for note in model["parts"][0]["notes"] if "io.json" in note and "cannot be used" in note]
+
+
+@pytest.mark.tensorflow
 def test_a_second_run_does_only_what_changed(done, zoo, tmp_path):
     _, out = done
     again, other = tmp_path / "out", tmp_path / "zoo"

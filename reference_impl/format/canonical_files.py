@@ -99,20 +99,24 @@ def array_hash(array: Any) -> str:
     return state.hexdigest()
 
 
+def content_hash(model: layout.Layout, name: str) -> str:
+    """SHA-256 of a file of the model, in hexadecimal. Raises SavedModelError when it cannot be read or leads out."""
+    state, path = hashlib.sha256(), model.root.path(name)
+    try:
+        with path.open("rb") as file:
+            while chunk := file.read(_CHUNK):
+                state.update(chunk)
+    except OSError as error:
+        raise files.access_error(error, path) from error
+    return state.hexdigest()
+
+
 def assets_of(model: layout.Layout) -> dict[str, Fields]:
     """Content of every file in assets/ and assets.extra/, and of assets that are missing that they are."""
     found: dict[str, Fields] = {}
     for folder in (layout.ASSETS, layout.ASSETS_EXTRA):
         for name in model.root.names(folder):
-            state = hashlib.sha256()
-            path = model.root.path(f"{folder}/{name}")
-            try:
-                with path.open("rb") as file:
-                    while chunk := file.read(_CHUNK):
-                        state.update(chunk)
-            except OSError as error:
-                raise files.access_error(error, path) from error
-            found[f"{folder}/{name}"] = {"content": state.hexdigest()}
+            found[f"{folder}/{name}"] = {"content": content_hash(model, f"{folder}/{name}")}
     for graph in model.saved_model.meta_graphs:
         for item in model.asset_definitions(graph):
             model.asset_path(item.filename)  # raises for a name that leads out

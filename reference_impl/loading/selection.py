@@ -20,6 +20,7 @@ from typing import Any, Union
 from reference_impl.errors import UnknownPathError
 from reference_impl.format import schema
 from reference_impl.format.graphs import Library
+from reference_impl.format.object_references import references
 
 _LISTED = 10_000  # paths that are looked at for a suggestion
 _STATE = ("variable", "resource", "asset")
@@ -91,7 +92,7 @@ class Selection:
             if number in seen or number in partial:
                 continue
             seen.add(number)
-            stack.extend(_needs(self._graph.nodes[number]))
+            stack.extend(references(self._graph.nodes[number]))
             for name in _traces(self._graph.nodes[number]):
                 stack.extend(self._captures(name))
         return frozenset(seen)
@@ -130,17 +131,6 @@ class Selection:
                     leading.add(number)
                     number = parents[number]
         return leading
-
-
-def _needs(node: Any) -> Iterator[int]:
-    yield from (child.node_id for child in node.children)
-    yield from (dependency.node_id for dependency in node.dependencies)
-    for slot in node.slot_variables:
-        yield slot.original_variable_node_id
-        yield slot.slot_variable_node_id
-    for pair in node.saveable_objects.values():
-        yield pair.save_function
-        yield pair.restore_function
 
 
 def _traces(node: Any) -> list[str]:

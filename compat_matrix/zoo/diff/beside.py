@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Mapping
 from typing import Any, Optional
 
 from compat_matrix.zoo.diff.model import ADDED, CHANGED, REMOVED, Change
 from compat_matrix.zoo.diff.signatures import renames
 from reference_impl.format import files, layout, schema
+from reference_impl.format.canonical_files import content_hash
 from reference_impl.format.canonical_objects import Fields
 
-_CHUNK = 1 << 22
 _FINGERPRINT = (
     "saved_model_checksum",
     "graph_def_program_hash",
@@ -92,16 +91,5 @@ def _facts(model: layout.Layout) -> dict[str, str]:
             if ".data-" in name:
                 facts["shards"] = str(int(facts.get("shards", "0")) + 1)
         elif folder not in known and name not in (model.file.name, layout.FINGERPRINT):
-            facts[f"file {name}"] = f"{_size(model, name)} B, sha256 {_hash(model, name)[:12]}"
+            facts[f"file {name}"] = f"{_size(model, name)} B, sha256 {content_hash(model, name)[:12]}"
     return facts
-
-
-def _hash(model: layout.Layout, name: str) -> str:
-    state, path = hashlib.sha256(), model.root.path(name)
-    try:
-        with path.open("rb") as file:
-            while chunk := file.read(_CHUNK):
-                state.update(chunk)
-    except OSError as error:
-        raise files.access_error(error, path) from error
-    return state.hexdigest()

@@ -12,6 +12,7 @@ from typing import Any, Optional
 from reference_impl.format import schema
 from reference_impl.format.errors import MalformedError
 from reference_impl.format.inspect_objects import Paths, matched
+from reference_impl.format.object_references import references
 
 SIGNATURE_MAP = "signature_map"
 
@@ -185,18 +186,6 @@ def reach(graph: schema.SavedObjectGraph, functions_of: Callable[[int], list[str
                 seen.add(other)
                 stack.append(other)
     return seen
-
-
-def references(node: schema.SavedObject) -> Iterator[int]:
-    """The numbers of nodes that a node names, captures aside."""
-    for child in (*node.children, *node.dependencies):
-        yield child.node_id
-    for slot in node.slot_variables:
-        yield slot.original_variable_node_id
-        yield slot.slot_variable_node_id
-    for pair in node.saveable_objects.values():
-        yield pair.save_function
-        yield pair.restore_function
 
 
 def _captures(graph: schema.SavedObjectGraph, names: list[str]) -> list[int]:

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from compat_matrix.zoo.edits.objects import references
 from compat_matrix.zoo.edits.refused import RefusedError
 from reference_impl.format import layout, schema
 from reference_impl.format.bundle import OBJECT_GRAPH_KEY, BundleReader
@@ -22,6 +21,7 @@ from reference_impl.format.canonical_graph import digest
 from reference_impl.format.graphs import Library, parse_input
 from reference_impl.format.inspect_objects import Paths
 from reference_impl.format.inspect_signatures import slots_of
+from reference_impl.format.object_references import references
 from reference_impl.format.restore_plan import restore_plan
 from reference_impl.format.slices import slice_key
 

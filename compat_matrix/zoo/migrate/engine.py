@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from compat_matrix.checks.artifact import ArtifactError, read_artifact
 from compat_matrix.consumers.serving import staging
 from compat_matrix.runtimes.host import Host
 from compat_matrix.runtimes.runtime import LOCAL
@@ -18,7 +19,7 @@ from compat_matrix.runtimes.worker import NotStarted, ReplyError, WorkerDied
 from compat_matrix.zoo.migrate import proof
 from compat_matrix.zoo.migrate.advice import fix_of
 from compat_matrix.zoo.migrate.names import names_of
-from compat_matrix.zoo.migrate.plan import TF2, ModelPlan, PartPlan, plan_of, source_hash
+from compat_matrix.zoo.migrate.plan import TF2, ModelPlan, PartPlan, plan_of, size_of, source_hash
 from compat_matrix.zoo.migrate.proof import Asker, Request
 from compat_matrix.zoo.migrate.records import Part, Record, Status, Verdict, worst
 from reference_impl.format.errors import SavedModelError
@@ -88,7 +89,7 @@ class Migrator:
             else:
                 self._convert(record, source, stage, plan)
             if record.status.good or (self.settings.partial and record.status is Status.UNPROVED):
-                record.bytes_after = sum(file.stat().st_size for file in stage.rglob("*") if file.is_file())
+                record.bytes_after = size_of(stage)
                 _exchange(stage, target)
         except (OSError, SavedModelError, staging.Unstageable) as error:
             record.status, record.reason = Status.FAILED, f"{type(error).__name__}: {error}"
@@ -151,14 +152,17 @@ class Migrator:
 
     def _given(self, source: Path, part: Part) -> Sequence[Request]:
         """The requests that lie beside a model, as this project's artifacts have them (docs/contracts.md, section 1)."""
-        io = source.parent / "io" / "io.json"
-        if not io.is_file():
+        if not (source.parent / "io" / "io.json").is_file():
             return []
-        found = json.loads(io.read_text(encoding="utf-8"))["requests"]
+        try:
+            artifact = read_artifact(source.parent)
+        except ArtifactError as error:
+            part.notes.append(f"the requests beside the model cannot be used: {error}")
+            return []
         scratch = self.work / "asked"
         return [
-            Request(item["id"], item["signature"], io.parent / item["inputs"], scratch / f"given{index}.npz")
-            for index, item in enumerate(found)
+            Request(item["id"], item["signature"], artifact.io / item["inputs"], scratch / f"given{index}.npz")
+            for index, item in enumerate(artifact.requests)
             if item["kind"] == "signature" and sorted(item["tags"]) == sorted(part.tags)
         ]
 

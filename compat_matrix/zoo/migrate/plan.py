@@ -6,6 +6,7 @@ import hashlib
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from compat_matrix.workers.provenance import file_sha256
 from reference_impl.format import layout
 from reference_impl.format.errors import SavedModelError
 from reference_impl.format.inspect_signatures import signature_spec
@@ -54,7 +55,7 @@ def plan_of(path: Path) -> ModelPlan:
     try:
         found = layout.read(path)
         graphs = found.saved_model.meta_graphs
-        plan = ModelPlan(size=sum(file.stat().st_size for file in found.directory.rglob("*") if file.is_file()))
+        plan = ModelPlan(size=size_of(found.directory))
         plan.tensorflow = max((graph.meta_info_def.tensorflow_version for graph in graphs), default="")
         for graph in graphs:
             kind = TF2 if graph.HasField("object_graph_def") and len(graphs) == 1 else TF1
@@ -68,13 +69,19 @@ def plan_of(path: Path) -> ModelPlan:
     return plan
 
 
+def files_of(path: Path) -> list[Path]:
+    """All files of a model."""
+    return [item for item in path.rglob("*") if item.is_file()]
+
+
+def size_of(path: Path) -> int:
+    """Bytes of all files of a model."""
+    return sum(file.stat().st_size for file in files_of(path))
+
+
 def source_hash(path: Path) -> str:
     """SHA-256 over names and contents of all files of a model."""
     whole = hashlib.sha256()
-    for file in sorted(item for item in path.rglob("*") if item.is_file()):
-        content = hashlib.sha256()
-        with file.open("rb") as stream:
-            while block := stream.read(1 << 20):
-                content.update(block)
-        whole.update(f"{file.relative_to(path).as_posix()}\0{content.hexdigest()}\n".encode("utf-8", "surrogateescape"))
+    for file in sorted(files_of(path)):
+        whole.update(f"{file.relative_to(path).as_posix()}\0{file_sha256(file)}\n".encode("utf-8", "surrogateescape"))
     return whole.hexdigest()

@@ -1,0 +1,19 @@
+"""Which nodes of an object graph a node names (DR-03)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from . import schema
+
+
+def references(node: schema.SavedObject) -> Iterator[int]:
+    """The numbers of the nodes that a SavedObject names, captures of its functions aside. They may be out of range."""
+    for child in (*node.children, *node.dependencies):
+        yield child.node_id
+    for slot in node.slot_variables:
+        yield slot.original_variable_node_id
+        yield slot.slot_variable_node_id
+    for pair in node.saveable_objects.values():
+        yield pair.save_function
+        yield pair.restore_function
