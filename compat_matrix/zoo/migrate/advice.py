@@ -11,7 +11,7 @@ _NO_KERNEL = re.compile(r"No OpKernel was registered to support Op '([^']{1,200}
 
 
 def _instead(op: str) -> str:
-    found = contrib.replacement(op, "contrib")
+    found = contrib.replacement(op)
     return found.text if found else ""
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from compat_matrix import strict_json
+from compat_matrix.writing import write_text
 
 SCHEMA = 1
 
@@ -91,11 +92,9 @@ class Record:
 
 
 def save(record: Record, path: Path) -> None:
-    """Write a record by temporary file and rename."""
+    """Write a record by temporary file and rename. Raises OSError."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.tmp")
-    temporary.write_text(json.dumps(record.to_json(), indent=1) + "\n", encoding="utf-8")
-    temporary.replace(path)
+    write_text(path, json.dumps(record.to_json(), indent=1) + "\n")
 
 
 def load(path: Path) -> Record | None:
