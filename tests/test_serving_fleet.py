@@ -57,15 +57,18 @@ def test_model_that_kills_the_server_costs_itself_only(fleet, tmp_path):
     assert [path.name[:2] for path in (tmp_path / "work/server-1/models").glob("*_*")] == ["m2"]
 
 
-def test_suspects_are_loaded_alone(program, tmp_path):
+@pytest.mark.parametrize(("place", "servers"), [(0, {3}), (1, {2, 3})])  # of what loaded before it, we may have seen the end
+def test_suspects_are_loaded_alone(place, servers, program, tmp_path):
     """The bad one must not make suspects of more and more others."""
-    order = [model(tmp_path, "m0"), model(tmp_path, "bad", "load die SIGABRT"), *(model(tmp_path, f"m{n}") for n in range(1, 8))]
+    order = [model(tmp_path, f"m{n}") for n in range(8)]
+    order.insert(place, model(tmp_path, "bad", "load die SIGABRT"))
     with Fleet(BinaryDriver(str(program)), tmp_path / "work", Limits(batch=2)) as fleet:
         for number, one in enumerate(order):
             with contextlib.suppress(NotServed):
                 fleet.served(one, ahead=[(other, ["serve"]) for other in order[number + 1 :]])
         report = fleet.report()
-        assert (report["started"], len(report["quarantined"])) == (3, 1)
+        assert report["started"] in servers
+        assert len(report["quarantined"]) == 1
 
 
 def test_model_that_kills_the_server_at_a_request(fleet, tmp_path):

@@ -101,7 +101,7 @@ def test_predict_sends_and_reads_the_documented_messages(fake, asking):
     ((_, request, left),) = fake.asked
     tensor = FLOATS + at(2, at(2, at(1, 2))) + at(4, struct.pack("<2f", 1, 2))
     assert request == at(1, SPEC + at(3, b"serving_default")) + pair(2, b"x", tensor)
-    assert 0 < left <= LIMIT
+    assert 0 < left <= LIMIT * 1.01  # gRPC rounds up what it sends
 
 
 def test_a_model_is_named_by_version_or_label(fake, asking):
