@@ -34,6 +34,17 @@ class MigrationWorker(protocol.Worker):
         )
         self.roles = {role.name: role for role in made}
         self.refusals = made[0].refusals
+        self._without_optimizer()
+
+    def _without_optimizer(self):
+        """Graphs run as they are written, except in the C API, which does everything that TensorFlow does to one.
+
+        So equal graphs round alike, and a model that is asked twice is not optimized for longer than it runs.
+        """
+        self.roles["tf2"].tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})
+        session = self.roles["v1_session"]
+        session.config = session.v1.ConfigProto()
+        session.config.graph_options.rewrite_options.disable_meta_optimizer = True
 
     def versions(self):
         return self.roles["tf2"].versions()
@@ -70,27 +81,36 @@ class MigrationWorker(protocol.Worker):
         return {"hash": canonical.canonical(request["dir"]).hash}
 
     def op_gradients(self, request):
-        """d(sum of all floating outputs) / d(variables, floating inputs) of a signature, as far as there is one."""
+        """d(sum of all floating outputs) / d(variables, floating inputs) of a signature, as far as there is one.
+
+        Of a session also its ``answers`` in the same run: they tell whether state that others left changes anything.
+        """
         role = self.roles[request["role"]]
         model = role._model(request)
         inputs = tensor_file.load(request["inputs"])
-        of = _session_gradients if request["role"] == "v1_session" else _tape_gradients
-        found = of(role, model, request["signature"], inputs)
+        if request["role"] == "v1_session":
+            found, answers = _session_gradients(role, model, request["signature"], inputs)
+            tensor_file.save(request["answers"], protocol.named(answers))
+        else:
+            found = _tape_gradients(role, model, request["signature"], inputs)
         tensor_file.save(request["outputs"], protocol.named(sorted(found.items())))
         return {}
 
 
 def _session_gradients(role, model, key, inputs):
+    """Gradients, and what the signature answers in the same run."""
     names, produced = signature_wire.feed_names(model.signatures, key, inputs)
     made = _made.setdefault(model.graph, {})
     place = key, tuple(sorted(inputs))
     if place not in made:
         made[place] = _make_session_gradients(role, model, names, produced, inputs)
-    if not made[place]:
-        return {}
     wanted = made[place]
-    values = model.session.run(wanted, {names[name]: role._to_numpy(tensor) for name, tensor in inputs.items()})
-    return {name: tensor_file.from_numpy(np.asarray(value), wanted[name].dtype.base_dtype.name) for name, value in values.items()}
+    feed = {names[name]: role._to_numpy(tensor) for name, tensor in inputs.items()}
+    values, answered = model.session.run((wanted, [entry.tensor for entry in produced]), feed)
+    gradients = {
+        name: tensor_file.from_numpy(np.asarray(value), wanted[name].dtype.base_dtype.name) for name, value in values.items()
+    }
+    return gradients, [(entry.name, role._tensor(model, entry.tensor, value)) for entry, value in zip(produced, answered)]
 
 
 def _make_session_gradients(role, model, names, produced, inputs):

@@ -23,6 +23,7 @@ class V1SessionWorker(protocol.Worker):
 
     name = "v1_session"
     capabilities = ("fetch", "resave", "tags")
+    config = None  # a ConfigProto for its sessions
 
     def __init__(self):
         super(V1SessionWorker, self).__init__()
@@ -42,7 +43,7 @@ class V1SessionWorker(protocol.Worker):
 
     def load(self, directory, tags):
         graph = self.tf.Graph()
-        session = self.v1.Session(graph=graph)
+        session = self.v1.Session(graph=graph, config=self.config)
         try:
             with graph.as_default():
                 meta_graph = self.v1.saved_model.loader.load(session, tags, directory)

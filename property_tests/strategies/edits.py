@@ -96,13 +96,19 @@ def swap(graph: Any, choose: Choose) -> Optional[str]:
         node
         for function in graph.graph_def.library.function
         for node in function.node_def
-        if node.op in ("Sub", "Greater", "Less", "FloorMod") and node.input[0] != node.input[1]
+        if node.op in ("Sub", "Greater", "Less", "FloorMod") and len(set(_meanings(function, node))) == 2
     ]
     if not found:
         return None
     node = choose(found)
     node.input[:2] = [node.input[1], node.input[0]]
     return f"inputs of {node.name}"
+
+
+def _meanings(function: Any, node: Any) -> list[bytes]:
+    """Two constants of one value are one and the same, whatever they are called."""
+    values = {f"{one.name}:output:0": one.attr["value"].SerializeToString() for one in function.node_def if one.op == "Const"}
+    return [values.get(name, name.encode()) for name in node.input[:2]]
 
 
 def signature_key(graph: Any, choose: Choose) -> Optional[str]:
