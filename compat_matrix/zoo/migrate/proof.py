@@ -24,7 +24,7 @@ from reference_impl.format.inspect_signatures import signature_spec
 OLD = "v1_session"
 NEW = ("reference", "tf2", "c_api")
 DIFFERENTIATED = "tf2"  # what fine-tunes the new model
-# The C API fuses nodes, and in a session's graph others than in functions: rounded once in place of twice, summed in another order.
+# The C API fuses nodes, in a session other ones than in functions: rounded once in place of twice, summed in another order.
 TOLERANCE = Tolerance(rtol=1e-5, atol=1e-6)
 _SHOWN = 3
 
