@@ -119,7 +119,7 @@ def function_of(*nodes):
     function.signature.output_arg.add(name="r", type=BOOL)
     for name, op, *inputs in nodes:
         node = function.node_def.add(name=name, op=op, input=inputs)
-        node.attr["T"].type = BOOL
+        node.attr["dtype" if op == "Const" else "T"].type = BOOL
         if op == "Enter":
             node.attr["frame_name"].s = b"loop"
     function.ret["r"] = f"{nodes[-1][0]}:output:0"
@@ -200,6 +200,46 @@ def test_V1_11_many_branches_in_each_other_and_many_loops_side_by_side():
     made, kept = convert(function)
     assert not kept and len(made) == 400
     assert sum(node.op == "StatelessWhile" for node in function.node_def) == 200
+
+
+WAITS = (
+    ("s", "Switch", "p", "p"),
+    ("zero", "Const"),
+    ("a", "LogicalNot", "s:output_true:0"),
+    ("b", "AddV2", "a:y:0", "zero:output:0"),
+    ("first", "Merge", "s:output_false:0", "b:z:0"),
+    ("outside", "LogicalNot", "first:output:0"),
+    ("back", "Switch", "outside:y:0", "p"),
+    ("c", "AddV2", "back:output_true:0", "a:y:0"),
+    ("d", "AddV2", "c:z:0", "zero:output:0"),
+    ("second", "Merge", "back:output_false:0", "d:z:0"),
+)
+
+
+def test_V1_11_branches_that_wait_for_their_own_results_become_two_ifs():
+    """What the second needs of the first is a result of it, constants are in both."""
+    nodes = [(name, op, "^a") if op == "Const" else (name, op, *texts) for name, op, *texts in WAITS]
+    function = function_of(*nodes)
+    made, kept = convert(function)
+    assert not kept
+    first, second = (node for node in function.node_def if node.op == "StatelessIf")
+    assert [len(node.attr["Tout"].list.type) for node in (first, second)] == [2, 1]
+    assert list(second.input) == ["p", "outside:y:0", f"{first.name}:output:1", "^" + first.name]
+    ops = [sorted(node.op for node in each.node_def) for each in made]  # of the branches False, True, False, True
+    assert ops == [["Const", "Const", "Fill"], ["AddV2", "Const", "LogicalNot"], [], ["AddV2", "AddV2", "Const"]]
+
+
+def test_V1_11_many_branches_that_wait_for_their_own_results():
+    """Thirty in a row, each in two parts."""
+    wide, value = [], "p"
+    for i in range(30):
+        for name, op, *texts in WAITS:
+            texts = [value if text == "p" and op == "Switch" else re.sub(r"^(\w+):", rf"\g<1>{i}:", text) for text in texts]
+            wide.append((f"{name}{i}", op, *texts))
+        value = f"second{i}:output:0"
+    function = function_of(*wide)
+    made, kept = convert(function)
+    assert not kept and len(made) == 120
 
 
 @pytest.mark.parametrize(("attrs", "op"), [((), "TensorArrayWriteV3"), (("resize_if_index_out_of_bounds",), "TensorListSetItem")])

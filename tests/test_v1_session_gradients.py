@@ -91,6 +91,22 @@ def test_V1_11_graphs_with_their_own_gradients_answer_as_in_the_session(tf, root
                 close(got[name].numpy(), expected[name], f"{key}: {name} at n={inputs['n']}")
 
 
+@pytest.mark.parametrize(("n", "second"), [(0, 2.0), (1, 1.0), (4, 3.0)])
+@pytest.mark.clause("V1-11", "V1-14")
+def test_V1_14_a_backward_pass_of_branches_is_differentiated(tf, root, n, second):
+    """It is in the branches of the forward pass and needs the shape of their result: one tf.cond, two Ifs.
+
+    y is x*x, x*b, or x@w; the sum of its gradients with respect to b, w and x is linear in each x.
+    """
+    signature = root.signatures["branches" + GRADIENTS]
+    assert not flow_ops(signature)
+    x = tf.constant([[0.5, -1.0, 2.0], [1.5, 0.25, -0.5]])
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        total = tf.add_n([tf.reduce_sum(value) for value in signature(x=x, n=tf.constant(n)).values()])
+    np.testing.assert_array_equal(tape.gradient(total, x).numpy(), np.full([2, 3], second, np.float32))
+
+
 def test_V1_11_a_backward_pass_with_stacks_says_why_it_stays(root):
     signature = root.signatures["nested" + GRADIENTS]
     assert flow_ops(signature)

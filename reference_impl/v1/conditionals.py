@@ -8,7 +8,7 @@ with the same innermost condition that hang together are the branches of one If,
 * conditions are the same when their tensors are, seen through ``Identity``, or when both read a variable that nobody updates.
 
 tf.cond gives each of its calls a predicate tensor of its own (``pred_id``), so nodes are taken together by that as well: one
-tf.cond, one If. Where a tool has merged equal nodes this can close a cycle; then only what is connected is taken together.
+tf.cond, one If. Where this closes a cycle there are more (:mod:`reference_impl.v1.stages`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any, Optional
 
 from reference_impl.format import schema
-from reference_impl.v1.flow import MAX_NESTING, READS, Body, Tensor, Unprovable, order, source, static_shapes
+from reference_impl.v1.flow import MAX_NESTING, READS, Body, Tensor, Unprovable, order, source, static_shapes, zeros
 
 BOOL, INT32 = schema.DT_BOOL, schema.DT_INT32
 
@@ -42,13 +42,17 @@ class Group:
     predicate: str = ""
     branches: tuple[list[str], list[str]] = field(default_factory=lambda: ([], []))
     merges: list[str] = field(default_factory=list)
+    handed: dict[str, int] = field(default_factory=dict)  # tensors that a later If needs -> the branch they are of
+    kept: set[str] = field(default_factory=set)  # constants that a later If needs too
 
 
-def convert_conditionals(body: Body, name_function: Callable[[str], str], by_predicate: bool) -> list[Any]:
+def convert_conditionals(
+    body: Body, name_function: Callable[[str], str], split: Callable[[Conditions, Group], list[Group]]
+) -> list[Any]:
     """Replace every Switch and Merge of ``body`` by If nodes; returns the functions of their branches.
 
     Args:
-      by_predicate: take together what one tf.cond made, connected or not. The outcome may then have a cycle.
+      split: parts of what one tf.cond made, in their order; an If for each. With one for all the outcome may have a cycle.
 
     Raises:
       Unprovable: the graph is none that tf.cond writes.
@@ -68,11 +72,12 @@ def convert_conditionals(body: Body, name_function: Callable[[str], str], by_pre
     indices = _asked_indices(body)
     functions: list[Any] = []
     for depth in range(max([0, *levels, *merges]), 0, -1):
-        for group in _groups(conditions, levels.get(depth, []), merges.get(depth, []), by_predicate):
-            made = _Conversion(conditions, group, indices)
-            functions += made.run(name_function)
-            conditions.of[made.node.name] = group.outer
-            levels.setdefault(depth - 1, []).append(made.node.name)
+        for group in _groups(conditions, levels.get(depth, []), merges.get(depth, [])):
+            for part in split(conditions, group):
+                made = _Conversion(conditions, part, indices)
+                functions += made.run(name_function)
+                conditions.of[made.node.name] = group.outer
+                levels.setdefault(depth - 1, []).append(made.node.name)
     body.remove([name for name, node in body.nodes.items() if node.op == "Switch"])
     return functions
 
@@ -174,7 +179,7 @@ def _asked_indices(body: Body) -> set[str]:
     return {source(text) for text in texts if text.endswith(":value_index:0")}
 
 
-def _groups(conditions: Conditions, names: list[str], merges: list[str], by_predicate: bool) -> list[Group]:
+def _groups(conditions: Conditions, names: list[str], merges: list[str]) -> list[Group]:
     """The groups among nodes of one depth and the Merges that end their branches."""
     body = conditions.body
     union = _Union()
@@ -185,8 +190,7 @@ def _groups(conditions: Conditions, names: list[str], merges: list[str], by_pred
         if origin in body.nodes and body.nodes[origin].op == "Switch":
             if conditions.behind(text) is condition:
                 predicates.setdefault(name, conditions.predicates[origin])
-                if by_predicate:
-                    union.join(name, (id(condition.outer), conditions.predicates[origin]))
+                union.join(name, (id(condition.outer), conditions.predicates[origin]))
         elif origin in body.nodes and same_if(conditions.of[origin], condition):
             union.join(name, origin)
 
@@ -302,7 +306,8 @@ class _Conversion:
                 self.controls[name] = None
 
     def _results(self, branch: int, scope: str) -> tuple[list[Tensor], list[str]]:
-        """Results of a branch, and nodes made for them: a constant says which input a Merge would have taken."""
+        """Results of a branch, and nodes made for them: a constant says which input a Merge would have taken, zeros stand for
+        what the other branch hands on."""
         results, helpers = [], []
         for name in self.group.merges:
             text = self.conditions.merges[name][branch]
@@ -312,6 +317,13 @@ class _Conversion:
                 made = self.body.add_constant(f"{scope}/Index", index)
                 helpers.append(source(made))
                 results.append(Tensor(made, INT32, schema.TensorShapeProto()))
+        for text, owner in self.group.handed.items():
+            tensor = self.body.tensor(text)
+            if branch != owner:
+                made, nodes = zeros(self.body, f"{scope}/NotTaken", tensor)
+                tensor = tensor._replace(text=made)
+                helpers += nodes
+            results.append(tensor)
         return results, helpers
 
     def _replace(self, scope: str, functions: list[Any], results: list[Tensor]) -> None:
@@ -335,7 +347,9 @@ class _Conversion:
                 body.replace(f"{name}:value_index:0", f"{node.name}:output:{place}")
                 place += 1
             body.replace_control(name, node.name)
-        for name in self.inside:  # what the function has to wait for, the If waits for
+        for position, text in enumerate(group.handed, place):
+            body.replace(text, f"{node.name}:output:{position}")
+        for name in self.inside - group.kept:  # what the function has to wait for, the If waits for
             body.replace_control(name, node.name)
-        body.remove([*self.inside, *group.merges])
+        body.remove([*(self.inside - group.kept), *group.merges])
         self.node = node

@@ -229,6 +229,18 @@ def constant(node: Any, values: Sequence[int], scalar: bool = False) -> None:
         tensor.tensor_shape.dim.add(size=len(values))
 
 
+def zeros(body: Body, name: str, tensor: Tensor) -> tuple[str, list[str]]:
+    """Zeros of the dtype and as far as it is known the shape of a tensor: the text, and the nodes made for it."""
+    known = tensor.shape is not None and not tensor.shape.unknown_rank
+    sizes, value, filled = (body.add(f"{name}/{part}", "Const") for part in ("Sizes", "Zero", "Nothing"))
+    constant(sizes, [max(dim.size, 0) for dim in tensor.shape.dim] if known else [])
+    value.attr["dtype"].type = value.attr["value"].tensor.dtype = filled.attr["T"].type = tensor.dtype
+    value.attr["value"].tensor.tensor_shape.SetInParent()
+    filled.op, filled.attr["index_type"].type = "Fill", schema.DT_INT32
+    filled.input.extend(f"{node.name}:output:0" for node in (sizes, value))
+    return f"{filled.name}:output:0", [sizes.name, value.name, filled.name]
+
+
 def static_shapes(attr: Any, tensors: Iterable[Tensor]) -> None:
     """Fill a list(shape) attribute with what is known; handles are scalars."""
     attr.list.SetInParent()

@@ -11,6 +11,7 @@ from typing import Any, Optional
 
 from reference_impl.format import schema
 from reference_impl.format.errors import SavedModelError
+from reference_impl.v1 import stages
 from reference_impl.v1.conditionals import Conditions, convert_conditionals
 from reference_impl.v1.dead_results import guard, in_branches
 from reference_impl.v1.flow import V1_FLOW, Body, Unprovable, order
@@ -148,9 +149,9 @@ def _conditionals(function: Any, ops: OpTable, name_function: Callable[[str], st
     try:
         if any(node.op in ("Switch", "Merge") for node in function.node_def):
             guard(Body(function, ops))
-        for by_predicate in (True, False):
+        for parts in (stages.whole, stages.split):
             body = Body(function, ops)
-            made = convert_conditionals(body, name_function, by_predicate)
+            made = convert_conditionals(body, name_function, parts)
             if order(body) is not None and all(order(Body(inner, ops)) is not None for inner in made):
                 body.store()
                 return made

@@ -38,6 +38,7 @@ _WRITTEN: dict[str, tuple[tuple[str, Any], ...]] = {
     "NoOp": (),
     "AddV2": (("z", "T"),),
     "LogicalNot": (("y", BOOL),),
+    "Fill": (("output", "T"),),
     "Assert": (),
     "LoopCond": (("output", BOOL),),
     "While": (("output", ("T",)),),
@@ -54,7 +55,8 @@ _WRITTEN: dict[str, tuple[tuple[str, Any], ...]] = {
     "TensorListElementShape": (("element_shape", "shape_type"),),
     "TensorListLength": (("length", 3),),
 }
-_STATELESS = {"Identity", "LogicalNot", "Const", "NoOp", "AddV2", "Enter", "Exit", "NextIteration", "Switch", "Merge", "LoopCond"}
+_STATELESS = {"Identity", "LogicalNot", "Const", "Fill", "NoOp", "AddV2", "Enter", "Exit", "NextIteration"}
+_STATELESS |= {"Switch", "Merge", "LoopCond"}
 # Updates the rewrite writes put out nothing.
 _WRITTEN_UPDATES = (
     "Assign",
