@@ -16,7 +16,8 @@ from typing import Any
 
 from compat_matrix.checks.digest import answer_digest
 from compat_matrix.consumers.serving import staging
-from compat_matrix.made_up import example_of, made_up
+from compat_matrix.gist import gist
+from compat_matrix.made_up import examples_of, made_up
 from compat_matrix.plan import ABSENT, is_complete
 from compat_matrix.runtimes.host import Host
 from compat_matrix.runtimes.runtime import LOCAL, local_runtime
@@ -110,10 +111,10 @@ def _recorded(found: layout.Layout, given: Given, folder: Path) -> list[dict[str
     with Host(folder / "recording") as host:
         for graph in found.saved_model.meta_graphs:
             recorder = _Recorder(host, given, sorted(graph.meta_info_def.tags))
-            example = example_of(graph)
+            examples = examples_of(graph)
             start = len(requests)
             for key, sides in signature_spec(graph).items():
-                request = recorder.first(next(numbers), key, made_up(sides["inputs"], example))
+                request = recorder.first(next(numbers), key, made_up(sides["inputs"], examples))
                 requests += [request] if request else []
             for _ in range(ROUNDS):
                 requests[start:] = [request for request in requests[start:] if recorder.same_again(request)]
@@ -139,7 +140,7 @@ class _Recorder:
             try:
                 self._ask(request, io / names["outputs"])
             except (ReplyError, WorkerDied, NotStarted) as error:
-                reason = reason or str(error).splitlines()[0][:300]
+                reason = reason or gist(str(error))
             else:
                 return request
         (io / names["inputs"]).unlink(missing_ok=True)
@@ -158,7 +159,7 @@ class _Recorder:
                 return True
             reason = "another call gives another answer (state, or chance): there is nothing to compare with"
         except (ReplyError, WorkerDied, NotStarted) as error:
-            reason = f"a second call fails: {str(error).splitlines()[0][:300]}"
+            reason = f"a second call fails: {gist(str(error))}"
         finally:
             again.unlink(missing_ok=True)
         for name in (request["inputs"], request["outputs"]):

@@ -1,8 +1,10 @@
-"""Inputs made up for a signature: small numbers that every dtype holds exactly, tf.Examples with the features a graph parses."""
+"""Inputs made up for a signature: small numbers that every dtype holds exactly, sparse tensors in their parts,
+tf.Examples with the features a graph parses."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,27 +21,46 @@ MAX_ELEMENTS = 1 << 24
 _PARSERS = ("ParseExample", "ParseExampleV2")
 
 
-def made_up(inputs: Mapping[str, Mapping[str, Any]], example: bytes | None = None) -> Iterator[dict[str, Tensor]]:
+def made_up(inputs: Mapping[str, Mapping[str, Any]], examples: Sequence[bytes] = ()) -> Iterator[dict[str, Tensor]]:
     """Inputs for a signature, several to be tried.
 
     Args:
       inputs: name -> ``{"dtype", "shape"}``, as `reference_impl.format.inspect_signatures.signature_spec` gives them.
-      example: the serialised `tf.Example` that strings are tried to be first.
+      examples: serialised `tf.Example`s that strings are tried to be first.
     """
     seen = set()
     strings = any(info["dtype"] == "string" for info in inputs.values())
-    for text in ([example] if example is not None and strings else []) + [None]:
-        for first, other in SIZES:
+    if not all(info["dtype"] == "string" or info["dtype"] in CARRIERS for info in inputs.values()):
+        return
+    for text in (*(examples if strings else ()), None):
+        for rank, (first, other) in itertools.product((1, 0), SIZES):
             shapes = {}
             for name, info in inputs.items():
-                dims = [None] if info["shape"] is None else info["shape"]
+                dims = [None] * rank if info["shape"] is None else info["shape"]
                 sizes = [size if size is not None and size >= 0 else (other if at else first) for at, size in enumerate(dims)]
                 shapes[name] = tuple(sizes)
             fits = all(np.prod(shape, dtype=np.float64) <= MAX_ELEMENTS for shape in shapes.values())
-            known = all(info["dtype"] == "string" or info["dtype"] in CARRIERS for info in inputs.values())
-            if fits and known and (text, *shapes.items()) not in seen:
+            if fits and (text, *shapes.items()) not in seen:
                 seen.add((text, *shapes.items()))
-                yield {name: _tensor(info["dtype"], shapes[name], text) for name, info in inputs.items()}
+                made = {name: _tensor(info["dtype"], shapes[name], text) for name, info in inputs.items()}
+                yield {**made, **_sparse(made)}
+
+
+def _sparse(made: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Indices and shapes that belong together, where names say of three inputs that they are the parts of a sparse tensor."""
+    found = {}
+    for name, values in made.items():
+        prefix = name[: -len("values")]
+        parts = [made.get(prefix + part) for part in ("indices", "dense_shape")]
+        if not name.endswith("values") or None in parts or any(part.dtype != "int64" for part in parts if part):
+            continue
+        count, rank = values.array.size, max(parts[1].array.size, 1)  # type: ignore[union-attr]
+        if values.array.ndim == 1 and count * rank <= MAX_ELEMENTS:
+            indices = np.zeros([count, rank], np.int64)
+            indices[:, 0] = np.arange(count)  # one value a row
+            found[prefix + "indices"] = Tensor("int64", indices)
+            found[prefix + "dense_shape"] = Tensor("int64", np.array([count] + [1] * (rank - 1), np.int64))
+    return found
 
 
 def _tensor(dtype: str, shape: tuple[int, ...], text: bytes | None) -> Tensor:
@@ -59,14 +80,15 @@ def _tensor(dtype: str, shape: tuple[int, ...], text: bytes | None) -> Tensor:
     return Tensor(dtype, steps.astype(CARRIERS[dtype]).reshape(shape))
 
 
-def example_of(meta_graph: schema.MetaGraphDef) -> bytes | None:
-    """A serialised `tf.Example` with every feature that the graph or one of its functions parses; None where nothing does.
+def examples_of(meta_graph: schema.MetaGraphDef) -> list[bytes]:
+    """Serialised `tf.Example`s with every feature that the graph or one of its functions parses, and with the dense ones only.
 
-    What cannot be read of a node (keys that are no constants, say) is left out: the example is a guess that is tried.
+    What cannot be read of a node (keys that are no constants, say) is left out: the example is a guess that is tried. Nothing
+    is parsed: no example.
     """
     from compat_matrix.consumers.serving.messages import Example
 
-    example, found = Example(), False
+    whole, dense, found = Example(), Example(), False
     graphs = [meta_graph.graph_def.node, *(function.node_def for function in meta_graph.graph_def.library.function)]
     for nodes in graphs:
         by_name = {node.name: node for node in nodes}
@@ -75,14 +97,17 @@ def example_of(meta_graph: schema.MetaGraphDef) -> bytes | None:
                 found = True
                 try:
                     for key, dtype, size in _features(node, by_name):
-                        _fill(example.features.feature[key], dtype, size)
+                        _fill(whole.features.feature[key], dtype, size or 1)
+                        if size:
+                            _fill(dense.features.feature[key], dtype, size)
                 except (SavedModelError, ValueError, IndexError, UnicodeDecodeError):
                     continue
-    return example.SerializeToString(deterministic=True) if found else None
+    made = [example.SerializeToString(deterministic=True) for example in (whole, dense)]
+    return list(dict.fromkeys(made)) if found else []
 
 
 def _features(node: schema.NodeDef, nodes: Mapping[str, schema.NodeDef]) -> Iterator[tuple[str, int, int]]:
-    """Key, dtype and number of values of each feature."""
+    """Key, dtype and number of values of each feature; of a sparse one 0, since it takes any."""
     inputs = [name for name in node.input if not name.startswith("^")]
     shapes = [[dim.size for dim in shape.dim] for shape in node.attr["dense_shapes"].list.shape]
     dense, sparse = list(node.attr["Tdense"].list.type), list(node.attr["sparse_types"].list.type)
@@ -95,7 +120,7 @@ def _features(node: schema.NodeDef, nodes: Mapping[str, schema.NodeDef]) -> Iter
     for key, dtype, shape in zip(dense_keys, dense, shapes):
         yield key, dtype, int(np.prod([max(size, 1) for size in shape], dtype=np.int64))
     for key, dtype in zip(sparse_keys, sparse):
-        yield key, dtype, 1
+        yield key, dtype, 0
 
 
 def _strings(name: str, nodes: Mapping[str, schema.NodeDef]) -> list[str]:

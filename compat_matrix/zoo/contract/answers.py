@@ -12,6 +12,7 @@ from typing import Any, Optional
 
 from compat_matrix import strict_json
 from compat_matrix.checks.compare import Tolerance, compare_named
+from compat_matrix.gist import gist
 from compat_matrix.given import LIMIT, RECORDER, TOLERANCE, as_artifact
 from compat_matrix.runtimes.host import Host
 from compat_matrix.runtimes.runtime import LOCAL, local_runtime
@@ -98,7 +99,7 @@ def _answers(model: Path, requests: Sequence[Request], folder: Path) -> Iterator
                     loaded.ask("call", LIMIT, request=fields, io_dir=str(folder), outputs=str(folder / names["outputs"]))
                 yield dict(tensors.load(folder / names["outputs"]))
             except (ReplyError, WorkerDied, NotStarted) as error:
-                yield str(error).splitlines()[0][:300]
+                yield gist(str(error))
 
 
 def _read(folder: Path) -> list[Request]:

@@ -12,7 +12,8 @@ from typing import Any
 from compat_matrix.checks import oracle
 from compat_matrix.checks.compare import EXACT, Tolerance, compare_named
 from compat_matrix.checks.signatures import compare_signatures
-from compat_matrix.made_up import example_of, made_up
+from compat_matrix.gist import gist
+from compat_matrix.made_up import examples_of, made_up
 from compat_matrix.runtimes.worker import ReplyError, Worker
 from compat_matrix.workers import tensors
 from compat_matrix.workers.tensors import Tensor
@@ -111,10 +112,10 @@ def ask_old(asker: Asker, model: Path, part: Part, given: Sequence[Request]) -> 
             for request in given:
                 answer = _tried(asker, handle, request, part, "the given request fails: ")
                 found += [request] if answer else []
-            example = example_of(graph)
+            examples = examples_of(graph)
             for key, sides in signature_spec(graph).items():
                 if key not in {request.signature for request in found}:
-                    found += _first(asker, handle, part, key, made_up(sides["inputs"], example))
+                    found += _first(asker, handle, part, key, made_up(sides["inputs"], examples))
         with asker.model(OLD, model, part.tags) as handle:  # afresh: what they said is what they say from the start
             found = [request for request in found if _again(asker, handle, request, part)]
             for request in found:
@@ -243,5 +244,4 @@ def stored(old: Path, new: Path, tags: Sequence[str], new_tags: Sequence[str]) -
 
 
 def _line(error: ReplyError) -> str:
-    lines = str(error).strip().splitlines() or [error.error_class or error.status]
-    return lines[0][:300]
+    return gist(str(error)) or error.error_class or error.status

@@ -1,0 +1,24 @@
+"""The line of an error of TensorFlow that says something: what went wrong, and at which node."""
+
+from __future__ import annotations
+
+import re
+
+_NODE = re.compile(r"\{\{node ([^}]{1,500})\}\}")
+_FRAME = ("Graph execution error", "Detected at node", "Node: ", "Original stack trace", "<stack traces")
+_SEVERAL = re.compile(r"^\d+ root error\(s\) found")
+
+
+def gist(message: str, limit: int = 300) -> str:
+    """One line of a message, "" of none. What is no error of a graph is its first line."""
+    lines = message.strip().splitlines()
+    if not lines or not lines[0].startswith("Graph execution error"):
+        return lines[0][:limit] if lines else ""
+    node = _NODE.search(message)
+    for line in lines:
+        says = line.strip()
+        numbered = re.match(r"\(0\) ", says)
+        if numbered or (says and not line[0].isspace() and not says.startswith(_FRAME) and not _SEVERAL.match(says)):
+            says = says[numbered.end() :] if numbered else says
+            return says[:limit] + (f" (node {node[1]!r})" if node and repr(node[1]) not in says else "")
+    return lines[0][:limit]
