@@ -104,6 +104,7 @@ ENTRIES = {
     "bytes over 64 bits": (with_shape(2**61), ShapeError, "more than TensorFlow can count"),
     "empty, but with huge dimensions": (with_shape(0, 2**62, size=0), ShapeError, "more than TensorFlow can count"),
     "300 dimensions": (with_shape(*[1] * 300, size=4), ShapeError, "300 dimensions"),
+    "a product of 4800 digits": (with_shape(*[2**63 - 1] * 254), ShapeError, "more than TensorFlow can count"),
     "more elements than bytes": (with_shape(2**40), ShapeError, "16 bytes do not hold float32"),
     "more bytes than elements": (with_shape(3), ShapeError, "16 bytes do not hold float32"),
     "negative size": (with_shape(4, size=-16), ShapeError, "-16 bytes do not hold"),

@@ -272,6 +272,8 @@ WRONG_TENSORS = {
     "fills a gigabyte": (listed("float32", "float_val", [1.0, 2.0], 2**14, 2**14), errors.LimitError, "of which 2 are stored"),
     "promises a terabyte": (listed("float32", "float_val", [1.0], 2**20, 2**20), errors.LimitError, "1048576"),
     "overflows": (listed("float32", "float_val", [1.0], 2**62, 2**62, 2**62), errors.LimitError, "shape"),
+    "a product of 4800 digits": (listed("float32", "float_val", [1.0], *[2**63 - 1] * 254), errors.LimitError, "shape"),
+    "300 dimensions": (listed("float32", "float_val", [1.0], *[1] * 300), errors.ShapeError, "300 dimensions"),
     "many strings": (listed("string", "string_val", [b""], 2**28), errors.LimitError, "string"),
     "negative": (listed("float32", None, None, -1), errors.ShapeError, "negative"),
     "unknown rank": (schema.TensorProto(dtype=1, tensor_shape={"unknown_rank": True}), errors.ShapeError, "unknown"),

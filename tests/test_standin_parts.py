@@ -124,6 +124,9 @@ def test_messages_that_are_no_tensors() -> None:
         {"dtype": 1, "tensor_shape": {"unknown_rank": True}},
         {"dtype": 1, "tensor_shape": {"dim": [{"size": -1}]}},
         {"dtype": 1, "tensor_shape": {"dim": [{"size": 1 << 40}]}},
+        {"dtype": 1, "tensor_shape": {"dim": [{"size": 1 << 62}] * 254}},
+        {"dtype": 7, "tensor_shape": {"dim": [{"size": 1 << 62}] * 254}},
+        {"dtype": 7, "tensor_shape": {"dim": [{"size": 1}] * 255}, "string_val": [b"a"]},
         {"dtype": 1, "tensor_shape": {"dim": [{"size": 2}]}, "tensor_content": b"123"},
         {"dtype": 7, "tensor_shape": {"dim": [{"size": 2}]}, "tensor_content": b"\x05\x01a"},
     ):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from reference_impl.format import dtypes, schema
+from reference_impl.format import dtypes, limits, schema
 from reference_impl.format.dtypes import DType
 from reference_impl.format.errors import DtypeError, ShapeError
 from reference_impl.format.slices import Slice
@@ -13,7 +13,6 @@ HEADER_KEY = b""
 OBJECT_GRAPH_KEY = "_CHECKPOINTABLE_OBJECT_GRAPH"
 VERSION = 1  # of the format, as TensorFlow counts
 _MAX_BYTES = (1 << 63) - 1
-_MAX_RANK = 254  # TensorFlow's limit
 
 
 def index_file(prefix: str) -> str:
@@ -79,13 +78,15 @@ def _slice(part: Any) -> Slice:
 def _check_shape(entry: Entry) -> None:
     """What a shape says must be countable, and no more than the entry's bytes can hold."""
     dtype, shape = entry.dtype, entry.shape
+    if len(shape) > limits.RANK:
+        raise ShapeError(f"a shape of {len(shape)} dimensions is more than TensorFlow can count")
     product = dtype.itemsize or 1
     for size in shape:
         if size < 0:
             raise ShapeError(f"the shape {shape} has a negative dimension")
         product *= size or 1  # the other dimensions of an empty tensor count as well: NumPy multiplies them
-    if product > _MAX_BYTES or len(shape) > _MAX_RANK:
-        raise ShapeError(f"a shape of {len(shape)} dimensions and {product} bytes is more than TensorFlow can count")
+    if product > _MAX_BYTES:
+        raise ShapeError(f"the bytes of the shape {shape} are more than TensorFlow can count")
     if entry.slices:
         return
     smallest = entry.elements * (dtype.itemsize or 1)

@@ -14,7 +14,7 @@ import struct
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from . import dtypes, errors, schema
+from . import dtypes, errors, limits, schema
 from .canonical_graph import digest
 from .graphs import Library
 from .varint import read_varint
@@ -198,6 +198,8 @@ def _content(proto: schema.TensorProto, dtype: dtypes.DType) -> list[bytes] | No
             items.pop()
         return [] if items == [b""] else items
     if dtype.itemsize is None:
+        return None
+    if len(proto.tensor_shape.dim) > limits.RANK:
         return None
     if proto.tensor_content:
         data = proto.tensor_content

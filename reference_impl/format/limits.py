@@ -33,6 +33,10 @@ FUNCTIONS = 250_000
 # takes no memory until somebody computes with it.
 TENSOR_BYTES = 2**30
 
+# Dimensions of a tensor that TensorFlow can have. Sizes of 63 bits may still be multiplied then, and not more: where the product is
+# too large it is not printed, since Python refuses numbers of more than some thousand digits.
+RANK = 254
+
 # Elements that fill the rest behind several that are listed do take memory. TensorFlow writes such tensors where it compresses
 # constants of a graph (a mask, a table with equal rows at its end); what it traces is stored whole. Also what all constants that
 # functions capture may grow by together when they are loaded.

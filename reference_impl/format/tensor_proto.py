@@ -83,6 +83,8 @@ def _shape(shape: schema.TensorShapeProto) -> tuple[int, ...]:
     sizes = tuple(dim.size for dim in shape.dim)
     if shape.unknown_rank or any(size < 0 for size in sizes):
         raise errors.ShapeError("a tensor has an unknown or negative dimension")
+    if len(sizes) > limits.RANK:
+        raise errors.ShapeError(f"a tensor has {len(sizes)} dimensions, more than TensorFlow knows")
     return sizes
 
 

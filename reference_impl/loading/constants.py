@@ -25,7 +25,7 @@ class Growth:
         """Count one more. Raises LimitError."""
         self.total += max(0, grows)
         if self.total > limits.FILLED_BYTES:
-            reason = f"constants of {self.total} bytes more than are stored, this one and those before"
+            reason = f"constants take {limits.FILLED_BYTES} bytes more than are stored, this one and those before"
             raise LimitError(reason, node=operation, limit="FILLED_BYTES")
 
 
@@ -47,8 +47,8 @@ def make(operation: str, nodes: Mapping[str, Any], growth: Growth) -> tf.Tensor:
     proto = node.attr["value"].tensor
     dtype = dtypes.by_number(proto.dtype)
     sizes = [dim.size for dim in proto.tensor_shape.dim]
-    if any(size < 0 for size in sizes) or proto.tensor_shape.unknown_rank:
-        raise MalformedError("the shape of a constant is unknown or negative", node=operation)
+    if any(size < 0 for size in sizes) or proto.tensor_shape.unknown_rank or len(sizes) > limits.RANK:
+        raise MalformedError(f"the shape of a constant is unknown, negative or of more than {limits.RANK} dimensions", node=operation)
     growth.add(operation, _grows(proto, math.prod(sizes), dtype.itemsize))
     with tf.device("CPU" if dtype.name == "string" else None):
         try:

@@ -96,6 +96,24 @@ def test_a_damaged_object_graph_is_refused(original, tmp_path, damage, error, te
         reference_impl.load(copy)
 
 
+@pytest.mark.parametrize(("dimensions", "error"), [(254, format_errors.LimitError), (255, format_errors.MalformedError)])
+def test_a_constant_of_more_elements_than_can_be_written_down_is_refused(tf, tmp_path, dimensions, error):
+    root = tf.Module()
+    root.value = tf.constant(2.0)
+    root.f = tf.function(lambda: root.value * 2.0, input_signature=[])
+    tf.saved_model.save(root, str(tmp_path))
+
+    def damage(meta_graph):
+        captured = {node.constant.operation for node in meta_graph.object_graph_def.nodes if node.constant.operation}
+        node = next(n for n in meta_graph.graph_def.node if n.name in captured)
+        for _ in range(dimensions):
+            node.attr["value"].tensor.tensor_shape.dim.add(size=2**63 - 1)
+
+    edit(tmp_path, damage)
+    with pytest.raises(error, match="onstant"):
+        reference_impl.load(tmp_path)
+
+
 def test_FMT_11_a_list_or_a_variable_may_be_the_root(tf, tmp_path):
     for number, root in enumerate([tf.Variable(3.0), tf.__internal__.tracking.wrap([tf.Variable(3.0)])]):
         tf.saved_model.save(root, str(tmp_path / str(number)))

@@ -26,6 +26,7 @@ _LISTS = {
 }  # fmt: skip
 _COMPLEX = {"complex64": np.float32, "complex128": np.float64}
 MAX_BYTES = 1 << 32
+MAX_RANK = 254  # of TensorFlow
 
 
 class NotATensor(ValueError):
@@ -43,14 +44,14 @@ def decode(proto: Any) -> Tensor:
     if dtype not in CARRIERS and dtype != "string":
         raise NotATensor(f"dtype {proto.dtype}")
     sizes = tuple(dim.size for dim in proto.tensor_shape.dim)
-    if proto.tensor_shape.unknown_rank or any(size < 0 for size in sizes):
+    if proto.tensor_shape.unknown_rank or any(size < 0 for size in sizes) or len(sizes) > MAX_RANK:
         raise NotATensor("the shape is not known")
     count = math.prod(sizes)
     if dtype == "string":
         return Tensor(dtype, _strings(proto, count).reshape(sizes))
     carrier = np.dtype(CARRIERS[dtype])
     if count * carrier.itemsize > MAX_BYTES:
-        raise NotATensor(f"{count} elements")
+        raise NotATensor(f"more than {MAX_BYTES} bytes")
     if proto.tensor_content:
         if len(proto.tensor_content) != count * carrier.itemsize:
             raise NotATensor(f"{len(proto.tensor_content)} bytes for {count} elements")
@@ -82,7 +83,7 @@ def _padded(values: np.ndarray[Any, Any], count: int) -> np.ndarray[Any, Any]:
 
 def _strings(proto: Any, count: int) -> np.ndarray[Any, Any]:
     if count > MAX_BYTES // 64:
-        raise NotATensor(f"{count} strings")
+        raise NotATensor(f"more than {MAX_BYTES // 64} strings")
     items = _string_content(proto.tensor_content, count) if proto.tensor_content else list(proto.string_val)[:count]
     items += [items[-1] if items else b""] * (count - len(items))
     out = np.empty(count, dtype=object)
