@@ -48,7 +48,7 @@ def make(operation: str, nodes: Mapping[str, Any], growth: Growth) -> tf.Tensor:
     dtype = dtypes.by_number(proto.dtype)
     sizes = [dim.size for dim in proto.tensor_shape.dim]
     if any(size < 0 for size in sizes) or proto.tensor_shape.unknown_rank or len(sizes) > limits.RANK:
-        raise MalformedError(f"the shape of a constant is unknown, negative or of more than {limits.RANK} dimensions", node=operation)
+        raise MalformedError("the shape of a constant is unknown, negative or has too many dimensions", node=operation)
     growth.add(operation, _grows(proto, math.prod(sizes), dtype.itemsize))
     with tf.device("CPU" if dtype.name == "string" else None):
         try:
