@@ -33,8 +33,8 @@ FUNCTIONS = 250_000
 # takes no memory until somebody computes with it.
 TENSOR_BYTES = 2**30
 
-# Dimensions of a tensor that TensorFlow can have. Sizes of 63 bits may still be multiplied then, and not more: where the product is
-# too large it is not printed, since Python refuses numbers of more than some thousand digits.
+# Dimensions of a tensor that TensorFlow can have. So many sizes of 63 bits may be multiplied; a product that is too large is not
+# printed, since Python refuses numbers of more than some thousand digits.
 RANK = 254
 
 # Elements that fill the rest behind several that are listed do take memory. TensorFlow writes such tensors where it compresses
