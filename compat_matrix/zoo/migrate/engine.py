@@ -146,7 +146,7 @@ class Migrator:
         if old.problem:
             yield Verdict("answers", "absent", old.problem)
         else:
-            yield from proof.ask_new(asker, target, tags, old)
+            yield from proof.ask_new(asker, target, tags, old, part)
         yield from proof.stored(source, target, part.tags, sorted(tags))
         yield self._fixed_point(asker, target, sorted(tags))
 

@@ -1,0 +1,111 @@
+"""Outputs of a TF 1.x signature that are left to chance: the same call reads a variable and updates it, and nothing in the graph
+says which comes first. A session answers one or the other, and may change its mind; metrics of Estimators are made so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from reference_impl.format.errors import SavedModelError
+from reference_impl.v1.graph import CONTROL, Graph, Ref, parse_ref
+
+VARIABLES = ("VariableV2", "Variable", "VarHandleOp")
+# References and handles go through these; what comes out of an update is the reference too.
+_PASSING = ("RefSwitch", "RefMerge", "RefEnter", "RefExit", "RefNextIteration", "RefIdentity", "RefSelect", "Switch", "Enter")
+_UPDATES = ("Assign", "Scatter", "Apply", "SparseApply", "StridedSliceAssign", "CountUpTo")
+_READS = ("ReadVariableOp", "ResourceGather", "ResourceGatherNd")
+
+
+def left_to_chance(meta_graph: Any, key: str) -> dict[str, str]:
+    """Output of the signature ``key`` -> the variable. Nothing for a graph that contradicts itself."""
+    signature = meta_graph.signature_def[key]
+    outputs = {name: list(_refs(info)) for name, info in signature.outputs.items()}
+    fed = [ref for info in signature.inputs.values() for ref in _refs(info)]
+    try:
+        graph = Graph(meta_graph.graph_def, "")
+        needed = graph.ancestors((ref for refs in outputs.values() for ref in refs), stop=fed)
+    except SavedModelError:
+        return {}
+    flow = _Flow(graph, needed, {ref.node for refs in outputs.values() for ref in refs})
+    found: dict[str, str] = {}
+    for name in needed:
+        if graph.nodes[name].op in VARIABLES:
+            for reader in flow.racing(name):
+                behind = flow.reach([reader], flow.data)
+                found.update((output, name) for output, refs in outputs.items() if any(ref.node in behind for ref in refs))
+    return found
+
+
+def _refs(info: Any) -> Iterator[Ref]:
+    """The tensors of a TensorInfo."""
+    kind = info.WhichOneof("encoding")
+    if kind == "coo_sparse":
+        sparse = info.coo_sparse
+        names = [sparse.values_tensor_name, sparse.indices_tensor_name, sparse.dense_shape_tensor_name]
+    elif kind == "composite_tensor":
+        names = [part.name for part in info.composite_tensor.components]
+    else:
+        names = [info.name]
+    yield from (parse_ref(name) for name in names if name)
+
+
+class _Flow:
+    """What follows what among the nodes that a signature needs."""
+
+    def __init__(self, graph: Graph, needed: Iterable[str], fetched: set[str]) -> None:
+        self.graph, self.fetched = graph, fetched
+        self.after: dict[str, list[str]] = {name: [] for name in needed}
+        self.data: dict[str, list[str]] = {name: [] for name in self.after}
+        self.before: dict[str, list[str]] = {name: [] for name in self.after}
+        self.users: dict[Ref, list[tuple[str, int]]] = {}
+        for name in self.after:
+            for position, text in enumerate(graph.nodes[name].input):
+                ref = parse_ref(text)
+                if ref.node in self.after:
+                    self.after[ref.node].append(name)
+                    self.before[name].append(ref.node)
+                    if ref.index != CONTROL:
+                        self.data[ref.node].append(name)
+                        self.users.setdefault(ref, []).append((name, position))
+
+    def racing(self, variable: str) -> set[str]:
+        """Readers of a variable that are neither before nor after one of its updates."""
+        readers, updates = self._uses(variable)
+        found: set[str] = set()
+        for update in updates if readers else ():
+            found |= readers - self.reach([update], self.after) - self.reach([update], self.before)
+        return found
+
+    def _uses(self, variable: str) -> tuple[set[str], set[str]]:
+        """Names of the nodes that read a variable, and of those that update it."""
+        readers: set[str] = set()
+        updates: set[str] = set()
+        is_handle = self.graph.nodes[variable].op == "VarHandleOp"
+        seen, stack = {Ref(variable, 0)}, [Ref(variable, 0)]
+        while stack:
+            for name, position in self.users.get(stack.pop(), ()):
+                op = self.graph.nodes[name].op
+                updating = position == 0 and op.removeprefix("Resource").startswith(_UPDATES)
+                if updating:
+                    updates.add(name)
+                elif op == "Identity" and not is_handle:  # it hands out the buffer, which is read when that is used
+                    readers.update(user for user, _ in self.users.get(Ref(name, 0), ()))
+                    readers.update({name} & self.fetched)
+                elif op in _READS or not (is_handle or op in _PASSING):
+                    readers.add(name)
+                if (updating and not is_handle) or op in _PASSING or (op == "Identity" and is_handle):
+                    passed = {Ref(name, 0), Ref(name, 1)} - seen
+                    seen |= passed
+                    stack += passed
+        return readers, updates
+
+    def reach(self, start: Iterable[str], edges: Mapping[str, list[str]]) -> set[str]:
+        """All nodes that ``edges`` lead to, and where they start."""
+        found, stack = set(start), list(start)
+        while stack:
+            for name in edges[stack.pop()]:
+                if name not in found:
+                    found.add(name)
+                    stack.append(name)
+        return found
