@@ -11,7 +11,7 @@ _SEVERAL = re.compile(r"^\d+ root error\(s\) found")
 
 def gist(message: str, limit: int = 300) -> str:
     """One line of a message, "" of none. What is no error of a graph is its first line."""
-    lines = message.strip().splitlines()
+    lines = message.rpartition("Original error:\n")[2].strip().splitlines()
     if not lines or not lines[0].startswith("Graph execution error"):
         return lines[0][:limit] if lines else ""
     node = _NODE.search(message)

@@ -34,17 +34,17 @@ class MigrationWorker(protocol.Worker):
         )
         self.roles = {role.name: role for role in made}
         self.refusals = made[0].refusals
-        self._without_optimizer()
-
-    def _without_optimizer(self):
-        """Graphs run as they are written, except in the C API, which does everything that TensorFlow does to one.
-
-        So equal graphs round alike, and a model that is asked twice is not optimized for longer than it runs.
-        """
-        self.roles["tf2"].tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})
         session = self.roles["v1_session"]
-        session.config = session.v1.ConfigProto()
+        session.config = session.v1.ConfigProto(allow_soft_placement=True)  # as without one
         session.config.graph_options.rewrite_options.disable_meta_optimizer = True
+
+    def op_optimize(self, request):
+        """Whether functions are optimized from now on, except in the C API, which does everything that TensorFlow does to one.
+
+        Where they are not, equal graphs round alike, and a model that is asked twice is not optimized for longer than it runs.
+        """
+        self.roles["tf2"].tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": not request["on"]})
+        return {}
 
     def versions(self):
         return self.roles["tf2"].versions()

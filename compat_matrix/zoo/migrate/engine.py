@@ -128,6 +128,7 @@ class Migrator:
             part.notes += said["warnings"]
             part.notes += [f"signature {key!r} can be called in neither: {why}" for key, why in said["unusable"].items()]
             part.names = names_of(target)
+            asker.ask("optimize", on=plan.symbolic)  # only the optimizer of functions makes gradients of functions
             part.verdicts = list(self._proved(asker, source, target, part))
             _judge(part)
         except ReplyError as error:

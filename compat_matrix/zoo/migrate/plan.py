@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from compat_matrix.workers.provenance import file_sha256
-from reference_impl.format import layout
+from reference_impl.format import layout, schema
 from reference_impl.format.errors import SavedModelError
 from reference_impl.format.inspect_signatures import signature_spec
 
@@ -16,12 +17,12 @@ TF1, TF2 = "TF 1.x", "TF 2"
 
 @dataclass
 class PartPlan:
-    """One MetaGraph: its tags, what it is, its signatures, and the ops of which no TensorFlow 2 here can be expected to know."""
+    """One MetaGraph: its tags, what it is, its signatures. ``symbolic``: a function calls SymbolicGradient."""
 
     tags: tuple[str, ...]
     kind: str
     signatures: list[str]
-    unknown: list[str] = field(default_factory=list)
+    symbolic: bool = False
 
 
 @dataclass
@@ -59,7 +60,8 @@ def plan_of(path: Path) -> ModelPlan:
         plan.tensorflow = max((graph.meta_info_def.tensorflow_version for graph in graphs), default="")
         for graph in graphs:
             kind = TF2 if graph.HasField("object_graph_def") and len(graphs) == 1 else TF1
-            plan.parts.append(PartPlan(tuple(sorted(graph.meta_info_def.tags)), kind, sorted(signature_spec(graph))))
+            tags, signatures = tuple(sorted(graph.meta_info_def.tags)), sorted(signature_spec(graph))
+            plan.parts.append(PartPlan(tags, kind, signatures, _symbolic(graph)))
         if not plan.parts:
             plan.problem = "it holds no MetaGraph"
         elif len({part.tags for part in plan.parts}) != len(plan.parts):
@@ -67,6 +69,11 @@ def plan_of(path: Path) -> ModelPlan:
     except SavedModelError as error:
         return ModelPlan(problem=str(error))
     return plan
+
+
+def _symbolic(graph: schema.MetaGraphDef) -> bool:
+    nodes = itertools.chain(graph.graph_def.node, *(function.node_def for function in graph.graph_def.library.function))
+    return any(node.op == "SymbolicGradient" for node in nodes)
 
 
 def files_of(path: Path) -> list[Path]:

@@ -55,7 +55,7 @@ class Request:
                 f"output {name!r} of signature {self.signature!r} is not compared, the old model leaves it to chance: one call "
             )
             note += f"reads variable {chance[name]!r} and updates it, in no order"
-            part.notes += [note] if note not in part.notes else []
+            _note(part, note)
         return [item for item in found if item.where not in chance]
 
 
@@ -146,11 +146,11 @@ def _differentiate(asker: Asker, handle: int, request: Request, part: Part, into
     try:
         gradients, answers = asker.gradients(OLD, handle, request)
         if request.differences(answers, EXACT, part):
-            part.notes.append(f"signature {request.signature!r} depends on state: its gradients are not compared")
+            _note(part, f"signature {request.signature!r} depends on state: its gradients are not compared")
             return
         into[request.name] = gradients
     except ReplyError as error:
-        part.notes.append(f"the old signature {request.signature!r} has no gradients: {_line(error)}")
+        _note(part, f"TensorFlow makes no gradients of the old signature {request.signature!r}: {_line(error)}")
 
 
 def _tried(asker: Asker, handle: int, request: Request, part: Part, words: str) -> bool:
@@ -255,6 +255,10 @@ def stored(old: Path, new: Path, tags: Sequence[str], new_tags: Sequence[str]) -
     for what, read in (("assets", oracle.assets), ("assets.extra", lambda model, _: oracle.extra_assets(model))):
         before, after = read(old, tags), read(new, new_tags)
         yield _verdict(what, [f"{name} is lost" for name in (before - after)], False, sum(before.values()))
+
+
+def _note(part: Part, text: str) -> None:
+    part.notes += [text] if text not in part.notes else []
 
 
 def _line(error: ReplyError) -> str:
