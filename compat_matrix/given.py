@@ -10,6 +10,7 @@ import json
 import re
 import shutil
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -47,13 +48,14 @@ class Given:
         return str(json.loads((self.directory / "provenance.json").read_text(encoding="utf-8"))["case"])
 
 
-def as_artifact(path: Path, folder: Path, requests: Path | None = None) -> Given:
+def as_artifact(path: Path, folder: Path, requests: Path | None = None, host: Host | None = None) -> Given:
     """An artifact of the SavedModel at ``path``, made below ``folder`` unless it is one.
 
     Args:
       path: an artifact, or the directory of a SavedModel.
       folder: where an artifact is made; it is emptied.
       requests: a folder with an ``io.json`` and its tensors, in place of requests of our own.
+      host: with the local runtime; default: one of our own, ended when the answers are recorded.
 
     Raises:
       reference_impl.format.errors.SavedModelError: there is no SavedModel.
@@ -71,7 +73,7 @@ def as_artifact(path: Path, folder: Path, requests: Path | None = None) -> Given
     if requests is not None:
         shutil.copytree(requests, io, dirs_exist_ok=True)
     else:
-        asked = _recorded(found, given, folder)
+        asked = _recorded(found, given, folder, host)
         questions = {"schema": 1, "stateful": False, "tolerance": TOLERANCE, "requests": asked}
         (io / "io.json").write_text(json.dumps(questions, indent=1) + "\n", encoding="utf-8")
     versions = {graph.meta_info_def.tensorflow_version for graph in found.saved_model.meta_graphs} - {""}
@@ -101,14 +103,14 @@ def _case_name(path: Path) -> str:
     return _UNSAFE.sub("_", name).strip("_") or "model"
 
 
-def _recorded(found: layout.Layout, given: Given, folder: Path) -> list[dict[str, Any]]:
+def _recorded(found: layout.Layout, given: Given, folder: Path, shared: Host | None) -> list[dict[str, Any]]:
     """Requests that the local TensorFlow answers, with its answers, one for each signature, the same at every call."""
     if local_runtime().tensorflow_version is None:
         given.left_out.append('answers: no TensorFlow is here to record any (pip install "savedmodel-compat[tf]"); or --requests')
         return []
     requests: list[dict[str, Any]] = []
     numbers = itertools.count()  # a request that goes takes its number along: no two share a file
-    with Host(folder / "recording") as host:
+    with Host(folder / "recording") if shared is None else nullcontext(shared) as host:
         for graph in found.saved_model.meta_graphs:
             recorder = _Recorder(host, given, sorted(graph.meta_info_def.tags))
             examples = examples_of(graph)

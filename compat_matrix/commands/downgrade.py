@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +17,7 @@ from compat_matrix.commands.editing import models_of
 
 if TYPE_CHECKING:
     from compat_matrix.zoo.downgrade.model import Plan
-    from compat_matrix.zoo.prove import Proof
+    from compat_matrix.zoo.prove import Proof, Prover
 
 SHOWN = 10  # refusals
 
@@ -53,17 +55,31 @@ def downgrade(
     for item in skipped:
         click.echo(printable(f"not looked into: {item.name}: {item.reason}", newlines=False), err=True)
         code = UNEXPECTED
-    for one, place in found:
-        job = _Job(out / place, index, loaders or LOADERS, no_proof, follow_links)
-        line, status = job.run(one)
-        code = status if code in (OK, INCOMPLETE) and status else code
-        lines.append(line)
-        if not as_json:
-            _show(line)
+    with _prover(table.releases[index].name, loaders or LOADERS, no_proof) as prover:
+        for one, place in found:
+            job = _Job(out / place, index, loaders or LOADERS, prover, follow_links)
+            line, status = job.run(one)
+            code = status if code in (OK, INCOMPLETE) and status else code
+            lines.append(line)
+            if not as_json:
+                _show(line)
     if as_json:
         gone = [vars(item) for item in skipped]
         click.echo(json.dumps({"schema": 1, "target": table.releases[index].name, "models": lines, "skipped": gone}))
     return code
+
+
+@contextmanager
+def _prover(release: str, loaders: tuple[str, ...], no_proof: bool) -> Iterator[Prover | None]:
+    """One for the whole command: its workers stay warm."""
+    if no_proof:
+        yield None
+        return
+    from compat_matrix.zoo import prove
+
+    with tempfile.TemporaryDirectory(prefix="savedmodel-compat-") as folder:
+        with prove.Prover(release, [prove.READER_OF[loader] for loader in loaders], Path(folder)) as prover:
+            yield prover
 
 
 class _NotProved(Exception):
@@ -73,8 +89,10 @@ class _NotProved(Exception):
 class _Job:
     """One model of the command line."""
 
-    def __init__(self, out: Path, index: int, loaders: tuple[str, ...], no_proof: bool, follow_links: bool) -> None:
-        self.out, self.index, self.loaders, self.no_proof, self.follow_links = out, index, loaders, no_proof, follow_links
+    def __init__(
+        self, out: Path, index: int, loaders: tuple[str, ...], prover: Prover | None, follow_links: bool
+    ) -> None:
+        self.out, self.index, self.loaders, self.prover, self.follow_links = out, index, loaders, prover, follow_links
 
     def run(self, model: Any) -> tuple[dict[str, Any], int]:
         """What is told of it, and the exit code."""
@@ -106,26 +124,26 @@ class _Job:
         if proof.status == FAILED:
             return line, UNEXPECTED
         line["output"] = str(self.out)
-        return line, INCOMPLETE if proof.status == UNPROVED and not self.no_proof else OK
+        return line, INCOMPLETE if proof.status == UNPROVED and self.prover is not None else OK
 
     def _written(self, found: Any, plan: Plan) -> Proof:
         from compat_matrix.zoo import prove
         from compat_matrix.zoo.downgrade import model as downgrading
 
-        readers = [prove.READER_OF[loader] for loader in self.loaders]
+        prover = self.prover
         proofs = [prove.Proof(prove.UNPROVED, "--no-proof", (), ())]
         above = found.directory.parent
         is_artifact = found.directory.name == "model" and (above / "io" / "io.json").is_file()
         source = above if is_artifact else found.directory
 
         def asked(stage: Path) -> None:
-            with tempfile.TemporaryDirectory(prefix="savedmodel-compat-") as scratch:
-                proofs[:] = [prove.prove(source, stage, plan.release, readers, Path(scratch))]
+            assert prover is not None
+            proofs[:] = [prover.prove(source, stage)]
             if proofs[0].status == prove.FAILED:
                 raise _NotProved
 
         try:
-            downgrading.write(found, plan, self.out, None if self.no_proof else asked)
+            downgrading.write(found, plan, self.out, None if prover is None else asked)
         except _NotProved:
             pass
         return proofs[0]

@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from compat_matrix.checks import oracle
 from compat_matrix.checks.answers import ask_all
@@ -17,6 +18,9 @@ from compat_matrix.plan import Cell
 from compat_matrix.runtimes.host import Host
 from compat_matrix.runtimes.runtime import Runtime
 from compat_matrix.runtimes.worker import NotStarted, ReplyError, WorkerDied
+
+if TYPE_CHECKING:
+    from compat_matrix.given import Given
 
 READERS = ("v1_session", "c_api", "tf2")
 READER_OF = {"session": "v1_session", "c++": "c_api", "objects": "tf2"}  # the loaders of `compat_matrix.zoo.compat`
@@ -115,69 +119,108 @@ class Proof:
 
 
 PROVED, FAILED, UNPROVED = "PROVED", "FAILED", "UNPROVED"
+RESTART_AFTER = 500  # models: TensorFlow keeps what it has once registered
 
 
-def prove(source: Path, model: Path, release: str, readers: Sequence[str], scratch: Path) -> Proof:
-    """Ask the rewritten model in a genuine release for the answers that the source gives in the TensorFlow that is here.
+class Prover:
+    """Proofs in one genuine release, any number of them with the same warm workers; a context manager that ends these.
+
+    A worker is started when it is first asked, one for each loader, here and there. One that dies is replaced; a model that
+    fails is asked again in a fresh process: what those before it did to the worker is not laid to its charge.
 
     Args:
-      source: an artifact (requests and recorded answers), or a SavedModel: requests are made up and answered here first.
-      model: the rewritten SavedModel.
       release: of the op history, ``1.15``.
       readers: the loaders that must do.
-      scratch: a folder for requests and logs.
-
-    Raises:
-      SavedModelError, Unstageable: what `compat_matrix.given.as_artifact` raises.
+      folder: for requests and logs.
     """
-    from compat_matrix.given import as_artifact
-    from compat_matrix.runtimes.places import RuntimeTrouble
-    from compat_matrix.runtimes.resolve import resolve
-    from compat_matrix.runtimes.runtime import LOCAL, local_runtime
 
-    try:
-        runtime = resolve(release)
-    except RuntimeTrouble as error:
-        return Proof(UNPROVED, str(error), (), ())
-    given = as_artifact(source, scratch / "given")
-    left_out = list(given.left_out)
-    readers = [name for name in readers if name not in runtime.lacks]
-    here = local_runtime()
-    lines, failures = [], []
-    with Host(scratch / "host", {LOCAL: here, runtime.name: runtime}) as host:
-        before: dict[tuple[str, tuple[str, ...]], Reading] = {}
-        if here.tensorflow_version is not None:
-            before = {(item.reader, item.tags): item for item in readings(host, here, given.directory, None, readers)}
-        skip = {
-            (
-                key,
-                name,
-            ): f"request {name} through {key[0]}: {_here(here)} does not answer it as recorded"
-            for key, item in before.items()
-            for name in item.failed
-        }
-        left_out += skip.values()
-        for name in readers:
-            unasked = {request for (key, request) in skip if key[0] == name}
-            for item in readings(host, runtime, given.directory, model, (name,), unasked):
-                known = before.get((name, item.tags))
-                if known is not None and not known.loaded:
-                    left_out.append(f"{name}: {_here(here)} does not load the source through it ({known.message[:200]})")
-                    continue
+    def __init__(self, release: str, readers: Sequence[str], folder: Path) -> None:
+        from compat_matrix.runtimes.places import RuntimeTrouble
+        from compat_matrix.runtimes.resolve import resolve
+        from compat_matrix.runtimes.runtime import local_runtime
+
+        self.folder, self.trouble = folder, ""
+        self.runtime: Runtime | None = None
+        self._local = local_runtime()
+        self._hosts: dict[str, Host] = {}
+        self._proofs = 0
+        try:
+            self.runtime = resolve(release)
+        except RuntimeTrouble as error:
+            self.trouble = str(error)
+        self.readers = [name for name in readers if self.runtime is not None and name not in self.runtime.lacks]
+
+    def __enter__(self) -> Prover:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        while self._hosts:
+            self._hosts.popitem()[1].__exit__(*exc)
+
+    def prove(self, source: Path, model: Path) -> Proof:
+        """Ask the rewritten model in the release for the answers that the source gives in the TensorFlow that is here.
+
+        Args:
+          source: an artifact (requests and recorded answers), or a SavedModel: requests are made up and answered here first.
+          model: the rewritten SavedModel.
+
+        Raises:
+          SavedModelError, Unstageable: what `compat_matrix.given.as_artifact` raises.
+        """
+        from compat_matrix.given import as_artifact
+
+        if self.runtime is None:
+            return Proof(UNPROVED, self.trouble, (), ())
+        self._proofs += 1
+        if self._proofs % RESTART_AFTER == 0:
+            self.__exit__()
+        folder = self.folder / str(self._proofs)  # no two models share a name: workers know models by it
+        try:
+            given = as_artifact(source, folder, host=self._host(self._local))
+            return self._judged(self.runtime, given, model)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def _host(self, runtime: Runtime) -> Host:
+        """Here and there at once: a host keeps the workers of one runtime only."""
+        if runtime.name not in self._hosts:
+            self._hosts[runtime.name] = Host(self.folder / f"host-{runtime.name}", {runtime.name: runtime})
+        return self._hosts[runtime.name]
+
+    def _judged(self, runtime: Runtime, given: Given, model: Path) -> Proof:
+        lines, failures, left_out = [], [], list(given.left_out)
+        for name in self.readers:
+            found = list(readings(self._host(runtime), runtime, given.directory, model, (name,)))
+            if any(item.outcome is not Outcome.PASS for item in found):
+                found = self._again(runtime, given, model, name, left_out)
+            for item in found:
                 answers = f"{item.asked} answers as recorded" if item.asked else "loads; nothing was asked"
                 if item.outcome is Outcome.PASS:
                     lines.append(f"{name} of {runtime.tensorflow_version}: {answers}")
+                elif item.outcome is Outcome.ENV_ERROR:
+                    left_out.append(f"{name} of {runtime.tensorflow_version}: {item.message[:500]}")
                 else:
                     failures.append(f"{name} of {runtime.tensorflow_version}: {item.outcome} {item.message[:500]}")
-    if failures:
-        return Proof(FAILED, failures[0], (*lines, *failures), tuple(left_out))
-    if not lines:
-        return Proof(UNPROVED, "nothing could be asked", (), tuple(left_out))
-    return Proof(PROVED, "", tuple(lines), tuple(left_out))
+        if failures:
+            return Proof(FAILED, failures[0], (*lines, *failures), tuple(left_out))
+        if not lines:
+            return Proof(UNPROVED, "nothing could be asked", (), tuple(left_out))
+        return Proof(PROVED, "", tuple(lines), tuple(left_out))
 
-
-def _here(runtime: Runtime) -> str:
-    return f"TensorFlow {runtime.tensorflow_version} itself"
+    def _again(self, runtime: Runtime, given: Given, model: Path, name: str, left_out: list[str]) -> list[Reading]:
+        """The readings of a fresh process; without what the TensorFlow that is here does not do either, which is told."""
+        here, skip, broken = f"TensorFlow {self._local.tensorflow_version} itself", set(), set()
+        if self._local.tensorflow_version is not None:
+            for item in readings(self._host(self._local), self._local, given.directory, None, (name,)):
+                skip.update(item.failed)
+                left_out += [f"request {key} through {name}: {here} does not answer it as recorded" for key in item.failed]
+                if not item.loaded:
+                    broken.add(item.tags)
+                    left_out.append(f"{name}: {here} does not load the source through it ({item.message[:200]})")
+        host = self._host(runtime)
+        host.worker(runtime.name, CONSUMERS[name].program).close()
+        found = readings(host, runtime, given.directory, model, (name,), skip)
+        return [item for item in found if item.tags not in broken]
 
 
 def _text(findings: Sequence[Finding]) -> str:
