@@ -103,7 +103,7 @@ def _case_name(path: Path) -> str:
     return _UNSAFE.sub("_", name).strip("_") or "model"
 
 
-def _recorded(found: layout.Layout, given: Given, folder: Path, shared: Host | None) -> list[dict[str, Any]]:
+def _recorded(found: layout.Layout, given: Given, folder: Path, shared: Host | None = None) -> list[dict[str, Any]]:
     """Requests that the local TensorFlow answers, with its answers, one for each signature, the same at every call."""
     if local_runtime().tensorflow_version is None:
         given.left_out.append('answers: no TensorFlow is here to record any (pip install "savedmodel-compat[tf]"); or --requests')

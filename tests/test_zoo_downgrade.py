@@ -214,6 +214,41 @@ def test_today_s_export_is_proved_in_an_older_release(tmp_path):
     assert done.output.rstrip().endswith("PROVED") and "tf2 of 1.15" in done.output
 
 
+@pytest.mark.tensorflow
+def test_a_tree_is_proved_by_one_worker_and_a_crash_costs_one_model(tmp_path, monkeypatch):
+    import dataclasses
+    import os
+    import signal
+
+    from compat_matrix.runtimes import resolve
+    from compat_matrix.runtimes.runtime import local_runtime
+    from compat_matrix.zoo import prove
+
+    for name in "abc":
+        edited(fixture("half_plus_two"), tmp_path / "zoo" / name, lambda message: None)
+    ask_all, workers = prove.ask_all, []
+
+    def dying(context, loaded, tags):
+        workers.append((context.worker, context.worker.generation))
+        if context.artifact.model.parent.name == "b" and context.worker.runtime.name == "tf2.20":
+            os.kill(context.worker._process.pid, signal.SIGKILL)
+        return ask_all(context, loaded, tags)
+
+    def old(release):  # the local TensorFlow stands in for another one
+        return dataclasses.replace(local_runtime(), name=f"tf{release}")
+
+    monkeypatch.setattr(prove, "ask_all", dying)
+    monkeypatch.setattr(resolve, "resolve", old)
+    done = run(tmp_path / "zoo", tmp_path / "out", "--target", "2.20", "--for", "c++", "--json")
+    assert done.exit_code == 1, done.output
+    proofs = {line["source"][-1]: line["proof"] for line in json.loads(done.output)["models"]}
+    assert {name: proof["status"] for name, proof in proofs.items()} == {"a": "PROVED", "b": "FAILED", "c": "PROVED"}
+    assert "SIGKILL" in proofs["b"]["why"]
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["a", "c"]
+    there = [generation for worker, generation in workers if worker.runtime.name == "tf2.20"]
+    assert there == [1, 1, 2, 3], "a, b, b once more in a fresh process, c"
+
+
 def test_without_the_runtime_it_is_unproved_and_says_what_would_help(tmp_path, monkeypatch):
     monkeypatch.setenv("SAVEDMODEL_COMPAT_HOME", str(tmp_path / "home"))
     done = run(fixture("half_plus_two"), tmp_path / "out", "--target", OLD)

@@ -77,9 +77,12 @@ def _prover(release: str, loaders: tuple[str, ...], no_proof: bool) -> Iterator[
         return
     from compat_matrix.zoo import prove
 
-    with tempfile.TemporaryDirectory(prefix="savedmodel-compat-") as folder:
-        with prove.Prover(release, [prove.READER_OF[loader] for loader in loaders], Path(folder)) as prover:
-            yield prover
+    readers = [prove.READER_OF[loader] for loader in loaders]
+    with (
+        tempfile.TemporaryDirectory(prefix="savedmodel-compat-") as folder,
+        prove.Prover(release, readers, Path(folder)) as prover,
+    ):
+        yield prover
 
 
 class _NotProved(Exception):
@@ -89,9 +92,7 @@ class _NotProved(Exception):
 class _Job:
     """One model of the command line."""
 
-    def __init__(
-        self, out: Path, index: int, loaders: tuple[str, ...], prover: Prover | None, follow_links: bool
-    ) -> None:
+    def __init__(self, out: Path, index: int, loaders: tuple[str, ...], prover: Prover | None, follow_links: bool) -> None:
         self.out, self.index, self.loaders, self.prover, self.follow_links = out, index, loaders, prover, follow_links
 
     def run(self, model: Any) -> tuple[dict[str, Any], int]:

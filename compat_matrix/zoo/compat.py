@@ -111,9 +111,10 @@ class _Asker:
         self.excuses: dict[str, Excuse] = {SESSION: self._strips, CPP: self._ignores, OBJECTS: self._ignores}
         if not self.has_objects:
             self.excuses[OBJECTS] = self._strips
+        sessions = features.of_sessions(graph, table)
         self.format = {
-            SESSION: features.of_sessions(graph, table),
-            CPP: features.of_sessions(graph, table),
+            SESSION: sessions,
+            CPP: sessions,
             OBJECTS: features.of_objects(graph, table),
         }
 
@@ -132,7 +133,10 @@ class _Asker:
         keys = sorted(set(self.graph.signature_def) - set(RESERVED))
         for loader in (SESSION, CPP):
             found.append(self._use(LOAD, loader, walk.start, walk.at_load))
-            found += [self._use(f"signature {key}", loader, walk.start, [*walk.at_load, *walk.reached(key)]) for key in keys]
+            for key in keys:
+                reached = walk.reached(key)
+                more = features.of_session_call(self.graph, [walk.uses[use].node for use in reached], self.table)
+                found.append(self._use(f"signature {key}", loader, walk.start, [*walk.at_load, *reached], more))
         if self.has_objects:
             imported = [key for body in walk.bodies.values() for key in body]
             at_load = walk.bodies_of(self._at_load())

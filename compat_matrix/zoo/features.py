@@ -5,16 +5,20 @@ Every range was seen in the version grid (docs/grid.md): a genuine release loads
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import itertools
+from collections.abc import Iterable, Iterator
 from typing import Optional
 
 from compat_matrix.skew import advice
 from compat_matrix.skew.history import History
 from compat_matrix.skew.needs import Lack
 from compat_matrix.skew.protos import dtype_name
+from compat_matrix.zoo.handles import FIRST, FIXED, Handles, Made
 from reference_impl.format import schema
+from reference_impl.format.graphs import reachable
 from reference_impl.format.inspect_signatures import RESERVED
 
+_HANDLE = "handle"
 KIND, SILENT = "format", "silent"  # what keeps a model from loading; what is lost without a word
 _CASES, _LISTED = ("Case", "StatelessCase"), "functions in a list of an attr (Case)"
 REFERENCE = 100  # data types above are references
@@ -25,12 +29,13 @@ _LOWERED = frozenset({"If", "While", "Case", "StatelessIf", "StatelessWhile", "S
 
 def of_objects(graph: schema.MetaGraphDef, table: History) -> list[Lack]:
     """What ``tf.saved_model.load`` needs of a release for the whole MetaGraph."""
-    found = list(_xla_alone(graph, table))
+    found = list(_xla_alone(graph.graph_def.node, table))
     signatures = [item for key, item in graph.signature_def.items() if key not in RESERVED]
     infos = [info for item in signatures for info in (*item.inputs.values(), *item.outputs.values())]
     if not graph.HasField("object_graph_def"):
+        found += [lack for lack in of_sessions(graph, table) if lack.value == _HANDLE]
         if any(info.WhichOneof("encoding") in ("coo_sparse", "composite_tensor") for info in infos):
-            found.append(_since("2.2", "signatures with sparse or ragged tensors", table))
+            found.append(_since("2.1", "signatures with sparse or ragged tensors", table))
         if any(info.dtype > REFERENCE for info in infos):
             found.append(Lack(KIND, "", "", "ref", (), "signatures with references to variables as outputs"))
         return found
@@ -49,8 +54,13 @@ def of_objects(graph: schema.MetaGraphDef, table: History) -> list[Lack]:
         found.append(
             Lack(KIND, "", "", "slots", (), "slot variables of an optimizer that is no class of this TensorFlow (add_slot)")
         )
-    if any(node.op in _CASES for function in graph.graph_def.library.function for node in function.node_def):
+    functions = graph.graph_def.library.function
+    if any(node.op in _CASES for function in functions for node in function.node_def):
         found.append(_since("2.3", _LISTED, table))
+    handles = Handles(graph.graph_def.library)
+    inner = (use for function in functions for use in handles.used(function.node_def, in_function=True))
+    for call, made in itertools.islice(inner, 1):
+        found.append(_handed_out(call, made, table, SILENT))
     return found
 
 
@@ -86,15 +96,39 @@ def of_signature(graph: schema.MetaGraphDef, key: str, table: History) -> list[L
 
 def of_sessions(graph: schema.MetaGraphDef, table: History) -> list[Lack]:
     """What a session needs of a release for the whole MetaGraph."""
-    # Without functions a session puts variable and reader onto one device.
-    found = list(_xla_alone(graph, table)) if graph.HasField("object_graph_def") else []
-    if any(node.op in _LOWERED and node.attr["_lower_using_switch_merge"].b for node in graph.graph_def.node):
+    found = []
+    nodes = graph.graph_def.node
+    # Asking a map of messages for what it does not have would put it there.
+    lowered = (node.attr for node in nodes if node.op in _LOWERED and "_lower_using_switch_merge" in node.attr)
+    if any(attr["_lower_using_switch_merge"].b for attr in lowered):
         found.append(_since("1.14", "control flow that is lowered when it is run (_lower_using_switch_merge)", table))
+    handles = Handles(graph.graph_def.library)
+    called = [name for node in nodes for name in handles.library.references(node)]
+    bodies = [handles.library.functions[name].node_def for name in reachable(called, handles.library.calls())] if called else []
+    inner = (use for body in bodies for use in handles.used(body, in_function=True, returned=False))
+    for call, made in itertools.islice(itertools.chain(handles.used(nodes), inner), 1):
+        found.append(_handed_out(call, made, table, KIND))
     return found
 
 
-def _xla_alone(graph: schema.MetaGraphDef, table: History) -> Iterator[Lack]:
-    assigned = {dtype_name(node.attr["dtype"].type) for node in graph.graph_def.node if node.op == "VarHandleOp"}
+def of_session_call(graph: schema.MetaGraphDef, nodes: Iterable[schema.NodeDef], table: History) -> list[Lack]:
+    """What a session needs of a release to run these nodes of the main graph."""
+    # Without functions a session puts variable and reader onto one device.
+    return list(_xla_alone(nodes, table)) if graph.HasField("object_graph_def") else []
+
+
+def _handed_out(call: schema.NodeDef, made: Made, table: History, kind: str) -> Lack:
+    what = (
+        f"safe memory for the handle that node '{call.name}' gets from function '{made.functions[0]}', which makes it "
+        f"({made.node.op}): the process may die"
+    )
+    first, fixed = (table.index(release) or 0 for release in (FIRST, FIXED))
+    safe = tuple(index for index in range(len(table.releases)) if not first <= index < fixed)
+    return Lack(kind, made.node.op, "", _HANDLE, safe, what)
+
+
+def _xla_alone(nodes: Iterable[schema.NodeDef], table: History) -> Iterator[Lack]:
+    assigned = {dtype_name(node.attr["dtype"].type) for node in nodes if node.op == "VarHandleOp" and "dtype" in node.attr}
     dtypes = sorted(assigned & XLA_ALONE)
     if dtypes:
         yield _since("2.4", f"a CPU kernel to restore variables of {', '.join(dtypes)}", table)

@@ -54,7 +54,11 @@ class Scope:
         edge = parse_input(text, self.function is not None)
         node = self.by_name.get(edge.source)
         if node is not None:
-            if node.op in ("Placeholder", "PlaceholderWithDefault") and node.attr["shape"].HasField("shape"):
+            if (
+                node.op in ("Placeholder", "PlaceholderWithDefault")
+                and "shape" in node.attr
+                and node.attr["shape"].HasField("shape")
+            ):
                 return _rank(node.attr["shape"].shape)
             return _only_rank(node.attr["_output_shapes"].list.shape) if "_output_shapes" in node.attr else None
         if self.function is None:

@@ -9,6 +9,7 @@ from compat_matrix.skew.history import History
 from compat_matrix.zoo.downgrade import attrs, removal
 from compat_matrix.zoo.downgrade.changes import Change
 from compat_matrix.zoo.downgrade.replace import Scope, replace
+from compat_matrix.zoo.handles import FIRST, FIXED, Handles
 from reference_impl.format import schema
 
 
@@ -34,6 +35,7 @@ def rewrite(graph: schema.MetaGraphDef, index: int, table: History) -> tuple[lis
                 needed.setdefault(node.op, why)
             changes += attrs.fit(node, index, table)
         changes += _without_idle(scope, index, table)
+    changes += _handles(graph, index, table)
     _stripped_ops(graph)
     return changes, needed
 
@@ -52,6 +54,25 @@ def _without_idle(scope: Scope, index: int, table: History) -> Iterator[Change]:
         removal.forget_outputs(scope.function, gone)
     for op in gone.values():
         yield Change("drop_node", op, f"node '{op}' dropped: {advice.IDLE_OPS[op]}")
+
+
+def _handles(graph: schema.MetaGraphDef, index: int, table: History) -> Iterator[Change]:
+    """Let the main graph itself make the handles of which a function's call tells it what is freed by then."""
+    if not (table.index(FIRST) or 0) <= index < (table.index(FIXED) or 0):
+        return
+    handles = Handles(graph.graph_def.library)
+    for call, made in list(handles.used(graph.graph_def.node)):
+        if not handles.instead(call, made):
+            continue
+        before, kept = call.op, schema.NodeDef()
+        kept.CopyFrom(call)
+        call.ClearField("attr")
+        call.op, call.device = made.node.op, made.node.device or call.device
+        shapes = [(name, value) for name, value in kept.attr.items() if name == "_output_shapes"]
+        for name, value in (*made.node.attr.items(), *shapes):
+            call.attr[name].CopyFrom(value)
+        why = "the releases before 2.3 read freed memory of handles that a function hands out"
+        yield Change("replace_op", before, f"'{before}' of a function that only makes a '{call.op}' replaced by that: {why}")
 
 
 def _stripped_ops(graph: schema.MetaGraphDef) -> None:

@@ -1,0 +1,126 @@
+"""Handles made in a function and handed out to its caller: importers of 1.14 to 2.2 read freed memory where one is used.
+
+Of a handle that comes out of a call, shape inference of these releases keeps pointers to the shapes of its content, which end
+with the call. When an op looks at them the process dies, or sees other shapes; seen in genuine 1.14, 1.15, 2.0, 2.1 and 2.2
+(not in 1.13, not in 2.3). TensorFlow writes such calls when it saves again what it has loaded: each generation of a mutable
+table is made by a function that calls the one before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple, Optional
+
+from reference_impl.format import schema
+from reference_impl.format.graphs import Library, data_inputs, parse_input
+
+FIRST, FIXED = "1.14", "2.3"
+# Ops whose result tells shapes of what it holds. HashTableV2 and the like do not.
+MAKERS = frozenset(
+    {
+        "EmptyTensorList",
+        "MutableDenseHashTableV2",
+        "MutableHashTableOfTensorsV2",
+        "MutableHashTableV2",
+        "TensorArrayV3",
+        "TensorListFromTensor",
+        "TensorListReserve",
+        "VarHandleOp",
+    }
+)
+# What may stand in a function beside the maker if its caller may make the handle itself.
+_EMPTY = frozenset({"Identity", "NoOp"})
+_MAX_STEPS = 1000  # Identity after Identity, function after function: no model that TensorFlow wrote has as many
+
+
+class Made(NamedTuple):
+    """A handle: the node that makes it, and the functions from the one that is called to the one that holds this node."""
+
+    node: schema.NodeDef
+    functions: tuple[str, ...]
+
+
+class Handles:
+    """The handles that functions of a library make and hand out."""
+
+    def __init__(self, library: schema.FunctionDefLibrary) -> None:
+        self.library = Library(library)
+        self._nodes: dict[str, dict[str, schema.NodeDef]] = {}
+
+    def used(
+        self, nodes: Iterable[schema.NodeDef], in_function: bool = False, returned: bool = True
+    ) -> Iterator[tuple[schema.NodeDef, Made]]:
+        """Calls among the nodes of a graph, or of a function's body, that hand out such a handle to another of them.
+
+        Args:
+          nodes: of the graph or the body.
+          in_function: which of the two.
+          returned: whether an Identity counts, by which a function hands the handle on.
+        """
+        nodes = list(nodes)
+        calls = {node.name: node for node in nodes if self.library.called(node) is not None}
+        found: dict[tuple[str, str], None] = {}
+        users = [node for node in nodes if returned or node.op != "Identity"]
+        for node in users if calls else ():
+            for text in data_inputs(node):
+                edge = parse_input(text, in_function)
+                if edge.source in calls:
+                    found[edge.source, edge.port] = None
+        for name, port in found:
+            made = self._made(self.library.called(calls[name]), _number(port))
+            if made is not None:
+                yield calls[name], made
+
+    def instead(self, call: schema.NodeDef, made: Made) -> bool:
+        """Whether the node that makes the handle can take the place of the call: nothing else is called, and the handle's own
+        name, not that of the node, says which resource it is."""
+        named = "shared_name" in made.node.attr and made.node.attr["shared_name"].s
+        if not named or data_inputs(call) or data_inputs(made.node):
+            return False
+        for name in made.functions:
+            function = self.library.functions[name]
+            others = [node for node in function.node_def if node.op not in _EMPTY]
+            if len(others) != 1 or len(function.signature.output_arg) != 1 or function.signature.input_arg:
+                return False
+        return True
+
+    def _made(self, name: Optional[str], output: int) -> Optional[Made]:
+        """What an output of a function is, if it is a handle that it, or one that it calls, makes."""
+        functions: list[str] = []
+        text = self._result(name, output)
+        for _ in range(_MAX_STEPS):
+            if name is None or text is None:
+                return None
+            if not functions or functions[-1] != name:
+                functions.append(name)
+            edge = parse_input(text, True)
+            node = self._body(name).get(edge.source)
+            if node is None:
+                return None
+            called = self.library.called(node)
+            if called is not None:
+                name, text = called, self._result(called, _number(edge.port))
+            elif node.op in MAKERS:
+                return Made(node, tuple(functions))
+            elif node.op == "Identity" and node.input:
+                text = node.input[0]
+            else:
+                return None
+        return None
+
+    def _result(self, name: Optional[str], output: int) -> Optional[str]:
+        function = self.library.functions.get(name or "")
+        if function is None or not 0 <= output < len(function.signature.output_arg):
+            return None
+        return function.ret.get(function.signature.output_arg[output].name)
+
+    def _body(self, name: str) -> dict[str, schema.NodeDef]:
+        if name not in self._nodes:
+            self._nodes[name] = {node.name: node for node in self.library.functions[name].node_def}
+        return self._nodes[name]
+
+
+def _number(port: str) -> int:
+    """Which output of a call a port is: ``1``, ``output:1``."""
+    digits = port.rpartition(":")[2]
+    return int(digits) if digits.isdecimal() and len(digits) < 6 else -1
