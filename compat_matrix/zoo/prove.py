@@ -209,7 +209,9 @@ class Prover:
 
     def _again(self, runtime: Runtime, given: Given, model: Path, name: str, left_out: list[str]) -> list[Reading]:
         """The readings of a fresh process; without what the TensorFlow that is here does not do either, which is told."""
-        here, skip, broken = f"TensorFlow {self._local.tensorflow_version} itself", set(), set()
+        here = f"TensorFlow {self._local.tensorflow_version} itself"
+        skip: set[str] = set()
+        broken: set[tuple[str, ...]] = set()
         if self._local.tensorflow_version is not None:
             for item in readings(self._host(self._local), self._local, given.directory, None, (name,)):
                 skip.update(item.failed)
