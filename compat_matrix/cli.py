@@ -15,7 +15,6 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-import traceback
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
@@ -120,6 +119,8 @@ def _report(error: Exception) -> int:
         # Some errors of the format layer are OSErrors too, for callers of `tf.saved_model`.
         about_the_model = isinstance(error, SavedModelError) and not isinstance(error, FileAccessError)
         return UNEXPECTED if about_the_model else HARNESS_ERROR
+    import traceback
+
     click.echo(printable("".join(traceback.format_exception(type(error), error, error.__traceback__))), err=True)
     return HARNESS_ERROR
 

@@ -1,11 +1,23 @@
 """Checks: what is asked of one artifact and one consumer, and the verdict on the answers.
 
 ``CHECKS`` is the ordered table the plan is made from, ``SERVE_CHECKS`` that of servers; :func:`run_cell` executes one cell.
+They are imported when they are asked for: others, `diff` among them, want no more than `checks.compare`.
 """
 
 from __future__ import annotations
 
-from compat_matrix.checks.run import NotProduced, run_cell
-from compat_matrix.checks.table import CHECKS, SERVE_CHECKS, Check
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from compat_matrix.checks.run import NotProduced, run_cell
+    from compat_matrix.checks.table import CHECKS, SERVE_CHECKS, Check
 
 __all__ = ["CHECKS", "SERVE_CHECKS", "Check", "NotProduced", "run_cell"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module = "run" if name in ("NotProduced", "run_cell") else "table"
+    return getattr(importlib.import_module(f"{__name__}.{module}"), name)

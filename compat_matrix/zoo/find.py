@@ -14,8 +14,6 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import urllib.parse
-import urllib.request
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -152,6 +150,9 @@ def place_of(argument: str, follow_links: bool = False) -> Place:
     if not _URL.match(argument) or os.path.lexists(argument):
         return Local(argument, follow_links)
     if argument.lower().startswith("file://"):
+        import urllib.parse
+        import urllib.request  # costs as much as the rest of a small command, and is seldom asked for
+
         return Local(urllib.request.url2pathname(urllib.parse.urlsplit(argument).path), follow_links)
     from compat_matrix.zoo.remote import remote
 

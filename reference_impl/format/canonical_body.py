@@ -166,12 +166,11 @@ class Body:
 
     def lines(self) -> list[bytes]:
         """A hash per node, in canonical order: what it is, and the places of its inputs in that order."""
-        result = []
+        result, position = [], self.position
         for vertex in self.order:
-            edges = [b"%d:%b" % (self.position[target], label) for label, target in self.graph.ordered[vertex]]
-            control = sorted([self.position[target] for target in self.graph.unordered[vertex]])
-            parts = [self.graph.base[vertex], *edges, b"^" + b",".join([b"%d" % place for place in control])]
-            result.append(digest(*parts, *self.colocated(vertex)))
+            edges = [b"%d:%b" % (position[target], label) for label, target in self.graph.ordered[vertex]]
+            control = b",".join([b"%d" % place for place in sorted([position[target] for target in self.graph.unordered[vertex]])])
+            result.append(digest(self.graph.base[vertex], *edges, b"^" + control, *self.colocated(vertex)))
         return result
 
     def colocated(self, vertex: int) -> list[bytes]:

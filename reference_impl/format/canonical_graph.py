@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Sequence
+from typing import Union
 
 from .graphs import components
 
@@ -49,12 +50,17 @@ class Digraph:
         self.dropped = bytearray(len(base))
         self._colours: list[bytes] | None = None
         self._edges: list[list[tuple[bytes, int]]] | None = None
-        self._components: list[list[int]] = []
+        self._order: list[Union[int, list[int]]] = []
+        self._needs: list[bytes] | None = None
 
     def needs(self, base: Sequence[bytes]) -> list[bytes]:
         """A hash per vertex of everything it needs, to any depth. ``base`` replaces the vertices' own hashes."""
         edges = self._labelled()
-        return _spread(base, edges, self._components)
+        if base is not self.base:
+            return _spread(base, edges, self._order)
+        if self._needs is None:
+            self._needs = _spread(base, edges, self._order)
+        return self._needs
 
     def colours(self) -> list[bytes]:
         """A hash per vertex of all its surroundings: what it needs, by whom that is needed, and so on."""
@@ -68,9 +74,8 @@ class Digraph:
         for vertex, targets in enumerate(edges):
             for label, target in targets:
                 users[target].append((label, vertex))
-        down = _spread(base, edges, self._components)
-        up = _spread(down, users, self._components[::-1])
-        return _spread(up, edges, self._components)
+        up = _spread(self.needs(base), users, reversed(self._order))
+        return _spread(up, edges, self._order)
 
     def _labelled(self) -> list[list[tuple[bytes, int]]]:
         """All edges of each vertex with labels that hold their position, so that their order no longer matters."""
@@ -80,7 +85,7 @@ class Digraph:
                 + [(b"^", target) for target in unordered]
                 for ordered, unordered in zip(self.ordered, self.unordered)
             ]
-            self._components = components([[target for _, target in targets] for targets in self._edges])
+            self._order = _arranged(self._edges)
         return self._edges
 
     def needed(self, roots: Iterable[int]) -> bytearray:
@@ -113,69 +118,87 @@ class Digraph:
         """
         order: list[int] = []
         seen = bytearray(self.dropped)
-        for root in roots:
-            self._visit(root, order, seen)
-        for group in root_sets:
-            for root in self._sorted(group, None):
-                self._visit(root, order, seen)
+        for start in (*roots, *root_sets):
+            self._visit([start], order, seen)
         rest = [vertex for vertex in range(len(self.base)) if not seen[vertex]]
         if rest:
             self._visit_rest(rest, order, seen)
         return order
 
-    def _visit(self, root: int, order: list[int], seen: bytearray) -> None:
-        stack = [root]
+    def _visit(self, stack: list[Union[int, Sequence[int]]], order: list[int], seen: bytearray) -> None:
+        """Vertices with all that they need: first their inputs, in order, then what they must come after.
+
+        Args:
+          stack: vertices, and groups of vertices that have no order; the last comes first. A group is sorted when its turn comes:
+            mostly only one of it is left by then, and colours, which cost more than all the rest, are not asked for.
+        """
         while stack:
-            vertex = stack.pop()
-            if seen[vertex]:
-                continue
-            seen[vertex] = 1
-            order.append(vertex)
-            stack.extend(reversed(self._sorted(self.unordered[vertex], None)))
-            stack.extend([target for _, target in reversed(self.ordered[vertex])])
+            item = stack.pop()
+            if not isinstance(item, int):
+                left = [vertex for vertex in item if not seen[vertex]]
+                stack.extend(left if len(left) < 2 else reversed(self._sorted(left, self.colours())))
+            elif not seen[item]:
+                seen[item] = 1
+                order.append(item)
+                if self.unordered[item]:
+                    stack.append(self.unordered[item])
+                stack.extend([target for _, target in reversed(self.ordered[item])])
 
     def _visit_rest(self, rest: list[int], order: list[int], seen: bytearray) -> None:
         """Vertices that no root needs: those that nothing uses first, then what is left of cycles."""
-        base = list(self.base)
-        for position, vertex in enumerate(order):
-            base[vertex] = digest(base[vertex], b"%d" % position)
-        colours = self._refine(base) if len(rest) > 1 else None
         used = {target for vertex in rest for _, target in self.ordered[vertex]}
         used.update(target for vertex in rest for target in self.unordered[vertex])
+        placed, colours = order[:], None
         for group in ([vertex for vertex in rest if vertex not in used], rest):
-            for vertex in self._sorted(group, colours):
-                self._visit(vertex, order, seen)
+            left = [vertex for vertex in group if not seen[vertex]]
+            if len(left) > 1:
+                if colours is None:
+                    base = list(self.base)
+                    for position, vertex in enumerate(placed):
+                        base[vertex] = digest(base[vertex], b"%d" % position)
+                    colours = self._refine(base)
+                left = self._sorted(left, colours)
+            self._visit([*reversed(left)], order, seen)
 
-    def _sorted(self, vertices: Sequence[int], colours: Sequence[bytes] | None) -> list[int]:
-        if len(vertices) < 2:
-            return list(vertices)
-        chosen = self.colours() if colours is None else colours
-        return sorted(vertices, key=lambda vertex: (chosen[vertex], self.ties[vertex]))
+    def _sorted(self, vertices: Sequence[int], colours: Sequence[bytes]) -> list[int]:
+        return sorted(vertices, key=lambda vertex: (colours[vertex], self.ties[vertex]))
 
 
-def _spread(base: Sequence[bytes], edges: Sequence[Sequence[tuple[bytes, int]]], order: Sequence[Sequence[int]]) -> list[bytes]:
+def _arranged(edges: Sequence[Sequence[tuple[bytes, int]]]) -> list[Union[int, list[int]]]:
+    """Vertices in an order in which targets come first; those of a cycle together, as a list."""
+    if all(target < vertex for vertex, targets in enumerate(edges) for _, target in targets):
+        return list(range(len(edges)))  # how most writers order their nodes
+    found: list[Union[int, list[int]]] = []
+    for component in components([[target for _, target in targets] for targets in edges]):
+        alone = len(component) == 1 and all(target != component[0] for _, target in edges[component[0]])
+        found.append(component[0] if alone else component)
+    return found
+
+
+def _spread(
+    base: Sequence[bytes], edges: Sequence[Sequence[tuple[bytes, int]]], order: Iterable[Union[int, list[int]]]
+) -> list[bytes]:
     """Hash every vertex with the hashes of its targets.
 
     Args:
       base: a hash per vertex.
       edges: (label, target) per vertex, in any order.
-      order: strongly connected components, targets before the vertices that lead to them.
+      order: what `_arranged` makes of them.
     """
     result = list(base)
 
     def mixed(vertex: int) -> bytes:
-        parts = [label + b"\0" + result[target] for label, target in edges[vertex]]
-        return digest(base[vertex], *sorted(parts))
+        return digest(base[vertex], *sorted([label + b"\0" + result[target] for label, target in edges[vertex]]))
 
-    for component in order:
-        if len(component) == 1 and all(target != component[0] for _, target in edges[component[0]]):
-            result[component[0]] = mixed(component[0])
+    for item in order:
+        if isinstance(item, int):
+            result[item] = mixed(item)
             continue
         # In a cycle nobody is first: all vertices step forward together, and each finally takes in the whole cycle.
-        for _ in range(min(len(component), _ROUNDS)):
-            for vertex, colour in [(vertex, mixed(vertex)) for vertex in component]:
+        for _ in range(min(len(item), _ROUNDS)):
+            for vertex, colour in [(vertex, mixed(vertex)) for vertex in item]:
                 result[vertex] = colour
-        whole = digest(*sorted([result[vertex] for vertex in component]))
-        for vertex in component:
+        whole = digest(*sorted([result[vertex] for vertex in item]))
+        for vertex in item:
             result[vertex] = digest(result[vertex], whole)
     return result

@@ -80,7 +80,10 @@ class Values:
 
     def attributes(self, attributes: Any, op: str = "", skip: frozenset[str] = frozenset()) -> bytes:
         """All attributes of a node, function or argument, sorted by name, without those that hold the default of ``op``."""
-        return digest(*[part for key, data in self.counted(attributes, op, skip) for part in (key.encode(), data)])
+        parts: list[bytes] = []
+        for key, data in self.counted(attributes, op, skip):
+            parts += key.encode(), data
+        return digest(*parts)
 
     def counted(self, attributes: Any, op: str = "", skip: frozenset[str] = frozenset()) -> Iterator[tuple[str, bytes]]:
         """The attributes that count, sorted by name, each as bytes."""
@@ -95,7 +98,7 @@ class Values:
         """One attribute."""
         kind = value.WhichOneof("value")
         if kind is None or kind in _VERBATIM:
-            return message_bytes(value)
+            return schema.serialize(value)
         if kind == "s":
             return b"s" + self.text(key, value.s, op)
         if kind == "tensor":
@@ -167,8 +170,10 @@ def _config_proto(data: bytes) -> bytes:
 def text_references(library: Library, attributes: Any) -> set[str]:
     """Functions whose names stand in string attributes (``forward_function_name`` and the like)."""
     found = set()
-    for value in attributes.values():
-        for item in (value.s, *value.list.s) if value.WhichOneof("value") in ("s", "list") else ():
+    for key in attributes:
+        value = attributes[key]
+        kind = value.WhichOneof("value")
+        for item in (value.s,) if kind == "s" else value.list.s if kind == "list" else ():
             name = item.decode("utf-8", "replace")
             if name in library.functions:
                 found.add(name)

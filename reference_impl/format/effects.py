@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Optional
 
 from . import schema
-from .graphs import Library, parse_input, reachable
+from .graphs import Library, input_source, input_sources, reachable
 from .inspect_objects import Paths
 from .inspect_signatures import RESERVED, init_ops, slots_of
 from .inspect_types import Effect
@@ -75,16 +75,16 @@ def graph_starts(meta_graph: schema.MetaGraphDef) -> Iterator[Start]:
     """What sessions and servers run of the main graph: restore, init ops, signatures, saving (V1-08, SIG-01)."""
     saver = meta_graph.saver_def
     if saver.restore_op_name:
-        yield Start(f"restore op {saver.restore_op_name}", LOAD, (parse_input(saver.restore_op_name).source,), checkpoint=True)
+        yield Start(f"restore op {saver.restore_op_name}", LOAD, (input_source(saver.restore_op_name),), checkpoint=True)
     for op in dict.fromkeys(item.op for item in init_ops(meta_graph)):
-        yield Start(f"init op {op}", LOAD, (parse_input(op).source,))
+        yield Start(f"init op {op}", LOAD, (input_source(op),))
     for key, signature in sorted(meta_graph.signature_def.items()):
         if key in RESERVED:
             continue
         tensors = [slot.tensor for info in signature.outputs.values() for slot in slots_of(info)[1]]
-        yield Start(f"signature {key}", CALL, tuple([parse_input(tensor).source for tensor in tensors]))
+        yield Start(f"signature {key}", CALL, tuple([input_source(tensor) for tensor in tensors]))
     if saver.save_tensor_name:
-        yield Start("saving a checkpoint", CALL, (parse_input(saver.save_tensor_name).source,), checkpoint=True)
+        yield Start("saving a checkpoint", CALL, (input_source(saver.save_tensor_name),), checkpoint=True)
 
 
 def object_starts(graph: schema.SavedObjectGraph, paths: Paths, wanted: Optional[Collection[int]] = None) -> Iterator[Start]:
@@ -185,10 +185,10 @@ class Search:
         self.relevant: Optional[Collection[str]] = None  # functions worth entering; None for all
         self.steps = 0
         self._assets = assets
-        known = {parse_input(item.tensor_info.name).source: frozenset({Origin(ASSET, item.filename)}) for item in assets}
+        known = {input_source(item.tensor_info.name): frozenset({Origin(ASSET, item.filename)}) for item in assets}
         saver = meta_graph.saver_def.filename_tensor_name
         if saver:
-            known[parse_input(saver).source] = GIVEN_PATH
+            known[input_source(saver)] = GIVEN_PATH
         self._known = known
         self._inputs: Optional[dict[str, list[str]]] = None
         self._of_op: dict[str, Optional[OpEffect]] = {}
@@ -242,7 +242,7 @@ class Search:
     def _ancestors(self, names: Iterable[str]) -> list[str]:
         if self._inputs is None:
             nodes = self.meta_graph.graph_def.node
-            self._inputs = {node.name: [parse_input(text).source for text in node.input] for node in nodes}
+            self._inputs = dict(zip([node.name for node in nodes], input_sources(nodes)))
         return [name for name in reachable(names, self._inputs) if name in self._inputs]
 
     def _arguments(self, name: str, bound: Sequence[int]) -> Arguments:
@@ -263,7 +263,7 @@ class Search:
     def _look(self, body: Body, nodes: Collection[schema.NodeDef], start: Start, pending: list[tuple[str, Arguments]]) -> None:
         self.steps += len(nodes)
         self._note(body, nodes, start)
-        for node in nodes:
+        for node in nodes if self.library.functions else ():
             names = [name for name in self.library.references(node) if self.relevant is None or name in self.relevant]
             counts = [len(self.library.functions[name].signature.input_arg) for name in names]
             pending.extend((name, body.handed_on(node, count)) for name, count in zip(names, counts))

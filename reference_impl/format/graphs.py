@@ -39,6 +39,21 @@ def parse_input(text: str, in_function: bool = False) -> Edge:
     return Edge(text, "0")
 
 
+def input_source(text: str, in_function: bool = False) -> str:
+    """The source of :func:`parse_input`, for those who ask for nothing else of many inputs."""
+    if text.startswith("^"):
+        return text[1:]
+    if ":" not in text:
+        return text
+    name, _, port = text.partition(":") if in_function else text.rpartition(":")
+    return name if in_function or port.isdecimal() else text
+
+
+def input_sources(nodes: Iterable[schema.NodeDef], in_function: bool = False) -> list[list[str]]:
+    """For each node the nodes and arguments that it waits for."""
+    return [[input_source(text, in_function) for text in node.input] for node in nodes]
+
+
 def data_inputs(node: schema.NodeDef) -> list[str]:
     """The inputs of a node that carry tensors, in order."""
     return [text for text in node.input if not text.startswith("^")]
@@ -72,9 +87,12 @@ class Library:
 
     def references(self, node: schema.NodeDef) -> Iterator[str]:
         """Functions of this library that a node refers to: calls, branches and bodies in attributes, its custom gradient."""
+        if not self.functions:
+            return
         if node.op in self.functions:
             yield node.op
-        for key, value in node.attr.items():
+        for key in node.attr:
+            value = node.attr[key]
             # Most attributes are plain; asking them twice is cheaper than a generator for each.
             if value.HasField("func") or key == "_gradient_op_type" or (value.HasField("list") and value.list.func):
                 yield from self.attribute_references(key, value)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import Optional
 
 from . import schema
-from .graphs import Library, parse_input, reachable
+from .graphs import Library, input_source, input_sources, reachable
 from .inspect_objects import Paths
 from .inspect_signatures import slots_of
 from .inspect_text import dtype_name, flat_text, parameter_names, shape_of, trace_text
@@ -83,14 +83,15 @@ class Reach:
         work = len(meta_graph.graph_def.node) + sum(map(len, calls.values()))
         if work * len(meta_graph.signature_def) > _REACH_BUDGET:
             return
-        inputs = {node.name: [parse_input(text).source for text in node.input] for node in meta_graph.graph_def.node}
-        uses = {node.name: list(library.references(node)) for node in meta_graph.graph_def.node}
+        nodes = meta_graph.graph_def.node
+        inputs = dict(zip([node.name for node in nodes], input_sources(nodes)))
+        uses = {node.name: list(library.references(node)) for node in nodes} if library.functions else {}
         self.signatures = {}
         for key, signature in sorted(meta_graph.signature_def.items()):
             tensors = [slot.tensor for info in signature.outputs.values() for slot in slots_of(info)[1]]
-            nodes = reachable([parse_input(tensor).source for tensor in tensors], inputs)
-            starts = [name for node in nodes for name in uses.get(node, ())]
-            self.signatures[key] = nodes, reachable(starts, calls)
+            reached = reachable([input_source(tensor) for tensor in tensors], inputs)
+            starts = [name for node in reached for name in uses.get(node, ())]
+            self.signatures[key] = reached, reachable(starts, calls)
 
     def functions(self) -> Optional[dict[str, list[str]]]:
         """function -> signatures that may run it."""

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Optional
 from reference_impl.format import errors, extension, layout, schema
 from reference_impl.format.bundle import BundleReader
 from reference_impl.format.effects import effects
-from reference_impl.format.graphs import Library, parse_input, reachable
+from reference_impl.format.graphs import Library, input_source, input_sources, reachable
 from reference_impl.format.inspect_functions import Reach
 from reference_impl.format.inspect_objects import Paths, counterparts
 from reference_impl.format.inspect_signatures import RESERVED, init_ops
@@ -100,10 +100,7 @@ class Graph:
     @functools.cached_property
     def sources(self) -> list[list[list[str]]]:
         """For each body, for each of its nodes, the nodes and arguments that its inputs come from."""
-        return [
-            [[parse_input(text, body.function is not None).source for text in node.input] for node in body.nodes]
-            for body in self.bodies
-        ]
+        return [input_sources(body.nodes, body.function is not None) for body in self.bodies]
 
     def all_nodes(self) -> Iterator[tuple[Optional[str], schema.NodeDef]]:
         """(function or None, node) of every node."""
@@ -124,7 +121,7 @@ class Graph:
     @functools.cached_property
     def inputs(self) -> dict[str, list[str]]:
         """Node of the main graph -> nodes that it waits for."""
-        return {name: [parse_input(text).source for text in node.input] for name, node in self.nodes.items()}
+        return dict(zip([node.name for node in self.proto.graph_def.node], self.sources[0]))
 
     def reached(self, names: Iterable[str]) -> Reached:
         """What running nodes of the main graph may execute."""
@@ -141,14 +138,14 @@ class Graph:
 
             keys = [key for key in self.proto.signature_def if key not in RESERVED]
             infos = [info for key in keys for info in self.proto.signature_def[key].outputs.values()]
-            names = [parse_input(slot.tensor).source for info in infos for slot in slots_of(info)[1]]
+            names = [input_source(slot.tensor) for info in infos for slot in slots_of(info)[1]]
             return {"*": self.reached(names)}
         return {key: Reached(*reached) for key, reached in found.items() if key not in RESERVED}
 
     @functools.cached_property
     def init_nodes(self) -> list[str]:
         """The nodes of the main graph that loaders run after restoring."""
-        return [parse_input(item.op).source for item in init_ops(self.proto)]
+        return [input_source(item.op) for item in init_ops(self.proto)]
 
     @functools.cached_property
     def at_init(self) -> Reached:
@@ -189,7 +186,8 @@ class Graph:
 
 def _named(node: schema.NodeDef) -> Iterator[str]:
     """Names of functions in the attributes of a node; an empty one stands for none."""
-    pending = [value for value in node.attr.values() if value.HasField("func") or (value.HasField("list") and value.list.func)]
+    values = [node.attr[key] for key in node.attr]
+    pending = [value for value in values if value.HasField("func") or (value.HasField("list") and value.list.func)]
     while pending:
         value = pending.pop()
         functions = [value.func] if value.HasField("func") else list(value.list.func)

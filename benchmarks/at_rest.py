@@ -1,0 +1,69 @@
+"""``savedmodel-compat inspect``, ``verify`` and ``diff`` against ``saved_model_cli show --all``, all as programs, on models of 2 MB."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from benchmarks import Comparison
+from benchmarks.models import small
+
+GOAL = 0.1
+THEIRS = "saved_model_cli show --all"
+
+
+def run(repeats: int) -> list[Comparison]:
+    """Every model: what one program of ours takes, alone, for one that theirs takes for its text."""
+    cli = Path(sys.executable).with_name("saved_model_cli")
+    if not cli.exists():
+        raise FileNotFoundError(f"{cli}: TensorFlow is not installed in this environment")
+    # As installed: without compiled bytecode both programs would mostly measure Python's compiler.
+    environment = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
+    folder = Path(tempfile.mkdtemp(prefix="benchmark-"))
+    try:
+        # In a process of its own: this one must not have imported TensorFlow when it starts others.
+        subprocess.run([sys.executable, small.__file__, str(folder)], env=environment, check=True, stdout=subprocess.DEVNULL)
+        return [found for kind in small.KINDS for found in _compared(folder / kind, str(cli), environment, repeats)]
+    finally:
+        shutil.rmtree(folder)
+
+
+def _compared(pair: Path, cli: str, environment: dict[str, str], repeats: int) -> list[Comparison]:
+    first, second = str(pair / "1"), str(pair / "2")
+    ours = [["inspect", first], ["inspect", "--json", first], ["verify", first], ["diff", first, second]]
+    program = [sys.executable, "-m", "compat_matrix"]
+    commands = [*[[*program, *arguments] for arguments in ours], [cli, "show", "--dir", first, "--all"]]
+    times: list[list[tuple[float, float]]] = [[] for _ in commands]
+    for turn in range(repeats + 1):
+        for command, found in zip(commands, times):
+            seconds = _measured(command, environment)
+            if turn:  # the first fills caches
+                found.append(seconds)
+    wall = [tuple([seconds for seconds, _ in found]) for found in times]
+    cpu = [tuple([seconds for _, seconds in found]) for found in times]
+    size = sum(file.stat().st_size for file in (pair / "1").rglob("*") if file.is_file())
+    name = f"{small.KINDS[pair.name]} ({size / 1e6:.1f} MB, saved_model.pb {(pair / '1/saved_model.pb').stat().st_size / 1e6:.1f} MB)"
+    return [
+        Comparison(arguments[0], " ".join(word for word in arguments if word[0] != "/"), THEIRS, wall[number], wall[-1], GOAL, name, cpu[number], cpu[-1])
+        for number, arguments in enumerate(ours)
+    ]
+
+
+def _measured(command: list[str], environment: dict[str, str]) -> tuple[float, float]:
+    """Seconds on the clock, and of the processor (user and system), of a program.
+
+    Raises CalledProcessError: it failed. Findings and differences (exit code 1) are no failure.
+    """
+    start = time.perf_counter()
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    seconds = time.perf_counter() - start
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode not in (0, 1):
+        raise subprocess.CalledProcessError(process.returncode, command)
+    return seconds, usage.ru_utime + usage.ru_stime
