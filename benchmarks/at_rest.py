@@ -1,4 +1,4 @@
-"""``savedmodel-compat inspect``, ``verify`` and ``diff`` against ``saved_model_cli show --all``, all as programs, on models of 2 MB."""
+"""``savedmodel-compat inspect``, ``verify``, ``diff`` against ``saved_model_cli show --all``: programs, on models of 2 MB."""
 
 from __future__ import annotations
 
@@ -46,10 +46,21 @@ def _compared(pair: Path, cli: str, environment: dict[str, str], repeats: int) -
                 found.append(seconds)
     wall = [tuple([seconds for seconds, _ in found]) for found in times]
     cpu = [tuple([seconds for _, seconds in found]) for found in times]
+    graph = (pair / "1" / "saved_model.pb").stat().st_size
     size = sum(file.stat().st_size for file in (pair / "1").rglob("*") if file.is_file())
-    name = f"{small.KINDS[pair.name]} ({size / 1e6:.1f} MB, saved_model.pb {(pair / '1/saved_model.pb').stat().st_size / 1e6:.1f} MB)"
+    name = f"{small.KINDS[pair.name]} ({size / 1e6:.1f} MB, saved_model.pb {graph / 1e6:.1f} MB)"
     return [
-        Comparison(arguments[0], " ".join(word for word in arguments if word[0] != "/"), THEIRS, wall[number], wall[-1], GOAL, name, cpu[number], cpu[-1])
+        Comparison(
+            arguments[0],
+            " ".join(word for word in arguments if word[0] != "/"),
+            THEIRS,
+            wall[number],
+            wall[-1],
+            GOAL,
+            name,
+            cpu[number],
+            cpu[-1],
+        )
         for number, arguments in enumerate(ours)
     ]
 

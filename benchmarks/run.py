@@ -36,12 +36,13 @@ def markdown(found: list[Comparison], peaks: list[Peak]) -> str:
     lines = []
     if found:
         lines += [
-            "| what | ours | theirs | ours s | theirs s | ratio | goal | |",
-            "| --- | --- | --- | --- | --- | --- | --- | --- |",
+            "| what | ours | theirs | ours s | theirs s | ratio | CPU ratio | goal | |",
+            f"|{' --- |' * 9}",
         ]
     for item in found:
         medians = [f"{statistics.median(seconds):.3f}" for seconds in (item.ours_seconds, item.theirs_seconds)]
-        cells = [f"{item.name} ({item.notes})", item.ours, item.theirs, *medians, f"{item.ratio:.3f}", f"< {item.goal}"]
+        cpu = "" if item.cpu_ratio is None else f"{item.cpu_ratio:.3f}"
+        cells = [f"{item.name} ({item.notes})", item.ours, item.theirs, *medians, f"{item.ratio:.3f}", cpu, f"< {item.goal}"]
         lines.append(f"| {' | '.join([*cells, _verdict(item)])} |")
     if peaks:
         lines += ["", "| peak memory of a load | files MiB | ours MiB | theirs MiB | ours / files | goal | |"]
@@ -64,7 +65,7 @@ def _machine() -> str:
 
 def as_json(found: list[Comparison], peaks: list[Peak]) -> str:
     """The results with every single time."""
-    items = [{**vars(item), "ratio": item.ratio, "reached": item.reached} for item in found]
+    items = [{**vars(item), "ratio": item.ratio, "cpu_ratio": item.cpu_ratio, "reached": item.reached} for item in found]
     loads = [{**vars(peak), "ratio": peak.ratio, "reached": peak.reached} for peak in peaks]
     return json.dumps({"schema": 1, "machine": _machine(), "comparisons": items, "memory": loads}, indent=2) + "\n"
 

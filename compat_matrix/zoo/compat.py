@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from compat_matrix.skew.history import History, history
-from compat_matrix.skew.needs import Excuse, Lack, Part, Walk
+from compat_matrix.skew.lacks import Lack
+from compat_matrix.skew.needs import Excuse, Part, Walk
 from compat_matrix.skew.protos import plain_value
 from compat_matrix.zoo import features
 from compat_matrix.zoo.downgrade import attrs

@@ -11,7 +11,7 @@ from typing import Optional
 
 from compat_matrix.skew import advice
 from compat_matrix.skew.history import History
-from compat_matrix.skew.needs import Lack
+from compat_matrix.skew.lacks import Lack
 from compat_matrix.skew.protos import dtype_name
 from compat_matrix.zoo.handles import FIRST, FIXED, Handles, Made
 from reference_impl.format import schema

@@ -169,7 +169,9 @@ class Body:
         result, position = [], self.position
         for vertex in self.order:
             edges = [b"%d:%b" % (position[target], label) for label, target in self.graph.ordered[vertex]]
-            control = b",".join([b"%d" % place for place in sorted([position[target] for target in self.graph.unordered[vertex]])])
+            control = b",".join(
+                [b"%d" % place for place in sorted([position[target] for target in self.graph.unordered[vertex]])]
+            )
             result.append(digest(self.graph.base[vertex], *edges, b"^" + control, *self.colocated(vertex)))
         return result
 

@@ -118,8 +118,10 @@ class Digraph:
         """
         order: list[int] = []
         seen = bytearray(self.dropped)
-        for start in (*roots, *root_sets):
-            self._visit([start], order, seen)
+        for root in roots:
+            self._visit([root], order, seen)
+        for group in root_sets:
+            self._visit([group], order, seen)
         rest = [vertex for vertex in range(len(self.base)) if not seen[vertex]]
         if rest:
             self._visit_rest(rest, order, seen)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Optional
 
 from . import schema
-from .graphs import Library, input_source, input_sources, reachable
+from .graphs import Library, input_source, reachable, waits
 from .inspect_objects import Paths
 from .inspect_signatures import RESERVED, init_ops, slots_of
 from .inspect_types import Effect
@@ -129,6 +129,7 @@ def effects(
     library: Library,
     calls: dict[str, list[str]],
     paths: Paths,
+    inputs: dict[str, list[str]],
 ) -> tuple[Effect, ...]:
     """Everything in a MetaGraph that acts on the machine, also what nothing starts.
 
@@ -137,8 +138,10 @@ def effects(
       objects, paths: its object graph.
       assets: its files.
       library, calls: its functions and ``library.calls()``.
+      inputs: `graphs.waits` of its graph.
     """
     search = Search(meta_graph, objects, assets, library)
+    search.inputs = inputs
     acting = {name for name, function in library.functions.items() if any(map(search.effect, function.node_def))}
     if not acting and not any(map(search.effect, meta_graph.graph_def.node)):
         return ()
@@ -190,7 +193,6 @@ class Search:
         if saver:
             known[input_source(saver)] = GIVEN_PATH
         self._known = known
-        self._inputs: Optional[dict[str, list[str]]] = None
         self._of_op: dict[str, Optional[OpEffect]] = {}
         self._bodies: dict[str, dict[str, schema.NodeDef]] = {}
         self._found: dict[tuple[Optional[str], str], _Found] = {}
@@ -240,10 +242,11 @@ class Search:
             self._note(Body(name, {node.name: node for node in function.node_def}, arguments), function.node_def, None)
 
     def _ancestors(self, names: Iterable[str]) -> list[str]:
-        if self._inputs is None:
-            nodes = self.meta_graph.graph_def.node
-            self._inputs = dict(zip([node.name for node in nodes], input_sources(nodes)))
-        return [name for name in reachable(names, self._inputs) if name in self._inputs]
+        return [name for name in reachable(names, self.inputs) if name in self.inputs]
+
+    @functools.cached_property
+    def inputs(self) -> dict[str, list[str]]:
+        return waits(self.meta_graph.graph_def)
 
     def _arguments(self, name: str, bound: Sequence[int]) -> Arguments:
         """Arguments are given, up to the captures at their end."""

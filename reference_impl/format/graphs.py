@@ -54,6 +54,11 @@ def input_sources(nodes: Iterable[schema.NodeDef], in_function: bool = False) ->
     return [[input_source(text, in_function) for text in node.input] for node in nodes]
 
 
+def waits(graph: schema.GraphDef) -> dict[str, list[str]]:
+    """Node of a main graph -> nodes that it waits for."""
+    return dict(zip([node.name for node in graph.node], input_sources(graph.node)))
+
+
 def data_inputs(node: schema.NodeDef) -> list[str]:
     """The inputs of a node that carry tensors, in order."""
     return [text for text in node.input if not text.startswith("^")]

@@ -11,7 +11,7 @@ from typing import Any, Optional, Union
 
 from . import errors, extension, files, layout, schema
 from .effects import effects
-from .graphs import Library
+from .graphs import Library, waits
 from .inspect_contradictions import contradictions, same_tags
 from .inspect_functions import Reach, functions, library_functions, op_counts, sizes
 from .inspect_objects import Paths, counterparts, objects
@@ -126,7 +126,8 @@ class _Inspection:
         self.problems.extend(contradictions(graph))
         library = Library(graph.graph_def.library)
         calls = library.calls()
-        reach = Reach(graph, library, calls)
+        inputs = waits(graph.graph_def)
+        reach = Reach(graph, library, calls, inputs)
         plan: Optional[list[Restored]] = self._attempt(lambda: restore_plan(graph, str(self.model.file)), None)
         additional = self._attempt(lambda: extension.read(graph, str(self.model.file)), None)
         saved = extension.object_graph(graph, additional)
@@ -160,7 +161,7 @@ class _Inspection:
             assets=self._assets(assets),
             init_ops=init_ops(graph),
             saver=_saver(graph, plan),
-            effects=effects(graph, saved, assets, library, calls, paths),
+            effects=effects(graph, saved, assets, library, calls, paths, inputs),
             ops=op_counts(graph, library, reach),
             collections=tuple([_collection(key, graph.collection_def[key]) for key in sorted(graph.collection_def)]),
         )

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import Optional
 
 from . import schema
-from .graphs import Library, input_source, input_sources, reachable
+from .graphs import Library, input_source, reachable
 from .inspect_objects import Paths
 from .inspect_signatures import slots_of
 from .inspect_text import dtype_name, flat_text, parameter_names, shape_of, trace_text
@@ -73,18 +73,20 @@ class Reach:
       meta_graph: the MetaGraph.
       library: its functions.
       calls: ``library.calls()``.
+      inputs: `graphs.waits` of its graph.
 
     Attributes:
       signatures: signature -> (nodes of the main graph, functions); None when that would take too long.
     """
 
-    def __init__(self, meta_graph: schema.MetaGraphDef, library: Library, calls: dict[str, list[str]]):
+    def __init__(
+        self, meta_graph: schema.MetaGraphDef, library: Library, calls: dict[str, list[str]], inputs: dict[str, list[str]]
+    ):
         self.signatures: Optional[dict[str, tuple[dict[str, None], dict[str, None]]]] = None
         work = len(meta_graph.graph_def.node) + sum(map(len, calls.values()))
         if work * len(meta_graph.signature_def) > _REACH_BUDGET:
             return
         nodes = meta_graph.graph_def.node
-        inputs = dict(zip([node.name for node in nodes], input_sources(nodes)))
         uses = {node.name: list(library.references(node)) for node in nodes} if library.functions else {}
         self.signatures = {}
         for key, signature in sorted(meta_graph.signature_def.items()):

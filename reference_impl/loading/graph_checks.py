@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from reference_impl.format.errors import CycleError, MalformedError
+from reference_impl.format.object_references import references
 
 
 def check(graph: Any, file: str) -> None:
@@ -13,7 +13,7 @@ def check(graph: Any, file: str) -> None:
     if not graph.nodes:
         raise MalformedError("the object graph is empty", file=file, node="object_graph_def")
     for number, node in enumerate(graph.nodes):
-        for other in _numbers(node):
+        for other in references(node):
             if not 0 <= other < len(graph.nodes):
                 reason = f"refers to node {other} of {len(graph.nodes)}"
                 raise MalformedError(reason, file=file, node=f"object_graph_def.nodes[{number}]")
@@ -22,17 +22,6 @@ def check(graph: Any, file: str) -> None:
             if not 0 <= other < len(graph.nodes):
                 reason = f"a function captures node {other} of {len(graph.nodes)}"
                 raise MalformedError(reason, file=file, node=name)
-
-
-def _numbers(node: Any) -> Iterator[int]:
-    for child in node.children:
-        yield child.node_id
-    for slot in node.slot_variables:
-        yield slot.original_variable_node_id
-        yield slot.slot_variable_node_id
-    for pair in node.saveable_objects.values():
-        yield pair.save_function
-        yield pair.restore_function
 
 
 def inner_first(tuples: list[int], graph: Any, file: str) -> list[int]:

@@ -41,6 +41,10 @@ def _child(graph):
     graph.nodes[0].children[0].node_id = 10**6
 
 
+def _dependency(graph):
+    graph.nodes[1].dependencies.add(node_id=len(graph.nodes), local_name="needed")
+
+
 def _bound_input(graph):
     next(f for f in graph.concrete_functions.values() if f.bound_inputs).bound_inputs[0] = -5
 
@@ -79,6 +83,7 @@ def _long_list(graph):
     "damage, error, text",
     [
         (_child, format_errors.MalformedError, r"nodes\[0\].*refers to node 1000000"),
+        (_dependency, format_errors.MalformedError, r"nodes\[1\].*refers to node \d+ of"),
         (_bound_input, format_errors.MalformedError, "captures node -5"),
         (_function_name, format_errors.MissingKeyError, "no_such"),
         (_asset, format_errors.MalformedError, "asset 77 of 1"),

@@ -132,7 +132,7 @@ class Graph:
     @functools.cached_property
     def signatures(self) -> dict[str, Reached]:
         """Signature -> what a call of it may execute. Of a graph too large for that all signatures together, as ``*``."""
-        found = Reach(self.proto, self.library, self.calls).signatures
+        found = Reach(self.proto, self.library, self.calls, self.inputs).signatures
         if found is None:
             from reference_impl.format.inspect_signatures import slots_of
 
@@ -170,7 +170,7 @@ class Graph:
     def effects(self) -> tuple[Effect, ...]:
         """Ops that act on the machine, and when."""
         assets = self.model.layout.asset_definitions(self.proto)
-        return effects(self.proto, self.saved, assets, self.library, self.calls, self.paths)
+        return effects(self.proto, self.saved, assets, self.library, self.calls, self.paths, self.inputs)
 
     @functools.cached_property
     def used(self) -> Reached:
