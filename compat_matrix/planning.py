@@ -14,12 +14,13 @@ from packaging.requirements import InvalidRequirement, Requirement
 from compat_matrix import strict_json
 from compat_matrix.cases import CaseError, CaseInfo, all_cases
 from compat_matrix.checks import CHECKS, SERVE_CHECKS, Check
-from compat_matrix.consumers import CONSUMERS, CPP, Consumer
+from compat_matrix.consumers import CPP, Consumer
 from compat_matrix.expectations import Ledger
 from compat_matrix.generators import GeneratorInfo, all_generators, fixtures_root
 from compat_matrix.outcomes import Outcome
 from compat_matrix.plan import ABSENT, NO_CONSUMER, PRODUCE, Cell, Decision, Plan, PlanError
-from compat_matrix.producers import GENERATE, PRODUCERS
+from compat_matrix.plugins.registry import OURS, Registry
+from compat_matrix.producers import GENERATE, Producer
 from compat_matrix.runtimes import Runtime, local_runtime
 from compat_matrix.runtimes.native import build as native
 
@@ -32,7 +33,8 @@ class Artifact:
     """What the plan knows of an artifact that exists or is to be made.
 
     ``kinds`` are the kinds of its requests, ``checks`` the only ones to plan (None: all); ``runtime`` makes it (``""``: it is
-    committed); ``refused``: why that runtime does not.
+    committed); ``refused``: why that runtime does not. ``own``: the program that makes it brings its version along, whatever
+    TensorFlow there is.
     """
 
     case: str
@@ -44,6 +46,7 @@ class Artifact:
     checks: tuple[str, ...] | None = None
     timeout: float | None = None
     refused: str | None = None
+    own: bool = False
 
 
 @dataclass(frozen=True)
@@ -80,34 +83,35 @@ def make_plan(
     axes: Axes | None = None,
     producers: Collection[str] | None = None,
     only: Collection[str] = (),
+    registry: Registry = OURS,
 ) -> Plan:
     """The plan: fixtures and what is made of the cases, all consumers, the runtimes of ``axes`` (default: the local one).
 
     ``fixtures`` and ``cases`` are folders in place of all that is ours; ``producers`` those to plan (default: the usual ones);
-    ``only``: patterns (with ``*``) of the names of the cases to plan, if given.
+    ``only``: patterns (with ``*``) of the names of the cases to plan, if given; ``registry``: consumers and producers.
     Raises PlanError for a fixture or a case that cannot be read.
     """
     axes = axes or Axes((local_runtime(),), home=(local_runtime().name,))
     axes = replace(axes, runtimes=tuple(r if r.server else native.examined(r, CPP) for r in axes.runtimes))
     ours = fixtures is None and cases is None
-    wanted = [p for p in PRODUCERS.values() if (p.name in producers if producers is not None else p.usual)]
-    artifacts: list[Artifact] = []
-    if (ours or fixtures) and any(producer.program is None for producer in wanted):
+    wanted = [p for p in registry.producers.values() if (p.name in producers if producers is not None else p.usual)]
+    artifacts = [artifact for one in wanted for artifact in plugin_artifacts(one, axes.runtimes)]
+    if (ours or fixtures) and any(producer.program is None and producer.artifacts is None for producer in wanted):
         artifacts += fixture_artifacts(fixtures or fixtures_root())
     try:
         infos = all_cases(cases) if ours or cases else []
     except (CaseError, FileNotFoundError) as error:
         raise PlanError(str(error)) from error
-    names = [producer.name for producer in wanted]
+    names = [producer.name for producer in wanted if not producer.exports]
     for runtime in axes.runtimes:
         if runtime.server:
             continue
-        artifacts += case_artifacts(infos, runtime, names)
+        artifacts += case_artifacts(infos, runtime, names, registry)
         if ours or fixtures:
-            artifacts += generator_artifacts(fixtures or fixtures_root(), runtime, names)
+            artifacts += generator_artifacts(fixtures or fixtures_root(), runtime, names, registry)
     if only:
         artifacts = [artifact for artifact in artifacts if any(fnmatch.fnmatchcase(artifact.case, name) for name in only)]
-    plan = expand(artifacts, CONSUMERS, CHECKS, axes, ledger)
+    plan = expand(artifacts, registry.consumers, CHECKS, axes, ledger)
     return replace(plan, narrowed=bool(only) or not (axes.home or axes.served_only))
 
 
@@ -116,6 +120,33 @@ def fixture_artifacts(root: Path) -> list[Artifact]:
     if not root.is_dir():
         raise PlanError(f"no folder of fixtures at {root}")
     return [_fixture(path.parent.resolve()) for path in sorted(root.glob("*/provenance.json"))]
+
+
+def plugin_artifacts(producer: Producer, runtimes: Sequence[Runtime]) -> list[Artifact]:
+    """What a producer of other people has written, or will write. Raises PlanError for what cannot be read."""
+    if producer.artifacts is not None:
+        return [replace(artifact, producer=producer.name) for artifact in fixture_artifacts(producer.artifacts)]
+    able = [runtime for runtime in runtimes if not runtime.server]
+    made = []
+    for runtime in able[:1] if producer.version else able:
+        version = producer.version or runtime.tensorflow_version or ABSENT
+        made += [
+            Artifact(
+                case=export.name,
+                producer=producer.name,
+                version=version,
+                path=f"artifacts/{export.name}/{producer.name}@{version}",
+                kinds=frozenset(export.kinds),
+                runtime=runtime.name,
+                checks=export.checks,
+                timeout=export.timeout,
+                refused=runtime.lacks.get(producer.name)
+                or (None if producer.version else _requirement(export.requires, version, str(export.file))),
+                own=producer.version is not None,
+            )
+            for export in producer.exports
+        ]
+    return made
 
 
 def _fixture(path: Path) -> Artifact:
@@ -144,9 +175,11 @@ def _read(path: Path) -> dict[str, Any]:
     return data
 
 
-def case_artifacts(cases: Iterable[CaseInfo], runtime: Runtime, producers: Collection[str] | None = None) -> list[Artifact]:
+def case_artifacts(
+    cases: Iterable[CaseInfo], runtime: Runtime, producers: Collection[str] | None = None, registry: Registry = OURS
+) -> list[Artifact]:
     """Every case with every producer that can build one (of ``producers``, if given), made in ``runtime``."""
-    able = _able(PRODUCE, producers)
+    able = _able(PRODUCE, producers, registry)
     made = []
     for case in cases:
         kinds = frozenset(request.kind for request in case.requests)
@@ -154,12 +187,14 @@ def case_artifacts(cases: Iterable[CaseInfo], runtime: Runtime, producers: Colle
     return made
 
 
-def generator_artifacts(root: Path, runtime: Runtime, producers: Collection[str] | None = None) -> list[Artifact]:
+def generator_artifacts(
+    root: Path, runtime: Runtime, producers: Collection[str] | None = None, registry: Registry = OURS
+) -> list[Artifact]:
     """The fixtures of ``root`` anew: every generator with every producer that runs them (of ``producers``, if given).
 
     The kinds of the requests are those of the committed artifact. Raises PlanError for what cannot be read.
     """
-    able = _able(GENERATE, producers)
+    able = _able(GENERATE, producers, registry)
     try:
         generators = all_generators(root) if able else []
     except (CaseError, OSError) as error:
@@ -168,8 +203,9 @@ def generator_artifacts(root: Path, runtime: Runtime, producers: Collection[str]
     return [_to_make(generator, name, runtime, kinds[generator.name]) for generator in generators for name in able]
 
 
-def _able(capability: str, producers: Collection[str] | None) -> list[str]:
-    return [p.name for p in PRODUCERS.values() if capability in p.capabilities and (producers is None or p.name in producers)]
+def _able(capability: str, producers: Collection[str] | None, registry: Registry) -> list[str]:
+    able = [p.name for p in registry.producers.values() if capability in p.capabilities and not p.exports]
+    return [name for name in able if producers is None or name in producers]
 
 
 def _to_make(source: CaseInfo | GeneratorInfo, producer: str, runtime: Runtime, kinds: frozenset[str]) -> Artifact:
@@ -216,12 +252,18 @@ def expand(
     by_name = {runtime.name: runtime for runtime in axes.runtimes}
     productions = [_production(artifact, by_name[artifact.runtime]) if artifact.runtime else None for artifact in ordered]
     refusals = [(cell.decided or _expected_refusal(cell, ledger)) if cell else None for cell in productions]
+    # Whoever brings a version along is asked once, not in every runtime.
+    first = next((runtime for runtime in axes.runtimes if not runtime.server), None)
+    here = {
+        runtime.name: {name: one for name, one in consumers.items() if one.version is None or runtime is first}
+        for runtime in axes.runtimes
+    }
     if len(axes.runtimes) == 1:
         (only,) = axes.runtimes
         cells = []
         for artifact, production, refused in zip(ordered, productions, refusals):
             cells += [production] if production else []
-            cells += _questions(artifact, only, consumers, checks, axes, refused)
+            cells += _questions(artifact, only, here[only.name], checks, axes, refused)
         return Plan(tuple(cells))
     position = {runtime.name: index for index, runtime in enumerate(axes.runtimes)}
     made = sorted((cell for cell in productions if cell), key=lambda cell: position[cell.runtime])
@@ -229,7 +271,7 @@ def expand(
         for artifact, refused in zip(ordered, refusals):
             # Of what nobody makes here there is nothing to ask anybody.
             if refused is None or not artifact.runtime:
-                made += _questions(artifact, runtime, consumers, checks, axes, None)
+                made += _questions(artifact, runtime, here[runtime.name], checks, axes, None)
     return Plan(tuple(made))
 
 
@@ -244,7 +286,7 @@ def _told_apart(runtimes: Sequence[Runtime]) -> None:
 
 def _production(artifact: Artifact, runtime: Runtime) -> Cell:
     refused = artifact.refused and Decision(Outcome.NOT_APPLICABLE, artifact.refused)
-    return _cell(artifact, NO_CONSUMER, "", PRODUCE, runtime, refused or _absent(runtime))
+    return _cell(artifact, NO_CONSUMER, "", PRODUCE, runtime, refused or (None if artifact.own else _absent(runtime)))
 
 
 def _questions(
@@ -272,8 +314,11 @@ def _questions(
         lacks = runtime.lacks.get(consumer.name)
         for check in axes.asked(artifact, runtime, consumer, checks):
             reason = check.not_applicable(consumer.capabilities, artifact.kinds) or lacks
-            decided = refused or (Decision(Outcome.NOT_APPLICABLE, reason) if reason else _absent(runtime, consumer.name))
-            cells.append(_cell(artifact, consumer.name, version, check.name, runtime, decided))
+            absent = _absent(runtime, consumer.name)
+            if consumer.version and (artifact.own or artifact.runtime != runtime.name):
+                absent = None  # neither who wrote it nor who reads it needs the TensorFlow of this runtime
+            decided = refused or (Decision(Outcome.NOT_APPLICABLE, reason) if reason else absent)
+            cells.append(_cell(artifact, consumer.name, consumer.version or version, check.name, runtime, decided))
     return cells
 
 

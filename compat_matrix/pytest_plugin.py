@@ -66,12 +66,14 @@ class Run:
     def host(self) -> Any:
         """The host of worker processes, started with the first cell that needs it."""
         if self._host is None:
+            from compat_matrix.plugins import registry
             from compat_matrix.running import runtimes_of, started_with
             from compat_matrix.runtimes import Host
 
             given = started_with(self.out)  # folders in place of ours
             cases, fixtures = (Path(given[name][0]) if given.get(name) else None for name in ("cases", "fixtures"))
-            host = Host(self.out, runtimes_of(self.out), cases, fixtures, models_to_serve(self.items(), self.out))
+            upcoming = models_to_serve(self.items(), self.out)
+            host = Host(self.out, runtimes_of(self.out), cases, fixtures, upcoming, registry.read(self.out))
             self._host = self.resources.enter_context(host)
         return self._host
 

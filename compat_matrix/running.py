@@ -27,6 +27,7 @@ from compat_matrix.consumers import CPP
 from compat_matrix.expectations import Ledger
 from compat_matrix.outcomes import Outcome
 from compat_matrix.plan import LEDGER_FILE, PLAN_FILE, RESULTS_FILE, RUNTIMES_FILE, Cell, Plan
+from compat_matrix.plugins.registry import OURS, Registry
 from compat_matrix.report import grid, grid_html, html, junit, terminal
 from compat_matrix.report.summary import summarise
 from compat_matrix.results import Result, ResultsError, read_results, write_results
@@ -83,7 +84,13 @@ def select(plan: Plan, selectors: Mapping[str, Sequence[str]], cells: Sequence[s
 
 
 def prepare(
-    out: Path, plan: Plan, ledger_text: str, resume: bool, runtimes: Sequence[Runtime] = (), options: Sequence[str] = ()
+    out: Path,
+    plan: Plan,
+    ledger_text: str,
+    resume: bool,
+    runtimes: Sequence[Runtime] = (),
+    options: Sequence[str] = (),
+    registry: Registry = OURS,
 ) -> set[str]:
     """Make ``out`` ready for a run of ``plan`` in ``runtimes``; returns the ids of cells that need not run again.
 
@@ -105,6 +112,7 @@ def prepare(
         for name in FOLDERS:
             shutil.rmtree(out / name, ignore_errors=True)
     plan.write(out / PLAN_FILE)
+    registry.write(out)
     write_text(out / LEDGER_FILE, ledger_text)
     known = {"schema": RUN_SCHEMA, "options": list(options), "runtimes": [runtime.to_json() for runtime in runtimes]}
     write_text(out / RUNTIMES_FILE, json.dumps(known, indent=1) + "\n")
@@ -287,6 +295,7 @@ class Order:
     resume: bool = False
     require: bool | str = False  # SERVING: of the cells that a server is asked
     pytest_args: Sequence[str] = ()
+    registry: Registry = OURS
 
 
 def carry_out(out: Path, order: Order, console: Console | None = None) -> dict[str, Any]:
@@ -295,7 +304,7 @@ def carry_out(out: Path, order: Order, console: Console | None = None) -> dict[s
     ``console``: where the report is printed, in place of stdout.
     """
     before = float(_description(out).get("seconds") or 0) if order.resume else 0.0
-    done = prepare(out, order.plan, order.ledger_text, order.resume, order.runtimes, order.options)
+    done = prepare(out, order.plan, order.ledger_text, order.resume, order.runtimes, order.options, order.registry)
     missing = order.chosen - done
     wanted = {cell.id for cell in order.plan if cell.id in missing and not cell.decided}
     build_programs(order.plan, wanted, order.runtimes)

@@ -19,7 +19,7 @@ from compat_matrix.checks.context import Finding
 from compat_matrix.generators import GENERATOR, GeneratorInfo, read_generator
 from compat_matrix.outcomes import Outcome
 from compat_matrix.plan import Cell, is_complete
-from compat_matrix.producers import GENERATE, PRODUCERS
+from compat_matrix.producers import GENERATE, Export
 from compat_matrix.runtimes.host import Host
 from compat_matrix.runtimes.worker import ReplyError, Worker
 from compat_matrix.workers import provenance
@@ -30,7 +30,7 @@ DIFFERS = "v1_answers.Differs"  # the end of an error class: the export does not
 
 def producing_worker(cell: Cell, host: Host) -> Worker:
     """The worker that makes the artifact of a cell. ArtifactError for a producer without a program: its artifacts are given."""
-    producer = PRODUCERS.get(cell.producer)
+    producer = host.registry.producers.get(cell.producer)
     if producer is None or producer.program is None:
         raise ArtifactError(f"the producer {cell.producer} makes nothing; its artifact {cell.artifact} is not there")
     return host.worker(cell.producer_runtime, producer.program)
@@ -64,9 +64,10 @@ def produce(cell: Cell, host: Host, out: Path, *, again: bool) -> None:
 def _fill(cell: Cell, host: Host, staged: Path, scratch: Path) -> None:
     worker = producing_worker(cell, host)
     case = _source(cell, host)
+    asked = case.name if isinstance(case, Export) else str(case.file.absolute())
     try:
         # The case's own TIMEOUT is for consumers.
-        reply = worker.request("produce", LIMIT, case=str(case.file.absolute()), dir=str(staged), scratch=str(scratch))
+        reply = worker.request("produce", LIMIT, case=asked, dir=str(staged), scratch=str(scratch))
     except ReplyError as error:
         if not (error.error_class or "").endswith(DIFFERS):
             raise
@@ -85,10 +86,13 @@ def _fill(cell: Cell, host: Host, staged: Path, scratch: Path) -> None:
     )
 
 
-def _source(cell: Cell, host: Host) -> CaseInfo | GeneratorInfo:
-    """The file that says what is to be made: a case, or a generator of the fixtures."""
+def _source(cell: Cell, host: Host) -> CaseInfo | GeneratorInfo | Export:
+    """What says what is to be made: a case, a generator of the fixtures, or an export of a plug-in."""
+    producer = host.registry.producers[cell.producer]
     try:
-        if GENERATE in PRODUCERS[cell.producer].capabilities:
+        if producer.exports:
+            return next(export for export in producer.exports if export.name == cell.case)
+        if GENERATE in producer.capabilities:
             return read_generator(host.generators / cell.case / GENERATOR)
         return read_case(host.cases / f"{cell.case}.py")
     except (CaseError, OSError) as error:

@@ -13,7 +13,6 @@ from compat_matrix.checks import checkpoint, load, reexport, relocate, signature
 from compat_matrix.checks.artifact import Artifact, ArtifactError, altered_files, read_artifact
 from compat_matrix.checks.context import Context, Evidence, Finding, finding_of
 from compat_matrix.checks.produce import produce, producing_worker
-from compat_matrix.consumers import CONSUMERS
 from compat_matrix.outcomes import Outcome
 from compat_matrix.plan import Cell, is_complete
 from compat_matrix.results import Observation
@@ -100,7 +99,7 @@ class _Execution:
             raise Finding(Outcome.FAIL_STRUCTURE, message, details={"files": altered})
         if cell.is_served:
             return self._served(read_artifact(artifact))
-        consumer = CONSUMERS[cell.consumer]
+        consumer = host.registry.consumers[cell.consumer]
         self.worker = host.worker(cell.runtime, consumer.program)
         self.log_start = self.worker.log_position()
         self.context = Context(cell, host, self.worker, consumer, read_artifact(artifact), self.scratch)

@@ -6,8 +6,9 @@ import datetime
 import functools
 import json
 import os
+import re
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ import click
 from compat_matrix.expectations import DEFAULT_PATH, NO_ENTRIES, Ledger, LedgerError
 from compat_matrix.outcomes import ExitCode, Outcome
 from compat_matrix.plan import PLAN_FILE, RESULTS_FILE, Plan, PlanError, parse_cell_id
+from compat_matrix.plugins.registry import OURS, Registry
 from compat_matrix.results import ResultsError, read_results
 from compat_matrix.runtimes.runtime import LABELLED, LOCAL, Runtime, local_runtime
 from compat_matrix.writing import write_text
@@ -94,6 +96,35 @@ def runtime_options(function: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
+def plugin_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Where plug-ins are declared that are no entry points."""
+    text = "A TOML file with plug-ins (docs/plugins.md), which are planned too; pyproject.toml's are asked for by name."
+    return click.option("--plugins", type=EXISTING_FILE, metavar="FILE", help=text)(function)
+
+
+def asked_plugins(consumers: Sequence[str], producers: Sequence[str], file: Path | None) -> Registry:
+    """Ours and the plug-ins a command line asks for. Raises Refused."""
+    from compat_matrix.plugins import found
+    from compat_matrix.plugins.registry import PluginError
+    from compat_matrix.runtimes.places import RuntimeTrouble
+
+    try:
+        return found.registry(found.Asked(tuple(consumers), tuple(producers), file))
+    except PluginError as error:
+        raise Refused(str(error), ExitCode.USAGE) from error
+    except RuntimeTrouble as error:
+        raise Refused(str(error), ExitCode.HARNESS_ERROR) from error
+
+
+def ledger_text(path: Path, registry: Registry) -> str:
+    """The text of a ledger and of those that plug-ins bring along. Raises LedgerError."""
+    text = path.read_text(encoding="utf-8")
+    for more in registry.ledgers:
+        Ledger.read(more)
+        text += "\n" + re.sub(r"(?m)^schema\s*=.*$", f"# {more.name}", more.read_text(encoding="utf-8"), count=1)
+    return text
+
+
 def require_option(function: Callable[..., Any]) -> Callable[..., Any]:
     """``--require`` and ``--require serving``; the value is True, "serving" or False."""
     return click.option(
@@ -114,15 +145,16 @@ def _make_plan(
     runtimes: Sequence[Runtime] = (),
     all_checks: bool = False,
     producers: Collection[str] = (),
+    registry: Registry = OURS,
 ) -> Plan:
     from compat_matrix.checks import CHECKS
     from compat_matrix.planning import Axes, make_plan
-    from compat_matrix.producers import PRODUCERS
 
     runtimes = tuple(runtimes) or (local_runtime(),)
     axes = Axes(runtimes, home=(runtimes[0].name,), checks=tuple(CHECKS) if all_checks else None)
-    usual = {producer.name for producer in PRODUCERS.values() if producer.usual}
-    return make_plan(ledger, fixtures, cases, axes, usual | {name for name in producers if name in PRODUCERS})
+    usual = {producer.name for producer in registry.producers.values() if producer.usual} | {p.name for p in registry.theirs[1]}
+    wanted = usual | (set(producers) & set(registry.producers))
+    return make_plan(ledger, fixtures, cases, axes, wanted, registry=registry)
 
 
 def asked_runtimes(specs: Sequence[str], install: bool = False) -> tuple[Runtime, ...]:
@@ -179,7 +211,9 @@ def matrix() -> None:
 @matrix.command()
 @plan_options
 @runtime_options
+@plugin_option
 @click.option("--producer", multiple=True, metavar="NAME", help="Plan this producer too.")
+@click.option("--consumer", multiple=True, metavar="NAME", help="Plan this consumer too: a plug-in, or NAME=COMMAND.")
 @click.option("--json", "as_json", is_flag=True, help="The plan as JSON, as `run` writes it.")
 @exit_codes
 def plan(
@@ -189,12 +223,16 @@ def plan(
     runtimes: tuple[str, ...],
     all_checks: bool,
     servers: tuple[str, ...],
+    plugins: Path | None,
     producer: tuple[str, ...],
+    consumer: tuple[str, ...],
     as_json: bool,
 ) -> None:
     """List the cells this machine would run, and what is not applicable and why."""
-    ledger = Ledger.read(ledger_path(expectations, fixtures, cases))
-    made = _make_plan(ledger, fixtures, cases, asked_runtimes(runtimes) + asked_servers(servers), all_checks, producer)
+    registry = asked_plugins(consumer, producer, plugins)
+    ledger = Ledger.parse(ledger_text(ledger_path(expectations, fixtures, cases), registry))
+    asked = asked_runtimes(runtimes) + asked_servers(servers)
+    made = _make_plan(ledger, fixtures, cases, asked, all_checks, producer, registry)
     if as_json:
         click.echo(json.dumps(made.to_json()))
         return
@@ -204,18 +242,39 @@ def plan(
     click.echo(f"{len(made.cells)} cells: " + ", ".join(f"{count} {what}" for what, count in sorted(decided.items())), err=True)
 
 
+def plugin_words(selectors: Mapping[str, Sequence[str]], file: Path | None, registry: Registry) -> list[str]:
+    """The options that plan the same plug-ins again, for the command line that repeats a cell wherever it is typed."""
+    out = ["--plugins", str(file.resolve())] if file else []
+    for side, known in (("consumer", registry.consumers), ("producer", registry.producers)):
+        for word in selectors[side]:
+            name, equals, _ = word.partition("=")
+            if equals:
+                one: Any = known[name]
+                out += [f"--{side}", f"{name}={getattr(one, 'artifacts', None) or one.program}"]
+            elif name in _entry_points(side):
+                out += [f"--{side}", name]
+    return out
+
+
+def _entry_points(side: str) -> set[str]:
+    from compat_matrix.plugins import found
+
+    return {point.name for point in found.points(f"savedmodel_compat.{side}s")}
+
+
 @matrix.command()
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), required=True, help="The output folder.")
 @click.option("-n", "processes", type=click.IntRange(1, 64), help="Processes (default: by CPUs and free memory).")
 @click.option("-k", "expression", help="Only cells whose id fits this pytest expression.")
 @click.option("--case", "case", multiple=True, metavar="NAME", help="Only this case (* is allowed; may be repeated).")
-@click.option("--producer", multiple=True, metavar="NAME", help="Only this producer.")
-@click.option("--consumer", multiple=True, metavar="NAME", help="Only this consumer.")
+@click.option("--producer", multiple=True, metavar="NAME", help="Only this producer; NAME=FOLDER: the artifacts in a folder.")
+@click.option("--consumer", multiple=True, metavar="NAME", help="Only this consumer; NAME=COMMAND: a program of yours.")
 @click.option("--check", multiple=True, metavar="NAME", help="Only this check.")
 @click.option("--cell", "cells", multiple=True, metavar="ID", help="Only this cell.")
 @click.option("--resume", is_flag=True, help="Keep the results of an interrupted run of the same plan, run what is missing.")
 @require_option
 @plan_options
+@plugin_option
 @runtime_options
 @click.argument("pytest_args", nargs=-1, type=click.UNPROCESSED)
 @exit_codes
@@ -229,6 +288,7 @@ def run(
     fixtures: Path | None,
     cases: Path | None,
     expectations: Path | None,
+    plugins: Path | None,
     runtimes: tuple[str, ...],
     all_checks: bool,
     servers: tuple[str, ...],
@@ -240,11 +300,15 @@ def run(
     Arguments behind -- go to pytest (-x, -v, ...). A selection includes the production of the artifacts it asks about.
     """
     from compat_matrix import running
+    from compat_matrix.plugins.found import names
 
-    ledger = ledger_path(expectations, fixtures, cases)
+    registry = asked_plugins(selectors["consumer"], selectors["producer"], plugins)
+    options = plugin_words(selectors, plugins, registry)
+    selectors |= {side: names(selectors[side]) for side in ("consumer", "producer")}
+    text = ledger_text(ledger_path(expectations, fixtures, cases), registry)
     asked = asked_runtimes(runtimes) + asked_servers(servers)
     producers = {*selectors["producer"], *(parse_cell_id(cell)["producer"] for cell in cells)}
-    made = _make_plan(Ledger.read(ledger), fixtures, cases, asked, all_checks, producers)
+    made = _make_plan(Ledger.parse(text), fixtures, cases, asked, all_checks, producers, registry)
     chosen = running.select(made, selectors, cells)
     selection = {name: list(values) for name, values in {**selectors, "cell": cells}.items() if values}
     selection |= {name: [str(path.resolve())] for name, path in (("cases", cases), ("fixtures", fixtures)) if path}
@@ -254,14 +318,15 @@ def run(
     order = running.Order(
         made,
         chosen,
-        ledger.read_text(encoding="utf-8"),
+        text,
         asked,
-        ["--all-checks"] if all_checks else [],
+        [*options, *(["--all-checks"] if all_checks else [])],
         selection,
         processes,
         resume,
         require,
         pytest_args,
+        registry,
     )
     return int(running.carry_out(out.resolve(), order)["exit_code"])
 

@@ -6,11 +6,16 @@ Capabilities (docs/contracts.md, section 5): ``functions`` calls on the object g
 A plan decides by them, before anything runs, which cells are NOT_APPLICABLE.
 
 Model servers are consumers as well (:attr:`compat_matrix.plan.Cell.is_served`), but no program of ours: ``consumers.serving``.
+Those of other people come from :mod:`compat_matrix.plugins`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from compat_matrix.runtimes.programs import Program
 
 CPP = "cpp"
 
@@ -19,15 +24,16 @@ CPP = "cpp"
 class Consumer:
     """One way to read a SavedModel.
 
-    ``program`` is a file of ``compat_matrix/workers``, without ``.py``, or a key of ``runtimes.worker.NOT_PYTHON``; ``checks``
-    the only ones to plan (None: all).
+    ``program`` is a name of ours (``runtimes.programs.of``) or a whole Program; ``checks`` the only ones to plan (None: all).
+    ``version`` is what stands in cell ids; None, where it is the TensorFlow of the runtime that is asked: then every runtime is.
     """
 
     name: str
-    program: str
+    program: str | Program
     capabilities: frozenset[str]
     summary: str
     checks: frozenset[str] | None = None
+    version: str | None = None
 
 
 def _table(*consumers: Consumer) -> dict[str, Consumer]:

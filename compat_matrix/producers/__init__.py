@@ -7,22 +7,46 @@ worker (capability ``generate``), the others build the cases of ``compat_matrix/
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from compat_matrix.runtimes.programs import Program
 
 GENERATE = "generate"
 
 
 @dataclass(frozen=True)
-class Producer:
-    """One way to write a SavedModel. ``program`` is a file of ``compat_matrix/workers`` without ``.py``, or None.
+class Export:
+    """A model that an exporter of other people writes: what a case is to our producers. ``file`` is what its hash is taken of."""
 
-    ``usual``: part of every plan; the others are planned where they are asked for.
+    name: str
+    file: Path
+    title: str = ""
+    clauses: tuple[str, ...] = ()
+    features: tuple[str, ...] = ()
+    kinds: tuple[str, ...] = ("signature",)  # of its requests
+    checks: tuple[str, ...] | None = None
+    timeout: float | None = None
+    requires: str | None = None
+
+
+@dataclass(frozen=True)
+class Producer:
+    """One way to write a SavedModel. ``program`` is a name of ours (``runtimes.programs.of``), a whole Program, or None.
+
+    ``usual``: part of every plan; the others are planned where they are asked for. Of other people's: ``exports``, what the
+    program writes in place of our cases; ``artifacts``, the folder of those that exist; ``version``, as a consumer's.
     """
 
     name: str
-    program: str | None
+    program: str | Program | None
     capabilities: frozenset[str]
     summary: str
     usual: bool = True
+    version: str | None = None
+    exports: tuple[Export, ...] = ()
+    artifacts: Path | None = None
 
 
 def _table(*producers: Producer) -> dict[str, Producer]:

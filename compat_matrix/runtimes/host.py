@@ -14,6 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from compat_matrix.cases import CASES_DIR
 from compat_matrix.generators import fixtures_root
+from compat_matrix.plugins.registry import OURS, Registry
+from compat_matrix.runtimes import programs
+from compat_matrix.runtimes.programs import Program
 from compat_matrix.runtimes.runtime import Runtime, local_runtime
 from compat_matrix.runtimes.worker import ReplyError, Worker, WorkerDied
 
@@ -76,7 +79,8 @@ class Host:
     Only those of one runtime are kept: a plan over many is ordered by them, and each takes its memory. ``out`` is the output
     folder of the run: logs go to ``out/logs``, scratch files to ``out/scratch``. Not for use by several threads; every process
     of a parallel run has its own. ``cases`` is the folder of the cases that are produced,
-    ``generators`` that of the fixtures whose generators are run; ``upcoming``: of a server, the models it will be asked for.
+    ``generators`` that of the fixtures whose generators are run; ``upcoming``: of a server, the models it will be asked for;
+    ``registry``: the consumers and producers that the names of cells mean.
     """
 
     def __init__(
@@ -86,7 +90,9 @@ class Host:
         cases: Path | None = None,
         generators: Path | None = None,
         upcoming: Mapping[str, Sequence[Path]] | None = None,
+        registry: Registry = OURS,
     ) -> None:
+        self.registry = registry
         self.out = Path(out).absolute()
         self.generators = Path(generators) if generators is not None else fixtures_root()
         self.cases = Path(cases) if cases is not None else CASES_DIR
@@ -109,14 +115,15 @@ class Host:
         self._close_fleets()
         shutil.rmtree(self.scratch, ignore_errors=True)
 
-    def worker(self, runtime: str, program: str) -> Worker:
+    def worker(self, runtime: str, program: str | Program) -> Worker:
         """The worker of a runtime known by name; not started yet. Raises KeyError for an unknown runtime."""
-        key = (runtime, program)
+        name = programs.of(program).name
+        key = (runtime, name)
         if key not in self._workers:
             self._leave_others(runtime)
             self._started += 1
-            logs = self.out / "logs" / f"{runtime}-{program}-{os.getpid()}-{self._started}"
-            self._workers[key] = Worker(self._runtimes[runtime], program, self.scratch / f"cwd-{runtime}-{program}", logs)
+            logs = self.out / "logs" / f"{runtime}-{name}-{os.getpid()}-{self._started}"
+            self._workers[key] = Worker(self._runtimes[runtime], program, self.scratch / f"cwd-{runtime}-{name}", logs)
         return self._workers[key]
 
     def fleet(self, runtime: str) -> Fleet:
@@ -165,7 +172,7 @@ class Host:
         model.free()
 
     def _shared_model(self, worker: Worker, directory: Path, tags: Sequence[str], timeout: float) -> Loaded:
-        shared = self._shared.setdefault((worker.runtime.name, worker.program), _Shared())
+        shared = self._shared.setdefault((worker.runtime.name, worker.program.name), _Shared())
         key = (directory, tuple(tags), stamp(directory))
         if key in shared.failures:
             raise shared.failures[key]

@@ -4,31 +4,21 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from packaging.version import InvalidVersion, Version
 
-import compat_matrix.workers
-from compat_matrix.runtimes.isolation import without_network
+from compat_matrix.runtimes import programs
 from compat_matrix.runtimes.native import build as native
 from compat_matrix.runtimes.process import Crashed, Process, TimedOut, log_size, log_tail
+from compat_matrix.runtimes.programs import Program
 from compat_matrix.runtimes.runtime import Runtime
 
 PROTOCOL = 1
 START_LIMIT = 300.0  # seconds to import TensorFlow, on a cold and busy machine
 STARTS = 2  # a process that dies while it starts may have been killed by somebody else
-PROGRAMS = Path(next(iter(compat_matrix.workers.__path__)))
-# The only programs that import more of the project than their own folder. Never by PYTHONPATH: where the project is installed,
-# NumPy and everything else of the harness's Python lies beside it.
-NEEDS_REFERENCE = frozenset({"reference_worker", "reference_to_tf2_worker", "tf2_to_reference_worker", "migration_worker"})
-
-# Programs that run models of anybody, and need no network for it.
-ISOLATED = frozenset({"migration_worker"})
-
-# Programs that the runtime's Python does not run -> the command line that does, for a runtime.
-NOT_PYTHON: Mapping[str, Callable[[Runtime], list[str]]] = {native.BINARY: native.command}
 
 
 class ReplyError(Exception):
@@ -61,9 +51,9 @@ class NotStarted(Exception):
 class Worker:
     """One program in one runtime. ``generation`` counts its processes: handles of an earlier one are gone."""
 
-    def __init__(self, runtime: Runtime, program: str, folder: Path, logs: Path) -> None:
+    def __init__(self, runtime: Runtime, program: str | Program, folder: Path, logs: Path) -> None:
         self.runtime = runtime
-        self.program = program
+        self.program = programs.of(program)
         self.generation = 0
         self.busy_seconds = 0.0  # spent waiting for replies, starts not counted
         self._folder = folder
@@ -149,6 +139,8 @@ class Worker:
             self._process.close()
 
     def _start(self) -> None:
+        if self.program.broken:
+            self._unusable = NotStarted(self.program.broken)
         if self._unusable:
             raise self._unusable
         for attempt in range(1, STARTS + 1):
@@ -166,7 +158,7 @@ class Worker:
                     continue
             break
         self._unusable = NotStarted(
-            f"{self.program} does not start in the runtime {self.runtime.name}: {reason}\n{tail}".rstrip()
+            f"{self.program.name} does not start in the runtime {self.runtime.name}: {reason}\n{tail}".rstrip()
         )
         raise self._unusable
 
@@ -176,7 +168,7 @@ class Worker:
         self._process = Process(command(self.runtime, self.program), environment(self.program), self._folder, logs)
         hello = self._process.request({"op": "hello", "protocol": PROTOCOL}, START_LIMIT)
         if hello["status"] == "ok" and hello.get("protocol") == PROTOCOL:
-            reason, tail = self._other_version(hello), ""
+            reason, tail = self._other_version(hello) or self.program.contradiction(hello), ""
             if not reason:
                 self._hello = hello
                 return "", ""
@@ -201,18 +193,16 @@ def same_release(one: str, other: str) -> bool:
         return one == other
 
 
-def command(runtime: Runtime, program: str) -> list[str]:
+def command(runtime: Runtime, program: str | Program) -> list[str]:
     """The command line of a worker. Raises BuildError for one that has to be compiled and cannot be."""
-    other = NOT_PYTHON.get(program)
-    words = other(runtime) if other else [str(runtime.python), str(PROGRAMS), program]
-    return [*without_network(), *words] if program in ISOLATED else words
+    return programs.of(program).words(runtime)
 
 
-def environment(program: str) -> dict[str, str]:
+def environment(program: str | Program) -> dict[str, str]:
     """The environment of a worker: the user's, less what would change answers or the interpreter, plus what pins them."""
     changing = ("PYTHON", "TF_", "TF2_", "SAVEDMODEL_COMPAT_")
     kept = {key: value for key, value in os.environ.items() if not key.startswith(changing)}
-    out = {
+    return {
         **kept,
         "PYTHONHASHSEED": "0",
         "PYTHONUNBUFFERED": "1",  # what a crashing process said last must be in its log
@@ -221,7 +211,5 @@ def environment(program: str) -> dict[str, str]:
         # Fused kernels and the split of a sum between threads depend on the CPU; bits must not.
         "TF_ENABLE_ONEDNN_OPTS": "0",
         "TF_NUM_INTRAOP_THREADS": "1",
+        **dict(programs.of(program).environment),
     }
-    if program in NEEDS_REFERENCE:
-        out["SAVEDMODEL_COMPAT_REFERENCE"] = str(PROGRAMS.parent.parent / "reference_impl")
-    return out

@@ -1,0 +1,191 @@
+"""Plug-ins that are here: entry points of installed distributions, a TOML file, words of a command line."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import shlex
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import tomlkit
+from tomlkit.exceptions import TOMLKitError
+
+from compat_matrix.consumers import Consumer
+from compat_matrix.plugins import probe, tables
+from compat_matrix.plugins.registry import OURS, UNKNOWN, PluginError, Registry, usable_name
+from compat_matrix.producers import Producer
+from compat_matrix.runtimes.programs import PYTHON, Program
+from compat_matrix.workers import protocol
+
+CONSUMERS_GROUP, PRODUCERS_GROUP = "savedmodel_compat.consumers", "savedmodel_compat.producers"
+FILE_SCHEMA = 1
+TOOL = "savedmodel-compat"  # the table of a pyproject.toml
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a command line says of plug-ins: words of ``--consumer`` and ``--producer``, and the file of ``--plugins``."""
+
+    consumers: tuple[str, ...] = ()
+    producers: tuple[str, ...] = ()
+    file: Path | None = None
+
+
+def registry(asked: Asked, folder: Path | None = None) -> Registry:
+    """Ours, all plug-ins of the file, and those that are asked for by name; version and capabilities of each are known.
+
+    A name is looked for in the file (else in the ``pyproject.toml`` of ``folder``, which is the current one), then among the
+    entry points. ``NAME=COMMAND`` is a consumer without further ado, ``NAME=FOLDER`` a producer whose artifacts exist.
+
+    Raises :class:`PluginError`. A plug-in that is found but cannot be imported or started is in the registry all the same: it
+    costs its own cells, which say why.
+    """
+    folder = folder or Path.cwd()
+    declared = _of_file(asked.file) if asked.file else _of_project(folder)
+    consumers = [] if asked.file is None else list(declared.consumers)
+    producers = [] if asked.file is None else list(declared.producers)
+    for word in asked.consumers:
+        consumers += _consumer(word, folder, declared, {one.name for one in consumers})
+    for word in asked.producers:
+        producers += _producer(word, folder, declared, {one.name for one in producers})
+    ledgers = declared.ledgers if consumers or producers else ()
+    return OURS.having([probe.asked(one) for one in consumers], producers, ledgers)
+
+
+def names(words: Iterable[str]) -> tuple[str, ...]:
+    """The words of a command line without their commands: ``NAME=COMMAND`` is ``NAME``."""
+    return tuple(word.partition("=")[0] for word in words)
+
+
+@dataclass(frozen=True)
+class _Declared:
+    consumers: tuple[Consumer, ...] = ()
+    producers: tuple[Producer, ...] = ()
+    ledgers: tuple[Path, ...] = ()
+
+
+def _of_project(folder: Path) -> _Declared:
+    path = folder / "pyproject.toml"
+    if not path.is_file():
+        return _Declared()
+    return _read(path, _toml(path).get("tool", {}).get(TOOL), f"{path}: tool.{TOOL}")
+
+
+def _of_file(path: Path) -> _Declared:
+    data = _toml(path)
+    if path.name == "pyproject.toml":
+        data = data.get("tool", {}).get(TOOL, {})
+    return _read(path, data, str(path))
+
+
+def _toml(path: Path) -> dict[str, Any]:
+    try:
+        return dict(tomlkit.parse(path.read_text(encoding="utf-8")).unwrap())
+    except (OSError, ValueError, TOMLKitError) as error:
+        raise PluginError(f"{path}: {error}") from error
+
+
+def _read(path: Path, data: Any, where: str) -> _Declared:
+    if data is None:
+        return _Declared()
+    known = {"schema": int, "consumer": dict, "producer": dict, "expectations": str}
+    table = tables.Table(where, data, path.parent, known)
+    if table.data.get("schema", FILE_SCHEMA) != FILE_SCHEMA:
+        raise table.error(f"schema is {table.data['schema']}, this program reads {FILE_SCHEMA}")
+    consumers = [tables.consumer(n, t, path.parent, f"{where}: consumer {n}") for n, t in table.data.get("consumer", {}).items()]
+    producers = [tables.producer(n, t, path.parent, f"{where}: producer {n}") for n, t in table.data.get("producer", {}).items()]
+    ledger = table.data.get("expectations")
+    if ledger and not (path.parent / ledger).is_file():
+        raise table.error(f"expectations: there is no file {ledger}")
+    return _Declared(tuple(consumers), tuple(producers), (path.parent / ledger,) if ledger else ())
+
+
+def _consumer(word: str, folder: Path, declared: _Declared, already: set[str]) -> list[Consumer]:
+    name, equals, command = word.partition("=")
+    if equals:
+        return [tables.consumer(name, {"command": command}, folder, f"--consumer {word}")]
+    if name in already or name in OURS.consumers:
+        return []
+    own = [one for one in declared.consumers if one.name == name]
+    return own or [_of_entry_point("consumer", point) for point in points(CONSUMERS_GROUP) if point.name == name]
+
+
+def _producer(word: str, folder: Path, declared: _Declared, already: set[str]) -> list[Producer]:
+    name, equals, place = word.partition("=")
+    if equals:
+        return [tables.producer(name, {"artifacts": place}, folder, f"--producer {word}")]
+    if name in already or name in OURS.producers:
+        return []
+    own = [one for one in declared.producers if one.name == name]
+    return own or [_of_entry_point("producer", point) for point in points(PRODUCERS_GROUP) if point.name == name]
+
+
+def points(group: str) -> list[importlib.metadata.EntryPoint]:
+    """The entry points of a group, by name; of two distributions with one name all, which is an error where it is asked for."""
+    found: Any = importlib.metadata.entry_points()
+    chosen = found.select(group=group) if hasattr(found, "select") else found.get(group, [])  # Python 3.9 has a mapping
+    return sorted(set(chosen), key=lambda point: (point.name, point.value))
+
+
+def _of_entry_point(kind: str, point: importlib.metadata.EntryPoint) -> Any:
+    """The plug-in an entry point stands for. One that cannot be imported, or is none, is a plug-in that does not start."""
+    where = described(point)
+    why = usable_name(kind, point.name)
+    if why:
+        raise PluginError(f"{where}: {why}")
+    try:
+        return _made(kind, point, where)
+    except PluginError as error:
+        reason = str(error)
+    except Exception as error:  # whatever a module of other people does when it is imported
+        reason = f"{where}: cannot be imported: {type(error).__name__}: {error}"
+    program = Program(f"plugin-{point.name}", broken=reason)
+    if kind == "consumer":
+        return Consumer(point.name, program, frozenset(), reason, version=UNKNOWN)
+    return Producer(point.name, program, frozenset({"produce"}), reason, usual=False, version=UNKNOWN)
+
+
+def described(point: importlib.metadata.EntryPoint) -> str:
+    """How an entry point is named in messages."""
+    distribution = getattr(point, "dist", None)
+    of = f" of {distribution.metadata['Name']} {distribution.version}" if distribution is not None else ""
+    return f"entry point {point.group}: {point.name} = {point.value}{of}"
+
+
+def _made(kind: str, point: importlib.metadata.EntryPoint, where: str) -> Any:
+    value = point.load()
+    if isinstance(value, type) and issubclass(value, protocol.Worker):
+        if kind != "consumer":
+            raise PluginError(f"{where}: a Worker is a consumer; a producer is a table with a command and its exports")
+        value = {"command": [PYTHON, "-m", "compat_matrix.plugins.serve", point.value]}
+    elif callable(value):
+        value = value()
+    if not isinstance(value, Mapping):
+        raise PluginError(f"{where}: is a {type(value).__name__}; it must be a table, a function that returns one, or a Worker")
+    module = sys.modules.get(point.value.partition(":")[0])
+    folder = Path(getattr(module, "__file__", None) or ".").parent
+    return (tables.consumer if kind == "consumer" else tables.producer)(point.name, value, folder, where)
+
+
+def command_of(word: str, folder: Path | None = None) -> Program:
+    """The program ``plugin-check`` is given: the name of an entry point, of ``pyproject.toml``, or a command line.
+
+    Raises :class:`PluginError`.
+    """
+    folder = folder or Path.cwd()
+    if not any(character in word for character in " /.="):
+        for one in _consumer(word, folder, _of_project(folder), set()):
+            assert isinstance(one.program, Program)
+            return one.program
+        if word in OURS.consumers:
+            return probe.program_of(OURS.consumers[word])
+    try:
+        shlex.split(word)
+    except ValueError as error:
+        raise PluginError(f"{word!r} is no command line: {error}") from error
+    one = tables.consumer("checked", {"command": word}, folder, word)
+    assert isinstance(one.program, Program)
+    return replace(one.program, name="plugin")

@@ -1,0 +1,67 @@
+"""The environment of a plug-in: made from its lock when it is first needed, kept by the lock's content, shared by runs."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from compat_matrix.alone import alone
+from compat_matrix.runtimes import interpreters, places, records, uv
+
+DONE = "savedmodel-compat-plugin"  # its last file: an environment without it does not count
+VERSION = re.compile(r"3\.\d+")
+
+
+@dataclass(frozen=True)
+class Environment:
+    """A Python environment that holds what a lock says. ``lock`` is a requirements file; with hashes these are required."""
+
+    lock: Path
+    version: str
+
+    @classmethod
+    def of(cls, lock: Path, version: str, error: Callable[[str], Exception]) -> Environment:
+        """Checked, not made yet. Raises what ``error`` makes of the reason."""
+        if not lock.is_file():
+            raise error(f"lock: there is no file {lock}")
+        if version and not VERSION.fullmatch(version):
+            raise error(f"python is {version!r}; with a lock it is a version, like 3.11")
+        return cls(lock.resolve(), version or "{}.{}".format(*sys.version_info))
+
+    @property
+    def place(self) -> Path:
+        digest = hashlib.sha256(self.version.encode() + b"\0" + self.lock.read_bytes()).hexdigest()[:12]
+        return places.environments() / f"plugin-{self.lock.stem}-{digest}"
+
+    @property
+    def python(self) -> Path:
+        """Its interpreter; where the environment is not here it is made first. Raises RuntimeTrouble."""
+        place = self.place
+        if not (place / DONE).is_file():
+            self._make(place)
+        return records.interpreter(place)
+
+    def _make(self, place: Path) -> None:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        with alone(place.with_name(f"{place.name}.lock")):
+            if (place / DONE).is_file():
+                return
+            staging = place.with_name(f"{place.name}.{os.getpid()}.tmp")
+            print(f"making the environment of {self.lock.name} (Python {self.version})", file=sys.stderr, flush=True)
+            hashed = ["--require-hashes"] if "--hash=" in self.lock.read_text(encoding="utf-8") else []
+            try:
+                python = interpreters.find(self.version)
+                uv.run(["venv", "--quiet", "--relocatable", "--no-project", "--python", python, str(staging)])
+                interpreter = str(records.interpreter(staging))
+                uv.run(["pip", "install", "--quiet", "--python", interpreter, *hashed, "-r", str(self.lock)])
+                (staging / DONE).write_text(f"{self.lock.name}\n", encoding="utf-8")
+                shutil.rmtree(place, ignore_errors=True)
+                staging.rename(place)
+            finally:
+                shutil.rmtree(staging, ignore_errors=True)

@@ -1,0 +1,208 @@
+"""A plug-in as a table: what stands in a TOML file, or what an entry point hands over. Every complaint names the place."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.version import InvalidVersion, Version
+
+from compat_matrix.cases import CHECKS, CLAUSE
+from compat_matrix.cases import NAME as CASE_NAME
+from compat_matrix.checks.table import CAPABILITY_OF_KIND
+from compat_matrix.consumers import Consumer
+from compat_matrix.plugins.registry import PluginError, usable_name
+from compat_matrix.producers import Export, Producer
+from compat_matrix.runtimes.programs import PYTHON, WORKERS, Program
+
+CAPABILITIES = ("functions", "resave", "variables", "fetch", "tags", "stored")
+EXPORTER = "exporter_worker"  # puts an exporter's command line behind the protocol
+CONSUMER_FIELDS: Mapping[str, type | tuple[type, ...]] = {
+    "command": (list, str), "summary": str, "version": str, "capabilities": list, "checks": list, "environment": dict,
+    "python": str, "lock": str, "tensorflow": bool,
+}  # fmt: skip
+PRODUCER_FIELDS: Mapping[str, type | tuple[type, ...]] = {
+    "command": (list, str), "summary": str, "version": str, "exports": (list, dict), "artifacts": str, "environment": dict,
+    "python": str, "lock": str, "tensorflow": bool,
+}  # fmt: skip
+EXPORT_FIELDS: Mapping[str, type | tuple[type, ...]] = {
+    "title": str, "clauses": list, "features": list, "kinds": list, "checks": list, "timeout": (int, float), "requires": str,
+}  # fmt: skip
+
+
+class Table:
+    """One table, read field by field. ``where`` names it in complaints, ``folder`` is what its paths are relative to."""
+
+    def __init__(self, where: str, data: Any, folder: Path, fields: Mapping[str, type | tuple[type, ...]]) -> None:
+        self.where, self.folder = where, folder
+        if not isinstance(data, Mapping):
+            raise self.error(f"is a {type(data).__name__}, not a table")
+        unknown = sorted(set(data) - set(fields))
+        if unknown:
+            raise self.error(f"unknown field {unknown[0]!r} (known: {', '.join(fields)})")
+        for name, value in data.items():
+            if not isinstance(value, fields[name]) or (isinstance(value, bool) and fields[name] is not bool):
+                raise self.error(f"{name} has the wrong type, {type(value).__name__}")
+        self.data = dict(data)
+
+    def error(self, why: str) -> PluginError:
+        return PluginError(f"{self.where}: {why}")
+
+    def texts(self, name: str, known: Any = None) -> tuple[str, ...] | None:
+        """A list of strings, of ``known`` ones if these are given; None when it is not there."""
+        if name not in self.data:
+            return None
+        values = self.data[name]
+        for value in values:
+            if not isinstance(value, str) or not value or (known is not None and value not in known):
+                allowed = f"; known: {', '.join(known)}" if known is not None else ""
+                raise self.error(f"{name} holds {value!r}{allowed}")
+        return tuple(values)
+
+    def version(self) -> str | None:
+        """The field ``version``, as far as it can stand in a cell id."""
+        value = self.data.get("version")
+        try:
+            return None if value is None else str(Version(value)) and value
+        except InvalidVersion as error:
+            raise self.error(f"version: {error}") from error
+
+    def command(self) -> tuple[str, ...]:
+        """The words of the command. A relative path of a file below the folder is made absolute: workers run elsewhere."""
+        given = self.data.get("command")
+        words = shlex.split(given) if isinstance(given, str) else list(self.texts("command") or ())
+        if not words:
+            raise self.error("has no command")
+        return tuple(self.absolute(word) for word in words)
+
+    def absolute(self, word: str) -> str:
+        path = self.folder / word
+        return str(path.resolve()) if not Path(word).is_absolute() and "/" in word + "/" and path.is_file() else word
+
+    def environment(self) -> tuple[tuple[str, str], ...]:
+        pairs = self.data.get("environment", {})
+        if not all(isinstance(value, str) for value in pairs.values()):
+            raise self.error("environment: values are strings")
+        return tuple(sorted(pairs.items()))
+
+    def interpreter(self) -> str:
+        """What ``{python}`` stands for: that of the field ``python``, or "" for the one of the runtime.
+
+        A version of its own means an interpreter of its own: the one that runs the harness, unless another is named.
+        """
+        named = self.data.get("python", "")
+        if "lock" in self.data:
+            from compat_matrix.plugins.locked import Environment
+
+            return str(Environment.of(self.folder / self.data["lock"], named, self.error).python)
+        if named:
+            found = self.folder / named
+            if not found.is_file():
+                raise self.error(f"python: there is no interpreter {named} (with a lock, python is a version, 3.11)")
+            return str(found.absolute())
+        return "" if self.in_runtimes else sys.executable
+
+    @property
+    def in_runtimes(self) -> bool:
+        """Whether the plug-in is started in each TensorFlow runtime of a plan, whose version then is its own."""
+        return bool(self.data.get("tensorflow", False))
+
+
+def consumer(name: str, data: Any, folder: Path, where: str) -> Consumer:
+    """A consumer of a table. What is not said of version and capabilities is asked by :func:`.probe.asked` later.
+
+    Raises :class:`PluginError`.
+    """
+    table = Table(where, data, folder, CONSUMER_FIELDS)
+    _named(table, "consumer", name)
+    capabilities = table.texts("capabilities", CAPABILITIES)
+    checks = table.texts("checks", CHECKS)
+    known = None if capabilities is None else frozenset(capabilities)
+    program = Program(
+        f"plugin-{name}", table.command(), table.environment(), table.interpreter(), _own_version(table), capabilities=known
+    )
+    return Consumer(
+        name,
+        program,
+        known or frozenset(),
+        table.data.get("summary", f"`{program}`"),
+        None if checks is None else frozenset(checks),
+        table.version(),
+    )
+
+
+def producer(name: str, data: Any, folder: Path, where: str) -> Producer:
+    """A producer of a table: a folder of artifacts that exist, or a command and what it exports. Raises :class:`PluginError`."""
+    table = Table(where, data, folder, PRODUCER_FIELDS)
+    _named(table, "producer", name)
+    summary = table.data.get("summary", "")
+    if "artifacts" in table.data:
+        given = (folder / table.data["artifacts"]).resolve()
+        if not given.is_dir() or set(table.data) - {"artifacts", "summary"}:
+            raise table.error(f"artifacts: no folder {given}" if not given.is_dir() else "artifacts need no further fields")
+        return Producer(name, None, frozenset(), summary or f"artifacts in {given.name}", usual=False, artifacts=given)
+    words, version = table.command(), table.version()
+    if version is None and not table.in_runtimes:
+        raise table.error('has no version (version = "1.0"; or tensorflow = true, where it is the runtime\'s)')
+    exports = _exports(table, words)
+    program = Program(
+        f"plugin-{name}", (sys.executable, WORKERS, EXPORTER, *words), table.environment(), table.interpreter(), None
+    )
+    return Producer(name, program, frozenset({"produce"}), summary or f"`{program}`", False, version, exports)
+
+
+def _named(table: Table, kind: str, name: str) -> None:
+    why = usable_name(kind, name)
+    if why:
+        raise table.error(why)
+    if table.in_runtimes and {"version", "lock"} & set(table.data):
+        raise table.error("tensorflow = true says that the version and the interpreter are the runtime's: no version, no lock")
+
+
+def _own_version(table: Table) -> str | None:
+    return table.version()
+
+
+def _exports(table: Table, words: tuple[str, ...]) -> tuple[Export, ...]:
+    given = table.data.get("exports")
+    named = {name: {} for name in table.texts("exports") or ()} if isinstance(given, list) else dict(given or {})
+    if not named:
+        raise table.error("has no exports: the names of the models that it writes")
+    script = next((Path(word) for word in words if word not in (PYTHON, WORKERS) and Path(word).is_file()), None)
+    if script is None:
+        raise table.error(f"no word of the command is a file: {' '.join(words)}")
+    # `{python} export.py`: of what is not the interpreter the script says what was made.
+    script = next((Path(word) for word in words[1:] if Path(word).is_file()), script)
+    found = []
+    for name, data in named.items():
+        one = Table(f"{table.where}: export {name}", data, table.folder, EXPORT_FIELDS)
+        if not CASE_NAME.match(name):
+            raise one.error("the name must be lower case letters, digits and underscores")
+        if any(not CLAUSE.match(word) for word in one.texts("clauses") or ()):
+            raise one.error("clauses are ids like FN-07")
+        found.append(
+            Export(
+                name,
+                script,
+                one.data.get("title", f"{name} of {script.name}"),
+                one.texts("clauses") or (),
+                one.texts("features") or (),
+                one.texts("kinds", CAPABILITY_OF_KIND) or ("signature",),
+                one.texts("checks", CHECKS),
+                one.data.get("timeout"),
+                _requirement(one),
+            )
+        )
+    return tuple(found)
+
+
+def _requirement(table: Table) -> str | None:
+    text = table.data.get("requires")
+    try:
+        return None if text is None else str(Requirement(text))
+    except InvalidRequirement as error:
+        raise table.error(f"requires: {error}") from error

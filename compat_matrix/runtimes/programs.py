@@ -1,0 +1,102 @@
+"""How a worker is started: the one table of our own programs, and what a plug-in says of its own. A leaf of the runtimes."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import compat_matrix.workers
+from compat_matrix.runtimes.isolation import without_network
+from compat_matrix.runtimes.native import build as native
+from compat_matrix.runtimes.runtime import Runtime
+
+FOLDER = Path(next(iter(compat_matrix.workers.__path__)))
+PYTHON, WORKERS = "{python}", "{workers}"  # in a command: the runtime's interpreter, the folder of our worker programs
+REFERENCE = "SAVEDMODEL_COMPAT_REFERENCE"
+
+
+@dataclass(frozen=True)
+class Program:
+    """A command line that speaks the worker protocol (docs/protocol.md).
+
+    ``command``: words; ``{python}`` stands for the interpreter of the runtime that is asked, unless ``python`` names another one,
+    ``{workers}`` for the folder of our programs. ``environment``: pairs that are added. ``version`` and ``capabilities``: what
+    the program was registered with; one that says otherwise of itself is not used. ``broken``: why it cannot be started at all.
+    ``isolated``: it runs models of anybody, and needs no network for it. ``made``: compiles the program for a runtime.
+    """
+
+    name: str
+    command: tuple[str, ...] = (PYTHON, WORKERS)
+    environment: tuple[tuple[str, str], ...] = ()
+    python: str = ""
+    version: str | None = None
+    capabilities: frozenset[str] | None = None
+    broken: str = ""
+    isolated: bool = False
+    made: Callable[[Runtime], list[str]] | None = None
+
+    def words(self, runtime: Runtime) -> list[str]:
+        """The command line in a runtime. Raises BuildError for a program that has to be compiled and cannot be."""
+        if self.made is not None:
+            words = self.made(runtime)
+        else:
+            known = {PYTHON: self.python or str(runtime.python), WORKERS: str(FOLDER)}
+            words = [known.get(word, word) for word in self.command]
+        return [*without_network(), *words] if self.isolated else words
+
+    def contradiction(self, hello: Mapping[str, Any]) -> str:
+        """What the program's hello says otherwise than its registration, or ""."""
+        if self.version is not None:
+            said = hello.get("versions", {}).get(hello.get("name"))
+            if said is not None and str(said) != self.version:
+                return f"it was registered with the version {self.version}, and says {said}"
+        missing = sorted((self.capabilities or frozenset()) - set(hello.get("capabilities", ())))
+        return f"it was registered with capabilities that its hello does not name: {', '.join(missing)}" if missing else ""
+
+    def to_json(self) -> dict[str, Any]:
+        """For the file that tells the processes of a run. A program of ours is told by its name."""
+        known = self.capabilities
+        return {**vars(self), "made": None, "capabilities": None if known is None else sorted(known)}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Program:
+        known = data["capabilities"]
+        pairs = tuple((name, value) for name, value in data["environment"])
+        more = {
+            "command": tuple(data["command"]),
+            "environment": pairs,
+            "capabilities": None if known is None else frozenset(known),
+        }
+        return cls(**{**data, **more})
+
+    def __str__(self) -> str:
+        return shlex.join(self.command)
+
+
+def _table(*programs: Program) -> dict[str, Program]:
+    return {program.name: program for program in programs}
+
+
+def _with_reference(name: str, isolated: bool = False) -> Program:
+    # Never by PYTHONPATH: where the project is installed, NumPy and everything else of the harness's Python lies beside it.
+    return Program(name, (PYTHON, WORKERS, name), ((REFERENCE, str(FOLDER.parent.parent / "reference_impl")),), isolated=isolated)
+
+
+# Of our programs those that are more than `python workers NAME`.
+_OURS = _table(
+    _with_reference("reference_worker"),
+    _with_reference("reference_to_tf2_worker"),
+    _with_reference("tf2_to_reference_worker"),
+    _with_reference("migration_worker", isolated=True),
+    Program(native.BINARY, made=native.command),
+)
+
+
+def of(program: str | Program) -> Program:
+    """The program of a name of ours, a file of ``compat_matrix/workers`` without ``.py``; a Program is itself."""
+    if isinstance(program, Program):
+        return program
+    return _OURS.get(program) or Program(program, (PYTHON, WORKERS, program))
