@@ -34,6 +34,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "matrix": ("compat_matrix.commands.matrix:matrix", "Plan, run and report the compatibility matrix."),
     "migrate": ("compat_matrix.commands.migrate:migrate", "Make SavedModels of TF 2 out of those of TF 1.x, each proved equal."),
     "ops": ("compat_matrix.commands.ops:ops", "Which TensorFlow knows which op, and which have all that a model needs."),
+    "plugin-check": (
+        "compat_matrix.commands.plugin_check:plugin_check",
+        "Try a consumer on every rule of the worker protocol.",
+    ),
     "runtimes": ("compat_matrix.commands.runtimes:runtimes", "List and check the TensorFlow runtimes of this machine."),
     "serve-check": ("compat_matrix.commands.serve_check:serve_check", "Ask model servers about one model, over gRPC and REST."),
     "serving": ("compat_matrix.commands.serving:serving", "Servers: what they need here, the stand-in, what was left behind."),

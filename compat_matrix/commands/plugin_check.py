@@ -1,0 +1,78 @@
+"""``savedmodel-compat plugin-check``: does a consumer keep the rules of the worker protocol?"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+
+from compat_matrix.cli import HARNESS_ERROR, OK, UNEXPECTED, printable
+
+WIDTH = 16  # of the names
+
+
+@click.command("plugin-check")
+@click.argument("command", metavar="CMD")
+@click.option("--json", "as_json", is_flag=True, help="The outcomes as JSON.")
+@click.option("--only", multiple=True, metavar="CHECK", help="Only this check (and hello).")
+@click.option("--limit", type=click.FloatRange(0.1), default=60.0, show_default=True, help="Seconds for one step.")
+@click.option("--grace", type=click.FloatRange(0.1), default=10.0, show_default=True, help="Seconds to end in.")
+@click.option("--large", type=click.IntRange(1, 1024), default=64, show_default=True, help="MiB of the large tensor.")
+@click.option("--list", "listing", is_flag=True, help="Show the checks and their rules, start nothing.")
+def plugin_check(
+    command: str, as_json: bool, only: tuple[str, ...], limit: float, grace: float, large: int, listing: bool
+) -> int:
+    """Try every message, capability and failure path of a consumer.
+
+    CMD is a command line ('./my-consumer --quiet'), the name of an entry point of savedmodel_compat.consumers or of a consumer
+    in pyproject.toml, or a consumer of ours. docs/protocol.md has the rules. Exit codes: 0 it keeps them, 1 it does not, 4 a
+    defect of this program, 64 usage.
+    """
+    from compat_matrix.plugins import found
+    from compat_matrix.plugins.check.checks import CHECKS
+    from compat_matrix.plugins.check.rules import RULES
+    from compat_matrix.plugins.check.run import DEFECT, FAILED, Outcome, Settings, check
+    from compat_matrix.plugins.registry import PluginError
+
+    if listing:
+        for one in CHECKS:
+            click.echo(f"{one.name:<{WIDTH}} {one.summary}\n{'':<{WIDTH}} {', '.join(one.rules)}")
+        return OK
+    unknown = sorted(set(only) - {one.name for one in CHECKS})
+    if unknown:
+        raise click.UsageError(f"no check called {unknown[0]} (--list shows them)")
+    try:
+        program = found.command_of(command)
+    except PluginError as error:
+        raise click.UsageError(str(error)) from error
+    if program.broken:
+        click.echo(f"Error: {printable(program.broken)}", err=True)
+        return UNEXPECTED
+
+    def told(outcome: Outcome) -> None:
+        if not as_json:
+            _tell(outcome.to_json(), RULES)
+
+    outcomes = check(program, Settings(limit, grace, large, only, told))
+    states = [outcome.state for outcome in outcomes]
+    code = HARNESS_ERROR if DEFECT in states else UNEXPECTED if FAILED in states else OK
+    if as_json:
+        record = {"schema": 1, "command": list(program.command), "checks": [one.to_json() for one in outcomes], "exit_code": code}
+        click.echo(json.dumps(record, indent=1))
+        return code
+    counts = ", ".join(f"{states.count(state)} {state}" for state in dict.fromkeys(sorted(states)))
+    click.echo(f"{counts}; {'the rules are kept' if code == OK else 'the rules are not kept'}")
+    return code
+
+
+def _tell(record: dict[str, Any], rules: dict[str, str]) -> None:
+    first = f"{record['check']:<{WIDTH}} {record['state'].upper() if record['state'] == 'failed' else record['state']}"
+    click.echo(printable(first + (f": {record['message']}" if record["message"] else "")))
+    for note in record["notes"]:
+        click.echo(f"{'':<{WIDTH}}   {printable(note)}")
+    if record["state"] == "failed":
+        click.echo(f"{'':<{WIDTH}}   asked for: {rules[record['rule']]} ({record['rule']}, {record['where']})")
+        for side, mark in (("sent", ">"), ("came", "<")):
+            for message in record[side][-2:]:
+                click.echo(f"{'':<{WIDTH}}   {mark} {printable(json.dumps(message)[:600])}")

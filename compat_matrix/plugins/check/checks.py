@@ -1,0 +1,544 @@
+"""The checks, in the order they run. Each is a function of an :class:`Exam`; a check that does not apply says why."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import shutil
+import signal
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from compat_matrix.checks import oracle
+from compat_matrix.checks.checkpoint import compare_held
+from compat_matrix.plugins.check import explain, models
+from compat_matrix.plugins.check.session import PROTOCOL, Mistake, Session
+from compat_matrix.runtimes.host import stamp
+from compat_matrix.runtimes.worker import START_LIMIT
+from compat_matrix.workers import tensors
+from compat_matrix.workers.tensors import Tensor
+
+TAGS = ["serve"]
+FLOOD = 1 << 22  # bytes of output that nobody asked for; logs are emptied at 64 MiB
+X = Tensor("float32", np.array([1, 2, 5], np.float32))
+
+
+class NotAsked(Exception):
+    """A check that has nothing to ask this plug-in; the message says why."""
+
+
+@dataclass
+class Exam:
+    """What the checks share. ``large``: mebibytes of the large tensor; ``grace``: seconds to end in."""
+
+    session: Session
+    folder: Path
+    large: int
+    grace: float
+    notes: list[str] = field(default_factory=list)
+    answered: set[str] = field(default_factory=set)  # models that gave an answer
+    numbers: Any = field(default_factory=itertools.count)
+
+    def new(self, stem: str) -> Path:
+        return self.folder / f"{stem}-{next(self.numbers)}"
+
+    def load(self, directory: Path, tags: Sequence[str] = TAGS) -> int:
+        """The handle of a model that the plug-in may refuse. Raises :class:`NotAsked` when it does."""
+        reply = self.session.say("load", dir=str(directory), tags=list(tags), timeout=self.session.limit)
+        if reply["status"] != "ok":
+            raise NotAsked(f"the model is not understood: {reply['status']}: {reply['message'].splitlines()[0][:200]}")
+        return int(reply["handle"])
+
+    def load_any(self) -> tuple[int, str, dict[str, Tensor], dict[str, Tensor]]:
+        """A model that answers: handle, signature, inputs, outputs. Raises :class:`NotAsked`."""
+        try:
+            return self.load(models.signs(self.new("signs"))), "same", {"x": X}, {"y": X}
+        except NotAsked:
+            artifact = models.half_plus_two()
+            request = _requests(artifact)[0]
+            io = artifact / "io"
+            given, wanted = tensors.load(io / request["inputs"]), tensors.load(io / request["outputs"])
+            return self.load(artifact / "model"), request["signature"], dict(given), dict(wanted)
+
+    def call(self, handle: int, signature: str, inputs: Mapping[str, Tensor], **more: Any) -> tuple[dict[str, Any], Path]:
+        """A call, and where its outputs are to be. Raises :class:`Mistake`."""
+        io, outputs = self.folder / "io", self.new("answer").with_suffix(".npz")
+        name = models.written(io, dict(inputs))
+        if "stored" in self.session.capabilities:
+            _store(io / name)
+        request = {"id": name, "kind": "signature", "tags": TAGS, "signature": signature, "inputs": name, "outputs": None}
+        return self.session.say("call", handle=handle, request=request, io_dir=str(io), outputs=str(outputs), **more), outputs
+
+    def answer(
+        self,
+        handle: int,
+        signature: str,
+        inputs: Mapping[str, Tensor],
+        wanted: Mapping[str, Tensor],
+        others: Mapping[str, Tensor] | None = None,
+    ) -> None:
+        """A call that must be answered with ``wanted``, bit for bit. Raises :class:`Mistake`."""
+        reply, outputs = self.call(handle, signature, inputs)
+        if reply["status"] != "ok":
+            raise Mistake(
+                f"a call of {signature!r} is answered with {reply['status']}: {reply['error_class']}: {reply['message']}"
+            )
+        got, why = explain.read(outputs)
+        why = why or explain.outputs(wanted, got, others)
+        if why:
+            raise Mistake(why, "P-11")
+
+    def refusal(self, what: str, reply: Mapping[str, Any]) -> None:
+        """A reply that must not be ok. Raises :class:`Mistake`."""
+        if reply["status"] == "ok":
+            raise Mistake(f"{what} is answered with ok: an error must be told, not swallowed")
+        self.session.quiet()
+
+
+def _store(path: Path) -> None:
+    from compat_matrix.workers import stored
+
+    stored.rewrite(str(path), str(path))  # type: ignore[no-untyped-call]
+
+
+def _requests(artifact: Path, kind: str = "signature") -> list[dict[str, Any]]:
+    entries = json.loads((artifact / "io" / "io.json").read_text(encoding="utf-8"))["requests"]
+    signatures = ("serving_default",) if kind == "signature" else None
+    return [e for e in entries if e["kind"] == kind and (signatures is None or e["signature"] in signatures)]
+
+
+# The checks ---------------------------------------------------------------------------------------------------------
+
+
+def hello(exam: Exam) -> None:
+    """It starts, and says what it is."""
+    session = exam.session
+    reply = session.say("hello", START_LIMIT, protocol=PROTOCOL)
+    if reply["status"] != "ok":
+        raise Mistake(f"hello of protocol {PROTOCOL} is answered with {reply['status']}: {reply['message']}", "P-05")
+    if reply["protocol"] != PROTOCOL:
+        raise Mistake(f"asked for protocol {PROTOCOL}, it says it speaks {reply['protocol']}", "P-05")
+    if not reply["name"]:
+        raise Mistake("name is empty")
+    from compat_matrix.plugins.tables import CAPABILITIES
+
+    unknown = sorted(set(reply["capabilities"]) - {*CAPABILITIES, "produce", "generate"})
+    if unknown:
+        raise Mistake(f"capabilities has {', '.join(unknown)}; the protocol has {', '.join(CAPABILITIES)}", "P-15")
+    strange = sorted(set(reply.get("dtypes", ())) - set(models.NUMBERS))
+    if strange:
+        raise Mistake(f"dtypes has {', '.join(strange)}: the names are TensorFlow's, in lower case")
+    if reply["name"] not in reply["versions"] and "tensorflow" not in reply["versions"]:
+        exam.notes.append(f"versions has no entry {reply['name']!r}: in cell ids its version will be `unknown`")
+    session.hello = reply
+    session.quiet()
+
+
+def other_protocol(exam: Exam) -> None:
+    """A version that it does not speak."""
+    reply = exam.session.say("hello", protocol=PROTOCOL + 998)
+    if reply["status"] != "unsupported":
+        raise Mistake(f"hello of protocol {PROTOCOL + 998} is answered with {reply['status']}, not with unsupported")
+    exam.session.ok("hello", protocol=PROTOCOL)
+
+
+def unknown_op(exam: Exam) -> None:
+    """An op from the future, and members that it does not know."""
+    reply = exam.session.say("dance", partner="none")
+    if reply["status"] != "unsupported":
+        raise Mistake(f"an unknown op is answered with {reply['status']}, not with unsupported")
+    exam.session.ok("hello", protocol=PROTOCOL, **{"x-of-tomorrow": {"nested": [1, None]}})
+
+
+def missing_model(exam: Exam) -> None:
+    """A directory that is not there, empty, or holds noise or half a file."""
+    for how in ("absent", "empty", "noise", "torn"):
+        directory = models.damaged(exam.new(how), how)
+        reply = exam.session.say("load", dir=str(directory), tags=TAGS, timeout=exam.session.limit)
+        exam.refusal(f"load of a model that is {how}", reply)
+    lost = exam.new("lost")
+    shutil.copytree(models.half_plus_two() / "model", lost)
+    for part in (lost / "variables").iterdir():
+        part.unlink()
+    reply = exam.session.say("load", dir=str(lost), tags=TAGS, timeout=exam.session.limit)
+    if reply["status"] == "ok":  # it may look at the variables when they are needed
+        request = _requests(models.half_plus_two())[0]
+        inputs = tensors.load(models.half_plus_two() / "io" / request["inputs"])
+        exam.refusal("a call of a model whose variables are lost", exam.call(reply["handle"], request["signature"], inputs)[0])
+
+
+def wrong_tags(exam: Exam) -> None:
+    """A set of tags that no MetaGraph has."""
+    if "tags" not in exam.session.capabilities:
+        raise NotAsked("it does not claim the capability tags")
+    model = models.half_plus_two() / "model"
+    reply = exam.session.say("load", dir=str(model), tags=["no", "such"], timeout=exam.session.limit)
+    exam.refusal("load with the tags ['no', 'such'], which the model has not,", reply)
+
+
+def signatures(exam: Exam) -> None:
+    """The keys, names, dtypes and shapes of a model with four signatures, or of half_plus_two."""
+    from compat_matrix.checks.signatures import compare_signatures
+
+    directory = models.signs(exam.new("signs"))
+    try:
+        handle = exam.load(directory)
+    except NotAsked:
+        directory = models.half_plus_two() / "model"
+        handle = exam.load(directory)
+    got = exam.session.ok("signatures", handle=handle)["signatures"]
+    expected = oracle.signatures(directory, TAGS)
+    try:
+        differences = compare_signatures(expected, got)
+    except (AttributeError, KeyError, TypeError) as error:
+        raise Mistake(f"signatures is not {{key: {{inputs: {{name: {{dtype, shape}}}}, outputs: ...}}}}: {error!r}") from error
+    if differences:
+        raise Mistake("; ".join(differences[:4]))
+
+
+def half_plus_two(exam: Exam) -> None:
+    """The answers of a model with two variables, as TensorFlow 1.15 recorded them."""
+    artifact = models.half_plus_two()
+    handle, io = exam.load(artifact / "model"), artifact / "io"
+    for request in _requests(artifact):
+        _call_recorded(exam, handle, request, io)
+    exam.answered.add("half_plus_two")
+
+
+def _call_recorded(exam: Exam, handle: int, request: dict[str, Any], io: Path) -> None:
+    if "stored" in exam.session.capabilities:
+        copied = exam.new("stored")
+        copied.mkdir()
+        shutil.copyfile(io / request["inputs"], copied / request["inputs"])
+        _store(copied / request["inputs"])
+        asked = copied
+    else:
+        asked = io
+    outputs = exam.new("answer").with_suffix(".npz")
+    reply = exam.session.ok("call", handle=handle, request=request, io_dir=str(asked), outputs=str(outputs))
+    got, why = explain.read(outputs)
+    wanted = tensors.load(io / request["outputs"])
+    close = not why and set(got) == set(wanted) and all(_close(wanted[name], got[name]) for name in wanted)
+    if not close and (why or explain.outputs(wanted, got)):
+        raise Mistake(f"request {request['id']}: {why or explain.outputs(wanted, got)}", "P-11")
+    if request["kind"] == "function" and _shape(reply.get("structure")) != _shape(request["structure"]):
+        raise Mistake(f"request {request['id']}: structure is {reply.get('structure')!r}, recorded was {request['structure']!r}")
+
+
+def _close(wanted: Tensor, got: Tensor) -> bool:
+    same = wanted.dtype == got.dtype and wanted.array.shape == got.array.shape and wanted.array.dtype.kind in "fc"
+    return bool(same and np.allclose(wanted.array, got.array, rtol=1e-6, atol=1e-6, equal_nan=True))
+
+
+def _shape(nest: Any) -> Any:
+    """A nest without the names of its tensors."""
+    if isinstance(nest, dict):
+        return {key: None if key == "$tensor" else _shape(value) for key, value in nest.items()}
+    return [_shape(item) for item in nest] if isinstance(nest, list) else nest
+
+
+def signature_key(exam: Exam) -> None:
+    """Two signatures of the same inputs and outputs; two inputs whose outputs change places."""
+    handle = exam.load(models.signs(exam.new("signs")))
+    negative = Tensor("float32", -X.array)
+    exam.answer(handle, "same", {"x": X}, {"y": X}, {"the signature 'negative': the key in the request is ignored": negative})
+    exam.answer(handle, "negative", {"x": X}, {"y": negative}, {"the signature 'same': the key in the request is ignored": X})
+    a, b = Tensor("float32", np.array([[1, 2], [3, 4]], np.float32)), Tensor("int64", np.array([7], np.int64))
+    exam.answer(handle, "crossed", {"a": a, "b": b}, {"a": b, "b": a})
+    exam.answer(handle, "crossed", {"b": b, "a": a}, {"a": b, "b": a})
+    exam.answered.add("signs")
+
+
+def no_state(exam: Exam) -> None:
+    """The same request again after others; an answer of before is no answer."""
+    handle, key, inputs, wanted = exam.load_any()
+    other_inputs = {name: Tensor(t.dtype, t.array[::-1].copy() if t.array.ndim else t.array) for name, t in inputs.items()}
+    other = {name: Tensor(t.dtype, t.array[::-1].copy() if t.array.ndim else t.array) for name, t in wanted.items()}
+    before = {"the request before: it keeps something between requests": next(iter(wanted.values()))}
+    after = {"a request before: it keeps something between requests": next(iter(other.values()))}
+    for given, expected, others in ((inputs, wanted, after), (other_inputs, other, before), (inputs, wanted, after)):
+        try:
+            exam.answer(handle, key, given, expected, others)
+        except Mistake as error:
+            raise Mistake(str(error), "P-13" if "between requests" in str(error) else error.rule) from None
+
+
+def many_models(exam: Exam) -> None:
+    """Two models at a time, each with its handle; one is closed, the other goes on."""
+    one, two = models.signs(exam.new("signs")), models.half_plus_two() / "model"
+    handles = []
+    for directory in (one, two, one, two):
+        try:
+            handles.append(exam.load(directory))
+        except NotAsked:
+            continue
+    if len(handles) < 2:
+        raise NotAsked("it understands none of the models of this check")
+    if len(set(handles)) < len(handles):
+        raise Mistake(f"loaded models share a handle: {handles}")
+    exam.session.ok("close", handle=handles[0])
+    reply = exam.session.say("signatures", handle=handles[-1])
+    if reply["status"] != "ok":
+        raise Mistake(f"after another model was closed this one is gone: {reply['message']}", "P-14")
+
+
+def close(exam: Exam) -> None:
+    """A handle that is closed, one that never was."""
+    handle, key, inputs, _ = exam.load_any()
+    exam.session.ok("close", handle=handle)
+    for what, number in (("a handle that is closed", handle), ("a handle that was never given", handle + 12345)):
+        exam.refusal(f"a call with {what}", exam.call(number, key, inputs)[0])
+        exam.refusal(f"close of {what}", exam.session.say("close", handle=number))
+
+
+def wrong_signature(exam: Exam) -> None:
+    """A key that the model has not."""
+    handle, _, inputs, _ = exam.load_any()
+    exam.refusal("a call of the signature 'no_such_key', which the model has not,", exam.call(handle, "no_such_key", inputs)[0])
+
+
+def wrong_inputs(exam: Exam) -> None:
+    """A missing input, one too many, one of another dtype; one of another shape may be answered or refused."""
+    handle, key, inputs, wanted = exam.load_any()
+    name = next(iter(inputs))
+    exam.answer(handle, key, inputs, wanted)  # what is remembered of it must not stand in for what is missing
+    exam.refusal(f"a call without the input {name!r}", exam.call(handle, key, {})[0])
+    exam.refusal("a call with the further input 'zzz'", exam.call(handle, key, {**inputs, "zzz": X})[0])
+    other = Tensor("int64", np.array([1, 2, 5], np.int64)) if inputs[name].dtype != "int64" else X
+    reply, _ = exam.call(handle, key, {name: other})
+    exam.refusal(f"a call with input {name!r} of {other.dtype}, which is {inputs[name].dtype} in the signature,", reply)
+    exam.answer(handle, key, inputs, wanted)
+    if key != "same":
+        return
+    reply, outputs = exam.call(handle, "fixed", {"x": X})  # [3], where the signature says [2, 3]
+    if reply["status"] == "ok":
+        got, why = explain.read(outputs)
+        why = why or explain.outputs({"y": X}, got)
+        if why:
+            raise Mistake(f"an input of shape [3] where the signature says [2, 3]: neither an error nor its answer: {why}")
+        exam.notes.append("shapes of inputs are not compared with the signature's")
+
+
+def dtypes(exam: Exam) -> None:
+    """Every dtype: any shape, none, empty, the ends of its range, NaN payloads, -0.0, strings of all bytes."""
+    claimed, kept, refused = exam.session.hello.get("dtypes"), [], {}
+    for dtype in models.ASKED_DTYPES:
+        try:
+            handle = exam.load(models.echo(exam.new("echo"), dtype))
+            first = next(models.tensors_of(dtype))[1]
+            reply, _ = exam.call(handle, "serving_default", {"x": first})
+            if reply["status"] != "ok":
+                raise NotAsked(f"{reply['status']}: {reply['message'].splitlines()[0][:120]}")
+        except NotAsked as why:
+            refused[dtype] = str(why)
+            if claimed is not None and dtype in claimed:
+                raise Mistake(f"hello claims {dtype}, and {why}", "P-15") from None
+            continue
+        for what, tensor in models.tensors_of(dtype):
+            try:
+                exam.answer(handle, "serving_default", {"x": tensor}, {"y": tensor})
+            except Mistake as error:
+                raise Mistake(f"{dtype}, {what}: {error}", error.rule) from None
+        exam.session.ok("close", handle=handle)
+        kept.append(dtype)
+    if not kept:
+        raise NotAsked(f"it answers no echo: {next(iter(refused.values()))}")
+    exam.answered.add("echo")
+    exam.notes.append(f"{len(kept)} dtypes kept bit for bit: {', '.join(kept)}")
+    if refused:
+        exam.notes.append(f"not answered: {', '.join(refused)}")
+
+
+def large_messages(exam: Exam) -> None:
+    """A large tensor there and back, and a request of several megabytes."""
+    reply = exam.session.say("hello", protocol=PROTOCOL, padding="x" * (4 << 20))
+    if reply["status"] != "ok":
+        raise Mistake("a request line of 4 MiB is refused")
+    handle = exam.load(models.echo(exam.new("echo"), "float32"))
+    tensor = models.large(exam.large)
+    exam.answer(handle, "serving_default", {"x": tensor}, {"y": tensor})
+    exam.notes.append(f"a tensor of {exam.large} MiB")
+
+
+def many_requests(exam: Exam) -> None:
+    """Two hundred requests in one process."""
+    handle, key, inputs, wanted = exam.load_any()
+    pid = exam.session.process.pid
+    for index in range(50):
+        exam.answer(handle, key, inputs, wanted)
+        for _ in range(3):
+            exam.session.ok("signatures", handle=handle)
+        if exam.session.process.pid != pid:
+            raise Mistake(f"the process was another one after {4 * index} requests")
+
+
+def untouched(exam: Exam) -> None:
+    """A model is read, not written."""
+    directory = exam.new("kept")
+    try:
+        shutil.rmtree(directory, ignore_errors=True)
+        handle = exam.load(models.signs(directory))
+        key, inputs = "same", {"x": X}
+    except NotAsked:
+        shutil.rmtree(directory, ignore_errors=True)
+        shutil.copytree(models.half_plus_two() / "model", directory)
+        handle, request = exam.load(directory), _requests(models.half_plus_two())[0]
+        key, inputs = request["signature"], tensors.load(models.half_plus_two() / "io" / request["inputs"])
+    before = stamp(directory)
+    reply, outputs = exam.call(handle, key, inputs)
+    exam.session.say("close", handle=handle)
+    if stamp(directory) != before:
+        raise Mistake("it has changed files of the model")
+    left = [p.name for p in outputs.parent.iterdir() if p.name.startswith(outputs.name) and p != outputs]
+    if left and reply["status"] == "ok":
+        raise Mistake(f"it left {', '.join(left)} beside the file of the outputs")
+
+
+def functions(exam: Exam) -> None:
+    """Calls on the object graph, or that they are unsupported."""
+    artifact = models.functions()
+    requests = _requests(artifact, "function")
+    if "functions" not in exam.session.capabilities:
+        handle, _, inputs, _ = exam.load_any()
+        io = exam.folder / "io"
+        asked = {**requests[0], "inputs": models.written(io, inputs)}
+        outputs = str(exam.new("answer").with_suffix(".npz"))
+        _unsupported(exam.session.say("call", handle=handle, request=asked, io_dir=str(io), outputs=outputs), "functions", "call")
+        return
+    handle = exam.load(artifact / "model")
+    for request in requests[:4]:
+        _call_recorded(exam, handle, request, artifact / "io")
+
+
+def _unsupported(reply: Mapping[str, Any], capability: str, what: str) -> None:
+    if reply["status"] != "unsupported":
+        raise Mistake(f"it does not claim {capability}: {what} must be unsupported, and is {reply['status']}")
+
+
+def variables(exam: Exam) -> None:
+    """The values of half_plus_two, as the checkpoint has them, or that it is unsupported."""
+    _held(exam, "variables")
+
+
+def fetch(exam: Exam) -> None:
+    """Tensors of the main graph, or that it is unsupported."""
+    _held(exam, "fetch")
+
+
+def _held(exam: Exam, op: str) -> None:
+    model, outputs = models.half_plus_two() / "model", exam.new("held").with_suffix(".npz")
+    if op not in exam.session.capabilities:
+        handle = exam.load_any()[0]
+        more: dict[str, Any] = {"tensors": []} if op == "fetch" else {}
+        _unsupported(exam.session.say(op, handle=handle, outputs=str(outputs), **more), op, op)
+        return
+    stored, handle = oracle.stored_variables(model, TAGS), exam.load(model)
+    if op == "fetch":
+        wanted = {item.fetch: item.value for item in stored if item.fetch}
+        exam.session.ok("fetch", handle=handle, tensors=sorted(wanted), outputs=str(outputs))
+    else:
+        by_key = exam.session.ok("variables", handle=handle, outputs=str(outputs))["naming"] == "key"
+        wanted = {item.key if by_key else item.node: item.value for item in stored}
+    got, why = explain.read(outputs)
+    finding = None if why else compare_held(wanted, got)
+    if why or finding:
+        raise Mistake(why or str(finding), "P-11" if why else "P-15")
+
+
+def resave(exam: Exam) -> None:
+    """A model that is loaded, saved, loaded again and asked, or that it is unsupported."""
+    directory = exam.new("again")
+    if "resave" not in exam.session.capabilities:
+        reply = exam.session.say("resave", handle=exam.load_any()[0], dir=str(directory), tags=TAGS)
+        _unsupported(reply, "resave", "resave")
+        return
+    artifact = models.half_plus_two()
+    handle = exam.load(artifact / "model")
+    tags = exam.session.ok("resave", handle=handle, dir=str(directory), tags=TAGS)["tags"]
+    oracle.signatures(directory, tags)  # a model that can be read without the plug-in
+    again = exam.load(directory, tags)
+    for request in _requests(artifact):
+        _call_recorded(exam, again, request, artifact / "io")
+
+
+def understood(exam: Exam) -> None:
+    """Of the models of these checks it has answered at least one."""
+    if not exam.answered:
+        raise Mistake("it refuses every model of these checks: that it can answer is not shown")
+    exam.notes.append(f"answered: {', '.join(sorted(exam.answered))}")
+
+
+def quiet(exam: Exam) -> None:
+    """Nothing is written without being asked, and no flood to stdout and stderr."""
+    exam.session.quiet()
+    written = exam.session.logs()
+    if written > FLOOD:
+        raise Mistake(f"it wrote {written >> 20} MiB to stdout and stderr")
+
+
+def bye(exam: Exam) -> None:
+    """The end that is asked for."""
+    exam.session.ok("bye")
+    if not exam.session.left(exam.grace):
+        raise Mistake(f"{exam.grace:g} s after bye the process still runs")
+
+
+def end_of_channel(exam: Exam) -> None:
+    """The harness is gone: nobody may be left behind."""
+    exam.session.ok("hello", protocol=PROTOCOL)
+    if not exam.session.closed(exam.grace):
+        raise Mistake(f"{exam.grace:g} s after the channel was closed the process still runs: it hangs at the end of its input")
+
+
+def sigterm(exam: Exam) -> None:
+    """The usual request of a system to end."""
+    exam.session.ok("hello", protocol=PROTOCOL)
+    if not exam.session.signalled(signal.SIGTERM, exam.grace):
+        raise Mistake(f"{exam.grace:g} s after SIGTERM the process still runs: it ignores the signal")
+
+
+@dataclass(frozen=True)
+class Check:
+    """``rules``: those it is about, the first being what a mistake breaks unless it says another."""
+
+    name: str
+    run: Callable[[Exam], None]
+    rules: tuple[str, ...]
+
+    @property
+    def summary(self) -> str:
+        return (self.run.__doc__ or "").strip().splitlines()[0]
+
+
+CHECKS = (
+    Check("hello", hello, ("P-04", "P-01", "P-02", "P-03")),
+    Check("other-protocol", other_protocol, ("P-05",)),
+    Check("unknown-op", unknown_op, ("P-06",)),
+    Check("missing-model", missing_model, ("P-08",)),
+    Check("wrong-tags", wrong_tags, ("P-08", "P-15")),
+    Check("signatures", signatures, ("P-09",)),
+    Check("half-plus-two", half_plus_two, ("P-10", "P-11")),
+    Check("signature-key", signature_key, ("P-10",)),
+    Check("no-state", no_state, ("P-13",)),
+    Check("many-models", many_models, ("P-07",)),
+    Check("close", close, ("P-14",)),
+    Check("wrong-signature", wrong_signature, ("P-12",)),
+    Check("wrong-inputs", wrong_inputs, ("P-12",)),
+    Check("dtypes", dtypes, ("P-11",)),
+    Check("large-messages", large_messages, ("P-20",)),
+    Check("many-requests", many_requests, ("P-02", "P-13")),
+    Check("untouched", untouched, ("P-21",)),
+    Check("functions", functions, ("P-15",)),
+    Check("variables", variables, ("P-15",)),
+    Check("fetch", fetch, ("P-15",)),
+    Check("resave", resave, ("P-15",)),
+    Check("understood", understood, ("P-10",)),
+    Check("quiet", quiet, ("P-19", "P-02")),
+    Check("bye", bye, ("P-16",)),
+    Check("end-of-channel", end_of_channel, ("P-17",)),
+    Check("sigterm", sigterm, ("P-18",)),
+)

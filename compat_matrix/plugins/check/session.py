@@ -1,0 +1,214 @@
+"""The plug-in's process while it is checked, and what was last said: evidence for whoever has to repair it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NoReturn
+
+from compat_matrix.plugins.check import grammar
+from compat_matrix.runtimes.process import Crashed, Process, TimedOut, log_size, log_tail
+from compat_matrix.runtimes.programs import Program
+from compat_matrix.runtimes.runtime import Runtime
+from compat_matrix.runtimes.worker import START_LIMIT, environment
+
+PROTOCOL = 1
+SHOWN = 400  # characters of a message, in a report
+
+
+class Mistake(Exception):
+    """What the plug-in does wrong, by its name. ``rule`` is the one it breaks, where it is another than the check's first."""
+
+    def __init__(self, message: str, rule: str = "") -> None:
+        super().__init__(message)
+        self.rule = rule
+
+
+class _Process(Process):
+    """The harness's own end of the channel, which names what is wrong with a line in place of showing it alone."""
+
+    fault: tuple[str, str] | None = None
+
+    def _reply(self, line: bytes) -> dict[str, Any]:
+        self.fault = line_fault(line, self._first_id + self._asked, self._buffer)
+        return super()._reply(line)
+
+    def _garbage(self, data: bytes) -> NoReturn:
+        self.fault = self.fault or unasked_fault(data)
+        super()._garbage(data)
+
+
+def line_fault(line: bytes, wanted: int, behind: bytes) -> tuple[str, str] | None:
+    """What is wrong with the line of a reply: ``(rule, sentence)``."""
+    try:
+        text = line.decode("utf-8")
+    except UnicodeDecodeError:
+        return "P-01", f"the reply is not UTF-8: {line[:80]!r}"
+    try:
+        reply = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        return "P-01", f"a line on the channel is no JSON ({error}): {_short(text)}; what is meant for people goes to stderr"
+    if not isinstance(reply, dict):
+        return "P-01", f"the reply is a JSON {type(reply).__name__}, not an object"
+    if "id" not in reply:
+        return "P-02", "the reply has no id: it must repeat that of the request"
+    if reply["id"] != wanted or isinstance(reply["id"], bool) or not isinstance(reply["id"], int):
+        how = "as text: it is a number" if reply["id"] == str(wanted) else f"which is not that of the request, {wanted}"
+        return "P-02", f"the reply has the id {reply['id']!r}, {how}"
+    if not isinstance(reply.get("status"), str):
+        return "P-03", "the reply has no status" if "status" not in reply else f"status is {reply['status']!r}"
+    return ("P-02", f"something was written behind the reply: {behind[:80]!r}") if behind else None
+
+
+def unasked_fault(data: bytes) -> tuple[str, str]:
+    """What was written without being asked."""
+    return "P-02", f"this was written without being asked: {data[:80]!r}"
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= SHOWN else text[:SHOWN] + "…"
+
+
+class Session:
+    """Starts the plug-in, starts it anew when it died, and keeps what was last sent and what came."""
+
+    def __init__(self, program: Program, runtime: Runtime, folder: Path, limit: float) -> None:
+        self.program, self.runtime, self.folder, self.limit = program, runtime, folder, limit
+        self.hello: dict[str, Any] = {}
+        self.sent: list[Any] = []
+        self.came: list[Any] = []
+        self._process: _Process | None = None
+        self._starts = 0
+
+    @property
+    def capabilities(self) -> frozenset[str]:
+        return frozenset(self.hello.get("capabilities", ()))
+
+    @property
+    def process(self) -> _Process:
+        """The running process; started when there is none. Raises :class:`Mistake`."""
+        if self._process is None or not self._process.alive:
+            self._starts += 1
+            logs = self.folder / "logs" / str(self._starts)
+            try:
+                words = self.program.words(self.runtime)
+                self._process = _Process(words, environment(self.program), self.folder / "cwd", logs)
+            except OSError as error:
+                raise Mistake(f"the command does not start: {error}") from error
+            if self.hello:
+                self.say("hello", START_LIMIT, protocol=PROTOCOL)
+        return self._process
+
+    def say(self, op: str, limit: float = 0, **fields: Any) -> dict[str, Any]:
+        """Ask, and return the reply, whatever its status; its form is checked. Raises :class:`Mistake`."""
+        process, message = self.process, {"op": op, **fields}
+        self.sent, self.came = [*self.sent[-3:], _told(message)], self.came[-3:]
+        start, process.fault = log_size(process.stderr), None
+        try:
+            reply = process.request(message, limit or self.limit)
+        except TimedOut as error:
+            self.came.append(None)
+            raise self._silent(op, str(error)) from None
+        except Crashed as error:
+            self.came.append(None)
+            if process.fault:
+                raise Mistake(process.fault[1], process.fault[0]) from None
+            raise self._silent(op, f"{error}; its last words: {_last_line(log_tail(process.stderr, start))}") from None
+        self.came.append(_told(reply))
+        found = grammar.fault(op, reply) if op in grammar.MESSAGES else grammar.fault("bye", reply)
+        if found:
+            raise Mistake(found[1], found[0])
+        return reply
+
+    def _silent(self, op: str, how: str) -> Mistake:
+        """No reply on the channel; perhaps it went elsewhere."""
+        assert self._process is not None
+        with suppress(OSError):
+            for line in self._process.stdout.read_bytes()[-4096:].splitlines():
+                if line.strip().startswith(b"{") and b'"status"' in line:
+                    text = "the reply was printed to stdout; it belongs on the second descriptor of SAVEDMODEL_COMPAT_FD"
+                    return Mistake(f"{text} ({how})", "P-01")
+        return Mistake(how)
+
+    def ok(self, op: str, **fields: Any) -> dict[str, Any]:
+        """Ask what must be answered with ok. Raises :class:`Mistake`."""
+        reply = self.say(op, **fields)
+        if reply["status"] != "ok":
+            raise Mistake(f"{op} is answered with {reply['status']}: {reply['error_class']}: {_short(reply['message'])}")
+        return reply
+
+    def quiet(self) -> None:
+        """Raise :class:`Mistake` when the process has died or written something since it was last asked."""
+        process = self._process
+        if process is None or not process.alive:
+            return
+        process.fault = None
+        try:
+            process.check()
+        except Crashed as error:
+            raise Mistake(*reversed(process.fault or ("P-02", str(error)))) from None
+
+    def closed(self, grace: float) -> str:
+        """Close the channel: how the process ends, or "" when it does not within ``grace`` seconds."""
+        process = self.process
+        os.close(process._write)
+        os.close(process._read)
+        process.alive = False
+        return self._waited(process, grace)
+
+    def signalled(self, number: int, grace: float) -> str:
+        """Send a signal: how the process ends, or "" when it does not within ``grace`` seconds."""
+        process = self.process
+        os.kill(process.pid, number)
+        process.alive = False
+        try:
+            return self._waited(process, grace)
+        finally:
+            os.close(process._write)
+            os.close(process._read)
+
+    def left(self, grace: float) -> str:
+        """How the process ends that was told bye, or "" when it does not within ``grace`` seconds."""
+        process = self.process
+        process.alive = False
+        try:
+            return self._waited(process, grace)
+        finally:
+            os.close(process._write)
+            os.close(process._read)
+
+    def _waited(self, process: _Process, grace: float) -> str:
+        deadline = time.monotonic() + grace
+        while not process._exited() and time.monotonic() < deadline:
+            time.sleep(0.01)
+        ended = process._exited()
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+        with suppress(subprocess.TimeoutExpired):
+            process._process.wait(5)
+        return f"status {process._process.returncode}" if ended else ""
+
+    def logs(self) -> int:
+        """Bytes that all processes wrote to stdout and stderr."""
+        return sum(path.stat().st_size for path in (self.folder / "logs").glob("*.std*"))
+
+    def close(self) -> None:
+        """End the process, first by asking."""
+        if self._process is not None and self._process.alive:
+            self._process.close()
+
+
+def _last_line(text: str) -> str:
+    lines = [line for line in text.splitlines() if line.strip()]
+    return _short(lines[-1]) if lines else "none"
+
+
+def _told(message: Mapping[str, Any]) -> dict[str, Any]:
+    """A message for a report: long texts shortened."""
+    return {name: _short(value) if isinstance(value, str) else value for name, value in message.items() if name != "traceback"}
