@@ -25,11 +25,11 @@ def unreadable(path: Path, error: Exception) -> str:
             for name in names:
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")
-                    array = np.lib.format.read_array(archive.open(name), allow_pickle=False)  # type: ignore[no-untyped-call]
+                    array = np.lib.format.read_array(archive.open(name), allow_pickle=False)
                 if array.dtype.byteorder == ">":
                     return f"{name} is stored big-endian ({array.dtype.str}); the bytes of every tensor are little-endian"
                 if array.dtype.kind in "US":
-                    return f"{name} holds text of NumPy ({array.dtype.str}): numbers are stored as numbers, strings as bytes and offsets"
+                    return f"{name} holds text ({array.dtype.str}): numbers are stored as numbers, strings as bytes and offsets"
                 if array.flags.f_contiguous and not array.flags.c_contiguous and array.ndim > 1:
                     return f"{name} is stored column by column (fortran_order); rows come first"
     except zipfile.BadZipFile:
@@ -40,7 +40,7 @@ def unreadable(path: Path, error: Exception) -> str:
 
 
 def outputs(wanted: Mapping[str, Tensor], got: Mapping[str, Tensor], others: Mapping[str, Tensor] | None = None) -> str:
-    """What is wrong with the outputs of a call, or "". ``others``: tensors that would be the answer to something else, by what."""
+    """What is wrong with the outputs of a call, or "". ``others``: what would be the answer to something else, by its name."""
     missing, further = sorted(set(wanted) - set(got)), sorted(set(got) - set(wanted))
     if missing or further:
         return (
@@ -78,7 +78,7 @@ def _same(one: Tensor, other: Tensor) -> bool:
         return False
     if one.dtype == "string":
         return bool(one.array.tolist() == other.array.tolist())
-    return one.array.tobytes() == other.array.tobytes()
+    return bool(one.array.tobytes() == other.array.tobytes())
 
 
 def _other_dtype(wanted: Tensor, got: Tensor) -> str:

@@ -84,7 +84,7 @@ def _mismatch(schema: Mapping[str, Any], value: Any) -> str:
     allowed = [kinds] if isinstance(kinds, str) else kinds
     if isinstance(value, bool) or not any(isinstance(value, _KINDS[kind]) for kind in allowed):
         return f"{value!r}, not {' or '.join(_ARTICLES[kind] for kind in allowed)}"
-    inner = schema.get("items") or schema.get("values")
+    inner = str(schema.get("items") or schema.get("values") or "")
     for item in (value.values() if isinstance(value, dict) else value) if inner else ():
         if not isinstance(item, _KINDS[inner]):
             return f"{value!r}, with {item!r} in it, which is not {_ARTICLES[inner]}"

@@ -94,8 +94,9 @@ def _values(dtype: str) -> Any:
 
 
 def large(mebibytes: int) -> Tensor:
-    """A float32 tensor of this size; a pattern, so that it takes little time to pack."""
-    return Tensor("float32", np.resize(np.arange(251, dtype=np.float32), mebibytes << 18).reshape(4, -1))
+    """A float32 tensor of this size, whose bytes do not shrink much: a reader may take what does for hostile."""
+    noise = np.random.default_rng(8).random(1 << 18, dtype=np.float32)
+    return Tensor("float32", np.tile(noise, mebibytes).reshape(4, -1))
 
 
 def damaged(directory: Path, how: str) -> Path:

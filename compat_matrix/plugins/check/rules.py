@@ -9,7 +9,7 @@ _FILE = Path(__file__).resolve().parents[3] / PAGE
 
 RULES: dict[str, str] = {
     "P-01": "Replies go to the second descriptor of SAVEDMODEL_COMPAT_FD: one JSON object a line, UTF-8, and nothing else.",
-    "P-02": "A reply repeats the id of its request, as the number it was; there is one reply to each request, and none without one.",
+    "P-02": "A reply repeats the id of its request, the number it was; there is one reply to each request, none without.",
     "P-03": "status is ok, error, rejected or unsupported; every one but ok comes with error_class and a message that says why.",
     "P-04": "hello names the worker, the protocol, its versions, its libraries and its capabilities.",
     "P-05": "A hello of another protocol is answered with unsupported; the next hello is a new chance.",
