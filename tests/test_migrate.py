@@ -17,9 +17,11 @@ import pytest
 from click.testing import CliRunner
 
 from compat_matrix import cli
+from compat_matrix.checks.compare import Mismatch
+from compat_matrix.consumers.serving import staging
 from compat_matrix.runtimes import isolation, worker
 from compat_matrix.runtimes.runtime import local_runtime
-from compat_matrix.zoo.migrate import records, report, run
+from compat_matrix.zoo.migrate import proof, records, report, run
 from compat_matrix.zoo.migrate.records import Status
 from reference_impl.format import schema
 from reference_impl.v1.graph import parse_ref
@@ -32,11 +34,50 @@ def migrate(*arguments):
     return CliRunner().invoke(cli.main, ["migrate", *map(str, arguments)])
 
 
+def edited(folder, edit):
+    """half_plus_two with each of its MetaGraphs edited."""
+    shutil.copytree(FIXTURES / "half_plus_two", folder)
+    path = folder / "model/saved_model.pb"
+    found = schema.parse(schema.SavedModel, path.read_bytes())
+    for graph in found.meta_graphs:
+        edit(graph)
+    path.write_bytes(found.SerializeToString())
+
+
+def wait_for(graph, node):
+    """The answers of all signatures wait for a node."""
+    answers = {parse_ref(info.name).node for item in graph.signature_def.values() for info in item.outputs.values()}
+    for other in graph.graph_def.node:
+        if other.name in answers:
+            other.input.append("^" + node)
+
+
+def deadly(graph):
+    """The answers wait for the op Abort."""
+    graph.graph_def.node.add(name="abort", op="Abort").attr["error_msg"].s = b"aborted on purpose"
+    wait_for(graph, "abort")
+
+
+def silent(graph):
+    """The answers wait for an assertion that always fails."""
+    never = graph.graph_def.node.add(name="never", op="Const")
+    never.attr["dtype"].type = never.attr["value"].tensor.dtype = schema.DT_BOOL
+    never.attr["value"].tensor.tensor_shape.SetInParent()
+    never.attr["value"].tensor.bool_val.append(False)
+    check = graph.graph_def.node.add(name="check", op="Assert", input=["never", "never"])
+    check.attr["T"].list.type.append(schema.DT_BOOL)
+    wait_for(graph, "check")
+
+
 @pytest.fixture(scope="module")
 def zoo(tmp_path_factory):
     folder = tmp_path_factory.mktemp("zoo")
     for case in CASES:
         shutil.copytree(FIXTURES / case, folder / case)
+    edited(folder / "silent", silent)
+    edited(folder / "unsigned", lambda graph: graph.signature_def.clear())
+    shutil.copytree(FIXTURES / "keras_functional_save", folder / "no_variables")
+    shutil.rmtree(folder / "no_variables/model/variables")
     (folder / "broken").mkdir()
     (folder / "broken" / "saved_model.pb").write_bytes((FIXTURES / "half_plus_two/model/saved_model.pb").read_bytes()[:500])
     return folder
@@ -64,6 +105,9 @@ def test_the_plan_says_what_each_model_is_and_makes_nothing(zoo, tmp_path):
         "half_plus_two": "convert",
         "hash_table_v2": "convert",
         "keras_functional_save": "copy",
+        "no_variables": "copy",
+        "silent": "convert",
+        "unsigned": "convert",
     }
     assert result.exit_code == cli.UNEXPECTED
     assert not (tmp_path / "out").exists()
@@ -82,6 +126,9 @@ def test_models_are_migrated_proved_and_the_others_named(done):
         "half_plus_two": "migrated",
         "hash_table_v2": "migrated",
         "keras_functional_save": "copied",
+        "no_variables": "refused",
+        "silent": "unproved",
+        "unsigned": "refused",
     }
     assert result.exit_code == cli.UNEXPECTED
     assert found["totals"]["migrated"] == 4
@@ -93,9 +140,15 @@ def test_models_are_migrated_proved_and_the_others_named(done):
     )
     assert states["weights"] == states["signatures"] == states["next generation"] == "equal"
     assert sorted(half["names"]) == ["a", "b"]
-    contrib = next(model for model in found["models"] if model["relative"].startswith("contrib"))
-    assert "Resampler" in contrib["reason"]
-    assert "Addons>Resampler" in contrib["fix"]
+    words = {model["relative"].split("/")[0]: (model["reason"], model["fix"]) for model in found["models"]}
+    assert words["contrib_op"][0].startswith("TensorFlow knows no op 'Resampler': node '")
+    assert "Addons>Resampler" in words["contrib_op"][1]
+    assert "SMC201" in found["models"][[*words].index("no_variables")]["parts"][0]["notes"][0]
+    assert "variables.index does not exist" in words["no_variables"][0]
+    assert "assertion failed" in words["silent"][0]
+    assert "io/io.json" in words["silent"][1]
+    assert "no signature" in words["unsigned"][0]
+    assert all(fix for reason, fix in words.values() if reason), "each has something that can be done"
 
 
 @pytest.mark.tensorflow
@@ -119,7 +172,7 @@ def test_reports_agree(done):
     rows = list(csv.DictReader((out / "report.csv").read_text().splitlines()))
     assert [row["status"] for row in rows] == [model["status"] for model in json.loads(result.stdout)["models"]]
     page = (out / "report.html").read_text()
-    assert "5 of 7 models are in the output" in page
+    assert "5 of 10 models are in the output" in page
     assert "Addons&gt;Resampler" in page
     assert not (out / ".work").exists()
 
@@ -172,7 +225,7 @@ def test_a_killed_run_goes_on_and_leaves_only_whole_models(zoo, tmp_path):
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
     assert migrate(zoo, "--out", out).exit_code == cli.UNEXPECTED
-    assert len(list((out / "records").rglob("*.json"))) == len(CASES) + 1
+    assert len(list((out / "records").rglob("*.json"))) == len(list(zoo.iterdir()))
     assert not (out / ".work").exists()
 
 
@@ -181,7 +234,7 @@ def test_a_model_that_kills_its_worker_costs_itself_only(zoo, tmp_path):
     """Its op ends the process in every loader; the ones before and after are migrated by a worker each."""
     other = tmp_path / "zoo"
     shutil.copytree(FIXTURES / "half_plus_two", other / "a")
-    deadly(other / "b")
+    edited(other / "b", deadly)
     shutil.copytree(FIXTURES / "half_plus_two", other / "c")
     result = migrate(other, "--out", tmp_path / "out", "--json")
     found = {model["relative"].split("/")[0]: model for model in json.loads(result.stdout)["models"]}
@@ -190,18 +243,30 @@ def test_a_model_that_kills_its_worker_costs_itself_only(zoo, tmp_path):
     assert not (tmp_path / "out/models/b").exists()
 
 
-def deadly(folder):
-    """half_plus_two, whose answer waits for the op Abort."""
-    shutil.copytree(FIXTURES / "half_plus_two", folder)
-    path = folder / "model/saved_model.pb"
-    found = schema.parse(schema.SavedModel, path.read_bytes())
-    for graph in found.meta_graphs:
-        answers = {parse_ref(info.name).node for item in graph.signature_def.values() for info in item.outputs.values()}
-        graph.graph_def.node.add(name="abort", op="Abort").attr["error_msg"].s = b"aborted on purpose"
-        for node in graph.graph_def.node:
-            if node.name in answers:
-                node.input.append("^abort")
-    path.write_bytes(found.SerializeToString())
+@pytest.mark.tensorflow
+def test_what_differs_does_not_get_into_the_output(tmp_path, monkeypatch):
+    """What was there goes: it is no proved form of this source."""
+    (tmp_path / "out/models/model").mkdir(parents=True)
+
+    def one_that_differs(expected, got, tolerance):
+        return [Mismatch("value", "y", "is another")] if tolerance is proof.TOLERANCE else []
+
+    monkeypatch.setattr(proof, "compare_named", one_that_differs)
+    result = migrate(FIXTURES / "half_plus_two", "--out", tmp_path / "out", "--json")
+    (model,) = json.loads(result.stdout)["models"]
+    assert (model["status"], result.exit_code) == ("differs", cli.UNEXPECTED)
+    assert "y: is another" in model["reason"]
+    assert not (tmp_path / "out/models/model").exists()
+
+
+def test_a_disk_that_fails_is_no_fault_of_the_model(tmp_path, monkeypatch):
+    def full(source, target):
+        raise OSError("No space left on device")
+
+    monkeypatch.setattr(staging, "place", full)
+    result = migrate(FIXTURES / "keras_functional_save", "--out", tmp_path / "out", "--json")
+    (model,) = json.loads(result.stdout)["models"]
+    assert (model["status"], result.exit_code) == ("failed", cli.HARNESS_ERROR)
 
 
 @pytest.mark.skipif(not isolation.without_network(), reason="this platform gives no process another network")

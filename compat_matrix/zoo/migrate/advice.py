@@ -3,16 +3,56 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from pathlib import Path
 
 from compat_matrix.skew import advice, contrib
+from reference_impl.format import layout
 
 _NO_OP = re.compile(r"Op type not registered '([^']{1,200})'|no op(?: called)? '([^']{1,200})'")
 _NO_KERNEL = re.compile(r"No OpKernel was registered to support Op '([^']{1,200})' used by \{\{node ([^}]{1,500})\}\}")
+
+_OR_DROP = ", or drop the signature (savedmodel-compat signatures drop)"
+# What a session says whatever it is asked -> what would help.
+_NEVER = (
+    (
+        re.compile(r"must feed a value for placeholder tensor ('[^']{1,500}')"),
+        "export it with the placeholder {} among the inputs of the signature",
+    ),
+    (
+        re.compile(r"(Table not initialized|uninitialized value|Could not find variable)"),
+        "nothing gives it a value at load: export it with an init op that does (main_op, legacy_init_op)",
+    ),
+    (re.compile(r"(Could not find callback)"), "it calls a Python function, which no file holds: export it without"),
+)
+NO_SIGNATURE = "it has no signature, so in TF 2 nothing of its graph can be called"
+SIGN_IT = (
+    "load it in a session and save it with a signature_def_map that names what it takes and gives; --partial keeps its variables "
+    "and assets alone"
+)
 
 
 def _instead(op: str) -> str:
     found = contrib.replacement(op)
     return found.text if found else ""
+
+
+def reason_of(message: str, model: Path, tags: Sequence[str]) -> str:
+    """Why, in one line where one says it: an unknown op with its nodes in a MetaGraph. Raises SavedModelError."""
+    match = _NO_OP.search(message)
+    if match is None:
+        return message.strip()
+    op, graph = match[1] or match[2], layout.read(model).meta_graph(tags)
+    bodies = [graph.graph_def.node, *(function.node_def for function in graph.graph_def.library.function)]
+    names = [node.name for nodes in bodies for node in nodes if node.op == op]
+    more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+    return f"TensorFlow knows no op {op!r}" + (f": node {names[0]!r}{more}" if names else "")
+
+
+def never(message: str) -> str:
+    """What would help where no request is answered, whatever is in it; "" when another one may be."""
+    found = ((pattern.search(message), text) for pattern, text in _NEVER)
+    return next((text.format(match[1]) + _OR_DROP for match, text in found if match), "")
 
 
 def fix_of(message: str, error_class: str | None) -> str:
@@ -23,7 +63,10 @@ def fix_of(message: str, error_class: str | None) -> str:
         where = f"no TensorFlow of this kind computes {match[1]} (node {match[2]!r}) for these types on a CPU"
         return _instead(match[1]) or f"{where}: migrate where its kernel is registered, or export the model without it"
     if (error_class or "").endswith("MissingFileError"):
-        return "put the missing file back into the model's directory, or export the model again"
+        without = "; --partial migrates without it" if "strict=False saves without it" in message else ""
+        return "put the missing file back into the model's directory, or export the model again" + without
+    if (error_class or "").endswith("SchemaVersionError"):
+        return "TensorFlow writes saved_model_schema_version 1: if this is a SavedModel by hand or by another tool, say so in it"
     if (error_class or "").endswith(("TruncatedError", "ChecksumError", "MalformedError", "CorruptTableError")):
         return "the file is damaged: take it from its origin again"
     return ""

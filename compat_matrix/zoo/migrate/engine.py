@@ -16,12 +16,13 @@ from compat_matrix.consumers.serving import staging
 from compat_matrix.runtimes.host import Host
 from compat_matrix.runtimes.runtime import LOCAL
 from compat_matrix.runtimes.worker import NotStarted, ReplyError, WorkerDied
-from compat_matrix.zoo.migrate import proof
-from compat_matrix.zoo.migrate.advice import fix_of
+from compat_matrix.zoo.migrate import advice, proof
 from compat_matrix.zoo.migrate.names import names_of
 from compat_matrix.zoo.migrate.plan import TF2, ModelPlan, PartPlan, plan_of, size_of, source_hash
 from compat_matrix.zoo.migrate.proof import Asker, Request
 from compat_matrix.zoo.migrate.records import Part, Record, Status, Verdict, worst
+from compat_matrix.zoo.verify.findings import Severity
+from compat_matrix.zoo.verify.run import verify
 from reference_impl.format.errors import SavedModelError
 
 PROGRAM = "migration_worker"
@@ -83,7 +84,7 @@ class Migrator:
             plan = plan_of(source)
             record.kind, record.tensorflow, record.bytes_before = plan.kind, plan.tensorflow, plan.size
             if plan.problem:
-                record.status, record.reason = Status.REFUSED, plan.problem
+                record.status, record.reason, record.fix = Status.REFUSED, plan.problem, plan.fix
             elif plan.kind == TF2:
                 self._copy(record, source, stage, plan)
             else:
@@ -103,6 +104,11 @@ class Migrator:
         part = plan.parts[0]
         record.parts = [Part(list(part.tags), Status.COPIED, output=record.relative, signatures=part.signatures)]
         record.status = Status.COPIED
+        broken = [finding for finding in verify(stage).findings if finding.severity is Severity.ERROR]
+        record.parts[0].notes = [f"verify {item.rule}: {' '.join(filter(None, (item.where, item.message)))}" for item in broken]
+        if broken and not self.settings.partial:
+            record.status = record.parts[0].status = Status.REFUSED
+            record.reason, record.fix = f"of TF 2 already, and broken: {broken[0].message}", broken[0].fix
 
     def _convert(self, record: Record, source: Path, stage: Path, plan: ModelPlan) -> None:
         single = len(plan.parts) == 1
@@ -130,10 +136,10 @@ class Migrator:
             part.names = names_of(target)
             asker.ask("optimize", on=plan.symbolic)  # only the optimizer of functions makes gradients of functions
             part.verdicts = list(self._proved(asker, source, target, part))
-            _judge(part)
+            _judge(part, source, self.settings.partial)
         except ReplyError as error:
-            part.status, part.reason = Status.REFUSED, str(error).strip()
-            part.fix = fix_of(part.reason, error.error_class)
+            part.status, part.reason = Status.REFUSED, advice.reason_of(str(error), source, part.tags)
+            part.fix = advice.fix_of(str(error), error.error_class)
         except WorkerDied as error:
             part.status, part.reason = Status.CRASHED, f"{error.op}: {error}\n{error.tail}".strip()
         except NotStarted as error:
@@ -183,7 +189,7 @@ class Migrator:
         return Verdict("next generation", "differs", "saved again and again it is another model each time")
 
 
-def _judge(part: Part) -> None:
+def _judge(part: Part, source: Path, partial: bool) -> None:
     different = [item for item in part.verdicts if item.state == "differs"]
     if different:
         part.status = Status.DIFFERS
@@ -193,16 +199,27 @@ def _judge(part: Part) -> None:
     if asked:
         part.status = Status.MIGRATED
         return
+    absent = [item.detail for item in part.verdicts if item.state == "absent"]
     # Neither the old nor the new one runs without its op: there is nothing that works to hand over.
-    unknown = next(
-        (item.detail for item in part.verdicts if item.state == "absent" and "Op type not registered" in item.detail), ""
-    )
+    unknown = next((text for text in absent if "Op type not registered" in text), "")
     if unknown:
-        part.status, part.reason, part.fix = Status.REFUSED, unknown, fix_of(unknown, None)
+        part.status, part.reason, part.fix = (
+            Status.REFUSED,
+            advice.reason_of(unknown, source, part.tags),
+            advice.fix_of(unknown, None),
+        )
         return
     part.status = Status.UNPROVED
-    part.reason = "; ".join(part.not_asked) or next((v.detail for v in part.verdicts if v.state == "absent"), "")
+    part.reason = "; ".join(part.not_asked) or next(iter(absent), "")
     part.fix = "give requests that it answers: io/io.json beside the model's directory"
+    helps = [advice.never(text) for text in part.not_asked]
+    if not part.signatures:
+        part.reason, part.fix = advice.NO_SIGNATURE, advice.SIGN_IT
+    elif helps and all(helps):
+        part.fix = helps[0]
+    else:
+        return
+    part.status = part.status if partial else Status.REFUSED
 
 
 def folder_of(tags: Sequence[str]) -> str:

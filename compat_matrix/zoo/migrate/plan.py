@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from compat_matrix.workers.provenance import file_sha256
+from compat_matrix.zoo.migrate.advice import fix_of
 from reference_impl.format import layout, schema
 from reference_impl.format.errors import SavedModelError
 from reference_impl.format.inspect_signatures import signature_spec
@@ -27,12 +28,13 @@ class PartPlan:
 
 @dataclass
 class ModelPlan:
-    """A model. ``problem``: why nothing can be done with it."""
+    """A model. ``problem``: why nothing can be done with it; ``fix``: what would help."""
 
     parts: list[PartPlan] = field(default_factory=list)
     tensorflow: str = ""
     size: int = 0
     problem: str = ""
+    fix: str = ""
 
     @property
     def kind(self) -> str:
@@ -67,7 +69,7 @@ def plan_of(path: Path) -> ModelPlan:
         elif len({part.tags for part in plan.parts}) != len(plan.parts):
             plan.problem = "two of its MetaGraphs have the same tags; no loader can choose the second"
     except SavedModelError as error:
-        return ModelPlan(problem=str(error))
+        return ModelPlan(problem=str(error), fix=fix_of(str(error), type(error).__name__))
     return plan
 
 
