@@ -24,6 +24,7 @@ OK, UNEXPECTED, BAD_EXPECTATION, INCOMPLETE, HARNESS_ERROR, USAGE = 0, 1, 2, 3, 
 
 # name -> (module:attribute, one line of help). The help stands here so that ``--help`` imports none of them.
 COMMANDS: dict[str, tuple[str, str]] = {
+    "check": ("compat_matrix.commands.check:check", "Check an export: every consumer here, the same answers, nothing lost."),
     "compat": ("compat_matrix.commands.compat:compat", "Which TensorFlow releases load which part of a model, and why not."),
     "contract": ("compat_matrix.commands.contract:contract", "Freeze what clients of a model rely on, and gate on it."),
     "diff": ("compat_matrix.commands.diff:diff", "Show what is different between two SavedModels, or two folders of them."),

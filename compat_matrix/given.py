@@ -65,38 +65,53 @@ def as_artifact(path: Path, folder: Path, requests: Path | None = None, host: Ho
         return Given(path)
     model = path / "model" if is_complete(path) else path
     found = layout.read(model)
-    given = Given(folder / _case_name(path))
-    shutil.rmtree(given.directory, ignore_errors=True)
-    io = given.directory / "io"
-    io.mkdir(parents=True)
-    staging.place(model, given.directory / "model")
+    given = Given(folder / case_name(path))
+    io = lay_out(model, given.directory)
     if requests is not None:
         shutil.copytree(requests, io, dirs_exist_ok=True)
     else:
         asked = _recorded(found, given, folder, host)
         questions = {"schema": 1, "stateful": False, "tolerance": TOLERANCE, "requests": asked}
         (io / "io.json").write_text(json.dumps(questions, indent=1) + "\n", encoding="utf-8")
-    versions = {graph.meta_info_def.tensorflow_version for graph in found.saved_model.meta_graphs} - {""}
-    version = re.sub(r"[^A-Za-z0-9_.+-]", "_", max(versions, default="")) or ABSENT
+    sign(given.directory, found, f"the SavedModel at {path}", f"savedmodel-compat serve-check {path}")
+    return given
+
+
+def lay_out(model: Path, artifact: Path) -> Path:
+    """Begin an artifact in place of whatever is there; returns its folder ``io``, empty. Raises Unstageable."""
+    shutil.rmtree(artifact, ignore_errors=True)
+    io = artifact / "io"
+    io.mkdir(parents=True)
+    staging.place(model, artifact / "model")
+    return io
+
+
+def sign(artifact: Path, found: layout.Layout, title: str, command: str) -> None:
+    """Complete an artifact of a model that somebody gave: its provenance."""
     provenance.write(
-        given.directory,
-        case=given.directory.name,
-        title=f"the SavedModel at {path}",
+        artifact,
+        case=artifact.name,
+        title=title,
         clauses=(),
         features=(),
-        producer={"name": PRODUCER, "versions": {"tensorflow": version}},
-        generator=given.directory / "io" / "io.json",
+        producer={"name": PRODUCER, "versions": {"tensorflow": written_by(found)}},
+        generator=artifact / "io" / "io.json",
         environment={"runtime": "", "platform": ""},
-        command=f"savedmodel-compat serve-check {path}",
+        command=command,
     )
-    return given
+
+
+def written_by(found: layout.Layout) -> str:
+    """The TensorFlow that a model says it was written by, as a segment of a cell id."""
+    versions = {graph.meta_info_def.tensorflow_version for graph in found.saved_model.meta_graphs} - {""}
+    return re.sub(r"[^A-Za-z0-9_.+-]", "_", max(versions, default="")) or ABSENT
 
 
 # Recorded with oneDNN off, served with it on, by another build; the most that one of 137 public models differed was 2e-4.
 TOLERANCE = {"rtol": 1e-3, "atol": 5e-4, "reason": "a server computes with other kernels (oneDNN) than what recorded the answers"}
 
 
-def _case_name(path: Path) -> str:
+def case_name(path: Path) -> str:
     """The name of the directory; that of the one above where it says no more than "model", or is the number of a version."""
     name = path.resolve().name
     name = path.resolve().parent.name if name.isdigit() or name == "model" else name

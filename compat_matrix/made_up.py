@@ -21,12 +21,15 @@ MAX_ELEMENTS = 1 << 24
 _PARSERS = ("ParseExample", "ParseExampleV2")
 
 
-def made_up(inputs: Mapping[str, Mapping[str, Any]], examples: Sequence[bytes] = ()) -> Iterator[dict[str, Tensor]]:
+def made_up(
+    inputs: Mapping[str, Mapping[str, Any]], examples: Sequence[bytes] = (), variant: int = 0
+) -> Iterator[dict[str, Tensor]]:
     """Inputs for a signature, several to be tried.
 
     Args:
       inputs: name -> ``{"dtype", "shape"}``, as `reference_impl.format.inspect_signatures.signature_spec` gives them.
       examples: serialised `tf.Example`s that strings are tried to be first.
+      variant: the seed of other numbers in the same shapes; 0 counts.
     """
     seen = set()
     strings = any(info["dtype"] == "string" for info in inputs.values())
@@ -42,7 +45,7 @@ def made_up(inputs: Mapping[str, Mapping[str, Any]], examples: Sequence[bytes] =
             fits = all(np.prod(shape, dtype=np.float64) <= MAX_ELEMENTS for shape in shapes.values())
             if fits and (text, *shapes.items()) not in seen:
                 seen.add((text, *shapes.items()))
-                made = {name: _tensor(info["dtype"], shapes[name], text) for name, info in inputs.items()}
+                made = {name: _tensor(info["dtype"], shapes[name], text, variant) for name, info in inputs.items()}
                 yield {**made, **_sparse(made)}
 
 
@@ -63,13 +66,13 @@ def _sparse(made: Mapping[str, Tensor]) -> dict[str, Tensor]:
     return found
 
 
-def _tensor(dtype: str, shape: tuple[int, ...], text: bytes | None) -> Tensor:
+def _tensor(dtype: str, shape: tuple[int, ...], text: bytes | None, variant: int) -> Tensor:
     count = int(np.prod(shape, dtype=np.int64))
+    steps = np.random.default_rng(variant).integers(0, 3, count) if variant else np.arange(count) % 3
     if dtype == "string":
         array = np.empty(count, dtype=object)
-        array[:] = [b"%d" % (i % 3) if text is None else text for i in range(count)]
+        array[:] = [b"%d" % step if text is None else text for step in steps.tolist()]
         return Tensor(dtype, array.reshape(shape))
-    steps = np.arange(count) % 3
     if dtype in ("float16", "float32", "float64", "complex64", "complex128"):
         return tensors.from_numpy((steps / 4).astype(dtype).reshape(shape))
     if dtype == "bool":

@@ -119,7 +119,7 @@ def fixture_artifacts(root: Path) -> list[Artifact]:
     """Every folder of ``root`` that holds a ``provenance.json``. Raises PlanError when one cannot be read."""
     if not root.is_dir():
         raise PlanError(f"no folder of fixtures at {root}")
-    return [_fixture(path.parent.resolve()) for path in sorted(root.glob("*/provenance.json"))]
+    return [fixture_artifact(path.parent.resolve()) for path in sorted(root.glob("*/provenance.json"))]
 
 
 def plugin_artifacts(producer: Producer, runtimes: Sequence[Runtime]) -> list[Artifact]:
@@ -149,7 +149,8 @@ def plugin_artifacts(producer: Producer, runtimes: Sequence[Runtime]) -> list[Ar
     return made
 
 
-def _fixture(path: Path) -> Artifact:
+def fixture_artifact(path: Path) -> Artifact:
+    """The artifact at ``path``. Raises PlanError when it cannot be read."""
     provenance, questions = _read(path / "provenance.json"), _read(path / "io" / "io.json")
     try:
         return Artifact(
@@ -199,7 +200,7 @@ def generator_artifacts(
         generators = all_generators(root) if able else []
     except (CaseError, OSError) as error:
         raise PlanError(str(error)) from error
-    kinds = {generator.name: _fixture(generator.file.parent).kinds for generator in generators}
+    kinds = {generator.name: fixture_artifact(generator.file.parent).kinds for generator in generators}
     return [_to_make(generator, name, runtime, kinds[generator.name]) for generator in generators for name in able]
 
 

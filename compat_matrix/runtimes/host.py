@@ -115,6 +115,13 @@ class Host:
         self._close_fleets()
         shutil.rmtree(self.scratch, ignore_errors=True)
 
+    def release(self) -> None:
+        """Free the models that checks shared, and forget why others could not be loaded; the workers stay."""
+        for shared in self._shared.values():
+            for model in shared.models.values():
+                model.close()
+        self._shared.clear()
+
     def worker(self, runtime: str, program: str | Program) -> Worker:
         """The worker of a runtime known by name; not started yet. Raises KeyError for an unknown runtime."""
         name = programs.of(program).name

@@ -1,0 +1,123 @@
+"""``savedmodel-compat check``: is an export accepted by every consumer that is here, with the same answers."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from compat_matrix.cli import printable
+from compat_matrix.commands.matrix import Refused, exit_codes
+from compat_matrix.commands.models import model_arguments
+from compat_matrix.outcomes import ExitCode
+
+if TYPE_CHECKING:
+    from compat_matrix.exports.options import Options
+    from compat_matrix.exports.report import Report
+    from compat_matrix.zoo.find import Found
+
+FILE = click.Path(dir_okay=False, path_type=Path)
+
+
+@click.command()
+@model_arguments
+@click.option(
+    "--requests",
+    type=click.Path(exists=True, path_type=Path),
+    help="A folder with io.json and tensors (default: io/ in PATH or beside it).",
+)
+@click.option("--make-up", type=click.IntRange(0, 100), help="Requests made up for each signature without one (default: 1, or 0).")
+@click.option("--consumer", "consumers", multiple=True, metavar="NAME", help="Ask this one only (repeatable).")
+@click.option("--tensorflow", multiple=True, metavar="RUNTIME", help="Ask another installed release too: 2.15 (repeatable).")
+@click.option("--serving", "servers", multiple=True, metavar="SERVER", help="Ask a model server too, as serve-check does.")
+@click.option("--check", "checks", multiple=True, metavar="NAME", help="Make this check only (repeatable).")
+@click.option("--tolerance", metavar="'RTOL ATOL REASON'", help="How far answers may be apart, and why.")
+@click.option(
+    "--fail-on",
+    type=click.Choice(["info", "warning", "error", "never"]),
+    default="error",
+    show_default=True,
+    help="Findings of `verify` of at least this severity fail.",
+)
+@click.option("--limit", type=float, default=60.0, show_default=True, help="Seconds for one step of a consumer.")
+@click.option("--require", is_flag=True, help="What is not run fails.")
+@click.option("--expectations", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="A ledger of known failures.")
+@click.option("--out", type=click.Path(file_okay=False, path_type=Path), help="Keep report, results and evidence in this folder.")
+@click.option("--junit", type=FILE, help="Write JUnit XML to this file.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout (docs/exporters.md).")
+@click.option("-q", "--quiet", is_flag=True, help="No progress on stderr.")
+@exit_codes
+def check(found: Found, follow_links: bool, out: Path | None, junit: Path | None, as_json: bool, **asked: Any) -> int:
+    """Check exports: do all consumers of this machine load MODELS, show their signatures, answer the same, and save them again?
+
+    MODELS are SavedModels or artifacts of any exporter, also folders of them, @lists, URLs. Answers are compared with those in
+    io/io.json; without any, requests are made up, and consumers are compared with each other. Defects that `verify` finds and a
+    fingerprint of other files fail too. What was not asked is NOT_RUN; a check that compared nothing ends with 3.
+
+    \b
+    Consumers: tf2, v1_session, c_api, reference (asked by default); cpp; those of plug-ins.
+    Exit codes, the first that applies: 64 usage, 4 harness or environment error, 1 unexpected failure,
+    2 stale expectation, 3 incomplete or nothing compared, 0 otherwise.
+    """
+    kept = out.resolve() if out else Path(tempfile.mkdtemp(prefix="savedmodel-compat-"))
+    quiet = asked.pop("quiet")
+    report = _checked(found, kept, quiet or as_json, clear=out is not None, **asked)
+    if as_json:
+        import json
+
+        click.echo(json.dumps(report.to_json(), separators=(",", ":")))
+    else:
+        click.echo(printable(report.text()))
+        for item in found.skipped:
+            click.echo(printable(f"skipped: {item.name}: {item.reason}", newlines=False), err=True)
+    if junit is not None:
+        shutil.copyfile(kept / "junit.xml", junit)
+    if out is None and report.ok:
+        shutil.rmtree(kept, ignore_errors=True)
+    return report.exit_code or (int(ExitCode.INCOMPLETE) if found.skipped else 0)
+
+
+def _checked(found: Found, out: Path, quiet: bool, clear: bool, requests: Path | None, **asked: Any) -> Report:
+    from compat_matrix.checks.artifact import ArtifactError
+    from compat_matrix.consumers.serving.staging import Unstageable
+    from compat_matrix.exports import session
+    from compat_matrix.exports.artifact import Export
+    from compat_matrix.exports.options import OptionError
+    from compat_matrix.report.progress import Progress
+    from compat_matrix.runtimes.places import RuntimeTrouble, UnknownRuntime
+
+    progress = None if quiet else Progress()
+    try:
+        options = _options(**asked)
+        with contextlib.ExitStack() as stack:
+            models = [(model.name, stack.enter_context(model.local())) for model in found.models]
+            exports = [Export(path.parent if path.is_file() else path, requests, name=name) for name, path in models]
+            if clear:
+                session.clear(out, [export.path for export in exports])
+            running = stack.enter_context(session.Session(out))
+            watch = (progress.start, progress.advance) if progress else ()
+            return running.check(exports, options, out, *watch)
+    except (OptionError, ArtifactError) as error:
+        raise click.UsageError(printable(str(error))) from error
+    except Unstageable as error:
+        raise Refused(str(error), ExitCode.UNEXPECTED) from error
+    except RuntimeTrouble as error:
+        raise Refused(str(error), ExitCode.USAGE if isinstance(error, UnknownRuntime) else ExitCode.HARNESS_ERROR) from error
+    finally:
+        if progress:
+            progress.stop()
+
+
+def _options(consumers: tuple[str, ...], checks: tuple[str, ...], tolerance: str | None, **asked: Any) -> Options:
+    from compat_matrix.exports import options
+
+    return options.Options(
+        consumers=consumers or options.CONSUMERS,
+        checks=checks or None,
+        tolerance=options.tolerance(tolerance) if tolerance else None,
+        **asked,
+    )

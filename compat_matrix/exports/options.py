@@ -1,0 +1,114 @@
+"""What is asked about an export, and of whom."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple, Union
+
+from compat_matrix.checks.table import CHECKS, SERVE_CHECKS
+
+CONSUMERS = ("tf2", "v1_session", "c_api", "reference")  # all that a TensorFlow is enough for
+FORMAT, ALL = "format", "all"  # the consumers of cells that no worker answers: who reads the files, and everybody together
+STILL = {
+    "requests": "the requests given fit the signatures of the export: none is lost, names, dtypes and shapes are as asked",
+    "inspect": "all of the export can be read: nothing is damaged, missing, or in contradiction",
+    "verify": "no rule of `verify` finds a defect as bad as --fail-on",
+    "fingerprint": "fingerprint.pb belongs to the graph and the checkpoint beside it",
+}
+TOGETHER = {
+    "asked": "every signature has a request",
+    "compared": "answers were held against recorded ones, or against those of another consumer",
+}
+EVERY_CHECK = (*STILL, *CHECKS, *SERVE_CHECKS, *TOGETHER)
+ANSWERING = ("values", "serve_grpc", "serve_rest")  # the checks whose results say which requests were answered
+SEVERITIES = ("info", "warning", "error", "never")
+
+
+class OptionError(ValueError):
+    """An option or a request that means nothing; the message says what would."""
+
+
+class Allowed(NamedTuple):
+    """How far answers may be apart, and why."""
+
+    rtol: float
+    atol: float
+    reason: str
+
+
+# What a session fuses, and in which order it sums, differs from what is executed op by op, or by the exporter's own library.
+USUAL = Allowed(1e-5, 1e-6, "another loader fuses and orders floating point operations otherwise")
+ToleranceLike = Union[Allowed, Sequence[Any], Mapping[str, Any]]
+
+
+def tolerance(value: ToleranceLike) -> Allowed:
+    """A tolerance as somebody wrote it: ``(rtol, atol, "reason")``, a mapping of these, or one string ``RTOL ATOL REASON``.
+
+    Raises OptionError: a bound that is no number, negative or infinite, or none at all with a reason missing.
+    """
+    if isinstance(value, str):
+        value = value.split(None, 2)
+    parts = [value.get(name, "") for name in Allowed._fields] if isinstance(value, Mapping) else list(value)
+    try:
+        rtol, atol = float(parts[0]), float(parts[1])
+    except (IndexError, TypeError, ValueError):
+        raise OptionError(f"a tolerance is RTOL ATOL REASON, not {value!r}") from None
+    if not all(math.isfinite(bound) and bound >= 0 for bound in (rtol, atol)):
+        raise OptionError(f"a tolerance of {rtol:g}, {atol:g}")
+    reason = str(parts[2]).strip() if len(parts) > 2 else ""
+    if not reason and (rtol or atol):
+        raise OptionError(f"a tolerance needs a reason: {rtol:g} {atol:g} WHY")
+    return Allowed(rtol, atol, reason or "bit-exact")
+
+
+@dataclass(frozen=True)
+class Options:
+    """Whom to ask what.
+
+    Attributes:
+      consumers: by name.
+      tensorflow: runtimes beside the local one, as command lines name them; they must be installed.
+      servers: model servers, as command lines name them.
+      checks: the only ones to make (None: all).
+      tolerance: of answers (None: what the requests say, else :data:`USUAL`).
+      make_up: requests made up for each signature without one (None: one if no request at all is given, else none).
+      fail_on: the severity at which a finding of `verify` fails, a member of :data:`SEVERITIES`.
+      limit: seconds for one step of a consumer.
+      require: whatever is NOT_RUN fails.
+      expectations: a ledger of known failures.
+    """
+
+    consumers: tuple[str, ...] = CONSUMERS
+    tensorflow: tuple[str, ...] = ()
+    servers: tuple[str, ...] = ()
+    checks: tuple[str, ...] | None = None
+    tolerance: Allowed | None = None
+    make_up: int | None = None
+    fail_on: str = "error"
+    limit: float = 60.0
+    require: bool = False
+    expectations: Path | None = None
+
+    def __post_init__(self) -> None:
+        if self.checks is not None:
+            _known("check", self.checks, EVERY_CHECK)
+        _known("severity", [self.fail_on], SEVERITIES)
+        if not self.consumers:
+            raise OptionError("no consumer to ask")
+        if self.make_up is not None and self.make_up < 0:
+            raise OptionError(f"{self.make_up} requests cannot be made up")
+        if not (math.isfinite(self.limit) and self.limit > 0):
+            raise OptionError(f"a limit of {self.limit:g} seconds")
+
+    def makes(self, check: str) -> bool:
+        """Whether a check is to be made."""
+        return self.checks is None or check in self.checks
+
+
+def _known(what: str, names: Iterable[str], known: Iterable[str]) -> None:
+    for name in names:
+        if name not in known:
+            raise OptionError(f"no {what} {name!r}; there are {', '.join(known)}")

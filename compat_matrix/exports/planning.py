@@ -1,0 +1,71 @@
+"""The cells about exports: those of the matrix, those that run nothing, and what can be said when all have ended."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from compat_matrix.checks import CHECKS
+from compat_matrix.consumers import CPP, Consumer
+from compat_matrix.expectations import Ledger
+from compat_matrix.exports.artifact import Prepared
+from compat_matrix.exports.options import ALL, ANSWERING, FORMAT, STILL, Options
+from compat_matrix.outcomes import Outcome
+from compat_matrix.plan import Cell, Decision, Plan
+from compat_matrix.planning import Artifact, Axes, expand, fixture_artifact
+from compat_matrix.runtimes.native import build as native
+from compat_matrix.runtimes.runtime import LOCAL, Runtime
+
+NO_FINGERPRINT = "the export has no fingerprint.pb"
+NO_REQUESTS_GIVEN = "no requests were given"
+
+
+def plan_of(
+    prepared: Sequence[Prepared],
+    consumers: Mapping[str, Consumer],
+    runtimes: Sequence[Runtime],
+    options: Options,
+    ledger: Ledger,
+    tool: str,
+) -> Plan:
+    """All cells about ``prepared``; ``tool``: the version of this project. Raises PlanError for names that make no cell id."""
+    artifacts = [fixture_artifact(item.directory) for item in prepared]
+    examined = tuple(r if r.server or CPP not in consumers else native.examined(r, CPP) for r in runtimes)
+    asked = tuple(check for check in CHECKS if options.makes(check))
+    plan = expand(artifacts, consumers, {name: CHECKS[name] for name in asked}, Axes(examined, checks=asked), ledger)
+    cells: list[Cell] = []
+    for item, artifact in zip(prepared, artifacts):
+        cells += [_cell(artifact, FORMAT, tool, check, _decided(check, item)) for check in STILL if options.makes(check)]
+    cells += [cell for cell in plan if options.makes(cell.check)]
+    compares = any(options.makes(check) for check in ANSWERING)
+    for item, artifact in zip(prepared, artifacts):
+        if options.makes("asked") and (compares or options.checks):
+            cells.append(_cell(artifact, ALL, tool, "asked", _left_out(item)))
+        if options.makes("compared") or (options.checks is not None and compares):
+            cells.append(_cell(artifact, ALL, tool, "compared", None))
+    return Plan(tuple(cells), narrowed=True)
+
+
+def _decided(check: str, item: Prepared) -> Decision | None:
+    if check == "fingerprint" and not (item.directory / "model" / "fingerprint.pb").is_file():
+        return Decision(Outcome.NOT_APPLICABLE, NO_FINGERPRINT)
+    return None
+
+
+def _left_out(item: Prepared) -> Decision | None:
+    """A signature nobody can be asked about is no failure of the export; it is shown, and ``require`` makes it one."""
+    return Decision(Outcome.NOT_RUN, "; ".join(item.left_out)) if item.left_out else None
+
+
+def _cell(artifact: Artifact, consumer: str, version: str, check: str, decided: Decision | None) -> Cell:
+    cell = Cell(
+        case=artifact.case,
+        producer=artifact.producer,
+        producer_version=artifact.version,
+        consumer=consumer,
+        consumer_version=version,
+        check=check,
+        runtime=LOCAL,
+        artifact=artifact.path,
+        decided=decided,
+    )
+    return Cell.from_json(cell.to_json())  # a name that makes no cell id is found here

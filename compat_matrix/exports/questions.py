@@ -1,0 +1,227 @@
+"""Requests as people write them: a mapping in Python, a folder with an ``io.json``, or none, and then they are made up."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from compat_matrix.checks.artifact import Artifact
+from compat_matrix.exports.options import OptionError
+from compat_matrix.made_up import example_of, made_up
+from compat_matrix.workers import tensors
+from compat_matrix.workers.tensors import CARRIERS, Tensor
+from reference_impl.format import layout, schema
+from reference_impl.format.inspect_signatures import signature_spec
+
+_UNSAFE = re.compile(r"[^A-Za-z0-9_]+")
+_SHOWN = 8  # names in a message
+Spec = Mapping[str, Mapping[str, Mapping[str, Any]]]  # of one signature: side -> name -> dtype and shape
+
+
+@dataclass
+class Question:
+    """A request on its way into an artifact.
+
+    Attributes:
+      entry: of ``io.json``; ``outputs`` is None as long as no answer is recorded.
+      candidates: inputs of which the first that is answered becomes the request's; none where the inputs are given.
+      reasons: what those said who did not answer.
+      fatal: a process died of it.
+    """
+
+    entry: dict[str, Any]
+    candidates: tuple[dict[str, Tensor], ...] = ()
+    reasons: list[str] = field(default_factory=list)
+    fatal: bool = False
+
+    @property
+    def target(self) -> tuple[tuple[str, ...], str]:
+        """The MetaGraph and the signature, or the path of the function."""
+        return tuple(self.entry["tags"]), str(self.entry.get("signature") or self.entry.get("path"))
+
+
+@dataclass
+class Asked:
+    """The questions about one export; ``problems``: signatures that the requests have and the export has not, and the like."""
+
+    questions: list[Question] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+
+
+def chosen_tags(found: layout.Layout, tags: Iterable[str] | str | None) -> tuple[str, ...]:
+    """The tag set that requests in Python are about: what is said, the only one there is, else ``serve``. Raises OptionError."""
+    there = [tuple(sorted(graph.meta_info_def.tags)) for graph in found.saved_model.meta_graphs]
+    wanted = tuple(sorted({tags} if isinstance(tags, str) else set(tags))) if tags is not None else None
+    if wanted is None:
+        wanted = there[0] if len(there) == 1 else ("serve",)
+    if wanted not in there:
+        listed = "; ".join(",".join(item) or "(none)" for item in there[:_SHOWN])
+        raise OptionError(f"no MetaGraph has the tags {','.join(wanted) or '(none)'}; there are: {listed}")
+    return wanted
+
+
+def from_python(requests: Mapping[str, Any], found: layout.Layout, tags: tuple[str, ...], io: Path) -> Asked:
+    """Signature -> list of ``(inputs, outputs)``, of inputs alone, or one of these; the tensors go to files in ``io``.
+
+    Inputs and outputs are mappings name -> value, or a value where the signature has one. A value is what NumPy makes an array
+    of; numbers and lists without a dtype get that of the signature. Outputs None: nothing is recorded.
+
+    Raises OptionError for what is no such thing.
+    """
+    if not isinstance(requests, Mapping):
+        raise OptionError(f"requests are a mapping signature -> list of (inputs, outputs), not {type(requests).__name__}")
+    graph = found.meta_graph(tags)
+    spec, asked = signature_spec(graph), Asked()
+    for key, listed in requests.items():
+        if key not in spec:
+            asked.problems.append(_missing(key, spec, tags))
+            continue
+        for number, (inputs, outputs) in enumerate(_pairs(listed)):
+            where = f"request {number} of signature {key!r}"
+            name = f"{len(asked.questions)}-{_UNSAFE.sub('_', str(key))[:60]}"
+            given = _tensors(inputs, spec[key]["inputs"], f"{where}, inputs")
+            problem = _misfit(given, spec[key], graph.signature_def[key])
+            if problem:
+                asked.problems.append(f"{where}: {problem}")
+                continue
+            entry = {"id": name, "kind": "signature", "tags": list(tags), "signature": key, "inputs": f"{name}.in.npz"}
+            tensors.save(io / entry["inputs"], given)
+            answer = None
+            if outputs is not None:
+                answer = f"{name}.out.npz"
+                tensors.save(io / answer, _tensors(outputs, spec[key]["outputs"], f"{where}, outputs"))
+            asked.questions.append(Question({**entry, "outputs": answer}))
+    return asked
+
+
+def _pairs(listed: Any) -> Iterator[tuple[Any, Any]]:
+    """A request is a pair of inputs and outputs, or inputs alone; one alone may stand without the list."""
+    for item in listed if isinstance(listed, list) else [listed]:
+        if isinstance(item, tuple):
+            if len(item) != 2:
+                raise OptionError(f"a request is (inputs, outputs), not {len(item)} things")
+            yield item
+        else:
+            yield item, None
+
+
+def from_artifact(artifact: Artifact, found: layout.Layout) -> Asked:
+    """The requests of an ``io.json``, those left out that do not fit the export."""
+    asked = Asked()
+    for request in artifact.requests:
+        problem = _unfit(request, artifact.io, found)
+        if problem:
+            asked.problems.append(f"request {request['id']}: {problem}")
+        else:
+            asked.questions.append(Question(dict(request)))
+    return asked
+
+
+def _unfit(request: Mapping[str, Any], io: Path, found: layout.Layout) -> str:
+    tags = tuple(sorted(request["tags"]))
+    if tags not in [tuple(sorted(graph.meta_info_def.tags)) for graph in found.saved_model.meta_graphs]:
+        return f"no MetaGraph has the tags {','.join(tags) or '(none)'}"
+    if request["kind"] != "signature":
+        return ""
+    graph = found.meta_graph(tags)
+    spec = signature_spec(graph)
+    if request["signature"] not in spec:
+        return _missing(request["signature"], spec, tags)
+    given = tensors.load(io / request["inputs"])
+    return _misfit(given, spec[request["signature"]], graph.signature_def[request["signature"]])
+
+
+def invent(found: layout.Layout, known: Sequence[Question], count: int) -> list[Question]:
+    """``count`` requests for each signature that has none: inputs to be tried."""
+    numbers = itertools.count(len(known))
+    covered = {question.target for question in known}
+    out = []
+    for graph in found.saved_model.meta_graphs:
+        tags = tuple(sorted(graph.meta_info_def.tags))
+        example = example_of(graph)
+        for key, sides in signature_spec(graph).items():
+            if (tags, key) in covered:
+                continue
+            seen: set[str] = set()
+            for variant in range(count):
+                candidates = tuple(made_up(sides["inputs"], example, variant))
+                if repr(candidates) in seen:
+                    continue  # nothing to vary: no inputs, or none but examples
+                seen.add(repr(candidates))
+                name = f"{next(numbers)}-{_UNSAFE.sub('_', key)[:60]}"
+                entry = {"id": name, "kind": "signature", "tags": list(tags), "signature": key}
+                out.append(Question({**entry, "inputs": f"{name}.in.npz", "outputs": None}, candidates))
+    return out
+
+
+def unasked(found: layout.Layout, known: Sequence[Question]) -> list[str]:
+    """The signatures without a request, as sentences."""
+    covered = {question.target for question in known}
+    out = []
+    for graph in found.saved_model.meta_graphs:
+        tags = tuple(sorted(graph.meta_info_def.tags))
+        out += [_about(key, tags) for key in signature_spec(graph) if (tags, key) not in covered]
+    return out
+
+
+def _about(key: str, tags: Sequence[str]) -> str:
+    return f"signature {key!r}" + ("" if tuple(tags) == ("serve",) else f" of the MetaGraph {','.join(tags) or '(no tags)'}")
+
+
+def _missing(key: Any, spec: Mapping[str, Any], tags: Sequence[str]) -> str:
+    there = ", ".join(map(repr, list(spec)[:_SHOWN])) or "none"
+    return f"the export has no {_about(key, tags)}; it has {there}"
+
+
+def _tensors(values: Any, sides: Mapping[str, Mapping[str, Any]], where: str) -> dict[str, Tensor]:
+    if not isinstance(values, Mapping):
+        if len(sides) != 1:
+            names = ", ".join(map(repr, list(sides)[:_SHOWN]))
+            raise OptionError(f"{where}: the signature has {len(sides)} ({names}): a mapping says which is which")
+        values = {next(iter(sides)): values}
+    return {str(name): _tensor(value, sides.get(name), f"{where}, {name!r}") for name, value in values.items()}
+
+
+def _tensor(value: Any, info: Mapping[str, Any] | None, where: str) -> Tensor:
+    """One value; what has no dtype of its own (Python numbers, lists) gets that of the signature."""
+    try:
+        if isinstance(value, Tensor):
+            return value
+        if callable(getattr(value, "numpy", None)):  # of TensorFlow, of torch
+            value = value.numpy()
+        if hasattr(value, "dtype") or isinstance(value, (str, bytes)) or info is None:
+            return tensors.from_numpy(value)
+        dtype = info["dtype"]
+        if dtype == "string":
+            return tensors.from_numpy(np.asarray(value, dtype=object))
+        if dtype in CARRIERS:
+            return tensors.from_numpy(np.asarray(value, dtype=getattr(ml_dtypes, dtype, None) or CARRIERS[dtype]), dtype)
+        return tensors.from_numpy(value)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise OptionError(f"{where}: no tensor: {error}") from error
+
+
+def _misfit(given: Mapping[str, Tensor], spec: Spec, signature: schema.SignatureDef) -> str:
+    """Why a signature cannot be asked with these inputs, or ""."""
+    wanted = spec["inputs"]
+    optional = set(signature.defaults)
+    extra, missing = sorted(set(given) - set(wanted)), sorted(set(wanted) - set(given) - optional)
+    if extra or missing:
+        parts = [f"it has no input {', '.join(map(repr, extra))}"] if extra else []
+        parts += [f"the request lacks {', '.join(map(repr, missing))}"] if missing else []
+        return f"{'; '.join(parts)} (inputs of the signature: {', '.join(map(repr, list(wanted)[:_SHOWN])) or 'none'})"
+    for name, tensor in given.items():
+        info = wanted[name]
+        if tensor.dtype != info["dtype"].removesuffix("_ref"):
+            return f"input {name!r} is {info['dtype']} in the signature, the request gives {tensor.dtype}"
+        shape, got = info["shape"], list(np.shape(tensor.array))
+        if shape is not None and (len(shape) != len(got) or any(s not in (None, -1, g) for s, g in zip(shape, got))):
+            return f"input {name!r} has the shape {shape} in the signature, the request gives {got}"
+    return ""

@@ -1,0 +1,237 @@
+"""What became of a check: for a person who has to repair something, and for programs. Pure functions of plan and results."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from compat_matrix.checks.artifact import read_artifact
+from compat_matrix.exports.artifact import Prepared
+from compat_matrix.exports.options import ANSWERING
+from compat_matrix.outcomes import ExitCode, Outcome
+from compat_matrix.plan import Cell, Plan
+from compat_matrix.report.terminal import EXIT_WORDS, LEDGER_WORDS, ledger_lines
+from compat_matrix.results import Result, one_line
+
+SCHEMA = 1
+RECORDED = "recorded"
+_SHOWN = 20
+_WIDE = 600  # characters of a message
+_REPEATED = ("relocate", "reexport")  # they ask again: what differs in `values` differs there too
+
+
+@dataclass(frozen=True)
+class Report:
+    """The verdict on one or many exports; everything else lies in the folder ``out``."""
+
+    out: Path
+    prepared: list[Prepared]
+    plan: Plan
+    results: dict[str, Result]
+    summary: dict[str, Any]
+
+    @property
+    def exit_code(self) -> int:
+        """As of every command: 0 as expected, 1 unexpected, 2 stale expectation, 3 incomplete, 4 harness or machine."""
+        return int(self.summary["exit_code"])
+
+    @property
+    def ok(self) -> bool:
+        return self.exit_code == 0
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Outcome -> cells, of the outcomes that occur."""
+        return {name: count for name, count in self.summary["by_outcome"].items() if count}
+
+    @property
+    def failures(self) -> list[Result]:
+        """What is not as expected; what runs first comes first."""
+        return [result for result in self.results.values() if result.expected is False]
+
+    @property
+    def not_run(self) -> list[Result]:
+        return [result for result in self.results.values() if result.outcome is Outcome.NOT_RUN]
+
+    def cells(self, consumer: str = "*", check: str = "*") -> list[Result]:
+        """The results of some cells."""
+        chosen = (cell for cell in self.plan if consumer in ("*", cell.consumer) and check in ("*", cell.check))
+        return [self.results[cell.id] for cell in chosen]
+
+    def headline(self) -> str:
+        """One line: the exports and the counts."""
+        names = ", ".join(item.name for item in self.prepared[:3]) + (", ..." if len(self.prepared) > 3 else "")
+        bad = len(self.failures)
+        parts = [f"{bad} of {self.summary['observed']} checks failed" if bad else f"{self.summary['observed']} checks"]
+        parts += [f"{len(self.not_run)} not run"] if self.not_run else []
+        known = sum(bool(result.expected) and result.outcome.gate_failure for result in self.results.values())
+        parts += [f"{known} known failures"] if known else []
+        return f"{names}: {', '.join(parts)}"
+
+    def text(self) -> str:
+        """For a person: what failed, with all that is needed to see it again; what did not run, and why; what was compared."""
+        lines = [self.headline()]
+        told: set[tuple[str, ...]] = set()
+        for result in self.failures:
+            lines += self._failure(result, told)
+        lines += [line for kind in LEDGER_WORDS for line in ledger_lines(kind, self.summary["ledger"][kind])]
+        lines += _not_run(self.plan, self.not_run)
+        lines += [line for item in self.prepared for line in self._compared(item)]
+        if not self.ok:
+            lines.append(f"exit {self.exit_code}: {EXIT_WORDS[ExitCode(self.exit_code)]}; report: {self.out / 'report.html'}")
+        return "\n".join(lines)
+
+    def _failure(self, result: Result, told: set[tuple[str, ...]]) -> Iterator[str]:
+        cell = self.plan.by_id[result.cell]
+        who = cell.consumer if not cell.consumer_version else f"{cell.consumer}@{cell.consumer_version}"
+        many = f"{cell.case}: " if len(self.prepared) > 1 else ""
+        unexpected = "" if result.outcome.gate_failure else " (the ledger expects a failure)"
+        yield f"{result.outcome}  {many}{who} / {cell.check}{unexpected}"
+        words = list(_words(result, self._item(cell), self.results))
+        key = (cell.case, cell.consumer, cell.consumer_version, *words[-1:])
+        if cell.check in _REPEATED and key in told:
+            yield "    the same as above"
+        else:
+            told.add(key)
+            for line in words:
+                yield f"    {line}"
+        for name, path in sorted(result.evidence.items()):
+            yield f"    {name}: {self.out / path}"
+        yield f"    reproduce: {result.replay}"
+
+    def _item(self, cell: Cell) -> Prepared:
+        return next(item for item in self.prepared if str(item.directory) == cell.artifact)
+
+    def _compared(self, item: Prepared) -> Iterator[str]:
+        """Against what, by whom, and how near."""
+        results = [r for r in self._of(item, ANSWERING) if r.outcome is Outcome.PASS]
+        if results:
+            sources = Counter(item.answered_by.get(name, RECORDED) for r in results for name in r.details.get("answers", ()))
+            inexact = sum(len(r.details.get("inexact", ())) for r in results)
+            against = ", ".join(
+                f"{count} with {'recorded ones' if source == RECORDED else f'those of {source}'}"
+                for source, count in sorted(sources.items())
+            )
+            near = f"; {inexact} equal within the tolerance only" if inexact else ""
+            yield f"answers compared: {against}{near}"
+
+    def _of(self, item: Prepared, checks: Sequence[str]) -> list[Result]:
+        wanted = [cell for cell in self.plan if cell.artifact == str(item.directory) and cell.check in checks]
+        return [self.results[cell.id] for cell in wanted]
+
+    def to_json(self) -> dict[str, Any]:
+        """For programs (docs/exporters.md)."""
+        return {
+            "schema": SCHEMA,
+            "exit_code": self.exit_code,
+            "out": str(self.out),
+            "counts": self.counts,
+            "exports": [
+                {"name": item.name, "artifact": str(item.directory), "left_out": item.left_out} for item in self.prepared
+            ],
+            "cells": [
+                {
+                    "cell": result.cell,
+                    "outcome": str(result.outcome),
+                    "expected": result.expected,
+                    "error_class": result.error_class,
+                    "message": result.message,
+                    "details": result.details,
+                    "evidence": {name: str(self.out / path) for name, path in result.evidence.items()},
+                    "reproduce": result.replay,
+                }
+                for result in self.results.values()
+            ],
+            "ledger": {kind: items for kind, items in self.summary["ledger"].items() if items},
+        }
+
+
+def compared(plan: Plan, results: Sequence[Result], item: Prepared) -> tuple[int, str]:
+    """How many answers were held against recorded ones, or against another consumer's; or why there are none.
+
+    A consumer that says again what it said itself compares nothing.
+    """
+    count, alone, failed = 0, "", ""
+    for result in results:
+        cell = plan.by_id[result.cell]
+        who = f"{cell.consumer}@{cell.consumer_version}"
+        for name in result.details.get("answers", ()):
+            if item.answered_by.get(name) == who:
+                alone = f"only {who} answered, and nothing is recorded to compare with"
+            else:
+                count += 1
+        if result.outcome.gate_failure:
+            failed = "no consumer that answers can be compared with another"
+    if count:
+        return count, ""
+    not_run = next((result.message for result in results if result.outcome is Outcome.NOT_RUN), "")
+    nothing = "; ".join(item.left_out[:3]) or "; ".join(item.problems[:1]) or _no_request(item)
+    return 0, not_run or alone or failed or nothing
+
+
+def _no_request(item: Prepared) -> str:
+    if read_artifact(item.directory).requests:
+        return "no consumer could be asked"
+    return "the export has no signature, and no request of a function is given (io.json, kind `function`)"
+
+
+def _words(result: Result, item: Prepared, results: Mapping[str, Result]) -> Iterator[str]:
+    """What is wrong: signature, output, element, both values, the distance; else what was said."""
+    request = _request(result.details.get("request"), item)
+    differences = result.details.get("differences")
+    if request is None or not differences or not isinstance(differences[0], dict):
+        yield one_line(" ".join(filter(None, (result.error_class, result.message))), _WIDE)
+    else:
+        source = request.get("answered_by")
+        said = f"{source} answered" if source else "recorded"
+        what = f"signature {request['signature']!r}, output" if request["kind"] == "signature" else f"function {request['path']!r},"
+        for found in differences[:3]:
+            yield one_line(f"request {request['id']}: {what} {found['where']!r}: {_difference(found, said)}", _WIDE)
+        if source:
+            yield from _alone(source, request["id"], result, results)
+    if result.skew:
+        yield one_line(f"skew: {result.skew}", _WIDE)
+    for also in result.details.get("also", ())[:3]:
+        yield one_line(f"also: {also}", _WIDE)
+
+
+def _difference(found: Mapping[str, Any], said: str) -> str:
+    if found["kind"] != "value":
+        pair = f"is {found['got']}, {said} {found['expected']}" if "got" in found and "expected" in found else ""
+        names = ", ".join(f"{word} {found[word]}" for word in ("missing", "unexpected") if found.get(word))
+        return f"{found['kind']}: {pair or names or 'differs'}"
+    at = f"element {found['index']}" if found["index"] else "the scalar"
+    text = f"{at} is {found['got']}, {said} {found['expected']}; {found['differing']} of {found['elements']} differ"
+    if "max_abs_error" in found:
+        text += f", by at most {found['max_abs_error']:.6g}"
+    if "max_ulp_error" in found:
+        text += f" or {found['max_ulp_error']:.0f} ulp"
+    return text
+
+
+def _alone(source: str, request: str, result: Result, results: Mapping[str, Result]) -> Iterator[str]:
+    """Where all others agree with each other, it is not they who are wrong."""
+    digests = {}
+    for other in results.values():
+        who = other.cell.split("/")[2]
+        if other.cell.endswith("/values") and other.cell.split("/")[:2] == result.cell.split("/")[:2] and who != source:
+            digests[who] = other.details.get("answers", {}).get(request)
+    if len(digests) > 1 and len(set(digests.values())) == 1 and None not in digests.values():
+        yield f"{source} is alone with its answer: {', '.join(digests)} agree with each other"
+
+
+def _request(name: Any, item: Prepared) -> Mapping[str, Any] | None:
+    return next((request for request in read_artifact(item.directory).requests if request["id"] == name), None)
+
+
+def _not_run(plan: Plan, results: Sequence[Result]) -> Iterator[str]:
+    """By reason."""
+    by_reason: dict[str, list[Cell]] = {}
+    for result in results:
+        by_reason.setdefault(result.message, []).append(plan.by_id[result.cell])
+    for reason, cells in by_reason.items():
+        who = ", ".join(dict.fromkeys(f"{cell.consumer} / {cell.check}" for cell in cells[:_SHOWN]))
+        yield one_line(f"NOT_RUN  {who}: {reason}", 2 * _WIDE)

@@ -1,0 +1,196 @@
+"""One session of checks: workers that stay warm from one export to the next, and a folder with the evidence of each."""
+
+from __future__ import annotations
+
+import datetime
+import io
+import json
+import shlex
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from rich.console import Console
+
+from compat_matrix import running
+from compat_matrix.checks import run_cell
+from compat_matrix.consumers import CONSUMERS, Consumer
+from compat_matrix.expectations import NO_ENTRIES, Ledger
+from compat_matrix.exports import still
+from compat_matrix.exports.artifact import Export, Prepared, prepare
+from compat_matrix.exports.options import ALL, ANSWERING, FORMAT, OptionError, Options
+from compat_matrix.exports.planning import plan_of
+from compat_matrix.exports.recording import Reader
+from compat_matrix.exports.report import Report, compared
+from compat_matrix.outcomes import Outcome
+from compat_matrix.plan import LEDGER_FILE, PLAN_FILE, RESULTS_FILE, RUNTIMES_FILE, Cell, Plan
+from compat_matrix.results import Observation, Result, write_results
+from compat_matrix.runtimes.host import Host
+from compat_matrix.runtimes.runtime import LABELLED, LOCAL, Runtime, local_runtime
+from compat_matrix.writing import write_text
+
+Advance = Callable[[Result], None]
+
+
+class Session:
+    """Checks exports, one or many at a time; a context manager that ends the workers.
+
+    ``folder`` takes the logs of the workers. With ``warm`` those of every runtime are kept, else of one runtime at a time:
+    what a command needs that asks one after the other.
+    """
+
+    def __init__(self, folder: Path, warm: bool = False) -> None:
+        self.folder = folder
+        self.warm = warm
+        self._hosts: dict[tuple[str, ...], Host] = {}
+        self._runtimes: dict[str, Runtime] = {}
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End all workers and servers."""
+        while self._hosts:
+            self._hosts.popitem()[1].__exit__()
+
+    def check(
+        self, exports: Sequence[Export], options: Options, out: Path, start: Callable[[int], None] = int, advance: Advance = repr
+    ) -> Report:
+        """Check exports; everything about them goes below ``out``, a new folder.
+
+        Args:
+          start, advance: are told how many cells there are to run, and each result.
+
+        Raises:
+          OptionError, PlanError, LedgerError: what is asked means nothing.
+          SavedModelError: an export is no SavedModel. RuntimeTrouble: a runtime is not here.
+        """
+        consumers = consumers_of(options.consumers)
+        runtimes = asked_runtimes(options)
+        self._runtimes.update({runtime.name: runtime for runtime in runtimes})
+        ledger_text = (options.expectations or NO_ENTRIES).read_text(encoding="utf-8")
+        ledger = Ledger.parse(ledger_text)
+        taken: set[str] = set()
+        readers = [
+            Reader(runtime.name, runtime.tensorflow_version, consumer)
+            for runtime in runtimes
+            for consumer in consumers.values()
+            if runtime.tensorflow_version and not runtime.server and consumer.name not in {**runtime.lacks, **runtime.unready}
+        ]
+        prepared = [prepare(export, options, out / running.GIVEN_FOLDER, self._host, readers, taken) for export in exports]
+        plan = plan_of(prepared, consumers, runtimes, options, ledger, str(running.tool_version() or 0))
+        running.build_programs(plan, {cell.id for cell in plan if not cell.decided}, runtimes)
+        _write_plan(out, plan, ledger_text, runtimes, options)
+        start(sum(not cell.decided for cell in plan))
+        results = []
+        try:
+            for result in self._run(plan, prepared, options, out):
+                results.append(ledger.judged(plan.by_id[result.cell], result))
+                advance(result)
+        finally:
+            for host in self._hosts.values():
+                host.release()
+        write_results(out / RESULTS_FILE, results)
+        description = running.describe_run(options.require, {}, 1)
+        write_text(out / running.RUN_FILE, json.dumps(description, indent=1) + "\n")
+        summary = running.report(out, Console(file=io.StringIO()), datetime.date.today())
+        return Report(out, prepared, plan, {result.cell: result for result in results}, summary)
+
+    def _run(self, plan: Plan, prepared: Sequence[Prepared], options: Options, out: Path) -> Iterator[Result]:
+        of_case = {str(item.directory): item for item in prepared}
+        results: dict[str, Result] = {}
+        for cell in plan:
+            item = of_case[cell.artifact]
+            if cell.decided:
+                result = Result.not_executed(plan.plan_id, cell.id, cell.decided.outcome, cell.decided.reason)
+            elif cell.consumer == FORMAT:
+                result = Result.observed(plan.plan_id, cell.id, still.observe(cell.check, item, options))
+            elif cell.consumer == ALL:
+                result = _together(plan, cell, item, results)
+            else:
+                result = Result.observed(plan.plan_id, cell.id, run_cell(cell, self._host(cell.runtime), out))
+            result.replay = self.replay(cell, item) if result.outcome.observable else ""
+            results[cell.id] = result
+            yield result
+
+    def _host(self, runtime: str) -> Host:
+        key = (runtime,) if self.warm else ()
+        if key not in self._hosts:
+            folder = self.folder / runtime if self.warm else self.folder
+            self._hosts[key] = Host(folder, self._runtimes)
+        return self._hosts[key]
+
+    def replay(self, cell: Cell, item: Prepared) -> str:
+        """The command line that makes one check again, of the same export with the same requests and answers."""
+        words = ["savedmodel-compat", "check", str(item.directory), "--check", cell.check]
+        runtime = self._runtimes.get(cell.runtime)
+        if cell.is_served and runtime:
+            words += ["--serving", runtime.spec]
+        elif cell.consumer not in (FORMAT, ALL):
+            words += ["--consumer", cell.consumer]
+            if runtime and runtime.name != LOCAL:
+                words += ["--tensorflow", runtime.spec]
+        return shlex.join(words)
+
+
+def consumers_of(names: Sequence[str]) -> dict[str, Consumer]:
+    """Consumers by name. Raises OptionError."""
+    unknown = [name for name in names if name not in CONSUMERS]
+    if unknown:
+        raise OptionError(f"no consumer {unknown[0]!r}; there are {', '.join(CONSUMERS)}")
+    return {name: CONSUMERS[name] for name in names}
+
+
+def asked_runtimes(options: Options) -> tuple[Runtime, ...]:
+    """The local runtime if it can be asked or nobody else is, those that were named, the servers.
+
+    Raises RuntimeTrouble: one is not installed, or means nothing; OptionError for a server that means nothing.
+    """
+    from compat_matrix.runtimes.resolve import resolve_all
+
+    here, others = local_runtime(), []
+    for spec in options.tensorflow:
+        label = LABELLED.fullmatch(spec.strip())
+        found = resolve_all(label[2] if label else spec)
+        others += [runtime.labelled(label[1]) for runtime in found] if label else found
+    others = [runtime for runtime in others if runtime.name != LOCAL]
+    if options.servers:
+        from compat_matrix.runtimes.servers import server_runtime
+
+        try:
+            others += [server_runtime(spec) for spec in options.servers]
+        except ValueError as error:
+            raise OptionError(str(error)) from error
+    return (here, *others) if here.tensorflow_version or not others else tuple(others)
+
+
+def _together(plan: Plan, cell: Cell, item: Prepared, results: Mapping[str, Result]) -> Result:
+    """``asked``, which is decided unless everything is, and ``compared``."""
+    if cell.check == "asked":
+        return Result.observed(plan.plan_id, cell.id, Observation(Outcome.PASS))
+    answers = [results[other.id] for other in plan if other.artifact == cell.artifact and other.check in ANSWERING]
+    count, reason = compared(plan, answers, item)
+    if not count:
+        return Result.not_executed(plan.plan_id, cell.id, Outcome.NOT_RUN, f"nothing was compared: {reason}")
+    return Result.observed(plan.plan_id, cell.id, Observation(Outcome.PASS, details={"answers": count}))
+
+
+def _write_plan(out: Path, plan: Plan, ledger_text: str, runtimes: Sequence[Runtime], options: Options) -> None:
+    out.mkdir(parents=True, exist_ok=True)
+    plan.write(out / PLAN_FILE)
+    write_text(out / LEDGER_FILE, ledger_text)
+    known = {"schema": running.RUN_SCHEMA, "options": [], "runtimes": [runtime.to_json() for runtime in runtimes]}
+    write_text(out / RUNTIMES_FILE, json.dumps(known, indent=1) + "\n")
+
+
+def clear(out: Path, keep: Sequence[Path]) -> None:
+    """Empty the folder of an earlier run. Raises OptionError for one that holds something else, or what is to be checked."""
+    if out.is_dir() and any(out.iterdir()) and not (out / PLAN_FILE).is_file():
+        raise OptionError(f"{out} holds files that are not from a run; choose another folder")
+    inside = [path for path in keep if path.resolve().is_relative_to(out.resolve())]
+    if inside:
+        raise OptionError(f"{inside[0]} lies in the output folder, which is emptied; choose another folder")
+    shutil.rmtree(out, ignore_errors=True)

@@ -1,0 +1,88 @@
+"""The checks that run nothing: what the files themselves say. No TensorFlow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from compat_matrix.checks.context import Finding
+from compat_matrix.exports.artifact import Prepared
+from compat_matrix.exports.options import Options
+from compat_matrix.outcomes import Outcome
+from compat_matrix.results import Observation
+from reference_impl.format.errors import SavedModelError
+
+FINGERPRINT_RULE = "SMC107"
+_SHOWN = 20
+
+
+def observe(check: str, prepared: Prepared, options: Options) -> Observation:
+    """Make one of ``options.STILL``."""
+    try:
+        return Observation(Outcome.PASS, details=RUN[check](prepared, options))
+    except Finding as finding:
+        return Observation(finding.outcome, finding.error_class, str(finding), finding.details)
+    except SavedModelError as error:
+        return Observation(Outcome.FAIL_STRUCTURE, f"{type(error).__module__}.{type(error).__qualname__}", str(error))
+    except OSError as error:
+        return Observation(Outcome.ENV_ERROR, type(error).__name__, str(error))
+
+
+def _requests(prepared: Prepared, _: Options) -> dict[str, Any]:
+    if prepared.problems:
+        raise Finding(Outcome.FAIL_SIGNATURE, _all(prepared.problems), details={"problems": prepared.problems[:_SHOWN]})
+    return {}
+
+
+def _inspect(prepared: Prepared, _: Options) -> dict[str, Any]:
+    from reference_impl.format.inspect import inspect
+
+    info = inspect(prepared.directory / "model")
+    if info.problems:
+        raise Finding(Outcome.FAIL_STRUCTURE, _all(info.problems), details={"problems": list(info.problems)[:_SHOWN]})
+    return {"bytes": info.size, "meta_graphs": len(info.meta_graphs)}
+
+
+def _verify(prepared: Prepared, options: Options) -> dict[str, Any]:
+    """Findings below the level that fails stand in the details of the pass."""
+    from compat_matrix.zoo.verify.findings import Severity
+
+    found = [item for item in _findings(prepared.directory / "model") if item.rule != FINGERPRINT_RULE]
+    level = None if options.fail_on == "never" else Severity[options.fail_on.upper()]
+    bad = [item for item in found if level is not None and item.severity >= level]
+    details = {"findings": [item.to_json() for item in found[:_SHOWN]]} if found else {}
+    if bad:
+        texts = [f"{item.severity.word} {item.rule} {item.where}: {item.message} Fix: {item.fix}" for item in bad]
+        raise Finding(Outcome.FAIL_STRUCTURE, _all(texts), error_class=bad[0].rule, details=details)
+    return details
+
+
+def _fingerprint(prepared: Prepared, _: Options) -> dict[str, Any]:
+    bad = [item for item in _findings(prepared.directory / "model", FINGERPRINT_RULE) if item.rule == FINGERPRINT_RULE]
+    if bad:
+        raise Finding(Outcome.FAIL_STRUCTURE, f"fingerprint.pb: {bad[0].message}", error_class=FINGERPRINT_RULE)
+    return {}
+
+
+def _findings(model: Path, only: str = "") -> list[Any]:
+    from compat_matrix.zoo.verify.findings import all_rules
+    from compat_matrix.zoo.verify.run import verify
+
+    rules = [rule for rule in all_rules() if rule.id == only or not only]
+    report = verify(model, rules)
+    if report.error is not None:
+        raise OSError(report.error)
+    return list(report.findings)
+
+
+def _all(texts: list[str] | tuple[str, ...]) -> str:
+    return texts[0] + (f" (and {len(texts) - 1} more)" if len(texts) > 1 else "")
+
+
+RUN: dict[str, Callable[[Prepared, Options], dict[str, Any]]] = {
+    "requests": _requests,
+    "inspect": _inspect,
+    "verify": _verify,
+    "fingerprint": _fingerprint,
+}
