@@ -30,7 +30,9 @@ FILE = click.Path(dir_okay=False, path_type=Path)
     type=click.Path(exists=True, path_type=Path),
     help="A folder with io.json and tensors (default: io/ in PATH or beside it).",
 )
-@click.option("--make-up", type=click.IntRange(0, 100), help="Requests made up for each signature without one (default: 1, or 0).")
+@click.option(
+    "--make-up", type=click.IntRange(0, 100), help="Requests made up for each signature without one (default: 1, or 0)."
+)
 @click.option("--consumer", "consumers", multiple=True, metavar="NAME", help="Ask this one only (repeatable).")
 @click.option("--tensorflow", multiple=True, metavar="RUNTIME", help="Ask another installed release too: 2.15 (repeatable).")
 @click.option("--serving", "servers", multiple=True, metavar="SERVER", help="Ask a model server too, as serve-check does.")

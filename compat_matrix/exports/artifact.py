@@ -74,6 +74,7 @@ def prepare(
     """
     name = export.name or str(export.path)
     path = export.path.resolve()
+    path = path.parent if path.name == "model" and is_complete(path.parent) else path
     plain = export.requests is None and options.tolerance is None and options.make_up is None
     if is_complete(path) and (path / "model").is_dir() and plain:
         taken.add(given.Given(path).case)
@@ -143,7 +144,7 @@ def _write(io: Path, document: dict[str, Any]) -> None:
 
 
 def _reason(question: asking.Question) -> str:
-    shown = "; ".join(dict.fromkeys(question.reasons)) or "nobody was asked"
+    shown = question.reasons[-1] if question.reasons else "nobody was asked"
     made = "none of the requests made up for it is answered" if question.candidates else "not compared"
     return f"request {question.entry['id']} ({question.target[1]!r}): {made} ({shown})"
 

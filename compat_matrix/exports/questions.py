@@ -91,8 +91,9 @@ def from_python(requests: Mapping[str, Any], found: layout.Layout, tags: tuple[s
             if problem:
                 asked.problems.append(f"{where}: {problem}")
                 continue
-            entry = {"id": name, "kind": "signature", "tags": list(tags), "signature": key, "inputs": f"{name}.in.npz"}
-            tensors.save(io / entry["inputs"], given)
+            file = f"{name}.in.npz"
+            entry = {"id": name, "kind": "signature", "tags": list(tags), "signature": key, "inputs": file}
+            tensors.save(io / file, given)
             answer = None
             if outputs is not None:
                 answer = f"{name}.out.npz"

@@ -14,6 +14,7 @@ from compat_matrix.checks.digest import answer_digest
 from compat_matrix.checks.table import answerable
 from compat_matrix.consumers import Consumer
 from compat_matrix.exports.questions import Question
+from compat_matrix.results import one_line
 from compat_matrix.runtimes.host import Host, Loaded
 from compat_matrix.runtimes.worker import NotStarted, ReplyError, WorkerDied
 from compat_matrix.workers import tensors
@@ -21,6 +22,7 @@ from compat_matrix.workers import tensors
 ANSWERED_BY = "answered_by"  # member of a request in io.json
 RANDOM = "loaded again it is answered otherwise (chance): there is nothing to compare with"
 _LINE = 300  # characters of a reason
+_NOISE = ("Graph execution error:", "Detected at node", "<stack traces unavailable>", "[[{{")
 
 
 @dataclass(frozen=True)
@@ -113,7 +115,7 @@ class Recorder:
             question.entry[ANSWERED_BY] = reader.name
 
     def _first(self, loaded: Loaded, question: Question, reader: Reader) -> str:
-        """The digest of the answer to the question, or to the first of its candidates that is answered; "" where there is none."""
+        """The digest of the answer to the question, or to its first candidate that is answered; "" where there is none."""
         reasons = []
         for candidate in question.candidates or (None,):
             if candidate is not None:
@@ -139,5 +141,12 @@ class Recorder:
         return answer_digest(question.entry, reply.get("structure"), answer)
 
 
+def plain_error(text: str) -> str:
+    """What an error of TensorFlow says, in one line without what surrounds it: where in Python the node was made, its name."""
+    lines = [line.strip() for line in text.splitlines()]
+    said = [line for line in lines if line and not line.startswith(_NOISE)]
+    return " ".join(said) or " ".join(filter(None, lines))
+
+
 def _line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0][:_LINE]
+    return one_line(plain_error(str(error)) or type(error).__name__, _LINE)

@@ -11,6 +11,7 @@ from typing import Any
 from compat_matrix.checks.artifact import read_artifact
 from compat_matrix.exports.artifact import Prepared
 from compat_matrix.exports.options import ANSWERING
+from compat_matrix.exports.recording import ANSWERED_BY, plain_error
 from compat_matrix.outcomes import ExitCode, Outcome
 from compat_matrix.plan import Cell, Plan
 from compat_matrix.report.terminal import EXIT_WORDS, LEDGER_WORDS, ledger_lines
@@ -20,7 +21,7 @@ SCHEMA = 1
 RECORDED = "recorded"
 _SHOWN = 20
 _WIDE = 600  # characters of a message
-_REPEATED = ("relocate", "reexport")  # they ask again: what differs in `values` differs there too
+_FEW = 3  # of one kind in one message
 
 
 @dataclass(frozen=True)
@@ -74,33 +75,44 @@ class Report:
     def text(self) -> str:
         """For a person: what failed, with all that is needed to see it again; what did not run, and why; what was compared."""
         lines = [self.headline()]
-        told: set[tuple[str, ...]] = set()
+        groups: dict[tuple[str, ...], list[Result]] = {}
         for result in self.failures:
-            lines += self._failure(result, told)
+            groups.setdefault(self._cause(result), []).append(result)
+        for results in groups.values():
+            lines += self._failure(results)
         lines += [line for kind in LEDGER_WORDS for line in ledger_lines(kind, self.summary["ledger"][kind])]
-        lines += _not_run(self.plan, self.not_run)
+        lines += self.not_run_lines()
         lines += [line for item in self.prepared for line in self._compared(item)]
         if not self.ok:
             lines.append(f"exit {self.exit_code}: {EXIT_WORDS[ExitCode(self.exit_code)]}; report: {self.out / 'report.html'}")
         return "\n".join(lines)
 
-    def _failure(self, result: Result, told: set[tuple[str, ...]]) -> Iterator[str]:
+    def not_run_lines(self) -> list[str]:
+        """A line for each reason."""
+        return list(_not_run(self.plan, self.not_run, len(self.prepared) > 1))
+
+    def _cause(self, result: Result) -> tuple[str, ...]:
+        """What is the same for the cells that fail for one reason: a check that asks again, consumers that answer the same."""
         cell = self.plan.by_id[result.cell]
-        who = cell.consumer if not cell.consumer_version else f"{cell.consumer}@{cell.consumer_version}"
-        many = f"{cell.case}: " if len(self.prepared) > 1 else ""
-        unexpected = "" if result.outcome.gate_failure else " (the ledger expects a failure)"
-        yield f"{result.outcome}  {many}{who} / {cell.check}{unexpected}"
-        words = list(_words(result, self._item(cell), self.results))
-        key = (cell.case, cell.consumer, cell.consumer_version, *words[-1:])
-        if cell.check in _REPEATED and key in told:
-            yield "    the same as above"
-        else:
-            told.add(key)
-            for line in words:
-                yield f"    {line}"
-        for name, path in sorted(result.evidence.items()):
-            yield f"    {name}: {self.out / path}"
-        yield f"    reproduce: {result.replay}"
+        if isinstance(result.details.get("request"), str) and result.details.get("differences"):
+            return (cell.case, str(result.outcome), *_words(result, self._item(cell), self.results))
+        said = result.message_normalised.replace("the re-export, ", "")
+        return (cell.case, str(result.outcome), result.error_class or "", said, "" if said else cell.id)
+
+    def _failure(self, results: Sequence[Result]) -> Iterator[str]:
+        """Cells that fail for one reason; the first is shown."""
+        first = results[0]
+        cells = [self.plan.by_id[result.cell] for result in results]
+        who = ", ".join(dict.fromkeys(f"{cell.consumer}@{cell.consumer_version}" for cell in cells))
+        checks = ", ".join(dict.fromkeys(cell.check for cell in cells))
+        many = f"{cells[0].case}: " if len(self.prepared) > 1 else ""
+        unexpected = "" if first.outcome.gate_failure else " (the ledger expects a failure)"
+        yield f"{first.outcome}  {many}{who} / {checks}{unexpected}"
+        yield from (f"    {line}" for line in _words(first, self._item(cells[0]), self.results))
+        if first.evidence:
+            paths = [self.out / path for path in sorted(first.evidence.values())]
+            yield f"    evidence: {paths[0].parent} ({', '.join(path.name for path in paths)})"
+        yield f"    reproduce: {first.replay}"
 
     def _item(self, cell: Cell) -> Prepared:
         return next(item for item in self.prepared if str(item.directory) == cell.artifact)
@@ -109,14 +121,16 @@ class Report:
         """Against what, by whom, and how near."""
         results = [r for r in self._of(item, ANSWERING) if r.outcome is Outcome.PASS]
         if results:
-            sources = Counter(item.answered_by.get(name, RECORDED) for r in results for name in r.details.get("answers", ()))
+            pairs = ((item.answered_by.get(name, RECORDED), r) for r in results for name in r.details.get("answers", ()))
+            sources = Counter(source for source, r in pairs if source != r.cell.split("/")[2])
             inexact = sum(len(r.details.get("inexact", ())) for r in results)
             against = ", ".join(
                 f"{count} with {'recorded ones' if source == RECORDED else f'those of {source}'}"
                 for source, count in sorted(sources.items())
             )
             near = f"; {inexact} equal within the tolerance only" if inexact else ""
-            yield f"answers compared: {against}{near}"
+            if against:
+                yield f"{item.name + ': ' if len(self.prepared) > 1 else ''}answers compared: {against}{near}"
 
     def _of(self, item: Prepared, checks: Sequence[str]) -> list[Result]:
         wanted = [cell for cell in self.plan if cell.artifact == str(item.directory) and cell.check in checks]
@@ -168,7 +182,7 @@ def compared(plan: Plan, results: Sequence[Result], item: Prepared) -> tuple[int
     if count:
         return count, ""
     not_run = next((result.message for result in results if result.outcome is Outcome.NOT_RUN), "")
-    nothing = "; ".join(item.left_out[:3]) or "; ".join(item.problems[:1]) or _no_request(item)
+    nothing = "; ".join(one_line(text, 200) for text in item.left_out[:1]) or "; ".join(item.problems[:1]) or _no_request(item)
     return 0, not_run or alone or failed or nothing
 
 
@@ -181,21 +195,30 @@ def _no_request(item: Prepared) -> str:
 def _words(result: Result, item: Prepared, results: Mapping[str, Result]) -> Iterator[str]:
     """What is wrong: signature, output, element, both values, the distance; else what was said."""
     request = _request(result.details.get("request"), item)
-    differences = result.details.get("differences")
-    if request is None or not differences or not isinstance(differences[0], dict):
-        yield one_line(" ".join(filter(None, (result.error_class, result.message))), _WIDE)
+    differences, found = result.details.get("differences"), result.details.get("findings")
+    if isinstance(found, list):
+        for one in found[:_FEW]:
+            yield one_line(f"{one['severity']} {one['rule']} {one['node'] or one['file'] or ''}: {one['message']}", _WIDE)
+            yield one_line(f"    fix: {one['fix']}", _WIDE)
+        yield from [f"and {len(found) - _FEW} more findings"] if len(found) > _FEW else []
+    elif request is None or not differences or not isinstance(differences[0], dict):
+        yield one_line(" ".join(filter(None, (result.error_class, plain_error(result.message)))), _WIDE)
     else:
-        source = request.get("answered_by")
+        source = request.get(ANSWERED_BY)
         said = f"{source} answered" if source else "recorded"
-        what = f"signature {request['signature']!r}, output" if request["kind"] == "signature" else f"function {request['path']!r},"
-        for found in differences[:3]:
-            yield one_line(f"request {request['id']}: {what} {found['where']!r}: {_difference(found, said)}", _WIDE)
+        what = (
+            f"signature {request['signature']!r}, output" if request["kind"] == "signature" else f"function {request['path']!r},"
+        )
+        for difference in differences[:_FEW]:
+            where = f" {difference['where']!r}" if difference["where"] else "s"
+            yield one_line(f"request {request['id']}: {what}{where}: {_difference(difference, said)}", _WIDE)
         if source:
             yield from _alone(source, request["id"], result, results)
     if result.skew:
         yield one_line(f"skew: {result.skew}", _WIDE)
-    for also in result.details.get("also", ())[:3]:
-        yield one_line(f"also: {also}", _WIDE)
+    problems = result.details.get("problems", ())
+    for also in [*problems[1:], *result.details.get("also", ())][:_FEW]:
+        yield one_line(f"also: {plain_error(also)}", _WIDE)
 
 
 def _difference(found: Mapping[str, Any], said: str) -> str:
@@ -227,11 +250,12 @@ def _request(name: Any, item: Prepared) -> Mapping[str, Any] | None:
     return next((request for request in read_artifact(item.directory).requests if request["id"] == name), None)
 
 
-def _not_run(plan: Plan, results: Sequence[Result]) -> Iterator[str]:
+def _not_run(plan: Plan, results: Sequence[Result], many: bool) -> Iterator[str]:
     """By reason."""
     by_reason: dict[str, list[Cell]] = {}
     for result in results:
         by_reason.setdefault(result.message, []).append(plan.by_id[result.cell])
     for reason, cells in by_reason.items():
-        who = ", ".join(dict.fromkeys(f"{cell.consumer} / {cell.check}" for cell in cells[:_SHOWN]))
+        names = [f"{cell.case}: {cell.check}" if many else cell.check for cell in cells]
+        who = ", ".join(dict.fromkeys(f"{cell.consumer} / {name}" for cell, name in zip(cells[:_SHOWN], names)))
         yield one_line(f"NOT_RUN  {who}: {reason}", 2 * _WIDE)

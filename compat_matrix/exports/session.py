@@ -29,8 +29,6 @@ from compat_matrix.runtimes.host import Host
 from compat_matrix.runtimes.runtime import LABELLED, LOCAL, Runtime, local_runtime
 from compat_matrix.writing import write_text
 
-Advance = Callable[[Result], None]
-
 
 class Session:
     """Checks exports, one or many at a time; a context manager that ends the workers.
@@ -57,7 +55,12 @@ class Session:
             self._hosts.popitem()[1].__exit__()
 
     def check(
-        self, exports: Sequence[Export], options: Options, out: Path, start: Callable[[int], None] = int, advance: Advance = repr
+        self,
+        exports: Sequence[Export],
+        options: Options,
+        out: Path,
+        start: Callable[[int], object] = int,
+        advance: Callable[[Result], object] = repr,
     ) -> Report:
         """Check exports; everything about them goes below ``out``, a new folder.
 
@@ -89,7 +92,8 @@ class Session:
         try:
             for result in self._run(plan, prepared, options, out):
                 results.append(ledger.judged(plan.by_id[result.cell], result))
-                advance(result)
+                if not plan.by_id[result.cell].decided:
+                    advance(result)
         finally:
             for host in self._hosts.values():
                 host.release()

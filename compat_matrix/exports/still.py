@@ -53,7 +53,7 @@ def _verify(prepared: Prepared, options: Options) -> dict[str, Any]:
     bad = [item for item in found if level is not None and item.severity >= level]
     details = {"findings": [item.to_json() for item in found[:_SHOWN]]} if found else {}
     if bad:
-        texts = [f"{item.severity.word} {item.rule} {item.where}: {item.message} Fix: {item.fix}" for item in bad]
+        texts = [f"{item.where}: {item.message}" for item in bad]
         raise Finding(Outcome.FAIL_STRUCTURE, _all(texts), error_class=bad[0].rule, details=details)
     return details
 
