@@ -64,6 +64,8 @@ class FakeWorker(protocol.Worker):
         self.loads += 1
         path = Path(directory, "misbehave")
         words = dict(word.split("=", 1) for word in path.read_text().split()) if path.exists() else {}
+        program = sys.argv[-1]  # `c_api_worker/call=wrong`: only who plays that one
+        words.update({key.partition("/")[2]: word for key, word in words.items() if key.startswith(f"{program}/")})
         misbehave(words.get("load"))
         return dict(words, directory=directory)
 
@@ -77,6 +79,11 @@ class FakeWorker(protocol.Worker):
         y = inputs["x"].array / np.float32(2) + np.float32(2)
         if model.get("call") == "wrong":
             y[-1] += 1
+        if model.get("call") == "count":  # the state of this model
+            model["count"] = model.get("count", 0) + 1
+            y += model["count"]
+        if model.get("call") == "chance":  # another answer from every load
+            y += self.loads
         if model.get("call") == "double":
             y = y.astype(np.float64)
         return {model.get("output", "y"): tensors.from_numpy(y)}
@@ -91,6 +98,9 @@ class FakeWorker(protocol.Worker):
 
     def variables(self, model):
         return "key", {}
+
+    def fetch(self, model, names):
+        return {}
 
     def resave(self, model, directory, tags):
         misbehave(model.get("resave"))

@@ -15,6 +15,7 @@ from compat_matrix.exports import questions as asking
 from compat_matrix.exports.options import USUAL, OptionError, Options
 from compat_matrix.exports.recording import ANSWERED_BY, Reader, Recorder
 from compat_matrix.plan import is_complete
+from compat_matrix.planning import fixture_artifact
 from compat_matrix.runtimes.host import Host
 from reference_impl.format import layout
 
@@ -45,14 +46,12 @@ class Prepared:
       directory: of the artifact.
       problems: requests that do not fit the export.
       left_out: signatures and requests that cannot be asked, and why.
-      is_given: it was an artifact already.
     """
 
     name: str
     directory: Path
     problems: list[str] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
-    is_given: bool = False
 
     @property
     def answered_by(self) -> dict[str, str]:
@@ -69,16 +68,16 @@ def prepare(
       taken: names of cases; that of this one is added.
 
     Raises:
-      OptionError, ArtifactError: the requests are none.
+      OptionError, ArtifactError: the requests are none. PlanError: the artifact is none.
       SavedModelError, Unstageable, OSError: there is no SavedModel, or it cannot be taken along.
     """
     name = export.name or str(export.path)
     path = export.path.resolve()
     path = path.parent if path.name == "model" and is_complete(path.parent) else path
     plain = export.requests is None and options.tolerance is None and options.make_up is None
-    if is_complete(path) and (path / "model").is_dir() and plain:
-        taken.add(given.Given(path).case)
-        return Prepared(name, path, is_given=True)
+    if is_complete(path) and (path / "model").is_dir() and plain and (case := fixture_artifact(path).case) not in taken:
+        taken.add(case)
+        return Prepared(name, path)
     model = path / "model" if (path / "model").is_dir() and not layout_is(path) else path
     found = layout.read(model)
     directory = folder / _free(given.case_name(path), taken)

@@ -182,6 +182,7 @@ def compared(plan: Plan, results: Sequence[Result], item: Prepared) -> tuple[int
     if count:
         return count, ""
     not_run = next((result.message for result in results if result.outcome is Outcome.NOT_RUN), "")
+    not_run += ' (pip install "savedmodel-compat[tf]")' if "no TensorFlow" in not_run else ""
     nothing = "; ".join(one_line(text, 200) for text in item.left_out[:1]) or "; ".join(item.problems[:1]) or _no_request(item)
     return 0, not_run or alone or failed or nothing
 
@@ -258,4 +259,4 @@ def _not_run(plan: Plan, results: Sequence[Result], many: bool) -> Iterator[str]
     for reason, cells in by_reason.items():
         names = [f"{cell.case}: {cell.check}" if many else cell.check for cell in cells]
         who = ", ".join(dict.fromkeys(f"{cell.consumer} / {name}" for cell, name in zip(cells[:_SHOWN], names)))
-        yield one_line(f"NOT_RUN  {who}: {reason}", 2 * _WIDE)
+        yield f"NOT_RUN  {who}: {one_line(reason, 2 * _WIDE)}"
