@@ -33,7 +33,8 @@ MARKER = (
 )
 # Name of an option -> type in the ini file, help. The defaults are those of compat_matrix.exports.options.
 INI = {
-    "consumers": ("args", "consumers to ask (default: tf2 v1_session c_api reference)"),
+    "consumers": ("args", "consumers to ask (default: tf2 v1_session c_api reference and those of plugins)"),
+    "plugins": ("string", "a TOML file with consumers of other people, relative to the root of the suite"),
     "tensorflow": ("args", "installed TensorFlows to ask beside the local one: 2.15 1.15"),
     "serving": ("args", "model servers to ask too"),
     "checks": ("args", "the only checks to make"),
@@ -174,8 +175,9 @@ class _Engine:
                 found[name] = (found[name],) if isinstance(found[name], str) else tuple(found[name])
         if found.get("tolerance") is not None:
             found["tolerance"] = options.tolerance(found["tolerance"])
-        if found.get("expectations") is not None:
-            found["expectations"] = self.config.rootpath / found["expectations"]
+        for name in ("expectations", "plugins"):
+            if found.get(name) is not None:
+                found[name] = self.config.rootpath / found[name]
         found["servers"] = found.pop("serving", ())
         return options.Options(**found)
 
@@ -187,7 +189,7 @@ class _Engine:
 
         assert self.folder is not None
         if self._session is None:
-            self._session = Session(self.folder / "workers", warm=True)
+            self._session = Session(self.folder / "workers", warm=True, home=self.config.rootpath)
         self._numbers[nodeid] = self._numbers.get(nodeid, 0) + 1
         number = f"-{self._numbers[nodeid]}" if self._numbers[nodeid] > 1 else ""
         out = self.folder / f"{_UNSAFE.sub('_', nodeid)[-100:].strip('_')}{number}"

@@ -232,9 +232,7 @@ def test_a_tolerance_is_used_and_told_and_needs_a_reason(world):
     assert tolerance("1e-3 0 because") == (1e-3, 0, "because")
 
 
-@pytest.mark.parametrize(
-    "wrong", [{"checks": ("vales",)}, {"fail_on": "fatal"}, {"consumers": ()}, {"make_up": -1}, {"limit": float("nan")}]
-)
+@pytest.mark.parametrize("wrong", [{"checks": ("vales",)}, {"fail_on": "fatal"}, {"make_up": -1}, {"limit": float("nan")}])
 def test_options_that_mean_nothing_are_refused(wrong):
     with pytest.raises(OptionError):
         Options(**wrong)
@@ -257,6 +255,17 @@ def test_requests_that_are_none_are_refused(world, requests, said):
 def test_an_unknown_consumer_is_refused_with_those_there_are(world):
     with pytest.raises(OptionError, match="no consumer 'tf3'; there are tf2"):
         world.check(options=Options(consumers=("tf3",)))
+
+
+def test_a_consumer_of_other_people_is_named_like_ours(world):
+    worker = f"mine={sys.executable} {Path(__file__).parent / 'fake_worker.py'}"
+    report = world.check("reference_worker/call=wrong", OPEN, Options(consumers=("c_api", worker), checks=("values",)))
+    assert report.ok, report.text()
+    assert {cell.partition("@")[0] for cell in outcomes(report)} == {"c_api", "mine", "all"}
+    report = world.check("call=wrong", options=Options(consumers=(worker,), checks=("values",)))
+    again = CliRunner().invoke(main, [*shlex.split(report.failures[0].replay)[1:], "-q"])
+    assert again.exit_code == 1
+    assert "FAIL_VALUE  mine@" in again.output
 
 
 def test_a_defect_that_verify_finds_fails_by_its_severity(world):

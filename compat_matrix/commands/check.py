@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from compat_matrix.cli import printable
-from compat_matrix.commands.matrix import Refused, exit_codes
+from compat_matrix.commands.matrix import Refused, exit_codes, plugin_option
 from compat_matrix.commands.models import model_arguments
 from compat_matrix.outcomes import ExitCode
 
@@ -33,7 +33,14 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 @click.option(
     "--make-up", type=click.IntRange(0, 100), help="Requests made up for each signature without one (default: 1, or 0)."
 )
-@click.option("--consumer", "consumers", multiple=True, metavar="NAME", help="Ask this one only (repeatable).")
+@click.option(
+    "--consumer",
+    "consumers",
+    multiple=True,
+    metavar="NAME",
+    help="Ask this one only (repeatable); a plug-in too: NAME, NAME=COMMAND.",
+)
+@plugin_option
 @click.option("--tensorflow", multiple=True, metavar="RUNTIME", help="Ask another installed release too: 2.15 (repeatable).")
 @click.option("--serving", "servers", multiple=True, metavar="SERVER", help="Ask a model server too, as serve-check does.")
 @click.option("--check", "checks", multiple=True, metavar="NAME", help="Make this check only (repeatable).")
@@ -118,7 +125,7 @@ def _options(consumers: tuple[str, ...], checks: tuple[str, ...], tolerance: str
     from compat_matrix.exports import options
 
     return options.Options(
-        consumers=consumers or options.CONSUMERS,
+        consumers=consumers,
         checks=checks or None,
         tolerance=options.tolerance(tolerance) if tolerance else None,
         **asked,

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Union
 
 from compat_matrix.checks.table import CHECKS, SERVE_CHECKS
+from compat_matrix.plugins.registry import Registry
 
 CONSUMERS = ("tf2", "v1_session", "c_api", "reference")  # all that a TensorFlow is enough for
 FORMAT, ALL = "format", "all"  # the consumers of cells that no worker answers: who reads the files, and everybody together
@@ -69,7 +70,8 @@ class Options:
     """Whom to ask what.
 
     Attributes:
-      consumers: by name.
+      consumers: by name, or ``NAME=COMMAND``; none means :data:`CONSUMERS` and those that ``plugins`` declares.
+      plugins: a TOML file with consumers of other people (docs/plugins.md).
       tensorflow: runtimes beside the local one, as command lines name them; they must be installed.
       servers: model servers, as command lines name them.
       checks: the only ones to make (None: all).
@@ -81,7 +83,8 @@ class Options:
       expectations: a ledger of known failures.
     """
 
-    consumers: tuple[str, ...] = CONSUMERS
+    consumers: tuple[str, ...] = ()
+    plugins: Path | None = None
     tensorflow: tuple[str, ...] = ()
     servers: tuple[str, ...] = ()
     checks: tuple[str, ...] | None = None
@@ -96,12 +99,16 @@ class Options:
         if self.checks is not None:
             _known("check", self.checks, EVERY_CHECK)
         _known("severity", [self.fail_on], SEVERITIES)
-        if not self.consumers:
-            raise OptionError("no consumer to ask")
         if self.make_up is not None and self.make_up < 0:
             raise OptionError(f"{self.make_up} requests cannot be made up")
         if not (math.isfinite(self.limit) and self.limit > 0):
             raise OptionError(f"a limit of {self.limit:g} seconds")
+
+    def names(self, registry: Registry) -> tuple[str, ...]:
+        """The names of the consumers to ask. Raises OptionError for one that nobody knows."""
+        names = tuple(word.partition("=")[0] for word in self.consumers)
+        _known("consumer", names, registry.consumers)
+        return names or (*CONSUMERS, *(one.name for one in registry.theirs[0]))
 
     def makes(self, check: str) -> bool:
         """Whether a check is to be made."""

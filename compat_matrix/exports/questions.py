@@ -14,7 +14,7 @@ import numpy as np
 
 from compat_matrix.checks.artifact import Artifact
 from compat_matrix.exports.options import OptionError
-from compat_matrix.made_up import example_of, made_up
+from compat_matrix.made_up import examples_of, made_up
 from compat_matrix.workers import tensors
 from compat_matrix.workers.tensors import CARRIERS, Tensor
 from reference_impl.format import layout, schema
@@ -146,13 +146,13 @@ def invent(found: layout.Layout, known: Sequence[Question], count: int) -> list[
     out = []
     for graph in found.saved_model.meta_graphs:
         tags = tuple(sorted(graph.meta_info_def.tags))
-        example = example_of(graph)
+        examples = examples_of(graph)
         for key, sides in signature_spec(graph).items():
             if (tags, key) in covered:
                 continue
             seen: set[str] = set()
             for variant in range(count):
-                candidates = tuple(made_up(sides["inputs"], example, variant))
+                candidates = tuple(made_up(sides["inputs"], examples, variant))
                 if repr(candidates) in seen:
                     continue  # nothing to vary: no inputs, or none but examples
                 seen.add(repr(candidates))

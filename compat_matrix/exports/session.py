@@ -14,6 +14,7 @@ from rich.console import Console
 
 from compat_matrix import running
 from compat_matrix.checks import run_cell
+from compat_matrix.commands.matrix import ledger_text
 from compat_matrix.consumers import CONSUMERS, Consumer
 from compat_matrix.expectations import NO_ENTRIES, Ledger
 from compat_matrix.exports import still
@@ -24,6 +25,8 @@ from compat_matrix.exports.recording import Reader
 from compat_matrix.exports.report import Report, compared
 from compat_matrix.outcomes import Outcome
 from compat_matrix.plan import LEDGER_FILE, PLAN_FILE, RESULTS_FILE, RUNTIMES_FILE, Cell, Plan
+from compat_matrix.plugins import found
+from compat_matrix.plugins.registry import OURS, PluginError, Registry
 from compat_matrix.results import Observation, Result, write_results
 from compat_matrix.runtimes.host import Host
 from compat_matrix.runtimes.runtime import LABELLED, LOCAL, Runtime, local_runtime
@@ -34,12 +37,16 @@ class Session:
     """Checks exports, one or many at a time; a context manager that ends the workers.
 
     ``folder`` takes the logs of the workers. With ``warm`` those of every runtime are kept, else of one runtime at a time:
-    what a command needs that asks one after the other.
+    what a command needs that asks one after the other. The ``pyproject.toml`` of ``home`` (None: of the current folder) may
+    declare consumers of other people.
     """
 
-    def __init__(self, folder: Path, warm: bool = False) -> None:
+    def __init__(self, folder: Path, warm: bool = False, home: Path | None = None) -> None:
         self.folder = folder
         self.warm = warm
+        self.home = home
+        self._registry = OURS
+        self._registries: dict[tuple[tuple[str, ...], Path | None], Registry] = {}
         self._hosts: dict[tuple[str, ...], Host] = {}
         self._runtimes: dict[str, Runtime] = {}
 
@@ -71,22 +78,19 @@ class Session:
           OptionError, PlanError, LedgerError: what is asked means nothing.
           SavedModelError: an export is no SavedModel. RuntimeTrouble: a runtime is not here.
         """
-        consumers = consumers_of(options.consumers)
+        registry = self._registered(options)
+        consumers = {name: registry.consumers[name] for name in options.names(registry)}
         runtimes = asked_runtimes(options)
         self._runtimes.update({runtime.name: runtime for runtime in runtimes})
-        ledger_text = (options.expectations or NO_ENTRIES).read_text(encoding="utf-8")
-        ledger = Ledger.parse(ledger_text)
+        text = ledger_text(options.expectations or NO_ENTRIES, registry)
+        ledger = Ledger.parse(text)
         taken: set[str] = set()
-        readers = [
-            Reader(runtime.name, runtime.tensorflow_version, consumer)
-            for runtime in runtimes
-            for consumer in consumers.values()
-            if runtime.tensorflow_version and not runtime.server and consumer.name not in {**runtime.lacks, **runtime.unready}
-        ]
+        readers = readers_of(runtimes, consumers)
         prepared = [prepare(export, options, out / running.GIVEN_FOLDER, self._host, readers, taken) for export in exports]
         plan = plan_of(prepared, consumers, runtimes, options, ledger, str(running.tool_version() or 0))
+        registry.write(out)
         running.build_programs(plan, {cell.id for cell in plan if not cell.decided}, runtimes)
-        _write_plan(out, plan, ledger_text, runtimes, options)
+        _write_plan(out, plan, text, runtimes)
         start(sum(not cell.decided for cell in plan))
         results = []
         try:
@@ -116,7 +120,7 @@ class Session:
                 result = _together(plan, cell, item, results)
             else:
                 result = Result.observed(plan.plan_id, cell.id, run_cell(cell, self._host(cell.runtime), out))
-            result.replay = self.replay(cell, item) if result.outcome.observable else ""
+            result.replay = self._replay(cell, item, options) if result.outcome.observable else ""
             results[cell.id] = result
             yield result
 
@@ -125,27 +129,47 @@ class Session:
         if key not in self._hosts:
             folder = self.folder / runtime if self.warm else self.folder
             self._hosts[key] = Host(folder, self._runtimes)
-        return self._hosts[key]
+        host = self._hosts[key]
+        host.registry = self._registry
+        return host
 
-    def replay(self, cell: Cell, item: Prepared) -> str:
+    def _registered(self, options: Options) -> Registry:
+        """Ours, and the plug-ins that are asked for, each of which was started once to say what it is."""
+        key = (options.consumers, options.plugins)
+        if key not in self._registries:
+            try:
+                self._registries[key] = found.registry(found.Asked(options.consumers, (), options.plugins), self.home)
+            except PluginError as error:
+                raise OptionError(str(error)) from error
+        self._registry = self._registries[key]
+        return self._registry
+
+    def _replay(self, cell: Cell, item: Prepared, options: Options) -> str:
         """The command line that makes one check again, of the same export with the same requests and answers."""
         words = ["savedmodel-compat", "check", str(item.directory), "--check", cell.check]
         runtime = self._runtimes.get(cell.runtime)
         if cell.is_served and runtime:
             words += ["--serving", runtime.spec]
         elif cell.consumer not in (FORMAT, ALL):
-            words += ["--consumer", cell.consumer]
+            asked = [word for word in options.consumers if word.partition("=")[0] == cell.consumer]
+            words += ["--plugins", str(options.plugins)] if options.plugins and cell.consumer not in CONSUMERS else []
+            words += ["--consumer", *(asked[:1] or [cell.consumer])]
             if runtime and runtime.name != LOCAL:
                 words += ["--tensorflow", runtime.spec]
         return shlex.join(words)
 
 
-def consumers_of(names: Sequence[str]) -> dict[str, Consumer]:
-    """Consumers by name. Raises OptionError."""
-    unknown = [name for name in names if name not in CONSUMERS]
-    if unknown:
-        raise OptionError(f"no consumer {unknown[0]!r}; there are {', '.join(CONSUMERS)}")
-    return {name: CONSUMERS[name] for name in names}
+def readers_of(runtimes: Sequence[Runtime], consumers: Mapping[str, Consumer]) -> list[Reader]:
+    """Who can be asked for an answer, in order; a consumer that brings its version along once."""
+    able = [runtime for runtime in runtimes if not runtime.server]
+    out = []
+    for runtime in able:
+        for consumer in consumers.values():
+            version = consumer.version if runtime is able[0] else None
+            version = version or (runtime.tensorflow_version if consumer.version is None else None)
+            if version and consumer.name not in {**runtime.lacks, **runtime.unready}:
+                out.append(Reader(runtime.name, version, consumer))
+    return out
 
 
 def asked_runtimes(options: Options) -> tuple[Runtime, ...]:
@@ -182,10 +206,10 @@ def _together(plan: Plan, cell: Cell, item: Prepared, results: Mapping[str, Resu
     return Result.observed(plan.plan_id, cell.id, Observation(Outcome.PASS, details={"answers": count}))
 
 
-def _write_plan(out: Path, plan: Plan, ledger_text: str, runtimes: Sequence[Runtime], options: Options) -> None:
+def _write_plan(out: Path, plan: Plan, text: str, runtimes: Sequence[Runtime]) -> None:
     out.mkdir(parents=True, exist_ok=True)
     plan.write(out / PLAN_FILE)
-    write_text(out / LEDGER_FILE, ledger_text)
+    write_text(out / LEDGER_FILE, text)
     known = {"schema": running.RUN_SCHEMA, "options": [], "runtimes": [runtime.to_json() for runtime in runtimes]}
     write_text(out / RUNTIMES_FILE, json.dumps(known, indent=1) + "\n")
 
