@@ -13,14 +13,17 @@ from compat_matrix.zoo.downgrade.changes import Change
 from reference_impl.format import schema
 from reference_impl.format.dtypes import by_name
 
-# Attrs without which a valid model answers the same, whatever they hold, checked by hand.
-# (The table of the same name in `skew.advice` is of those that say nothing at all.)
-_OPS = ("MatMul", "BatchMatMul", "BatchMatMulV2", "BatchMatMulV3")
+# Attrs without which a valid model answers the same, whatever they hold: each proved in a release that lacks it
+# (tests/test_zoo_downgrade_rules.py). The table of the same name in `skew.advice` is of those that say nothing at all.
+_PRODUCTS = {
+    "MatMul": ("grad_a", "grad_b"),
+    **dict.fromkeys(("BatchMatMul", "BatchMatMulV2", "BatchMatMulV3"), ("grad_x", "grad_y")),
+}
 IDLE: dict[tuple[str, str], str] = {
     **{
         (op, name): "it only marks products that are gradients; no kernel of the release computes them otherwise"
-        for op in _OPS
-        for name in ("grad_a", "grad_b", "grad_x", "grad_y")
+        for op, names in _PRODUCTS.items()
+        for name in names
     },
     **{
         (op, "sparse_gradient"): "it only says what form its gradient has"

@@ -166,7 +166,6 @@ REPLACEMENTS: Mapping[str, Replacement] = {
     "ParseExampleV2": Replacement(
         "ParseExample", "without ragged features and for a vector of examples they are one op", _parse_example
     ),
-    "PartitionedCall": Replacement("StatefulPartitionedCall", "a stateful call runs the same function", _as_it_is),
     "StatelessCase": Replacement("Case", "a stateful op runs the same branches", _as_it_is),
     "StatelessIf": Replacement("If", "a stateful op runs the same branches", _as_it_is),
     "StatelessWhile": Replacement("While", "a stateful op runs the same body", _as_it_is),
