@@ -275,7 +275,9 @@ class Recorder:
             self.stream.write(result.to_line() + "\n")
             self.stream.flush()
         if self.progress:
-            self.progress.advance(result)
+            from compat_matrix.report.progress import unexpected
+
+            self.progress.advance(unexpected(result))
 
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
         self.interrupted = str(excinfo.value) or "interrupted"
@@ -334,7 +336,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("compat_progress"):
         from compat_matrix.report.progress import Progress
 
-        progress = Progress()
+        progress = Progress("cells", "unexpected")
         config.pluginmanager.unregister(name="terminalreporter")
     config.pluginmanager.register(Recorder(run, progress), "compat_recorder")
 

@@ -16,7 +16,7 @@ from compat_matrix.expectations import Ledger
 from compat_matrix.outcomes import Outcome
 from compat_matrix.plan import Cell, Decision, Plan
 from compat_matrix.report import terminal
-from compat_matrix.report.progress import Progress
+from compat_matrix.report.progress import Progress, unexpected
 from compat_matrix.report.summary import NO_RESULT, summarise
 from compat_matrix.results import DESELECTED, Observation, Result, ResultsError, normalise, one_line, read_results, write_results
 
@@ -275,11 +275,11 @@ def test_the_terminal_report_of_a_good_run():
 def test_progress_on_a_terminal_and_elsewhere(here):
     plan = Plan(tuple(cell(i) for i in range(40)))
     console = Console(file=io.StringIO(), force_terminal=here, width=200, highlight=False)
-    progress = Progress(console)
+    progress = Progress("cells", "unexpected", console)
     progress.start(40)
     for one in plan:
         seen = ("CRASH", "SIGABRT", "\x1b[31mdied") if one.case == "c7" else ("PASS",)
-        progress.advance(Ledger().judged(one, result(plan, one, *seen)))
+        progress.advance(unexpected(Ledger().judged(one, result(plan, one, *seen))))
     progress.stop()
     text = console.file.getvalue()
     assert "unexpected CRASH c7/fixture@1.15.5/tf2@2.21.0/load SIGABRT [31mdied" in text

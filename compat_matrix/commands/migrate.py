@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -75,30 +76,30 @@ def _plan(jobs: list[Job]) -> int:
 
 def _run(jobs: list[Job], out: Path, settings: Settings, workers: int, cluster: str | None, as_json: bool) -> int:
     from compat_matrix.alone import alone
-    from compat_matrix.writing import write_text
+    from compat_matrix.report.progress import Progress
     from compat_matrix.zoo.migrate import cluster as dask
     from compat_matrix.zoo.migrate import report
-    from compat_matrix.zoo.migrate.progress import Progress
     from compat_matrix.zoo.migrate.run import run
 
     out.mkdir(parents=True, exist_ok=True)
     order = {job.relative: index for index, job in enumerate(jobs)}
     made: list[Record] = []
-    progress = Progress(len(jobs))
+    progress = Progress("models", "not migrated")
+    progress.start(len(jobs))
     try:
         with alone(out / ".lock", lambda: click.echo(f"waiting for another run on {out}", err=True)):
-            if cluster is None:
-                made.extend(run(jobs, out, settings, workers, progress.advance))
-            else:
-                made.extend(dask.run(jobs, out, settings, cluster, progress.advance))
+            running = run(jobs, out, settings, workers) if cluster is None else dask.run(jobs, out, settings, cluster)
+            with closing(running):  # an interruption ends the workers wherever it comes
+                for record in running:
+                    made.append(record)
+                    progress.advance(report.problem(record))
     except dask.NoCluster as error:
         raise click.UsageError(str(error)) from error
     finally:
         progress.stop()
         made.sort(key=lambda record: order[record.relative])
-        kinds = (("report.json", report.as_json), ("report.csv", report.as_csv), ("report.html", report.as_html))
-        for name, text in kinds if made else ():
-            write_text(out / name, text(made))
+        if made:
+            report.write(made, out)
     if as_json:
         click.echo(report.as_json(made), nl=False)
     else:

@@ -1,6 +1,8 @@
-"""What a person sees while the matrix runs: a bar on a terminal, plain lines elsewhere. Everything goes to stderr."""
+"""What a person sees of a long run: a bar with rate and remaining time on a terminal, plain lines elsewhere. All on stderr."""
 
 from __future__ import annotations
+
+import time
 
 from rich.console import Console
 from rich.markup import escape
@@ -13,34 +15,53 @@ PLAIN_STEPS = 20  # plain lines: about as many in a run
 
 
 class Progress:
-    """Counts results as they arrive; unexpected ones are printed at once."""
+    """Counts what is done; what is not as it should be is printed at once.
 
-    def __init__(self, console: Console | None = None) -> None:
+    Args:
+      things: "cells", "models".
+      bad: what those are that are not as they should be: "unexpected".
+    """
+
+    def __init__(self, things: str, bad: str, console: Console | None = None) -> None:
+        self.things, self.bad = things, bad
         self.console = console or Console(stderr=True, highlight=False, soft_wrap=True)
-        self.done = self.unexpected = self.total = 0
+        self.done = self.wrong = self.total = 0
+        self.begun = time.monotonic()
         self.bar: Bar | None = None
 
     def start(self, total: int) -> None:
-        self.total = total
+        """There are so many."""
+        self.total, self.begun = total, time.monotonic()
         if self.console.is_terminal:
             columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
             self.bar = Bar(*columns, TimeElapsedColumn(), TimeRemainingColumn(), console=self.console, transient=True)
-            self.bar.add_task("cells", total=total)
+            self.bar.add_task(self.things, total=total)
             self.bar.start()
         else:
-            self.console.print(f"{total} cells to run")
+            self.console.print(f"{total} {self.things} to run")
 
-    def advance(self, result: Result) -> None:
+    def advance(self, problem: str = "") -> None:
+        """One more; ``problem``: what is wrong with it, of any origin."""
         self.done += 1
-        if result.expected is False:
-            self.unexpected += 1
-            what = one_line(f"{result.error_class or ''} {result.message_normalised}", 160)
-            self.console.print(escape(f"unexpected {result.outcome} {result.cell} {what}"), style="bold red")
+        if problem:
+            self.wrong += 1
+            self.console.print(escape(one_line(problem, 300)), style="bold red")
+        rate = self.done / max(time.monotonic() - self.begun, 1e-9)
         if self.bar:
-            self.bar.update(self.bar.task_ids[0], advance=1, description=f"cells, {self.unexpected} unexpected")
+            self.bar.update(self.bar.task_ids[0], advance=1, description=f"{self.things}, {self.wrong} {self.bad}, {rate:.1f}/s")
         elif self.done % max(1, self.total // PLAIN_STEPS) == 0 or self.done == self.total:
-            self.console.print(f"{self.done}/{self.total} cells, {self.unexpected} unexpected")
+            says = f"{self.done}/{self.total} {self.things}, {self.wrong} {self.bad}"
+            self.console.print(f"{says}, {rate:.1f}/s, {(self.total - self.done) / rate:.0f} s left")
 
     def stop(self) -> None:
+        """Clear the bar."""
         if self.bar:
             self.bar.stop()
+
+
+def unexpected(result: Result) -> str:
+    """The problem of a cell, "" of one that is as expected."""
+    if result.expected is not False:
+        return ""
+    what = one_line(f"{result.error_class or ''} {result.message_normalised}", 160)
+    return f"unexpected {result.outcome} {result.cell} {what}"

@@ -12,7 +12,7 @@ import os
 import shutil
 import socket
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -32,7 +32,7 @@ class NoCluster(Exception):
     """There is no dask here, or no scheduler at that address."""
 
 
-def run(jobs: Sequence[Job], out: Path, settings: Settings, address: str, told: Callable[[Record], None]) -> Iterator[Record]:
+def run(jobs: Sequence[Job], out: Path, settings: Settings, address: str) -> Generator[Record, None, None]:
     """Migrate all jobs on the cluster at ``address``, and yield the records as they come.
 
     Raises:
@@ -63,7 +63,6 @@ def run(jobs: Sequence[Job], out: Path, settings: Settings, address: str, told: 
             job = of.pop(future.key)
             failure = future.exception()
             record = future.result() if failure is None else _given_up(job, out, settings, failure)
-            told(record)
             yield record
             submit(1)
 

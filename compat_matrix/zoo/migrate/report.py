@@ -1,20 +1,30 @@
-"""What a migration tells: report.json, a CSV with a line for each model, one HTML page. Pure functions of the records."""
+"""What a migration tells: report.json, a CSV with a line for each model, HTML. Pure functions of the records."""
 
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
 import json
+import os
+import shutil
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
+from compat_matrix.writing import write_set
 from compat_matrix.zoo.migrate.records import SCHEMA, Record, Status
 
 COLUMNS = (
     "name", "status", "kind", "tensorflow", "bytes_before", "bytes_after", "seconds", "outputs", "signatures", "asked", "reason",
     "fix",
 )  # fmt: skip
+
+
+PAGES = "pages"
+ON_ONE_PAGE = 200  # models; of more each has a page of its own, and the first one a line for it
 
 
 def totals(records: Sequence[Record]) -> dict[str, int]:
@@ -66,10 +76,50 @@ def reasons(records: Sequence[Record]) -> list[tuple[str, list[Record]]]:
     return sorted(groups.items(), key=lambda item: (-len(item[1]), item[0]))
 
 
-def as_html(records: Sequence[Record]) -> str:
-    """One page that needs no other file."""
+def problem(record: Record) -> str:
+    """Why a model is not in the output, "" when it is."""
+    return "" if record.status.good else f"{record.status.value}: {record.name}: {(record.reason.splitlines() or [''])[0]}"
+
+
+def as_html(records: Sequence[Record], pages: Mapping[str, str] = MappingProxyType({})) -> str:
+    """One page that needs no other file, or where there are ``pages`` (relative -> file) a line for each model."""
+    links = {record.relative: pages.get(record.relative, f"#m{number}") for number, record in enumerate(records)}
+    facts = {"records": records, "totals": totals(records), "reasons": reasons(records), "links": links, "paged": bool(pages)}
+    sizes = {"before": sum(record.bytes_before for record in records), "after": sum(record.bytes_after for record in records)}
+    return str(_template("migration.html.j2").render(**facts, sizes=sizes))
+
+
+def write(records: Sequence[Record], out: Path) -> None:
+    """Write the report: whoever looks into ``out`` finds that of one run, whole. Raises OSError; the old one then stays."""
+    whole = as_json(records)
+    folder = out / PAGES / hashlib.sha256(whole.encode()).hexdigest()[:12]  # another report leads to other pages
+    pages = {}
+    if len(records) > ON_ONE_PAGE:
+        pages = {record.relative: f"{PAGES}/{folder.name}/{page_of(record.relative)}" for record in records}
+        _write_pages(records, folder)
+    write_set(out, {"report.json": whole, "report.csv": as_csv(records), "report.html": as_html(records, pages)})
+    for left in (out / PAGES).glob("*"):
+        if left != folder or not pages:
+            shutil.rmtree(left, ignore_errors=True)
+
+
+def _write_pages(records: Sequence[Record], folder: Path) -> None:
+    if folder.exists():
+        return
+    stage = folder.with_name(f".{folder.name}.{os.getpid()}")
+    stage.mkdir(parents=True)
+    template = _template("migration_model.html.j2")
+    for record in records:
+        (stage / page_of(record.relative)).write_text(template.render(record=record), encoding="utf-8")
+    stage.replace(folder)
+
+
+def page_of(relative: str) -> str:
+    """The file name of a model's page: places of models are paths, and may be long."""
+    return f"{relative.rpartition('/')[2][:60]}-{hashlib.sha256(relative.encode()).hexdigest()[:12]}.html"
+
+
+def _template(name: str) -> Any:
     from compat_matrix.report import html
 
-    facts = {"records": records, "totals": totals(records), "reasons": reasons(records)}
-    sizes = {"before": sum(record.bytes_before for record in records), "after": sum(record.bytes_after for record in records)}
-    return html.environment().get_template("migration.html.j2").render(**facts, sizes=sizes)
+    return html.environment().get_template(name)

@@ -7,7 +7,7 @@ import queue
 import re
 import shutil
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +20,7 @@ from compat_matrix.zoo.migrate.records import Record, Status
 MODELS, REPORTS, WORK = "models", "records", ".work"
 # Done again by the next run: the machine or the moment may have been the reason.
 AGAIN = (Status.CRASHED, Status.FAILED)
+MAX_NAME = 100  # characters; file systems take 255 bytes with what is put before and after
 RESTART_AFTER = 500  # models: TensorFlow keeps what it has once registered
 
 
@@ -32,20 +33,37 @@ class Job:
 
 
 def jobs_of(models: Sequence[Model]) -> list[Job]:
-    """A place in the output for each model. Two of one name below two arguments get different ones."""
-    taken: dict[str, int] = {}
+    """A place in the output for each model. Two of one name below two arguments get different ones; none is inside of another."""
+    taken: set[str] = set()
+    above: set[str] = set()  # folders that have places in them
     jobs = []
     for model in models:
-        safe = "/".join(_safe(part) for part in model.relative.replace("\\", "/").split("/")) or "model"
-        # On a file system that knows no case two names that differ in it are one.
-        count = taken[safe.lower()] = taken.get(safe.lower(), 0) + 1
-        jobs.append(Job(model, safe if count == 1 else f"{safe}~{hashlib.sha256(model.name.encode()).hexdigest()[:8]}"))
+        safe = "/".join(_safe(part) for part in model.relative.replace("\\", "/").split("/"))
+        low = safe.lower()  # on a file system that knows no case two names that differ in it are one
+        if low in taken or low in above or taken & _above(low):
+            safe = f"{safe.replace('/', '+')[-MAX_NAME:]}~{_digest(model.name)}"
+            low = safe.lower()
+        taken.add(low)
+        above |= _above(low)
+        jobs.append(Job(model, safe))
     return jobs
 
 
+def _above(place: str) -> set[str]:
+    parts = place.split("/")
+    return {"/".join(parts[:count]) for count in range(1, len(parts))}
+
+
 def _safe(part: str) -> str:
+    """A name for a folder. A record of it is a file of this name and ``.json``, so no folder ends so."""
     text = re.sub(r"[^A-Za-z0-9_.+=-]", "_", part)
+    text = text if len(text) <= MAX_NAME else f"{text[:MAX_NAME]}~{_digest(part)}"
+    text = f"{text}_" if text.lower().endswith(".json") else text
     return f"_{text}" if text.startswith(".") or not text else text
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:8]
 
 
 def migrate_one(job: Job, out: Path, migrator: Migrator, settings: Settings) -> Record:
@@ -73,7 +91,7 @@ def _done(known: Record, digest: str, settings: Settings, target: Path) -> bool:
     return same and known.status not in AGAIN and (not known.status.good or target.exists())
 
 
-def run(jobs: Sequence[Job], out: Path, settings: Settings, workers: int, told: Callable[[Record], None]) -> Iterator[Record]:
+def run(jobs: Sequence[Job], out: Path, settings: Settings, workers: int) -> Generator[Record, None, None]:
     """Migrate all jobs with ``workers`` processes, and yield the records as they come.
 
     Args:
@@ -81,7 +99,6 @@ def run(jobs: Sequence[Job], out: Path, settings: Settings, workers: int, told: 
       out: gets ``models/`` and ``records/``.
       settings: see `Settings`.
       workers: how many.
-      told: called with each record.
 
     An interruption, or closing the generator, ends the workers; what is done stays, and the next run goes on.
     """
@@ -105,7 +122,6 @@ def run(jobs: Sequence[Job], out: Path, settings: Settings, workers: int, told: 
             elif isinstance(item, BaseException):
                 raise item
             else:
-                told(item)
                 yield item
     finally:
         stop.set()
