@@ -96,10 +96,10 @@ def _checked(found: Found, out: Path, quiet: bool, clear: bool, requests: Path |
     from compat_matrix.exports import session
     from compat_matrix.exports.artifact import Export
     from compat_matrix.exports.options import OptionError
-    from compat_matrix.report.progress import Progress
+    from compat_matrix.report.progress import Progress, unexpected
     from compat_matrix.runtimes.places import RuntimeTrouble, UnknownRuntime
 
-    progress = None if quiet else Progress()
+    progress = None if quiet else Progress("cells", "unexpected")
     try:
         options = _options(**asked)
         with contextlib.ExitStack() as stack:
@@ -108,7 +108,7 @@ def _checked(found: Found, out: Path, quiet: bool, clear: bool, requests: Path |
             if clear:
                 session.clear(out, [export.path for export in exports])
             running = stack.enter_context(session.Session(out))
-            watch = (progress.start, progress.advance) if progress else ()
+            watch = (progress.start, lambda result: progress.advance(unexpected(result))) if progress else ()
             return running.check(exports, options, out, *watch)
     except (OptionError, ArtifactError) as error:
         raise click.UsageError(printable(str(error))) from error
