@@ -113,6 +113,48 @@ def test_a_tree_in_text_and_json(tmp_path):
     assert use == {"part": "load", "loader": "session", "releases": "2.15", "fails": {}, "risks": {}}
 
 
+def test_one_release_is_yes_or_no_and_the_rewrite_that_helps_is_named(tmp_path):
+    def modernize(message):
+        for node in message.meta_graphs[0].graph_def.node:
+            if node.op == "VarHandleOp":
+                node.attr["debug_name"].s = b"v"
+
+    modern = edited(fixture("module_functions"), tmp_path / "zoo" / "m", modernize)
+    done = run(tmp_path / "zoo", fixture("module_functions"), "--target", "1.15")
+    assert done.exit_code == 1, done.output
+    assert (
+        "load                       no       no   yes" in done.output
+        and "load                       yes      yes  yes" in done.output
+    )
+    assert "    downgrade --target 1.15 rewrites it for session, c++, and proves it\n" in done.output
+    assert done.output.endswith("2 models: all parts of 1 load in 1.15, of 1 not\n")
+    found = json.loads(run(modern, "--target", "1.15", "--json").output)["models"]
+    assert found[0]["rewritable"] == ["session", "c++", "objects"]
+    assert "rewritable" not in run(modern, "--target", ">=1.15", "--json").output
+
+    def random(message):
+        modernize(message)
+        function = message.meta_graphs[0].graph_def.library.function[0]
+        function.node_def.add(name="draw", op="StatelessRandomGetKeyCounter", input=["seed"]).attr["Tseed"].type = schema.DT_INT32
+
+    lost = edited(fixture("module_functions"), tmp_path / "lost", random)
+    assert "downgrade cannot rewrite it for 1.15" in run(lost, "--target", "1.15").output
+
+
+def test_what_another_function_of_the_session_needs_is_said_of_the_signature(tmp_path):
+    """A variable of uint32 is restored by any release, and read by 2.4 or newer."""
+
+    def change(message):
+        graph = message.meta_graphs[0]
+        for node in graph.graph_def.node:
+            if node.op == "VarHandleOp":
+                node.attr["dtype"].type = schema.DT_UINT32
+
+    found = uses(edited(fixture("module_functions"), tmp_path / "m", change), "2.3")
+    assert any("variables of uint32" in reason for reason in found["signature serving_default", "session"].reasons)
+    assert not any("variables of uint32" in reason for reason in found["load", "session"].reasons)
+
+
 def test_only_some_loaders():
     assert run(fixture("default_attrs_kept"), "--target", "1.13", "--for", "session").exit_code == 0
     assert run(fixture("default_attrs_kept"), "--target", "1.13", "--for", "c++").exit_code == 1

@@ -48,7 +48,7 @@ def compat(found: Found, follow_links: bool, target: str | None, loaders: tuple[
     out: list[dict[str, Any]] = []
     for model in found.models:
         try:
-            graphs = _graphs(model, asked, follow_links)
+            graphs, rewritable = _graphs(model, asked, follow_links)
         except (SavedModelError, OSError) as error:
             code = UNEXPECTED
             out.append({"path": model.name, "error": f"{type(error).__name__}: {error}"})
@@ -58,9 +58,17 @@ def compat(found: Found, follow_links: bool, target: str | None, loaders: tuple[
         uses = [use for graph in graphs for use in graph.uses if use.loader in (loaders or LOADERS)]
         good = all(_good(use, bool(target)) for use in uses)
         code = code if good else UNEXPECTED
-        out.append({"path": model.name, "ok": good, "meta_graphs": [_json(graph, loaders or LOADERS, table) for graph in graphs]})
+        line = {"path": model.name, "ok": good, "meta_graphs": [_json(graph, loaders or LOADERS, table) for graph in graphs]}
+        if len(asked) == 1 and not good:
+            line["rewritable"] = rewritable
+        out.append(line)
         if not as_json:
             _show(model.name, graphs, loaders or LOADERS, table, full)
+            if "rewritable" in line:
+                stopped = {use.loader for use in uses if not _good(use, True)}
+                click.echo(f"    {_advice(rewritable, loaders or LOADERS, stopped, table.releases[asked[0]].name)}")
+    if not as_json and len(found.models) > 1:
+        click.echo(_summary(out, [table.releases[index].name for index in asked], bool(target)))
     skipped = [vars(item) for item in found.skipped]
     if as_json:
         releases = [table.releases[index].name for index in asked]
@@ -70,11 +78,40 @@ def compat(found: Found, follow_links: bool, target: str | None, loaders: tuple[
     return code if not skipped else UNEXPECTED
 
 
-def _graphs(model: Model, asked: tuple[int, ...], follow_links: bool) -> list[GraphCompat]:
-    from compat_matrix.zoo.compat import compat as look
+def _graphs(model: Model, asked: tuple[int, ...], follow_links: bool) -> tuple[list[GraphCompat], list[str]]:
+    """What each MetaGraph needs; and of one release that is asked about, the loaders for which `downgrade` could rewrite it."""
+    from compat_matrix.skew.history import history
+    from compat_matrix.zoo.compat import of_graph
+    from reference_impl.format import layout
 
     with model.local() as path:
-        return look(path, asked, follow_links=follow_links)
+        found = layout.read(path, follow_links=follow_links)
+    graphs = [of_graph(graph, asked, history()) for graph in found.saved_model.meta_graphs]
+    if len(asked) != 1 or all(_good(use, True) for graph in graphs for use in graph.uses):
+        return graphs, []
+    from compat_matrix.zoo.downgrade.model import plan
+
+    stopped = {loader for _, found in plan(found, asked[0]).refused for loader in found}
+    return graphs, [loader for loader in LOADERS if loader not in stopped]
+
+
+def _advice(rewritable: list[str], loaders: tuple[str, ...], stopped: set[str], release: str) -> str:
+    """What the other command can do for the loaders that the model stops."""
+    fit = [loader for loader in loaders if loader in rewritable]
+    helped = [loader for loader in fit if loader in stopped]
+    if not helped:
+        return f"downgrade cannot rewrite it for {release}"
+    which = "" if len(fit) == len(LOADERS) else "".join(f" --for {loader}" for loader in fit)
+    return f"downgrade --target {release}{which} rewrites it for {', '.join(helped)}, and proves it"
+
+
+def _summary(lines: list[dict[str, Any]], releases: list[str], all_asked: bool) -> str:
+    """How many of the models are well."""
+    failed = sum("error" in line for line in lines)
+    good = sum(line.get("ok", False) for line in lines)
+    where = f"in {releases[0]}" if len(releases) == 1 else "in every release asked about" if all_asked else "in some release"
+    unreadable = f", {failed} cannot be read" if failed else ""
+    return f"{len(lines)} models: all parts of {good} load {where}, of {len(lines) - good - failed} not{unreadable}"
 
 
 def _good(use: Use, all_asked: bool) -> bool:
@@ -129,6 +166,8 @@ def _cell(use: Use | None, table: History) -> str:
         return ""
     if not use.verdicts:
         return "(no such loader)"
+    if len(use.verdicts) == 1:
+        return "yes" if use.members else "no"
     if len(use.members) == len(use.verdicts):
         return "all asked"
     return words(table.text(use.members)) if use.members else "none"
@@ -147,7 +186,7 @@ def _reasons(uses: list[Use], table: History, full: bool) -> list[str]:
                 lines.setdefault((index, reason), {})[use.loader] = None
         for index in [index for index in asked if use.verdicts[index].risks][-1:]:
             for risk in use.verdicts[index].risks:
-                lines.setdefault((index, f"loads, and {risk}"), {})[use.loader] = None
+                lines.setdefault((index, f"loads, but {risk}"), {})[use.loader] = None
     out, count = [], dict.fromkeys((index for index, _ in lines), 0)
     for (index, reason), loaders in sorted(lines.items(), key=lambda item: -item[0][0]):
         count[index] += 1

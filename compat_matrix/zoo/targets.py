@@ -37,7 +37,7 @@ def releases(text: str, table: History) -> tuple[int, ...]:
     if _BARE.fullmatch(text):
         index = table.index(text)
         if index is None:
-            raise NoTarget(f"{text!r}: {_known(table)}")
+            raise NoTarget(f"{text!r} is no release of the op history; {_known(table)}")
         return (index,)
     specifier = _specifier(text)
     found = tuple(index for index, release in enumerate(table.releases) if _holds(specifier, release.tensorflow))
