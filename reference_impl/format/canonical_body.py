@@ -114,12 +114,11 @@ class Body:
     def port(self, edge: Edge, source: int) -> bytes:
         """An output of a node. A call by op type names outputs as the function does, so there positions are used."""
         node = self.nodes[source]
-        function = self.values.library.functions.get(node.op) if node is not None and self.in_function else None
-        if function is None:
+        if node is None or not self.in_function or node.op not in self.values.library.functions:
             return edge.port.encode()
         name, _, index = edge.port.partition(":")
-        names = [item.name for item in function.signature.output_arg]
-        return b"%d:%b" % (names.index(name), index.encode()) if name in names else edge.port.encode()
+        number = self.values.library.output_number(node.op, name)
+        return edge.port.encode() if number is None else b"%d:%b" % (number, index.encode())
 
     def resolve(self, text: str) -> Optional[tuple[int, bytes]]:
         """The vertex and output that a tensor or node name means; None when there is no such node."""

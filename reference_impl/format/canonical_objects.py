@@ -7,6 +7,7 @@ first thing that refers to them. Names of functions are replaced by hashes of wh
 
 from __future__ import annotations
 
+import functools
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Optional
@@ -193,10 +194,22 @@ class Objects:
     def _captured(self, item: schema.CapturedTensor) -> Fields:
         if item.concrete_function not in self.functions.hashes:
             return {"tensor": item.name, "function": item.concrete_function}
-        body = self.functions.body(item.concrete_function)
-        place = body.resolve(item.name)
-        text = item.name if place is None else f"{body.position[place[0]]}:{place[1].decode()}"
+        text = self._captured_places[item.concrete_function][item.name]
         return {"tensor": text, "function": self.functions.hashes[item.concrete_function].hex()}
+
+    @functools.cached_property
+    def _captured_places(self) -> dict[str, dict[str, str]]:
+        """Function -> captured tensor of it -> its place in the canonical order. Each body is made once, and not kept."""
+        found: dict[str, dict[str, str]] = {}
+        for node in self.graph.nodes:
+            if node.HasField("captured_tensor") and node.captured_tensor.concrete_function in self.functions.hashes:
+                found.setdefault(node.captured_tensor.concrete_function, {})[node.captured_tensor.name] = ""
+        for function, places in found.items():
+            body = self.functions.body(function)
+            for name in places:
+                place = body.resolve(name)
+                places[name] = name if place is None else f"{body.position[place[0]]}:{place[1].decode()}"
+        return found
 
 
 _KINDS: Mapping[str, Any] = {

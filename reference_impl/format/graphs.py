@@ -80,6 +80,14 @@ class Library:
         self.functions = {function.signature.name: function for function in library.function}
         self.gradients = {item.registered_op_type: item.gradient_func for item in library.registered_gradients}
         self.gradient_of = {item.function_name: item.gradient_func for item in library.gradient}
+        self._outputs: dict[str, dict[str, int]] = {}
+
+    def output_number(self, function: str, name: str) -> int | None:
+        """The position of a result of a function of this library; None when it has none of this name."""
+        if function not in self._outputs:
+            results = self.functions[function].signature.output_arg
+            self._outputs[function] = {item.name: len(results) - 1 - number for number, item in enumerate(reversed(results))}
+        return self._outputs[function].get(name)
 
     def called(self, node: schema.NodeDef) -> str | None:
         """The function a node calls with its own inputs: by op type (TF 1.x Defun) or as a call op; None for other nodes."""

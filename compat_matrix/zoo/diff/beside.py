@@ -25,11 +25,12 @@ def asset_changes(
 ) -> Iterator[Change]:
     """Files of assets/ and assets.extra/ by their hashes."""
     renamed = renames(one, other)
+    arrived = set(renamed.values())
     for name in sorted(one.keys() | other.keys()):
         before, after = [_asset(side.get(name), model, name) for side, model in zip((one, other), models)]
         if name in renamed:
             yield Change("assets", "renamed", (name,), f"is now {renamed[name]}", name, renamed[name])
-        elif name in renamed.values() or one.get(name) == other.get(name):
+        elif name in arrived or one.get(name) == other.get(name):
             continue
         elif after is None:
             yield Change("assets", REMOVED, (name,), f"{before}", before)

@@ -20,6 +20,7 @@ from reference_impl.format.canonical_body import Body
 from reference_impl.format.canonical_functions import Functions, declared
 from reference_impl.format.canonical_meta_graph import CanonicalMetaGraph
 from reference_impl.format.canonical_objects import function_names
+from reference_impl.format.graphs import Library as LibraryOfFunctions
 from reference_impl.format.inspect_functions import plain_name
 from reference_impl.format.inspect_text import dtype_name, flat_text
 from reference_impl.format.inspect_text import value_text as structure_text
@@ -27,6 +28,7 @@ from reference_impl.format.inspect_text import value_text as structure_text
 SECTION = "functions"
 _TENSOR = re.compile(r"\b\w+\[[^\]]*\]")
 _NUMBER = re.compile(r"_\d+")
+_KEPT = 1 << 17  # nodes of functions that are kept, paired, until they are told; of more functions the bodies are made again
 
 
 @dataclass
@@ -41,7 +43,7 @@ class Side:
 
     functions: Functions
     alone: dict[bytes, str]
-    owners: dict[bytes, list[str]] = field(default_factory=dict)
+    owners: dict[bytes, dict[str, None]] = field(default_factory=dict)
 
     def hash(self, name: str) -> bytes:
         return self.functions.hashes.get(name, b"")
@@ -60,6 +62,7 @@ class Library:
         self._taken: set[bytes] = set()
         self._queue: deque[tuple[bytes, bytes]] = deque()
         self._alignments: dict[bytes, Alignment] = {}
+        self._kept = 0
         self._traces(one, other)
 
     def _traces(self, one: CanonicalMetaGraph, other: CanonicalMetaGraph) -> None:
@@ -68,13 +71,13 @@ class Library:
         for label, mine in found[0].items():
             theirs = found[1].get(label, [])
             for key in (str, literals, lambda _: ""):
-                by_spec: dict[str, list[str]] = {}
+                by_spec: dict[str, deque[str]] = {}
                 for spec, name in theirs:
                     if self.sides[1].hash(name) not in self._taken:
-                        by_spec.setdefault(key(spec), []).append(name)
+                        by_spec.setdefault(key(spec), deque()).append(name)
                 for spec, name in mine:
                     if self.sides[0].hash(name) not in self.paired and by_spec.get(key(spec)):
-                        self.pair(name, by_spec[key(spec)].pop(0))
+                        self.pair(name, by_spec[key(spec)].popleft())
 
     def pair(self, mine: str, yours: str) -> bool:
         """Take two functions, by their names, for one that changed. False when one of them is the same on the other side."""
@@ -97,11 +100,7 @@ class Library:
             nodes = alignment.one.nodes[vertex], alignment.other.nodes[twin]
             if nodes[0] is None or nodes[1] is None:
                 continue
-            callees = [
-                sorted(set(side.functions.library.references(node)), key=lambda name, node=node: _place(node, name))  # type: ignore[misc]
-                for side, node in zip(self.sides, nodes)
-                if node is not None
-            ]
+            callees = [_callees(side.functions.library, node) for side, node in zip(self.sides, nodes) if node is not None]
             if len(callees[0]) == len(callees[1]):
                 for mine, yours in zip(*callees):
                     self.pair(mine, yours)
@@ -111,15 +110,18 @@ class Library:
         while True:
             while self._queue:
                 ours, theirs = self._queue.popleft()
-                self._alignments[ours] = alignment = self._aligned(ours, theirs)
+                alignment = self._aligned(ours, theirs)
+                self._kept += len(alignment.one.order) + len(alignment.other.order)
+                if self._kept <= _KEPT:
+                    self._alignments[ours] = alignment
                 self.pair_callees(alignment)
-            waiting: dict[str, list[str]] = {}
+            waiting: dict[str, deque[str]] = {}
             for key, name in self.sides[1].alone.items():
                 if key not in self._taken:
-                    waiting.setdefault(_numberless(name), []).append(name)
+                    waiting.setdefault(_numberless(name), deque()).append(name)
             for key, name in self.sides[0].alone.items():
                 if key not in self.paired and waiting.get(_numberless(name)):
-                    self.pair(name, waiting[_numberless(name)].pop(0))
+                    self.pair(name, waiting[_numberless(name)].popleft())
             if not self._queue:
                 return
 
@@ -146,13 +148,13 @@ class Library:
     def _label(self, number: int, key: bytes) -> str:
         side = self.sides[number]
         name = plain_name(side.alone[key])
-        owners = side.owners.get(key, [])
+        owners = list(side.owners.get(key, ()))
         if not owners or owners == [name]:
             return name
         return f"{name} ({owners[0]}{f' and {len(owners) - 1} more' if len(owners) > 1 else ''})"
 
     def _changed(self, where: tuple[str, ...], key: bytes) -> Change:
-        alignment = self._alignments[key]
+        alignment = self._alignments.pop(key, None) or self._aligned(key, self.paired[key])
         names = self.sides[0].alone[key], self.sides[1].alone[self.paired[key]]
         nodes, calls = node_changes(alignment, self.same)
         declared = list(self._declared(names, alignment))
@@ -235,9 +237,7 @@ def _side(one: CanonicalMetaGraph, other: CanonicalMetaGraph) -> Side:
     side = Side(one.functions, alone)
     for label, traces in _traces(one, side).items():
         for _, name in traces:
-            owners = side.owners.setdefault(side.hash(name), [])
-            if label not in owners:
-                owners.append(label)
+            side.owners.setdefault(side.hash(name), {})[label] = None
     return side
 
 
@@ -254,18 +254,18 @@ def _traces(graph: CanonicalMetaGraph, side: Side) -> dict[str, list[tuple[str, 
     return found
 
 
-def _place(node: schema.NodeDef, name: str) -> tuple[str, int]:
-    """Where a node mentions a function: the attribute, and the position in it."""
-    if node.op == name:
-        return "", 0
+def _callees(library: LibraryOfFunctions, node: schema.NodeDef) -> list[str]:
+    """The functions that a node mentions, by where it does first: as its op, then by attribute and position in it."""
+    found = set(library.references(node))
+    if len(found) < 2:
+        return list(found)
+    places = {node.op: ("", 0)}
     for key in sorted(node.attr):
         value = node.attr[key]
-        if value.HasField("func") and value.func.name == name:
-            return key, 0
-        for position, item in enumerate(value.list.func if value.HasField("list") else ()):
-            if item.name == name:
-                return key, position
-    return "~", 0
+        items = [value.func] if value.HasField("func") else value.list.func if value.HasField("list") else ()
+        for position, item in enumerate(items):
+            places.setdefault(item.name, (key, position))
+    return sorted(found, key=lambda name: (places.get(name, ("~", 0)), name))
 
 
 def _results(body: Body, function: schema.FunctionDef) -> list[tuple[int, bytes] | None]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from typing import Any, Optional
 
@@ -193,10 +193,10 @@ class Objects:
             for side, node, names in zip(self.sides, (mine, yours), rest)
         ]
         for key in (str, literals, lambda _: ""):
-            waiting: dict[str, list[str]] = {}
+            waiting: dict[str, deque[str]] = {}
             for name in rest[1]:
-                waiting.setdefault(key(texts[1][name]), []).append(name)
-            found = [(name, waiting[key(texts[0][name])].pop(0)) for name in rest[0] if waiting.get(key(texts[0][name]))]
+                waiting.setdefault(key(texts[1][name]), deque()).append(name)
+            found = [(name, waiting[key(texts[0][name])].popleft()) for name in rest[0] if waiting.get(key(texts[0][name]))]
             for side in (0, 1):
                 taken = {pair[side] for pair in found}
                 rest[side] = [name for name in rest[side] if name not in taken]

@@ -25,11 +25,12 @@ def compare(
     graphs, entries = (one[0], other[0]), (one[1], other[1])
     known = [{item.key: item for item in signatures(graph)} for graph in graphs]
     renamed = renames(entries[0], entries[1])
+    arrived = set(renamed.values())
     for key in sorted(entries[0].keys() | entries[1].keys()):
         place = (*where, key)
         if key in renamed:
             yield Change(SECTION, RENAMED, place, f"is now {renamed[key]}", key, renamed[key])
-        elif key in renamed.values():
+        elif key in arrived:
             continue
         elif key not in entries[1]:
             yield Change(SECTION, REMOVED, place, _summary(known[0].get(key)), _summary(known[0].get(key)))
@@ -71,28 +72,30 @@ def _signature(
         {name: text for name, text in other.items() if name.startswith(("input ", "output "))},
     )
     renamed = {old: new for old, new in renamed.items() if old.split(" ")[0] == new.split(" ")[0]}
+    arrived, texts = set(renamed.values()), [_texts(item) for item in known]
     for name in sorted(one.keys() | other.keys()):
         kind, _, argument = name.partition(" ")
         if name in renamed:
             new = renamed[name].partition(" ")[2]
             yield Change(SECTION, RENAMED, (*where, name), f"is now {new}", argument, new)
-        elif name in renamed.values() or one.get(name) == other.get(name):
+        elif name in arrived or one.get(name) == other.get(name):
             continue
         elif kind in ("input", "output", "default") and argument:
-            yield _argument((*where, name), [_text(item, kind, argument) for item in known])
+            yield _argument((*where, name), [side.get(name) for side in texts])
         else:
             change = field_change(SECTION, where, name, one.get(name), other.get(name))
             if change is not None:
                 yield change
 
 
-def _text(signature: Optional[Signature], kind: str, name: str) -> Optional[str]:
+def _texts(signature: Optional[Signature]) -> dict[str, Optional[str]]:
+    """``input x``, ``output y``, ``default x`` -> what a reader is told of it."""
     if signature is None:
-        return None
-    if kind == "default":
-        return next((item.default for item in signature.inputs if item.name == name), None)
-    side = signature.inputs if kind == "input" else signature.outputs
-    return next((argument_text(item) for item in side if item.name == name), None)
+        return {}
+    found: dict[str, Optional[str]] = {f"default {item.name}": item.default for item in signature.inputs}
+    for kind, side in (("input", signature.inputs), ("output", signature.outputs)):
+        found.update({f"{kind} {item.name}": argument_text(item) for item in side})
+    return found
 
 
 def _argument(where: tuple[str, ...], texts: list[Optional[str]]) -> Change:
