@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import csv
 import json
 import os
@@ -141,6 +142,8 @@ def test_models_are_migrated_proved_and_the_others_named(done):
     )
     assert states["weights"] == states["signatures"] == states["next generation"] == "equal"
     assert sorted(half["names"]) == ["a", "b"]
+    tables = next(model for model in found["models"] if model["relative"].startswith("hash_table"))["parts"][0]["verdicts"]
+    assert [(item["state"], item["detail"]) for item in tables if item["what"] == "tables"] == [("equal", "2 compared")]
     words = {model["relative"].split("/")[0]: (model["reason"], model["fix"]) for model in found["models"]}
     assert words["contrib_op"][0].startswith("TensorFlow knows no op 'Resampler': node '")
     assert "Addons>Resampler" in words["contrib_op"][1]
@@ -258,6 +261,34 @@ def test_what_differs_does_not_get_into_the_output(tmp_path, monkeypatch):
     assert (model["status"], result.exit_code) == ("differs", cli.UNEXPECTED)
     assert "y: is another" in model["reason"]
     assert not (tmp_path / "out/models/model").exists()
+
+
+@pytest.mark.tensorflow
+def test_every_entry_of_every_kind_of_table_is_seen():
+    """With other dtypes TensorFlow ends the process; a table without a value, or none, is left out."""
+    import tensorflow as tf
+
+    from compat_matrix.workers import table_contents
+
+    lookup = tf.lookup.experimental
+    types = [(key, value) for key in ("int64", "string") for value in ("float32", "int64", "string")]
+
+    def seen(table):
+        return [text.rpartition(" ")[0] for _, _, text in table_contents.of_resources(tf, [table], types)]
+
+    rows = lookup.MutableHashTable(tf.string, tf.float32, [0.0, 1.0])
+    dense = lookup.DenseHashTable(tf.int64, tf.float32, default_value=[0.0, 0.0], empty_key=-1, deleted_key=-2)
+    assert seen(rows) == []
+    before = []
+    for table, key in ((rows, tf.constant(["x"])), (dense, tf.constant([7], tf.int64))):
+        table.insert(key, [[1.0, 2.0]])
+        before.append(table_contents.of_resources(tf, [table], types))
+        assert seen(table) == [f"{key.dtype.name} -> float32, 1 entries"]
+        table.insert(key, [[1.0, 3.0]])
+        assert seen(table) and table_contents.of_resources(tf, [table], types) not in before
+    initializer = tf.lookup.KeyValueTensorInitializer(["a", "b"], tf.constant([1, 2], tf.int64))
+    assert seen(tf.lookup.StaticHashTable(initializer, 0)) == ["string -> int64, 2 entries"]
+    assert seen(collections.namedtuple("Resource", "resource_handle")(tf.Variable(1.0).handle)) == []
 
 
 def test_a_disk_that_fails_is_no_fault_of_the_model(tmp_path, monkeypatch):

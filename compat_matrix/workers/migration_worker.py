@@ -11,7 +11,7 @@ import weakref
 
 import numpy as np
 
-from . import c_api_worker, nests, protocol, reference_worker, signature_wire, tf2_worker, v1_session_worker
+from . import c_api_worker, nests, protocol, reference_worker, signature_wire, table_contents, tf2_worker, v1_session_worker
 from . import tensors as tensor_file
 
 _made = weakref.WeakKeyDictionary()  # graph -> {(signature, inputs): gradients}; they cost more to make than to run
@@ -51,7 +51,7 @@ class MigrationWorker(protocol.Worker):
 
     def answer(self, request):
         role = self.roles.get(request.get("role"))
-        if role is None or request.get("op") in ("gradients",):
+        if role is None or request.get("op") in ("gradients", "tables"):
             return super(MigrationWorker, self).answer(request)
         return role.answer(request)
 
@@ -79,6 +79,14 @@ class MigrationWorker(protocol.Worker):
         from reference_impl.format import canonical
 
         return {"hash": canonical.canonical(request["dir"]).hash}
+
+    def op_tables(self, request):
+        """What tables hold; ``types``: pairs of dtypes of keys and values that tables of TF 2 are tried with."""
+        role = self.roles[request["role"]]
+        model = role._model(request)
+        if request["role"] == "v1_session":
+            return {"tables": table_contents.of_session(role.tf, model.graph, model.session)}
+        return {"tables": table_contents.of_resources(role.tf, getattr(model.root, "resources", ()), request["types"])}
 
     def op_gradients(self, request):
         """d(sum of all floating outputs) / d(variables, floating inputs) of a signature, as far as there is one.

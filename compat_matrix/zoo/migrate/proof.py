@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -111,6 +112,7 @@ class Old:
     requests: list[Request]
     gradients: dict[str, dict[str, Tensor]]
     problem: str = ""
+    tables: list[list[str]] = field(default_factory=list)  # dtypes of keys and values, and what each holds in words
 
 
 def ask_old(asker: Asker, model: Path, part: Part, given: Sequence[Request]) -> Old:
@@ -121,6 +123,7 @@ def ask_old(asker: Asker, model: Path, part: Part, given: Sequence[Request]) -> 
     graph = layout.read(model).meta_graph(part.tags)
     found: list[Request] = []
     gradients: dict[str, dict[str, Tensor]] = {}
+    tables = []
     try:
         with asker.model(OLD, model, part.tags) as handle:
             for request in given:
@@ -132,13 +135,15 @@ def ask_old(asker: Asker, model: Path, part: Part, given: Sequence[Request]) -> 
                 if key not in {request.signature for request in found}:
                     found += _first(asker, handle, part, graph, key, made_up(sides["inputs"], examples))
         with asker.model(OLD, model, part.tags) as handle:  # afresh: what they said is what they say from the start
+            if any("HashTable" in node.op for node in graph.graph_def.node):
+                tables = asker.ask("tables", role=OLD, handle=handle)["tables"]
             found = [request for request in found if _again(asker, handle, request, part)]
             for request in found:
                 _differentiate(asker, handle, request, part, gradients)
     except ReplyError as error:
         return Old([], {}, f"a session does not load the old model: {_line(error)}")
     part.asked = sorted({request.signature for request in found})
-    return Old(found, gradients)
+    return Old(found, gradients, tables=tables)
 
 
 def _differentiate(asker: Asker, handle: int, request: Request, part: Part, into: dict[str, dict[str, Tensor]]) -> None:
@@ -195,6 +200,8 @@ def ask_new(asker: Asker, new: Path, tags: Sequence[str], old: Old, part: Part) 
     for role in NEW:
         try:
             with asker.model(role, new, tags) as handle:
+                if role == DIFFERENTIATED and old.tables:
+                    yield _tables(asker, role, handle, old.tables)
                 differences, close = [], False
                 for request in old.requests:
                     try:
@@ -210,6 +217,15 @@ def ask_new(asker: Asker, new: Path, tags: Sequence[str], old: Old, part: Part) 
                     yield _gradients(asker, role, handle, old)
         except ReplyError as error:
             yield Verdict(f"answers, {role}", "differs", f"does not load: {_line(error)}")
+
+
+def _tables(asker: Asker, role: str, handle: int, tables: list[list[str]]) -> Verdict:
+    """Every entry of every table, before anything is asked of the model."""
+    types = sorted({(key, value) for key, value, _ in tables})
+    after = asker.ask("tables", role=role, handle=handle, types=types)["tables"]
+    before = Counter(text for _, _, text in tables)
+    lost = before - Counter(text for _, _, text in after)
+    return _verdict("tables", [f"{count} x {text} is lost or changed" for text, count in lost.items()], False, len(tables))
 
 
 def _gradients(asker: Asker, role: str, handle: int, old: Old) -> Verdict:
