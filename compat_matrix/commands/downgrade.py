@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -63,6 +64,8 @@ def downgrade(
             lines.append(line)
             if not as_json:
                 _show(line)
+    if len(lines) > 1 and not as_json:
+        click.echo(_summary(lines))
     if as_json:
         gone = [vars(item) for item in skipped]
         click.echo(json.dumps({"schema": 1, "target": table.releases[index].name, "models": lines, "skipped": gone}))
@@ -150,11 +153,20 @@ class _Job:
         return proofs[0]
 
 
+def _summary(lines: list[dict[str, Any]]) -> str:
+    """How many of the models came to what."""
+    states = Counter(
+        "cannot be read or written" if "error" in line else "refused" if line["refused"] else line["proof"]["status"]
+        for line in lines
+    )
+    return f"{len(lines)} models: " + ", ".join(f"{count} {state}" for state, count in sorted(states.items()))
+
+
 def _show(line: dict[str, Any]) -> None:
     if "error" in line:
         return
     arrow = f" -> {line['output']}" if line["output"] else ""
-    texts = [f"{change['count']:>5} x {change['what']}" for change in line["changes"]]
+    texts = []
     if line["refused"]:
         texts.append("REFUSED, nothing is written; the release")
         texts += [f"  {item['reason']}  ({', '.join(item['loaders'])})" for item in line["refused"][:SHOWN]]
@@ -166,6 +178,7 @@ def _show(line: dict[str, Any]) -> None:
             texts.append(f"the other loaders could have it: {others}")
     else:
         proof = line["proof"]
+        texts += [f"{change['count']:>5} x {change['what']}" for change in line["changes"]]
         texts += [f"not asked: {text}" for text in proof["left_out"]]
         texts += proof["lines"]
         texts.append(f"{proof['status']}: {proof['why']}" if proof["why"] else proof["status"])
