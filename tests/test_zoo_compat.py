@@ -155,6 +155,26 @@ def test_what_another_function_of_the_session_needs_is_said_of_the_signature(tmp
     assert not any("variables of uint32" in reason for reason in found["load", "session"].reasons)
 
 
+@pytest.mark.parametrize(("algorithm", "since"), [(1, "2.5"), (3, "2.7")])
+def test_random_algorithms(algorithm, since, tmp_path):
+    def change(message):
+        for function in message.meta_graphs[0].graph_def.library.function:
+            if any(node.op == "LookupTableFindV2" for node in function.node_def):
+                how = function.node_def.add(name="how", op="Const")
+                how.attr["dtype"].type = schema.DT_INT32
+                how.attr["value"].tensor.int_val.append(algorithm)
+                inputs = ["shape", "key", "counter", "how:output:0"]
+                node = function.node_def.add(name="draw", op="StatelessRandomUniformV2", input=inputs)
+                node.attr["dtype"].type, node.attr["Tshape"].type = schema.DT_FLOAT, schema.DT_INT32
+
+    model = edited(fixture("module_functions"), tmp_path / "m", change)
+    for release in ("2.4", "2.5", "2.6", "2.7"):
+        found = uses(model, release)
+        told = any("the device selects" in reason for reason in found["function lookup", "objects"].reasons)
+        assert told == (algorithm == 3 and release != since)
+        assert not any("selects" in reason for reason in found["function multiply", "objects"].reasons)
+
+
 def test_only_some_loaders():
     assert run(fixture("default_attrs_kept"), "--target", "1.13", "--for", "session").exit_code == 0
     assert run(fixture("default_attrs_kept"), "--target", "1.13", "--for", "c++").exit_code == 1
@@ -168,3 +188,24 @@ def test_wrong_usage_and_models_that_cannot_be_read(tmp_path):
     assert done.exit_code == 1
     broken, sound = json.loads(done.output)["models"]
     assert "error" in broken and sound["ok"]
+
+
+def test_what_was_foretold_is_held_against_what_a_release_did():
+    from compat_matrix.outcomes import Outcome
+    from compat_matrix.zoo.prove import Reading
+    from compat_matrix.zoo.reality import Tally
+
+    index = history().index("1.13")
+    (foretold,) = compat.compat(fixture("default_attrs_kept"), [index])
+    tally = Tally()
+    for reader, outcome in (
+        ("v1_session", Outcome.PASS),  # as foretold: it loads, and answers
+        ("v1_session", Outcome.FAIL_VALUE),
+        ("c_api", Outcome.LOAD_ERROR),  # as foretold
+        ("c_api", Outcome.PASS),
+    ):
+        failed = ("r",) if outcome is Outcome.FAIL_VALUE else ()
+        tally.add("m", foretold, index, Reading(reader, ("serve",), outcome, "why", 1, failed))
+    assert (tally.loads[True], tally.loads[False]) == (3, 1)
+    assert (tally.answers[True], tally.answers[False]) == (1, 1)
+    assert [text.split(":")[0] for text in tally.wrong] == ["m, v1_session", "m, c_api"]

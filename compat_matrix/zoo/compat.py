@@ -112,6 +112,7 @@ class _Asker:
         self.excuses: dict[str, Excuse] = {SESSION: self._strips, CPP: self._ignores, OBJECTS: self._ignores}
         if not self.has_objects:
             self.excuses[OBJECTS] = self._strips
+        self.selected = features.auto_selected(graph)
         sessions = features.of_sessions(graph, table)
         self.format = {
             SESSION: sessions,
@@ -136,7 +137,11 @@ class _Asker:
             found.append(self._use(LOAD, loader, walk.start, walk.at_load))
             for key in keys:
                 reached = walk.reached(key)
-                more = features.of_session_call(self.graph, [walk.uses[use].node for use in reached], self.table)
+                nodes = [walk.uses[use].node for use in reached]
+                more = [
+                    *features.of_session_call(self.graph, nodes, self.table),
+                    *features.of_run(self.selected, nodes, self.table),
+                ]
                 found.append(self._use(f"signature {key}", loader, walk.start, [*walk.at_load, *reached], more))
         if self.has_objects:
             imported = [key for body in walk.bodies.values() for key in body]
@@ -146,13 +151,14 @@ class _Asker:
         found.append(self._use(LOAD, OBJECTS, imported, at_load))
         for key in keys:
             reached = [use for use in walk.reached(key) if walk.holder[use] or not self.has_objects]
-            more = features.of_signature(self.graph, key, self.table)
+            nodes = [walk.uses[use].node for use in reached]
+            more = [*features.of_signature(self.graph, key, self.table), *features.of_run(self.selected, nodes, self.table)]
             found.append(self._use(f"signature {key}", OBJECTS, imported, [*at_load, *reached], more))
         for path, node in self._functions():
             run = [*at_load, *walk.bodies_of(node.function.concrete_functions)]
-            found.append(
-                self._use(f"function {path}", OBJECTS, imported, run, features.of_function(self.graph, node, self.table))
-            )
+            nodes = [walk.uses[use].node for use in run]
+            more = [*features.of_function(self.graph, node, self.table), *features.of_run(self.selected, nodes, self.table)]
+            found.append(self._use(f"function {path}", OBJECTS, imported, run, more))
         return found
 
     def _functions(self) -> list[tuple[str, schema.SavedObject]]:
@@ -184,7 +190,8 @@ class _Asker:
         imports_calls = loader != OBJECTS
         part = self.walk.part(name, imported, run, first, imports_calls, self.excuses[loader], self.releases)
         uses = list(dict.fromkeys(run))
-        return Use(name, loader, {index: self._verdict(part, [*self.format[loader], *more], uses, index) for index in part.lacks})
+        formats = [*self.format[loader], *more]
+        return Use(name, loader, {index: self._verdict(part, formats, uses, index) for index in part.lacks})
 
     def _verdict(self, part: Part, formats: Sequence[Lack], uses: Sequence[str], index: int) -> Verdict:
         missing = [lack for lack in formats if index not in lack.members]

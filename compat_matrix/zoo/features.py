@@ -15,10 +15,14 @@ from compat_matrix.skew.lacks import Lack
 from compat_matrix.skew.protos import dtype_name
 from compat_matrix.zoo.handles import FIRST, FIXED, Handles, Made
 from reference_impl.format import schema
-from reference_impl.format.graphs import reachable
+from reference_impl.format.graphs import data_inputs, parse_input, reachable
 from reference_impl.format.inspect_signatures import RESERVED
 
 _HANDLE = "handle"
+_AUTO_SELECT = 3  # of tf.random.Algorithm
+_DRAWN = ("Normal", "Uniform", "UniformFullInt", "UniformInt")
+_ALGORITHM = 3  # which input of these ops says it
+_RANDOM = frozenset({"StatelessTruncatedNormalV2"} | {f"StatelessRandom{kind}V2" for kind in _DRAWN})
 KIND, SILENT = "format", "silent"  # what keeps a model from loading; what is lost without a word
 _CASES, _LISTED = ("Case", "StatelessCase"), "functions in a list of an attr (Case)"
 REFERENCE = 100  # data types above are references
@@ -92,6 +96,28 @@ def of_signature(graph: schema.MetaGraphDef, key: str, table: History) -> list[L
     if not graph.HasField("object_graph_def") and any(node.op in _CASES for node in graph.graph_def.node):
         found.append(_since("2.3", _LISTED, table))
     return found
+
+
+def auto_selected(graph: schema.MetaGraphDef) -> frozenset[str]:
+    """The ops that draw, of which a node lets the device select the algorithm."""
+    found = set()
+    scopes = [(graph.graph_def.node, False)] + [(function.node_def, True) for function in graph.graph_def.library.function]
+    for place, in_function in scopes:
+        drawn = [node for node in place if node.op in _RANDOM]
+        constants = {node.name: node for node in place if node.op == "Const" and "value" in node.attr} if drawn else {}
+        for node in drawn:
+            inputs = data_inputs(node)
+            value = constants.get(parse_input(inputs[_ALGORITHM], in_function).source) if len(inputs) > _ALGORITHM else None
+            if value is not None and list(value.attr["value"].tensor.int_val) == [_AUTO_SELECT]:
+                found.add(node.op)
+    return frozenset(found)
+
+
+def of_run(selected: frozenset[str], nodes: Iterable[schema.NodeDef], table: History) -> list[Lack]:
+    """What any loader needs of a release to run these nodes besides; ``selected`` is of :func:`auto_selected`."""
+    if not selected or selected.isdisjoint(node.op for node in nodes):
+        return []
+    return [_since("2.7", "the random algorithm that the device selects (alg=3)", table)]
 
 
 def of_sessions(graph: schema.MetaGraphDef, table: History) -> list[Lack]:
