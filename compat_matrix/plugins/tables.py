@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
 from collections.abc import Mapping
@@ -84,9 +85,11 @@ class Table:
         return str(path.resolve()) if not Path(word).is_absolute() and "/" in word + "/" and path.is_file() else word
 
     def environment(self) -> tuple[tuple[str, str], ...]:
-        pairs = self.data.get("environment", {})
+        pairs = dict(self.data.get("environment", {}))
         if not all(isinstance(value, str) for value in pairs.values()):
             raise self.error("environment: values are strings")
+        if not self.in_runtimes and not {"python", "lock"} & set(self.data) and os.environ.get("PYTHONPATH"):
+            pairs.setdefault("PYTHONPATH", os.environ["PYTHONPATH"])  # of the interpreter it shares with the harness
         return tuple(sorted(pairs.items()))
 
     def interpreter(self) -> str:

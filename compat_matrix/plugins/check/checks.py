@@ -219,7 +219,11 @@ def _call_recorded(exam: Exam, handle: int, request: dict[str, Any], io: Path) -
     else:
         asked = io
     outputs = exam.new("answer").with_suffix(".npz")
-    reply = exam.session.ok("call", handle=handle, request=request, io_dir=str(asked), outputs=str(outputs))
+    reply = exam.session.say("call", handle=handle, request=request, io_dir=str(asked), outputs=str(outputs))
+    if reply["status"] == "rejected":
+        raise NotAsked(f"the model is not understood: {reply['message'].splitlines()[0][:200]}")
+    if reply["status"] != "ok":
+        raise Mistake(f"request {request['id']}: {reply['status']}: {reply['error_class']}: {reply['message']}")
     got, why = explain.read(outputs)
     wanted = tensors.load(io / request["outputs"])
     close = not why and set(got) == set(wanted) and all(_close(wanted[name], got[name]) for name in wanted)
@@ -335,8 +339,6 @@ def dtypes(exam: Exam) -> None:
                 raise NotAsked(f"{reply['status']}: {reply['message'].splitlines()[0][:120]}")
         except NotAsked as why:
             refused[dtype] = str(why)
-            if claimed is not None and dtype in claimed:
-                raise Mistake(f"hello claims {dtype}, and {why}", "P-15") from None
             continue
         for what, tensor in models.tensors_of(dtype):
             try:
@@ -347,6 +349,9 @@ def dtypes(exam: Exam) -> None:
         kept.append(dtype)
     if not kept:
         raise NotAsked(f"it answers no echo: {next(iter(refused.values()))}")
+    lacking = [dtype for dtype in claimed or () if dtype in refused]
+    if lacking:
+        raise Mistake(f"hello claims the dtype {lacking[0]}, and a model of it is not answered: {refused[lacking[0]]}", "P-15")
     exam.answered.add("echo")
     exam.notes.append(f"{len(kept)} dtypes kept bit for bit: {', '.join(kept)}")
     if refused:
@@ -378,17 +383,16 @@ def many_requests(exam: Exam) -> None:
 
 def untouched(exam: Exam) -> None:
     """A model is read, not written."""
-    directory = exam.new("kept")
+    directory = models.signs(exam.new("kept"))
+    before, key, inputs = stamp(directory), "same", {"x": X}
     try:
-        shutil.rmtree(directory, ignore_errors=True)
-        handle = exam.load(models.signs(directory))
-        key, inputs = "same", {"x": X}
+        handle = exam.load(directory)
     except NotAsked:
-        shutil.rmtree(directory, ignore_errors=True)
+        shutil.rmtree(directory)
         shutil.copytree(models.half_plus_two() / "model", directory)
-        handle, request = exam.load(directory), _requests(models.half_plus_two())[0]
-        key, inputs = request["signature"], tensors.load(models.half_plus_two() / "io" / request["inputs"])
-    before = stamp(directory)
+        before, request = stamp(directory), _requests(models.half_plus_two())[0]
+        key, inputs = request["signature"], dict(tensors.load(models.half_plus_two() / "io" / request["inputs"]))
+        handle = exam.load(directory)
     reply, outputs = exam.call(handle, key, inputs)
     exam.session.say("close", handle=handle)
     if stamp(directory) != before:

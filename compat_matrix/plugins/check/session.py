@@ -34,6 +34,19 @@ class _Process(Process):
     """The harness's own end of the channel, which names what is wrong with a line in place of showing it alone."""
 
     fault: tuple[str, str] | None = None
+    waiting = False
+
+    def _exited(self) -> bool:
+        """Looked at several times a second while a reply is due: one that went to stdout is not waited for to the end."""
+        if self.waiting and self._misplaced():
+            raise Mistake("the reply was printed to stdout; it belongs on the second descriptor of SAVEDMODEL_COMPAT_FD", "P-01")
+        return super()._exited()
+
+    def _misplaced(self) -> bool:
+        with suppress(OSError):
+            lines = self.stdout.read_bytes()[-4096:].splitlines()
+            return any(line.strip().startswith(b"{") and b'"status"' in line for line in lines)
+        return False
 
     def _reply(self, line: bytes) -> dict[str, Any]:
         self.fault = line_fault(line, self._first_id + self._asked, self._buffer)
@@ -110,31 +123,28 @@ class Session:
         process, message = self.process, {"op": op, **fields}
         self.sent, self.came = [*self.sent[-3:], _told(message)], self.came[-3:]
         start, process.fault = log_size(process.stderr), None
+        process.waiting = True
         try:
             reply = process.request(message, limit or self.limit)
+        except Mistake:
+            process.waiting = False
+            process.kill()
+            raise
         except TimedOut as error:
             self.came.append(None)
-            raise self._silent(op, str(error)) from None
+            raise Mistake(str(error)) from None
         except Crashed as error:
             self.came.append(None)
             if process.fault:
                 raise Mistake(process.fault[1], process.fault[0]) from None
-            raise self._silent(op, f"{error}; its last words: {_last_line(log_tail(process.stderr, start))}") from None
+            raise Mistake(f"{error}; its last words: {_last_line(log_tail(process.stderr, start))}") from None
+        finally:
+            process.waiting = False
         self.came.append(_told(reply))
         found = grammar.fault(op, reply) if op in grammar.MESSAGES else grammar.fault("bye", reply)
         if found:
             raise Mistake(found[1], found[0])
         return reply
-
-    def _silent(self, op: str, how: str) -> Mistake:
-        """No reply on the channel; perhaps it went elsewhere."""
-        assert self._process is not None
-        with suppress(OSError):
-            for line in self._process.stdout.read_bytes()[-4096:].splitlines():
-                if line.strip().startswith(b"{") and b'"status"' in line:
-                    text = "the reply was printed to stdout; it belongs on the second descriptor of SAVEDMODEL_COMPAT_FD"
-                    return Mistake(f"{text} ({how})", "P-01")
-        return Mistake(how)
 
     def ok(self, op: str, **fields: Any) -> dict[str, Any]:
         """Ask what must be answered with ok. Raises :class:`Mistake`."""

@@ -1,0 +1,322 @@
+"""Plug-ins: found in files and entry points, planned, run, told of; and the pages that say how. Needs no TensorFlow."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from matrix_world import small_world
+
+from compat_matrix.consumers import CONSUMERS
+from compat_matrix.expectations import Ledger
+from compat_matrix.plan import OUR_CONSUMERS
+from compat_matrix.plugins import found, registry
+from compat_matrix.plugins.check import grammar
+from compat_matrix.plugins.check.rules import RULES
+from compat_matrix.plugins.registry import OURS, PluginError
+from compat_matrix.workers import tensors
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCS = ROOT / "docs"
+PAGE = (DOCS / "plugins.md").read_text(encoding="utf-8")
+PROTOCOL = (DOCS / "protocol.md").read_text(encoding="utf-8")
+CONSUMER = {"command": ["{python}", "consumer.py"], "version": "0.1", "capabilities": ["tags"]}
+
+
+def ours(command, cwd, **more):
+    """A command of this project as its users run it, from a folder of theirs."""
+    paths = os.pathsep.join([str(ROOT), *more.pop("paths", ())])
+    environment = {**os.environ, "PYTHONPATH": paths, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", **more}
+    words = [sys.executable, "-m", "compat_matrix", *map(str, command)]
+    return subprocess.run(words, cwd=cwd, env=environment, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """What somebody has who did what docs/plugins.md says, and nothing else."""
+    for name, text in re.findall(r"```\w+ file=(\S+)\n(.*?)```\n", PAGE, re.DOTALL):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    for sample in ("numpy_exporter.py", "numpy_consumer.py"):
+        (tmp_path / sample).write_bytes((DOCS / "samples" / sample).read_bytes())
+    return tmp_path
+
+
+def test_a_consumer_written_from_the_page_alone_passes_plugin_check(folder):
+    (command,) = re.findall(r"^savedmodel-compat (plugin-check) (\"python consumer.py\")$", PAGE, re.MULTILINE)
+    words = command[1].strip('"').replace("python", sys.executable)
+    done = ours([command[0], words, "--json", "--large", "1"], folder)
+    record = json.loads(done.stdout)
+    states = {one["check"]: (one["state"], one["message"]) for one in record["checks"]}
+    assert done.returncode == 0, states
+    refused = {name for name, (state, _) in states.items() if state != "passed"}
+    assert refused == {"half-plus-two"}, states  # it knows no variables, as the page says
+
+
+def test_one_that_is_wrong_fails_with_the_mistake_by_its_name(folder):
+    text = (folder / "consumer.py").read_text()
+    (folder / "consumer.py").write_text(text.replace('{**reply, "id": id}', '{**reply, "id": 0}'))
+    done = ours(["plugin-check", f"{sys.executable} consumer.py"], folder)
+    assert done.returncode == 1
+    assert "hello            FAILED: the reply has the id 0, which is not that of the request" in done.stdout
+    assert RULES["P-02"] in done.stdout and re.search(r"docs/protocol.md:\d+", done.stdout)
+
+
+@pytest.fixture
+def world(folder):
+    """A world without cases and fixtures of ours, in the folder of the plug-ins."""
+    made = small_world(folder)
+    (made.cases / "beta.py").unlink()
+    made.tensorflow("2.99.0")
+    return made
+
+
+def run(world, *words, out="out", **more):
+    place = ("--out", world.root / out, "-n", "1", "--cases", world.cases, "--fixtures", world.fixtures)
+    return ours(["matrix", "run", *place, *words], world.root, paths=[str(world.site)], **more)
+
+
+def results(world, out="out"):
+    lines = (world.root / out / "results.jsonl").read_text().splitlines()
+    return {record["cell"]: record for record in map(json.loads, lines)}
+
+
+ASKED = ("--plugins", "plugins.toml", "--consumer", "mine", "--consumer", "numpy_sample=python numpy_consumer.py")
+
+
+def test_exporter_and_consumers_of_the_page_are_cells_of_the_matrix(world):
+    """With the ledger of the page: the one known failure is expected, everything else passes."""
+    sample = f"numpy_sample={sys.executable} numpy_consumer.py"
+    done = run(world, *ASKED[:4], "--consumer", sample, "--producer", "mytrainer")
+    seen = {
+        cell: record["outcome"]
+        for cell, record in results(world).items()
+        if record["outcome"] not in ("NOT_RUN", "NOT_APPLICABLE")
+    }
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert seen["linear/mytrainer@1.0/-/produce"] == "PASS"
+    for check in ("load", "signatures", "values", "relocate", "checkpoint"):
+        assert seen[f"linear/mytrainer@1.0/numpy_sample@1.0/{check}"] == "PASS"
+    assert seen["linear/mytrainer@1.0/mine@0.1/load"] == "PASS"
+    assert seen["linear/mytrainer@1.0/mine@0.1/values"] == "REJECTED"
+    of_mine = {cell.rpartition("/")[2] for cell in seen if cell.startswith("scaled/mytrainer@1.0/mine")}
+    assert of_mine == {"load", "values"}
+    provenance = json.loads((world.out / "artifacts/linear/mytrainer@1.0/provenance.json").read_text())
+    assert provenance["producer"]["versions"]["numpy_exporter"] == "1.0"
+    assert (provenance["title"], provenance["clauses"]) == ("A linear model", ["SIG-01"])
+    assert "mine" in (world.out / "report.html").read_text()
+    replay = results(world)["linear/mytrainer@1.0/numpy_sample@1.0/values"]["replay"]
+    assert f"--plugins {world.root}/plugins.toml" in replay and str(world.root / "numpy_consumer.py") in replay
+
+
+def test_artifacts_that_exist_are_a_producer(world):
+    sample = f"numpy_sample={sys.executable} numpy_consumer.py"
+    assert run(world, *ASKED[:2], "--producer", "mytrainer", "--consumer", sample).returncode == 0
+    artifacts = world.root / "made"
+    artifacts.mkdir()
+    (world.out / "artifacts/linear/mytrainer@1.0").rename(artifacts / "linear")
+    provenance = json.loads((artifacts / "linear/provenance.json").read_text())
+    provenance["producer"]["versions"]["tensorflow"] = "1.0"
+    (artifacts / "linear/provenance.json").write_text(json.dumps(provenance))
+    done = run(world, "--producer", "theirs=made", "--consumer", sample, out="again")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert results(world, "again")["linear/theirs@1.0/numpy_sample@1.0/values"]["outcome"] == "PASS"
+
+
+@pytest.mark.parametrize(
+    ("status", "outcome", "message"),
+    [
+        ("65", "REJECTED", "no such luck"),
+        ("3", "CALL_ERROR", "exit status 3: no such luck"),
+        ("0", "CALL_ERROR", "there is no model"),
+    ],
+)
+def test_an_exporter_that_does_not_write_says_why(world, status, outcome, message):
+    program = f"import sys\nprint('no such luck', file=sys.stderr)\nsys.exit({status})\n"
+    (world.root / "numpy_exporter.py").write_text(program)
+    (world.root / "known.toml").write_text("schema = 1\n")
+    done = run(world, *ASKED[:2], "--producer", "mytrainer", "--check", "produce")
+    assert done.returncode == 1, done.stdout + done.stderr
+    record = results(world)["linear/mytrainer@1.0/-/produce"]
+    assert (record["outcome"], message in record["message"]) == (outcome, True), record
+
+
+def distribution(site, name, group, value):
+    """An installed distribution with one entry point."""
+    folder = site / f"{name}-1.2.dist-info"
+    folder.mkdir()
+    (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.2\n")
+    (folder / "entry_points.txt").write_text(f"[savedmodel_compat.{group}]\n{name} = {value}\n")
+
+
+def test_entry_points_are_found_and_a_broken_one_costs_its_own_cells(world):
+    distribution(world.site, "worker_class", "consumers", "numpy_consumer:NumpyWorker")
+    distribution(world.site, "broken", "consumers", "broken_module:CONSUMER")
+    (world.site / "broken_module.py").write_text("import no_such_module\n")
+    (world.site / "numpy_consumer.py").write_bytes((world.root / "numpy_consumer.py").read_bytes())
+    words = ("--consumer", "worker_class", "--consumer", "broken", "--producer", "mytrainer", "--case", "scaled")
+    done = run(world, "--plugins", "plugins.toml", *words)
+    seen = results(world)
+    assert done.returncode == 4, done.stdout + done.stderr
+    assert seen["scaled/mytrainer@1.0/worker_class@1.0/values"]["outcome"] == "PASS"
+    record = seen["scaled/mytrainer@1.0/broken@unknown/values"]
+    assert record["outcome"] == "SETUP_ERROR"
+    for words in ("entry point savedmodel_compat.consumers: broken = broken_module:CONSUMER of broken 1.2", "no_such_module"):
+        assert words in record["message"]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('[consumer.tf2]\ncommand = ["x"]', "is a name of savedmodel-compat's own"),
+        ('[producer.fixture]\ncommand = ["x"]', "is a name of savedmodel-compat's own"),
+        ('[consumer.a-b]\ncommand = ["x"]', "is no name of a consumer"),
+        ("[consumer.a]\n", "consumer a: has no command"),
+        ('[consumer.a]\ncomand = ["x"]', "unknown field 'comand' (known: command,"),
+        ('[consumer.a]\ncommand = ["x"]\nversion = "one"', "version: Invalid version"),
+        ('[consumer.a]\ncommand = ["x"]\ncapabilities = ["fly"]', "capabilities holds 'fly'; known: functions"),
+        ('[consumer.a]\ncommand = ["x"]\nchecks = ["vibes"]', "checks holds 'vibes'"),
+        ('[consumer.a]\ncommand = ["x"]\nlock = "none.lock"', "lock: there is no file"),
+        ('[consumer.a]\ncommand = ["x"]\ntensorflow = true\nversion = "1"', "the version and the interpreter are the runtime's"),
+        ('[producer.a]\ncommand = ["{python}", "plugins.toml"]\nversion = "1"', "has no exports"),
+        ('[producer.a]\ncommand = ["{python}", "plugins.toml"]\nexports = ["x"]', "has no version"),
+        ('[producer.a]\nartifacts = "nowhere"', "no folder"),
+        ('expectations = "none.toml"', "expectations: there is no file"),
+        ("schema = 2", "schema is 2, this program reads 1"),
+        ("[consumer.a", "plugins.toml: "),
+    ],
+)
+def test_a_wrong_file_is_told_with_its_place(tmp_path, text, said):
+    (tmp_path / "plugins.toml").write_text(text)
+    with pytest.raises(PluginError) as caught:
+        found.registry(found.Asked(file=tmp_path / "plugins.toml"))
+    assert said in str(caught.value) and "plugins.toml" in str(caught.value)
+
+
+def test_a_wrong_file_is_a_usage_error(folder):
+    (folder / "plugins.toml").write_text('[consumer.tf2]\ncommand = ["x"]')
+    done = ours(["matrix", "plan", "--plugins", "plugins.toml"], folder)
+    assert (done.returncode, "own: no plug-in can stand in for it" in done.stderr) == (64, True)
+
+
+def test_pyproject_is_asked_by_name_only(folder, monkeypatch):
+    (folder / "pyproject.toml").write_text(
+        '[tool.savedmodel-compat.consumer.mine]\ncommand = "{python} consumer.py"\nversion = "3"\ncapabilities = []\n'
+    )
+    monkeypatch.chdir(folder)
+    assert found.registry(found.Asked()) == OURS
+    assert found.registry(found.Asked(("mine",))).consumers["mine"].version == "3"
+
+
+def test_what_a_plug_in_was_registered_with_it_must_say(folder, monkeypatch):
+    """A cell must not name one version and ask another."""
+    text = (folder / "plugins.toml").read_text()
+    (folder / "plugins.toml").write_text(text.replace('version = "0.1"', 'version = "0.2"'))
+    world = small_world(folder)
+    (world.cases / "beta.py").unlink()
+    run(world, "--plugins", "plugins.toml", "--consumer", "mine", "--producer", "mytrainer", "--case", "scaled")
+    record = results(world)["scaled/mytrainer@1.0/mine@0.2/load"]
+    assert record["outcome"] == "SETUP_ERROR" and "registered with the version 0.2, and says 0.1" in record["message"]
+
+
+def test_a_registry_goes_through_a_file(folder, tmp_path):
+    made = found.registry(found.Asked(file=folder / "plugins.toml"))
+    made.write(tmp_path)
+    again = registry.read(tmp_path)
+    assert (again.consumers, again.producers) == (made.consumers, made.producers)
+    OURS.write(tmp_path)
+    assert registry.read(tmp_path) == OURS
+
+
+def test_a_pattern_of_the_ledger_means_our_consumers():
+    """Else our known failures would be expected of programs that nobody here has seen."""
+    text = 'schema = 1\n[[expect]]\ncase = "*"\nproducer = "*"\nconsumer = "*"\ncheck = "*"\noutcome = "CRASH"\nkind = "bug"\n'
+    (entry,) = Ledger.parse(text + 'reason = "x"\nadded = 2025-01-31\n').entries
+    assert {name for name in (*CONSUMERS, "mine", "serving") if entry.asks(name)} == set(CONSUMERS) == set(OUR_CONSUMERS)
+
+
+# The page of the protocol ---------------------------------------------------------------------------------------------
+
+
+def test_the_page_has_every_rule_and_no_other():
+    assert dict(re.findall(r"^\* \*\*(P-\d\d)\*\* (.*)$", PROTOCOL, re.MULTILINE)) == RULES
+
+
+def test_the_schema_is_that_of_the_grammar():
+    schema = json.loads((ROOT / "compat_matrix" / "schemas" / "protocol.schema.json").read_text())
+    assert schema == grammar.as_json_schema(), "python -m compat_matrix.plugins.check writes it"
+
+
+def test_the_table_of_messages_is_the_grammar():
+    section = PROTOCOL[PROTOCOL.index("## Messages") : PROTOCOL.index("## Capabilities")]
+    rows = re.findall(r"^\| `(\w+)` \|([^|]*)\|([^|]*)\|$", section, re.MULTILINE)
+    told = {op: [re.findall(r"`(\w+)`", side) for side in sides] for op, *sides in rows if op in grammar.MESSAGES}
+    assert told == {op: [list(asked), list(answered)] for op, (asked, answered, _) in grammar.MESSAGES.items()}
+
+
+def test_every_dtype_is_told_as_it_travels():
+    """Section Tensors names those that have no NumPy type."""
+    section = PROTOCOL[PROTOCOL.index("## Tensors") :]
+    for dtype, carrier in tensors.CARRIERS.items():
+        family = re.sub(r"_e.*", "_*", dtype)
+        if dtype != carrier and not dtype.startswith("float4"):
+            assert re.search(rf"`{re.escape(family)}`[^.]*? as\s{carrier}", section), dtype
+
+
+def replayed(command, tmp_path, environment):
+    """Send the requests of the page to a program; what it answers beside what the page says."""
+    model = ROOT / "fixtures_v1" / "half_plus_two"
+    known = {"$MODEL": str(model / "model"), "$IO": str(model / "io"), "$OUT": str(tmp_path / "out.npz")}
+    (block,) = re.findall(r"```replay\n(.*?)```", PROTOCOL, re.DOTALL)
+    for name, value in known.items():
+        block = block.replace(name, value)
+    lines = block.splitlines()
+    theirs_in, ours_out = os.pipe()
+    ours_in, theirs_out = os.pipe()
+    environment = {**environment, "SAVEDMODEL_COMPAT_FD": f"{theirs_in},{theirs_out}"}
+    with subprocess.Popen(command, env=environment, pass_fds=(theirs_in, theirs_out), cwd=tmp_path) as process:
+        os.close(theirs_in)
+        os.close(theirs_out)
+        with os.fdopen(ours_out, "w", buffering=1) as send, os.fdopen(ours_in) as receive:
+            for asked, answered in zip(lines[::2], lines[1::2]):
+                send.write(asked[2:] + "\n")
+                reply = receive.readline()
+                yield json.loads(answered[2:]), json.loads(reply)
+        process.wait()
+
+
+def check_replay(pairs):
+    count = 0
+    for wanted, got in pairs:
+        count += 1
+        for name, value in wanted.items():
+            assert name in got and (value == "…" or got[name] == value), (wanted, got)
+    assert count == 10
+
+
+def test_the_examples_of_the_page_are_what_happens(tmp_path):
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    check_replay(replayed([sys.executable, str(DOCS / "samples" / "numpy_consumer.py")], tmp_path, environment))
+
+
+@pytest.mark.tensorflow
+@pytest.mark.parametrize("consumer", ["tf2", "c_api", "reference"])
+def test_the_examples_of_the_page_are_what_our_workers_do(consumer, tmp_path):
+    from compat_matrix.runtimes import local_runtime
+    from compat_matrix.runtimes.worker import command, environment
+
+    program = CONSUMERS[consumer].program
+    check_replay(replayed(command(local_runtime(), program), tmp_path, environment(program)))
+
+
+@pytest.mark.tensorflow
+@pytest.mark.parametrize("consumer", ["c_api", "tf2", "reference"])
+def test_our_own_workers_keep_the_rules(consumer):
+    from compat_matrix.plugins.check.run import FAILED, Settings, check
+
+    outcomes = check(found.command_of(consumer), Settings(large=1))
+    assert [(one.check, one.message) for one in outcomes if one.state in (FAILED, "defect")] == []
