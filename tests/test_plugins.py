@@ -314,7 +314,7 @@ def test_the_examples_of_the_page_are_what_our_workers_do(consumer, tmp_path):
 
 
 @pytest.mark.tensorflow
-@pytest.mark.parametrize("consumer", ["c_api", "tf2", "reference"])
+@pytest.mark.parametrize("consumer", ["c_api", "cpp", "reference", "tf2", "v1_session"])
 def test_our_own_workers_keep_the_rules(consumer):
     from compat_matrix.plugins.check.run import FAILED, Settings, check
 

@@ -65,6 +65,10 @@ class V1SessionWorker(protocol.Worker):
 
     def call_signature(self, model, key, inputs):
         names, produced = signature_wire.feed_names(model.signatures, key, inputs)
+        for entry in model.signatures[key][0]:
+            given = inputs[entry.name].dtype if entry.name in inputs else entry.dtype
+            if entry.dtype not in (given, "invalid"):  # session.run would convert it without a word
+                raise TypeError("input {!r} of {!r} is {}, given is {}".format(entry.name, key, entry.dtype, given))
         feed = {names[name]: self._to_numpy(tensor) for name, tensor in inputs.items()}
         values = model.session.run([entry.tensor for entry in produced], feed)
         return protocol.named((entry.name, self._tensor(model, entry.tensor, value)) for entry, value in zip(produced, values))
