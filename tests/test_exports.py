@@ -138,6 +138,8 @@ def test_a_signature_that_was_lost_fails_by_name(world):
 @pytest.mark.parametrize(
     ("inputs", "said"),
     [
+        (({"x": X}, {"y": np.float64([2.5, 3])}), "output 'y' is float32 in the signature, the recorded answer is float64"),
+        (({"x": X}, {"z": X}), "the signature has no output 'z'; the recorded answer lacks 'y'"),
         ({"z": X}, "it has no input 'z'; the request lacks 'x'"),
         ({"x": np.float64([1])}, "input 'x' is float32 in the signature, the request gives float64"),
         ({"x": np.float32([[1]])}, "input 'x' has the shape [None] in the signature, the request gives [1, 1]"),

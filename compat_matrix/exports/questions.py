@@ -87,7 +87,8 @@ def from_python(requests: Mapping[str, Any], found: layout.Layout, tags: tuple[s
             where = f"request {number} of signature {key!r}"
             name = f"{len(asked.questions)}-{_UNSAFE.sub('_', str(key))[:60]}"
             given = _tensors(inputs, spec[key]["inputs"], f"{where}, inputs")
-            problem = _misfit(given, spec[key], graph.signature_def[key])
+            recorded = None if outputs is None else _tensors(outputs, spec[key]["outputs"], f"{where}, outputs")
+            problem = _misfit(given, spec[key], graph.signature_def[key]) or _other(recorded, spec[key])
             if problem:
                 asked.problems.append(f"{where}: {problem}")
                 continue
@@ -95,9 +96,9 @@ def from_python(requests: Mapping[str, Any], found: layout.Layout, tags: tuple[s
             entry = {"id": name, "kind": "signature", "tags": list(tags), "signature": key, "inputs": file}
             tensors.save(io / file, given)
             answer = None
-            if outputs is not None:
+            if recorded is not None:
                 answer = f"{name}.out.npz"
-                tensors.save(io / answer, _tensors(outputs, spec[key]["outputs"], f"{where}, outputs"))
+                tensors.save(io / answer, recorded)
             asked.questions.append(Question({**entry, "outputs": answer}))
     return asked
 
@@ -135,8 +136,9 @@ def _unfit(request: Mapping[str, Any], io: Path, found: layout.Layout) -> str:
     spec = signature_spec(graph)
     if request["signature"] not in spec:
         return _missing(request["signature"], spec, tags)
-    given = tensors.load(io / request["inputs"])
-    return _misfit(given, spec[request["signature"]], graph.signature_def[request["signature"]])
+    sides, signature = spec[request["signature"]], graph.signature_def[request["signature"]]
+    recorded = tensors.load(io / request["outputs"]) if request["outputs"] else None
+    return _misfit(tensors.load(io / request["inputs"]), sides, signature) or _other(recorded, sides)
 
 
 def invent(found: layout.Layout, known: Sequence[Question], count: int) -> list[Question]:
@@ -225,4 +227,20 @@ def _misfit(given: Mapping[str, Tensor], spec: Spec, signature: schema.Signature
         shape, got = info["shape"], list(np.shape(tensor.array))
         if shape is not None and (len(shape) != len(got) or any(s not in (None, -1, g) for s, g in zip(shape, got))):
             return f"input {name!r} has the shape {shape} in the signature, the request gives {got}"
+    return ""
+
+
+def _other(recorded: Mapping[str, Tensor] | None, spec: Spec) -> str:
+    """What a recorded answer has that the signature does not promise, or lacks, or ""."""
+    if recorded is None:
+        return ""
+    promised = spec["outputs"]
+    missing, extra = sorted(set(promised) - set(recorded)), sorted(set(recorded) - set(promised))
+    if missing or extra:
+        parts = [f"the signature has no output {', '.join(map(repr, extra))}"] if extra else []
+        parts += [f"the recorded answer lacks {', '.join(map(repr, missing))}"] if missing else []
+        return f"{'; '.join(parts)} (outputs of the signature: {', '.join(map(repr, list(promised)[:_SHOWN])) or 'none'})"
+    for name, tensor in recorded.items():
+        if tensor.dtype != promised[name]["dtype"].removesuffix("_ref"):
+            return f"output {name!r} is {promised[name]['dtype']} in the signature, the recorded answer is {tensor.dtype}"
     return ""
