@@ -1,6 +1,7 @@
 """Exports under check: one engine for the command and the pytest fixture, with tests/fake_worker.py for every consumer."""
 
 import json
+import re
 import shlex
 import shutil
 import sys
@@ -333,6 +334,21 @@ def test_requests_beside_the_model_are_taken_and_answered_where_they_have_no_ans
     report = world.session.check([Export(made)], ONLY_VALUES, tmp_path / "out")
     assert report.ok, report.text()
     assert "answers compared: 4 with recorded ones, 3 with those of tf2@1.0" in report.text()
+
+
+def test_the_hooks_of_pre_commit_run_and_are_about_the_files_of_models(world, tmp_path):
+    text = (Path(__file__).parent.parent / ".pre-commit-hooks.yaml").read_text()
+    hooks = dict(zip(re.findall(r"^- id: (.*)$", text, re.MULTILINE), re.findall(r"^  entry: (.*)$", text, re.MULTILINE)))
+    assert hooks.keys() == {"savedmodel-verify", "savedmodel-check"}
+    for pattern in re.findall(r"^  files: (.*)$", text, re.MULTILINE):
+        assert re.search(pattern, "models/a/1/saved_model.pb")
+        assert not re.search(pattern, "models/a/1/not_saved_model.pb")
+    assert len(re.findall(r"^  files: ", text, re.MULTILINE)) == len(hooks)
+    world.export()
+    for misbehave, codes in (("", [0, 0]), ("c_api_worker/call=wrong", [0, 1])):
+        file = world.export(misbehave) / "saved_model.pb"
+        done = [CliRunner().invoke(main, [*shlex.split(entry)[1:], str(file)]) for entry in hooks.values()]
+        assert [one.exit_code for one in done] == codes, done[-1].output
 
 
 def test_an_exporter_that_overwrites_while_others_are_checked_is_no_matter(world):

@@ -87,7 +87,7 @@ def prepare(
     questions = [*asked.questions, *asking.invent(found, asked.questions, made_up)]
     recorder = Recorder(directory, host, options.limit, bool(stated.get("stateful")))
     gone = recorder.record(questions, readers)
-    left_out = [_reason(question) for question in gone]
+    left_out = _reasons(gone)
     kept = [question for question in questions if question not in gone]
     left_out += [f"{text}: no request asks it" for text in asking.unasked(found, questions)]
     entries = [question.entry for question in kept]
@@ -142,10 +142,14 @@ def _write(io: Path, document: dict[str, Any]) -> None:
             shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
-def _reason(question: asking.Question) -> str:
-    shown = question.reasons[-1] if question.reasons else "nobody was asked"
-    made = "none of the requests made up for it is answered" if question.candidates else "not compared"
-    return f"request {question.entry['id']} ({question.target[1]!r}): {made} ({shown})"
+def _reasons(questions: Sequence[asking.Question]) -> list[str]:
+    """Why each cannot be asked; those of one reason in one sentence."""
+    found: dict[str, list[str]] = {}
+    for question in questions:
+        shown = question.reasons[-1] if question.reasons else "nobody was asked"
+        made = "what was made up for it is not answered" if question.candidates else "not compared"
+        found.setdefault(f"{made} ({shown})", []).append(repr(question.target[1]))
+    return [f"{', '.join(dict.fromkeys(names))}: {reason}" for reason, names in found.items()]
 
 
 def _free(name: str, taken: set[str]) -> str:
