@@ -22,8 +22,10 @@ from compat_matrix import cli
 from compat_matrix.checks.compare import Mismatch
 from compat_matrix.consumers.serving import staging
 from compat_matrix.runtimes import isolation, worker
+from compat_matrix.runtimes.process import Crashed
 from compat_matrix.runtimes.runtime import local_runtime
-from compat_matrix.zoo.migrate import proof, records, report, run
+from compat_matrix.runtimes.worker import ReplyError, WorkerDied
+from compat_matrix.zoo.migrate import engine, proof, records, report, run
 from compat_matrix.zoo.migrate.records import Status
 from reference_impl.format import schema
 from reference_impl.v1.graph import parse_ref
@@ -244,6 +246,7 @@ def test_a_model_that_kills_its_worker_costs_itself_only(zoo, tmp_path):
     found = {model["relative"].split("/")[0]: model for model in json.loads(result.stdout)["models"]}
     assert {name: model["status"] for name, model in found.items()} == {"a": "migrated", "b": "crashed", "c": "migrated"}
     assert "SIGABRT" in found["b"]["reason"]
+    assert "ends the process" in found["b"]["fix"]
     assert not (tmp_path / "out/models/b").exists()
 
 
@@ -310,6 +313,26 @@ def test_models_are_run_without_a_network():
         for prefix, wanted in (((), 0), (isolation.without_network(), 1)):
             command = [*prefix, sys.executable, "-c", code, str(server.getsockname()[1])]
             assert subprocess.run(command, capture_output=True, check=False).returncode == wanted
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ReplyError("convert", {"status": "error", "error_class": "ResourceExhaustedError", "message": "OOM"}, ""),
+        WorkerDied("convert", Crashed("SIGKILL", "killed"), ""),
+        MemoryError(),
+    ],
+)
+def test_a_model_that_memory_is_too_small_for_is_told_so_and_tried_again(tmp_path, monkeypatch, error):
+    def no_memory(*arguments):
+        raise error
+
+    monkeypatch.setattr(engine, "Asker", no_memory)
+    result = migrate(FIXTURES / "half_plus_two", "--out", tmp_path / "out", "--json")
+    (model,) = json.loads(result.stdout)["models"]
+    assert model["status"] == "crashed"
+    assert "memory ran out" in model["fix"]
+    assert Status.CRASHED in run.AGAIN
 
 
 def record(name, status=Status.REFUSED, **more):

@@ -9,7 +9,7 @@ import functools
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -60,11 +60,16 @@ def method_names(model: Path, tags: Sequence[str]) -> dict[str, str]:
 
 def stored_variables(model: Path, tags: Sequence[str]) -> list[Stored]:
     """Every variable the MetaGraph restores, with the value in the checkpoint. MissingKeyError when that lacks one."""
+    return list(_stored(model, tags))
+
+
+def _stored(model: Path, tags: Sequence[str]) -> Iterator[Stored]:
     plan = [item for item in restore_plan(_meta_graph(model, tags)) if item.by in _ASSIGNS]
     if not plan:
-        return []
+        return
     with BundleReader(_layout(model).checkpoint_prefix) as bundle:
-        return [Stored(item.key, item.node, item.fetch, _part(bundle, item.key, item.slice)) for item in plan]
+        for item in plan:
+            yield Stored(item.key, item.node, item.fetch, _part(bundle, item.key, item.slice))
 
 
 def _part(bundle: BundleReader, key: str, part: str) -> Tensor:
@@ -83,7 +88,7 @@ def _range(text: str) -> slice:
 
 def inventory(model: Path, tags: Sequence[str]) -> Counter[str]:
     """The variables of a MetaGraph without their names: ``"float32[2, 3] sha256"``. A value stored once counts once."""
-    return Counter({(item.key, item.node): described(item.value) for item in stored_variables(model, tags)}.values())
+    return Counter({(item.key, item.node): described(item.value) for item in _stored(model, tags)}.values())
 
 
 def described(tensor: Tensor) -> str:

@@ -12,6 +12,8 @@ from reference_impl.format import layout
 _NO_OP = re.compile(r"Op type not registered '([^']{1,200})'|no op(?: called)? '([^']{1,200})'")
 _NO_KERNEL = re.compile(r"No OpKernel was registered to support Op '([^']{1,200})' used by \{\{node ([^}]{1,500})\}\}")
 
+SCARCE = ("MemoryError", "ResourceExhaustedError")
+_MORE_MEMORY = "memory ran out: use fewer --jobs, or a machine with more"
 _OR_DROP = ", or drop the signature (savedmodel-compat signatures drop)"
 # What a session says whatever it is asked -> what would help.
 _NEVER = (
@@ -65,6 +67,14 @@ def fix_of(message: str, error_class: str | None) -> str:
     if (error_class or "").endswith("MissingFileError"):
         without = "; --partial migrates without it" if "strict=False saves without it" in message else ""
         return "put the missing file back into the model's directory, or export the model again" + without
+    if (error_class or "").endswith(SCARCE):
+        return _MORE_MEMORY
+    if error_class == "SIGKILL":
+        return f"something outside killed the worker, as a system does when {_MORE_MEMORY}"
+    if error_class == "TimeLimit":
+        return "give it more time: --limit SECONDS"
+    if (error_class or "").startswith("SIG"):
+        return "TensorFlow ends the process on this model; the reason has the last lines of its log"
     if (error_class or "").endswith("SchemaVersionError"):
         return "TensorFlow writes saved_model_schema_version 1: if this is a SavedModel by hand or by another tool, say so in it"
     if (error_class or "").endswith(("TruncatedError", "ChecksumError", "MalformedError", "CorruptTableError")):

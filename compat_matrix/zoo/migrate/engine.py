@@ -94,6 +94,9 @@ class Migrator:
                 _exchange(stage, target)
         except (OSError, SavedModelError, staging.Unstageable) as error:
             record.status, record.reason = Status.FAILED, f"{type(error).__name__}: {error}"
+        except MemoryError as error:
+            record.status, record.reason = Status.CRASHED, "MemoryError: of the process that compares"
+            record.fix = advice.fix_of("", type(error).__name__)
         finally:
             shutil.rmtree(stage, ignore_errors=True)
         record.seconds = round(time.monotonic() - start, 3)
@@ -138,10 +141,13 @@ class Migrator:
             part.verdicts = list(self._proved(asker, source, target, part))
             _judge(part, source, self.settings.partial)
         except ReplyError as error:
-            part.status, part.reason = Status.REFUSED, advice.reason_of(str(error), source, part.tags)
+            scarce = (error.error_class or "").endswith(advice.SCARCE)  # the next run tries again
+            part.status = Status.CRASHED if scarce else Status.REFUSED
+            part.reason = advice.reason_of(str(error), source, part.tags)
             part.fix = advice.fix_of(str(error), error.error_class)
         except WorkerDied as error:
             part.status, part.reason = Status.CRASHED, f"{error.op}: {error}\n{error.tail}".strip()
+            part.fix = advice.fix_of("", error.error_class)
         except NotStarted as error:
             part.status, part.reason = Status.FAILED, str(error)
         finally:
