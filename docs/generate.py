@@ -18,7 +18,7 @@ import tomlkit
 
 from compat_matrix.cases import all_cases
 from compat_matrix.runtimes import registry
-from docs import attacks, clauses, grid_page, rules, runtimes
+from docs import attacks, clauses, grid_page, migrated, rules, runtimes
 
 DOCS = Path(__file__).parent
 ROOT = DOCS.parent
@@ -164,6 +164,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "fixtures.md": fixtures_page,
     "grid.md": grid_page.page,
     "known_failures.md": known_failures_page,
+    "migrated.md": lambda: migrated.page(_table),
     "rules.md": rules_page,
     "runtimes.md": runtimes_page,
 }

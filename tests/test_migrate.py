@@ -31,7 +31,7 @@ from reference_impl.format import schema
 from reference_impl.v1.graph import parse_ref
 
 FIXTURES = Path(__file__).parent.parent / "fixtures_v1"
-CASES = ("contrib_op", "empty_tags", "escaped_names", "half_plus_two", "hash_table_v2", "keras_functional_save")
+CASES = ("contrib_op", "empty_tags", "escaped_names", "half_plus_two", "hash_table_v2", "keras_functional_save", "table_no_init")
 
 
 def migrate(*arguments):
@@ -111,6 +111,7 @@ def test_the_plan_says_what_each_model_is_and_makes_nothing(zoo, tmp_path):
         "keras_functional_save": "copy",
         "no_variables": "copy",
         "silent": "convert",
+        "table_no_init": "convert",
         "unsigned": "convert",
     }
     assert result.exit_code == cli.UNEXPECTED
@@ -132,10 +133,11 @@ def test_models_are_migrated_proved_and_the_others_named(done):
         "keras_functional_save": "copied",
         "no_variables": "refused",
         "silent": "unproved",
+        "table_no_init": "migrated",
         "unsigned": "refused",
     }
     assert result.exit_code == cli.UNEXPECTED
-    assert found["totals"]["migrated"] == 4
+    assert found["totals"]["migrated"] == 5
     assert sorted(path.name for path in (out / "models").iterdir()) == sorted(set(CASES) - {"contrib_op"})
     half = next(model for model in found["models"] if model["relative"].startswith("half"))["parts"][0]
     states = {item["what"]: item["state"] for item in half["verdicts"]}
@@ -178,7 +180,7 @@ def test_reports_agree(done):
     rows = list(csv.DictReader((out / "report.csv").read_text().splitlines()))
     assert [row["status"] for row in rows] == [model["status"] for model in json.loads(result.stdout)["models"]]
     page = (out / "report.html").read_text()
-    assert "5 of 10 models are in the output" in page
+    assert "6 of 11 models are in the output" in page
     assert "Addons&gt;Resampler" in page
     assert not (out / ".work").exists()
 

@@ -25,7 +25,7 @@ def of_session(tf, graph, session):
             rows = export(table_handle=op.outputs[0], Tkeys=types[0], Tvalues=types[1])
         try:
             keys, values = session.run([rows.keys, rows.values])
-        except tf.errors.FailedPreconditionError:
+        except (tf.errors.AbortedError, tf.errors.FailedPreconditionError):  # it has no value
             continue
         out += [(types[0].name, types[1].name, text) for text in _described(types, keys, values)]
     return out

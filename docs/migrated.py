@@ -1,0 +1,118 @@
+"""What `migrate` made of the fixtures and of a public zoo, for the page `migrated.md`; `data/migrated.json` keeps it.
+
+    python -m docs.migrated fixtures=REPORT.json zoo=REPORT.json
+
+A report is the ``report.json`` of a run. Its paths stay where they are.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+RECORD = Path(__file__).parent / "data" / "migrated.json"
+TITLES = {
+    "fixtures": "The TF 1.x fixtures",
+    "zoo": "A public zoo",
+}
+ABOUT = {
+    "fixtures": "Models made by genuine TF 1.x for this project: [what each holds](fixtures.md).",
+    "zoo": "Models that people committed to public repositories, of TF 1.0 to 2.19, the broken ones among them too.",
+}
+HEAD = """# What was migrated
+
+Two runs of [`migrate`](migration.md) with TensorFlow {tensorflow}, without `--partial`. Every model of TF 1.x is converted and
+proved, or refused with what would help; none that is in the output lost a weight, a signature, an asset or an entry of a table.
+
+"""
+PROVED = ("answers, reference", "answers, tf2", "answers, c_api", "gradients, tf2", "weights", "tables", "assets", "assets.extra",
+          "signatures", "next generation")  # fmt: skip
+STATES = ("equal", "close", "differs", "absent")
+GOOD = ("migrated", "copied")
+_REASON = 300
+
+
+def page(table: Any) -> str:
+    """Markdown; ``table(header, rows)`` makes a table."""
+    facts = json.loads(RECORD.read_text(encoding="utf-8"))
+    out = [HEAD.format(tensorflow=facts["tensorflow"])]
+    for key, title in TITLES.items():
+        run = facts["runs"][key]
+        out += [f"## {title}\n\n{ABOUT[key]} {run['models']} models, {run['bytes']:,} bytes.\n\n"]
+        statuses = sorted({status for by in run["statuses"].values() for status in by})
+        rows = [(kind or "unreadable", *(str(by.get(s, "")) for s in statuses)) for kind, by in sorted(run["statuses"].items())]
+        out += [table(("models of", *statuses), rows), f"\nProved, MetaGraph by MetaGraph ({run['signatures']}):\n\n"]
+        header = ("what", "equal in every bit", "within the tolerance", "differs", "nothing to compare with")
+        out += [table(header, [(what, *(str(run["proved"][what].get(s, "")) for s in STATES)) for what in PROVED])]
+        out += ["\n### Refused, and what would help\n\n"]
+        out += [table(("models", "why", "what would help"), [(f"{len(n)}: {', '.join(n)}", w, h) for n, w, h in run["refused"]])]
+        if run["not_compared"]:
+            out += ["\n### Migrated, and not compared\n\n", table(("model", "what"), [tuple(row) for row in run["not_compared"]])]
+        out += ["\n"]
+    return "".join(out).rstrip("\n") + "\n"
+
+
+def run_of(report: Mapping[str, Any]) -> dict[str, Any]:
+    """The figures of one run."""
+    models = report["models"]
+    statuses: dict[str, Counter[str]] = {}
+    proved: dict[str, Counter[str]] = {}
+    refused: dict[tuple[str, str], list[str]] = {}
+    not_compared = []
+    for model in models:
+        name = model["relative"].removesuffix("/model")
+        statuses.setdefault(model["kind"], Counter())[model["status"]] += 1
+        if model["status"] not in GOOD:
+            refused.setdefault((_reason(model), model["fix"]), []).append(name)
+        for part in model["parts"] if model["status"] == "migrated" else ():
+            for verdict in part["verdicts"]:
+                proved.setdefault(verdict["what"], Counter())[verdict["state"]] += 1
+            not_compared += [[name, text] for text in dict.fromkeys(_left_out(part))]
+    parts = [part for model in models if model["status"] == "migrated" for part in model["parts"]]
+    asked, there = (sum(len(part[key]) for part in parts) for key in ("asked", "signatures"))
+    return {
+        "models": len(models),
+        "bytes": sum(model["bytes_before"] for model in models),
+        "signatures": f"{len(parts)} MetaGraphs, {asked} of their {there} signatures answer",
+        "statuses": statuses,
+        "proved": proved,
+        "refused": [[names, *words] for words, names in sorted(refused.items(), key=lambda item: (-len(item[1]), item[1]))],
+        "not_compared": not_compared,
+    }
+
+
+def _reason(model: Mapping[str, Any]) -> str:
+    """The first line, without where the model lay when it was migrated, and without names of nodes."""
+    text = model["reason"].splitlines()[0].replace(model["name"] + "/", "")
+    head, found, _ = text.partition(": node '")
+    text = head if found else text
+    return text if len(text) <= _REASON else text[:_REASON] + "..."
+
+
+def _left_out(part: Mapping[str, Any]) -> Iterator[str]:
+    yield from (text for text in part["not_asked"] if "the given request fails" not in text)
+    yield from (text for text in part["notes"] if "to chance" in text)
+
+
+def main(arguments: list[str]) -> int:
+    reports = dict(argument.split("=", 1) for argument in arguments)
+    read = {key: json.loads(Path(reports[key]).read_text(encoding="utf-8")) for key in TITLES}
+    for model in (model for report in read.values() for model in report["models"]):
+        if model["status"] not in GOOD and not (model["status"] == "refused" and model["fix"]):
+            print(f"the page would not be true: {model['name']}: {model['status']}, {model['fix'] or 'nothing would help'}")
+            return 1
+    runs = {key: run_of(report) for key, report in read.items()}
+    installed = {name.lower() for item in importlib.metadata.distributions() if (name := item.metadata["Name"])}
+    package = next(name for name in ("tensorflow", "tensorflow-cpu") if name in installed)
+    facts = {"tensorflow": importlib.metadata.version(package), "runs": runs}
+    RECORD.write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
