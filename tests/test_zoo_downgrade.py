@@ -1,7 +1,9 @@
 """``savedmodel-compat downgrade``: what is rewritten, what is refused, and the proof in the older release."""
 
 import json
+import shutil
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 from model_edits import edited, fixture
@@ -249,6 +251,69 @@ def test_a_tree_is_proved_by_one_worker_and_a_crash_costs_one_model(tmp_path, mo
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["a", "c"]
     there = [generation for worker, generation in workers if worker.runtime.name == "tf2.20"]
     assert there == [1, 1, 2, 3], "a, b, b once more in a fresh process, c"
+
+
+@pytest.mark.tensorflow
+def test_links_out_of_the_model_are_followed_and_keep_it_from_being_proved(tmp_path, monkeypatch):
+    import dataclasses
+
+    from compat_matrix.runtimes import resolve
+    from compat_matrix.runtimes.runtime import local_runtime
+
+    monkeypatch.setattr(resolve, "resolve", lambda release: dataclasses.replace(local_runtime(), name="old"))
+    model = edited(fixture("half_plus_two"), tmp_path / "m", lambda message: None)
+    (tmp_path / "note.txt").write_text("kept")
+    (model / "assets.extra").mkdir()
+    (model / "assets.extra" / "note.txt").symlink_to(tmp_path / "note.txt")
+    done = run(model, tmp_path / "out", "--target", "2.20", "--follow-links")
+    assert done.exit_code == 3, done.output
+    assert "UNPROVED: note.txt is a symbolic link out of the model's folder" in done.output
+    assert (tmp_path / "out" / "assets.extra" / "note.txt").read_text() == "kept"
+
+
+@pytest.mark.tensorflow
+def test_a_model_whose_answers_change_is_proved_by_recorded_requests(tmp_path, monkeypatch):
+    import dataclasses
+
+    import tensorflow as tf
+
+    from compat_matrix.runtimes import resolve
+    from compat_matrix.runtimes.runtime import local_runtime
+    from compat_matrix.workers import tensors
+
+    class Counter(tf.Module):
+        def __init__(self):
+            super().__init__()
+            self.count = tf.Variable(0.0)
+
+        @tf.function(input_signature=[tf.TensorSpec([], tf.float32)])
+        def __call__(self, step):
+            return {"count": self.count.assign_add(step + 1)}
+
+    tf.saved_model.save(Counter(), str(tmp_path / "m"))
+    monkeypatch.setattr(resolve, "resolve", lambda release: dataclasses.replace(local_runtime(), name="old"))
+    arguments = (tmp_path / "m", tmp_path / "out", "--target", "2.20", "--for", "c++")
+    done = run(*arguments)
+    assert done.exit_code == 3 and "UNPROVED: it loads, but nothing could be asked" in done.output, done.output
+    requests = []
+    for number, total in enumerate((3.0, 6.0)):
+        tensors.save(tmp_path / f"{number}.in.npz", {"step": tensors.from_numpy(np.float32(2))})
+        tensors.save(tmp_path / f"{number}.out.npz", {"count": tensors.from_numpy(np.float32(total))})
+        names = {"inputs": f"{number}.in.npz", "outputs": f"{number}.out.npz"}
+        asked = {"id": str(number), "kind": "signature", "tags": ["serve"], "signature": "serving_default"}
+        requests.append({**asked, **names})
+    io = tmp_path / "io"
+    io.mkdir()
+    (io / "io.json").write_text(json.dumps({"schema": 1, "stateful": True, "requests": requests}))
+    for path in tmp_path.glob("*.npz"):
+        path.rename(io / path.name)
+    shutil.rmtree(tmp_path / "out")
+    done = run(*arguments, "--requests", io)
+    assert done.exit_code == 0 and "2 answers as recorded" in done.output, done.output
+    (io / "io.json").write_text("{}")
+    done = run(tmp_path / "m", tmp_path / "other", "--target", "2.20", "--requests", io)
+    assert done.exit_code == 4 and "not of schema 1" in done.output and not (tmp_path / "other").exists()
+    assert run(tmp_path, tmp_path / "zoo", "--target", "2.20", "--requests", io).exit_code == 64  # two models
 
 
 def test_without_the_runtime_it_is_unproved_and_says_what_would_help(tmp_path, monkeypatch):

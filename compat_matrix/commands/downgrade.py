@@ -31,10 +31,22 @@ SHOWN = 10  # refusals
     "--for", "loaders", multiple=True, type=click.Choice(LOADERS), help=f"What must load it: {LOADER_HELP}; default: all."
 )
 @click.option("--no-proof", is_flag=True, help="Do not start the target's runtime.")
+@click.option(
+    "--requests",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="A folder with io.json and tensors to prove one model by; default: those of its artifact, or made up.",
+)
 @click.option("--json", "as_json", is_flag=True, help="One JSON object (docs/compat.md).")
 @click.option("--follow-links", is_flag=True, help="Accept symbolic links that lead out of a directory.")
 def downgrade(
-    model: str, out: Path, target: str, loaders: tuple[str, ...], no_proof: bool, as_json: bool, follow_links: bool
+    model: str,
+    out: Path,
+    target: str,
+    loaders: tuple[str, ...],
+    no_proof: bool,
+    requests: Path | None,
+    as_json: bool,
+    follow_links: bool,
 ) -> int:
     """Write the SavedModel MODEL (or each of a tree) to the new directory OUT such that the TensorFlow of --target loads it.
 
@@ -52,13 +64,15 @@ def downgrade(
     except targets.NoTarget as error:
         raise click.UsageError(printable(str(error))) from error
     found, skipped = models_of(model, follow_links)
+    if requests is not None and len(found) != 1:
+        raise click.UsageError("--requests are those of one model")
     code, lines = OK, []
     for item in skipped:
         click.echo(printable(f"not looked into: {item.name}: {item.reason}", newlines=False), err=True)
         code = UNEXPECTED
     with _prover(table.releases[index].name, loaders or LOADERS, no_proof) as prover:
         for one, place in found:
-            job = _Job(out / place, index, loaders or LOADERS, prover, follow_links)
+            job = _Job(out / place, index, loaders or LOADERS, prover, requests, follow_links)
             line, status = job.run(one)
             code = status if code in (OK, INCOMPLETE) and status else code
             lines.append(line)
@@ -95,18 +109,28 @@ class _NotProved(Exception):
 class _Job:
     """One model of the command line."""
 
-    def __init__(self, out: Path, index: int, loaders: tuple[str, ...], prover: Prover | None, follow_links: bool) -> None:
-        self.out, self.index, self.loaders, self.prover, self.follow_links = out, index, loaders, prover, follow_links
+    def __init__(
+        self,
+        out: Path,
+        index: int,
+        loaders: tuple[str, ...],
+        prover: Prover | None,
+        requests: Path | None,
+        follow_links: bool,
+    ) -> None:
+        self.out, self.index, self.loaders, self.prover = out, index, loaders, prover
+        self.requests, self.follow_links = requests, follow_links
 
     def run(self, model: Any) -> tuple[dict[str, Any], int]:
         """What is told of it, and the exit code."""
+        from compat_matrix.checks.artifact import ArtifactError
         from reference_impl.format.errors import FileAccessError, SavedModelError
 
         line: dict[str, Any] = {"source": model.name, "output": None}
         try:
             with model.local() as path:
                 return self._run(Path(path), line)
-        except (SavedModelError, OSError) as error:
+        except (SavedModelError, ArtifactError, OSError) as error:
             click.echo(printable(f"{model.name}: {type(error).__name__}: {error}"), err=True)
             line["error"] = {"class": type(error).__name__, "message": str(error)}
             of_model = isinstance(error, SavedModelError) and not isinstance(error, FileAccessError)
@@ -142,7 +166,7 @@ class _Job:
 
         def asked(stage: Path) -> None:
             assert prover is not None
-            proofs[:] = [prover.prove(source, stage)]
+            proofs[:] = [prover.prove(source, stage, self.requests)]
             if proofs[0].status == prove.FAILED:
                 raise _NotProved
 

@@ -157,16 +157,18 @@ class Prover:
         while self._hosts:
             self._hosts.popitem()[1].__exit__(*exc)
 
-    def prove(self, source: Path, model: Path) -> Proof:
+    def prove(self, source: Path, model: Path, requests: Path | None = None) -> Proof:
         """Ask the rewritten model in the release for the answers that the source gives in the TensorFlow that is here.
 
         Args:
           source: an artifact (requests and recorded answers), or a SavedModel: requests are made up and answered here first.
           model: the rewritten SavedModel.
+          requests: a folder with an ``io.json`` and its tensors, recorded answers among them, in place of these.
 
         Raises:
-          SavedModelError, Unstageable: what `compat_matrix.given.as_artifact` raises.
+          SavedModelError: what `compat_matrix.given.as_artifact` raises.
         """
+        from compat_matrix.consumers.serving.staging import Unstageable
         from compat_matrix.given import as_artifact
 
         if self.runtime is None:
@@ -176,8 +178,10 @@ class Prover:
             self.__exit__()
         folder = self.folder / str(self._proofs)  # no two models share a name: workers know models by it
         try:
-            given = as_artifact(source, folder, host=self._host(self._local))
+            given = as_artifact(source, folder, requests, self._host(self._local))
             return self._judged(self.runtime, given, model)
+        except Unstageable as error:
+            return Proof(UNPROVED, str(error), (), ())
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
@@ -189,6 +193,7 @@ class Prover:
 
     def _judged(self, runtime: Runtime, given: Given, model: Path) -> Proof:
         lines, failures, left_out = [], [], list(given.left_out)
+        asked = 0
         for name in self.readers:
             found = list(readings(self._host(runtime), runtime, given.directory, model, (name,)))
             if any(item.outcome is not Outcome.PASS for item in found):
@@ -197,14 +202,16 @@ class Prover:
                 answers = f"{item.asked} answers as recorded" if item.asked else "loads; nothing was asked"
                 if item.outcome is Outcome.PASS:
                     lines.append(f"{name} of {runtime.tensorflow_version}: {answers}")
+                    asked += item.asked
                 elif item.outcome is Outcome.ENV_ERROR:
                     left_out.append(f"{name} of {runtime.tensorflow_version}: {item.message[:500]}")
                 else:
                     failures.append(f"{name} of {runtime.tensorflow_version}: {item.outcome} {item.message[:500]}")
         if failures:
             return Proof(FAILED, failures[0], (*lines, *failures), tuple(left_out))
-        if not lines:
-            return Proof(UNPROVED, "nothing could be asked", (), tuple(left_out))
+        if not asked:
+            loads = "it loads, but " if lines else ""
+            return Proof(UNPROVED, f"{loads}nothing could be asked", tuple(lines), tuple(left_out))
         return Proof(PROVED, "", tuple(lines), tuple(left_out))
 
     def _again(self, runtime: Runtime, given: Given, model: Path, name: str, left_out: list[str]) -> list[Reading]:
