@@ -11,7 +11,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from property_tests.fuzz import archives, mutation, parsers, serving, tables, trees
+from property_tests.fuzz import archives, mutation, parsers, serving, tables, trees, zoo
 from property_tests.fuzz.wire import Mutator
 
 FIXTURES = Path(__file__).parents[2] / "fixtures_v1"
@@ -41,15 +41,16 @@ class Target:
     mutator: Callable[[list[bytes]], Mutate]
     parse: Callable[[Path], object]
     named: Callable[[], tuple[type[Exception], ...]]
-    beside: tuple[str, Path] | None = None  # a sound file that belongs there too
+    beside: tuple[tuple[str, Path], ...] = ()  # sound files that belong there too
 
     def place(self, folder: Path, data: bytes) -> None:
         """Put an input where the parser looks. Files are made anew: an old one may still be mapped."""
         parts = tables.unpack(data) if self.file.endswith(".index") and self.name != "sstable" else (data,)
         names = (self.file, self.file.replace(".index", ".data-00000-of-00001"))
-        if self.beside and not (beside := folder / self.beside[0]).exists():
-            beside.parent.mkdir(parents=True, exist_ok=True)
-            beside.write_bytes(self.beside[1].read_bytes())
+        for name, source in self.beside:
+            if not (beside := folder / name).exists():
+                beside.parent.mkdir(parents=True, exist_ok=True)
+                beside.write_bytes(source.read_bytes())
         for name, part in zip(names, parts):
             path = folder / name
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -241,13 +242,28 @@ _SERVING = (  # of what a server answers
     ("grpc_predict", "answer.pb", serving.responses, _RESPONSE_MUTATOR, serving.grpc_predict),
     ("grpc_other", "answer.pb", serving.other_responses, serving.mutate_other, serving.grpc_other),
 )
+_ZOO = (  # of models at rest
+    ("verify", "saved_model.pb", _models, _MODEL_MUTATOR, zoo.run_verify),
+    ("diff", "saved_model.pb", _models, _MODEL_MUTATOR, zoo.run_diff),
+    ("contract", "saved_model.pb", _models, _MODEL_MUTATOR, zoo.run_contract),
+    ("compat", "saved_model.pb", _models, _MODEL_MUTATOR, zoo.run_compat),
+    ("slim", "saved_model.pb", _models, _MODEL_MUTATOR, zoo.run_slim),
+    ("signatures", "saved_model.pb", _models, _MODEL_MUTATOR, zoo.run_signatures),
+)
 _BESIDE = {
-    "io_json": ("a/provenance.json", FIXTURES / "half_plus_two" / "provenance.json"),
-    "provenance": ("a/io/io.json", FIXTURES / "half_plus_two" / "io" / "io.json"),
+    "io_json": (("a/provenance.json", FIXTURES / "half_plus_two" / "provenance.json"),),
+    "provenance": (("a/io/io.json", FIXTURES / "half_plus_two" / "io" / "io.json"),),
 }
+_SOUND = FIXTURES / "half_plus_two" / "model"  # its graph is one of the seeds
+_CHECKPOINT = [path.relative_to(_SOUND).as_posix() for path in sorted(_SOUND.glob("variables/*"))]
+_AT_REST = tuple((name, _SOUND / name) for name in _CHECKPOINT) + tuple(
+    (f"{zoo.OTHER}/{name}", _SOUND / name) for name in ("saved_model.pb", *_CHECKPOINT)
+)
 TARGETS: dict[str, Target] = {
     **{row[0]: Target(*row, parsers.ours) for row in _READERS},
     "tensor_file": Target("tensor_file", "x.npz", _NPZ, _with(archives.mutate_npz), parsers.read_tensors, lambda: (ValueError,)),
     **{row[0]: Target(*row, serving.serving_errors) for row in _SERVING},
-    **{row[0]: Target(*row, parsers.harness_errors, _BESIDE.get(row[0])) for row in _HARNESS},
+    **{row[0]: Target(*row, parsers.ours, _AT_REST) for row in _ZOO},
+    "contract_file": Target("contract_file", "m.contract.json", zoo.contracts, _JSON, zoo.contract_file, zoo.contract_errors),
+    **{row[0]: Target(*row, parsers.harness_errors, _BESIDE.get(row[0], ())) for row in _HARNESS},
 }

@@ -1,0 +1,141 @@
+"""What models at rest go through: `verify`, `diff`, contracts, `compat`, and edits as dry runs, since nothing may be written."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from property_tests.fuzz.parsers import Wrong
+
+OTHER = "other"  # folder of the sound model that is beside
+
+
+def _printable(text: str) -> None:
+    if not text.replace("\n", "").isprintable():
+        raise Wrong("a control character is printed")
+
+
+def run_verify(folder: Path) -> None:
+    """Text, JSON, SARIF and JUnit of a report. A model that cannot be read is a finding; then the reader's error is raised."""
+    from compat_matrix.cli import printable
+    from compat_matrix.zoo.verify import junit, sarif
+    from compat_matrix.zoo.verify.findings import Severity, all_rules
+    from compat_matrix.zoo.verify.run import verify
+    from compat_matrix.zoo.verify.text import report_lines
+    from reference_impl.format import layout
+
+    report = verify(folder, name="model")
+    if report.error is not None:
+        raise Wrong(f"the machine is blamed: {report.error}")
+    json.dumps([report.to_json(), sarif.log([report], all_rules(), "0")], allow_nan=False)
+    junit.document([report], [], Severity.ERROR)
+    _printable(printable("\n".join(report_lines(report, set()))))
+    if [finding.rule for finding in report.findings] == ["SMC101"]:
+        layout.read(folder)
+
+
+def run_diff(folder: Path) -> None:
+    """With itself, and with another model in both directions."""
+    import click
+
+    from compat_matrix.zoo.diff import diff
+    from compat_matrix.zoo.diff.text import lines
+
+    if not diff(folder, folder).equal:
+        raise Wrong("different from itself")
+    there, back = diff(folder, folder / OTHER), diff(folder / OTHER, folder)
+    if there.verdict != back.verdict or there.equal != (there.verdict == "equal"):
+        raise Wrong("the verdict contradicts the hashes or the other direction")
+    for result in (there, back):
+        json.dumps(result.to_json(), allow_nan=False)
+        _printable(click.unstyle("\n".join(lines(result, True))))
+
+
+def run_contract(folder: Path) -> None:
+    """The contract of a model, as the text of its file; broken by nothing but another model."""
+    from compat_matrix import strict_json
+    from compat_matrix.zoo.contract import file, rules
+    from compat_matrix.zoo.contract.form import contract_of
+
+    contract = contract_of(folder)
+    if list(rules.compare(contract, contract_of(folder))):
+        raise Wrong("a model breaks its own contract")
+    list(rules.compare(contract, contract_of(folder / OTHER)))
+    strict_json.loads(file._text(file._document(contract, {}), 0))
+
+
+def run_compat(folder: Path) -> None:
+    """In six releases, old and new."""
+    from compat_matrix.skew.history import history
+    from compat_matrix.zoo.compat import compat
+
+    count = len(history().releases)
+    for graph in compat(folder, sorted({*range(0, count, 7), count - 1})):
+        graph.loads(count - 1)
+
+
+def run_slim(folder: Path) -> None:
+    """All that may go goes, and what is left is proved."""
+    from compat_matrix.zoo.edits.result import edit
+    from compat_matrix.zoo.edits.slim import slim
+
+    json.dumps(edit(folder, None, slim).to_json(), allow_nan=False)
+
+
+def run_signatures(folder: Path) -> None:
+    """Each signature is renamed, copied and dropped; the lists."""
+    from compat_matrix.zoo.edits import signatures
+    from compat_matrix.zoo.edits.listing import signatures_of
+    from compat_matrix.zoo.edits.result import edit
+    from reference_impl.format import layout
+
+    for graph in signatures_of(layout.read(folder)):
+        for signature in graph["signatures"]:
+            key, tags = signature["key"], ",".join(graph["tags"])
+
+            def change(draft: Any, key: str = key, tags: str = tags) -> None:
+                signatures.copy(draft, key, "another", tags)
+                signatures.rename(draft, key, "renamed", tags)
+                signatures.drop(draft, ("another",), tags)
+
+            edit(folder, None, change)
+
+
+def contract_file(folder: Path) -> None:
+    """A contract that somebody edited."""
+    from compat_matrix.zoo.contract import file, rules
+
+    contract = file.read(folder / "m.contract.json")
+    if list(rules.compare(contract, contract)):
+        raise Wrong("it breaks itself")
+    strict = file._text(file._document(contract, {}), 0)
+    json.loads(strict)
+
+
+def contracts() -> list[bytes]:
+    """Contracts of fixtures: several signatures, defaults, order, answers."""
+    from compat_matrix.zoo.contract import file
+    from compat_matrix.zoo.contract.form import contract_of
+
+    fixtures = Path(__file__).parents[2] / "fixtures_v1"
+    found = []
+    with tempfile.TemporaryDirectory() as folder:
+        for name in ("half_plus_two", "module_functions", "classify_regress_kinds", "estimator_all_modes"):
+            path = Path(folder) / f"{name}.contract.json"
+            file.write(path, contract_of(fixtures / name / "model"))
+            found.append(path.read_bytes())
+    value = {"dtype": "float32", "shape": [2], "values": [1.0, "nan"]}
+    request = {"tags": ["serve"], "signature": "s", "inputs": {"x": value}, "outputs": {"y": value}}
+    tolerance = {"rtol": 0.1, "atol": 0, "reason": "r"}
+    signature = {"method": "m", "inputs": {"x": "float32[?]", "s": "sparse int64[2,?]"}, "order": ["s", "x"], "outputs": {}}
+    graphs = [{"tags": ["serve"], "signatures": {"s": {**signature, "defaults": {"x": value}}}}]
+    whole = {"contract": 1, "meta_graphs": graphs, "answers": {"tolerance": tolerance, "requests": [request]}}
+    return [json.dumps(whole).encode(), *found]
+
+
+def contract_errors() -> tuple[type[Exception], ...]:
+    from compat_matrix.zoo.contract.file import ContractError
+
+    return (ContractError,)
