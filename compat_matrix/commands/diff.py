@@ -43,6 +43,7 @@ def _tolerance(_: click.Context, __: click.Parameter, value: Optional[str]) -> t
 @click.option("--json", "as_json", is_flag=True, help="One JSON object (docs/diff.md).")
 @click.option("--full", is_flag=True, help="Abbreviate nothing.")
 @click.option("--follow-links", is_flag=True, help="Accept symbolic links that lead out of a directory.")
+@click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="Of two folders: so many pairs at once.")
 def diff(
     first: str,
     second: str,
@@ -53,6 +54,7 @@ def diff(
     as_json: bool,
     full: bool,
     follow_links: bool,
+    jobs: int,
 ) -> int:
     """Show what is different between the SavedModels A and B, or between two folders of them.
 
@@ -73,7 +75,7 @@ def diff(
     single = [_is_model(name, item) for name, item in zip((first, second), found)]
     if single[0] != single[1]:
         raise click.UsageError("one is a model, the other a folder of models")
-    return _one(found, options, as_json, full) if single[0] else _many(found, options, as_json, full)
+    return _one(found, options, as_json, full) if single[0] else _many(found, options, as_json, full, jobs)
 
 
 def _is_model(name: str, found: Found) -> bool:
@@ -96,12 +98,12 @@ def _one(found: list[Found], options: Options, as_json: bool, full: bool) -> int
     return UNEXPECTED if result.verdict == "different" else OK
 
 
-def _many(found: list[Found], options: Options, as_json: bool, full: bool) -> int:
+def _many(found: list[Found], options: Options, as_json: bool, full: bool, jobs: int) -> int:
     from compat_matrix.zoo.diff.text import lines, pair_line, summary
     from compat_matrix.zoo.diff.trees import CLOSE, EQUAL, UNREAD, Pair, pairs
 
     seen: list[Pair] = []
-    for pair in pairs(found[0].models, found[1].models, options):
+    for pair in pairs(found[0].models, found[1].models, options, jobs):
         seen.append(pair)
         if not as_json:
             click.echo(pair_line(pair))

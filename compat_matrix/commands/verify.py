@@ -12,7 +12,6 @@ from compat_matrix.commands.models import model_arguments
 
 if TYPE_CHECKING:
     from compat_matrix.zoo.find import Found
-    from compat_matrix.zoo.find import Model as Named
     from compat_matrix.zoo.verify.findings import Rule, Severity
     from compat_matrix.zoo.verify.run import Report
 
@@ -48,6 +47,7 @@ def _explain(ctx: click.Context, _: click.Parameter, value: str | None) -> None:
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
 @click.option("--sarif", type=FILE, help="Write SARIF 2.1.0 to this file.")
 @click.option("--junit", type=FILE, help="Write JUnit XML to this file.")
+@click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="So many models at once, by processes.")
 @click.option("--rule", is_eager=True, expose_value=False, callback=_explain, metavar="ID", help="Explain one rule and exit.")
 def verify(
     found: Found,
@@ -58,6 +58,7 @@ def verify(
     as_json: bool,
     sarif: Path | None,
     junit: Path | None,
+    jobs: int,
 ) -> int:
     """Look for defects in MODELS: SavedModels, folders of them, @lists, URLs that fsspec reads.
 
@@ -78,7 +79,7 @@ def verify(
     if not rules:
         raise click.UsageError("no rule is left to apply")
     level = None if fail_on == "never" else Severity[fail_on.upper()]
-    reports = _reports(found, rules, follow_links, quiet=as_json)
+    reports = _reports(found, rules, follow_links, jobs, quiet=as_json)
     if as_json:
         import json
 
@@ -87,12 +88,15 @@ def verify(
     return _exit_code(reports, found, level)
 
 
-def _reports(found: Found, rules: list[Rule], follow_links: bool, quiet: bool) -> list[Report]:
-    """Verify every model; unless ``quiet`` each is told as soon as it is done."""
+def _reports(found: Found, rules: list[Rule], follow_links: bool, jobs: int, quiet: bool) -> list[Report]:
+    """Verify every model; unless ``quiet`` each is told as soon as it, and those before it, are done."""
+    from functools import partial
+
     from compat_matrix.zoo.find import UNFINISHED
+    from compat_matrix.zoo.jobs import Died, ordered
     from compat_matrix.zoo.verify.findings import Fault
     from compat_matrix.zoo.verify.rules import UNFINISHED as RULE
-    from compat_matrix.zoo.verify.run import Report
+    from compat_matrix.zoo.verify.run import Report, verify_found
     from compat_matrix.zoo.verify.text import report_lines, summary
 
     reports = []
@@ -103,8 +107,9 @@ def _reports(found: Found, rules: list[Rule], follow_links: bool, quiet: bool) -
         if not quiet and (report.findings or report.error):
             click.echo("\n".join(printable(line, newlines=False) for line in report_lines(report, seen)))
 
-    for model in found.models:
-        add(_one(model, rules, follow_links))
+    look = partial(verify_found, rules=tuple(rule.id for rule in rules), follow_links=follow_links)
+    for model, report in zip(found.models, ordered(look, found.models, jobs)):
+        add(Report(model.name, error=report.reason) if isinstance(report, Died) else report)
     for item in found.skipped:
         if item.kind == UNFINISHED and RULE in rules:
             add(Report(item.name, (RULE.finding(Fault(item.reason)),)))
@@ -118,23 +123,6 @@ def _left(found: Found) -> list[Any]:
     from compat_matrix.zoo.find import UNFINISHED
 
     return [item for item in found.skipped if item.kind != UNFINISHED]
-
-
-def _one(model: Named, rules: list[Rule], follow_links: bool) -> Report:
-    """One model. Nothing that goes wrong with it ends the run over the others."""
-    from compat_matrix.zoo.verify.run import Report
-    from compat_matrix.zoo.verify.run import verify as look
-
-    try:
-        with model.local() as path:
-            return look(path, rules, name=model.name, follow_links=follow_links)
-    except OSError as error:
-        return Report(model.name, error=str(error))
-    except Exception as error:
-        import traceback
-
-        last = traceback.extract_tb(error.__traceback__)[-1]
-        return Report(model.name, error=f"a defect of ours: {type(error).__name__}: {error} ({last.name}, line {last.lineno})")
 
 
 def _json(reports: list[Report], found: Found, rules: list[Rule]) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Optional
@@ -9,6 +10,7 @@ from typing import Any, Optional
 from compat_matrix.zoo.diff import diff
 from compat_matrix.zoo.diff.model import ModelDiff, Options
 from compat_matrix.zoo.find import Model
+from compat_matrix.zoo.jobs import Died, ordered
 from reference_impl.format.errors import FileAccessError, SavedModelError
 
 EQUAL, CLOSE, DIFFERENT, FIRST, SECOND, REFUSED, UNREAD = (
@@ -35,19 +37,28 @@ class Pair:
         return out if self.result is None else {**out, "diff": self.result.to_json()}
 
 
-def pairs(first: Sequence[Model], second: Sequence[Model], options: Options) -> Iterator[Pair]:
-    """Compare the models of two trees, in the order of their paths. One that cannot be read does not stop the others."""
+def pairs(first: Sequence[Model], second: Sequence[Model], options: Options, jobs: int = 1) -> Iterator[Pair]:
+    """Compare the models of two trees, in the order of their paths. One that cannot be read does not stop the others.
+
+    Args:
+      jobs: so many pairs at once, by processes.
+    """
     mine, yours = [{model.relative: model for model in models} for models in (first, second)]
-    for path in sorted(mine.keys() | yours.keys()):
+    paths = sorted(mine.keys() | yours.keys())
+    both = [(path, mine[path], yours[path]) for path in paths if path in mine and path in yours]
+    compared = ordered(functools.partial(_pair, options), both, jobs)
+    for path in paths:
         if path not in yours:
             yield Pair(path, FIRST)
         elif path not in mine:
             yield Pair(path, SECOND)
         else:
-            yield _pair(path, mine[path], yours[path], options)
+            pair = next(compared)
+            yield Pair(path, UNREAD, reason=pair.reason) if isinstance(pair, Died) else pair
 
 
-def _pair(path: str, mine: Model, yours: Model, options: Options) -> Pair:
+def _pair(options: Options, item: tuple[str, Model, Model]) -> Pair:
+    path, mine, yours = item
     try:
         with mine.local() as one, yours.local() as other:
             result = diff(one, other, options)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from compat_matrix.zoo.verify.findings import Fault, Finding, Rule, Severity, all_rules
 from compat_matrix.zoo.verify.model import Model
 from compat_matrix.zoo.verify.rules import NOT_APPLIED, UNREADABLE
 from reference_impl.format import errors, files, layout
+
+if TYPE_CHECKING:
+    from compat_matrix.zoo.find import Model as Named
 
 MAX_FINDINGS = 20  # of one rule in one MetaGraph; how many more there are is told
 
@@ -66,6 +69,25 @@ def verify(
     finally:
         model.close()
     return Report(called, tuple(sorted(findings, key=lambda item: (-item.severity, item.rule))))
+
+
+def verify_found(model: Named, rules: Collection[str], follow_links: bool) -> Report:
+    """`verify` of a model that a search has found, wherever it is. Nothing that goes wrong with it ends the run over the others.
+
+    Args:
+      rules: ids; whole rules are not handed from process to process.
+    """
+    try:
+        with model.local() as path:
+            chosen = [rule for rule in all_rules() if rule.id in rules]
+            return verify(path, chosen, name=model.name, follow_links=follow_links)
+    except OSError as error:
+        return Report(model.name, error=str(error))
+    except Exception as error:
+        import traceback
+
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        return Report(model.name, error=f"a defect of ours: {type(error).__name__}: {error} ({last.name}, line {last.lineno})")
 
 
 def _apply(rule: Rule, model: Model, tell: bool) -> Iterator[Finding]:
