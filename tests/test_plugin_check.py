@@ -68,13 +68,14 @@ MISTAKES = {
     "hangs_at_the_end": ("end-of-channel", "it hangs at the end of its input"),
     "ignores_sigterm": ("sigterm", "it ignores the signal"),
 }  # fmt: skip
-HANGS = {"unknown_hangs": {"limit": 1.0}}  # of those that never answer; a right step has all the time there is
+HANGS = {"unknown_hangs": 1.0}  # of those that never answer; a right step has all the time there is
+PATIENT = ("--large", "1", "--limit", "600", "--grace", "120")
 ENDS = ("stays_after_bye", "hangs_at_the_end", "ignores_sigterm")
 
 
 def outcome(mistake: str, only: str):
     program = found.command_of(f"{sys.executable} {ROOT / 'tests' / 'wrong_plugins.py'} {mistake}")
-    settings = Settings(only=[only], large=1, grace=0.5 if mistake in ENDS else 60.0, **HANGS.get(mistake, {}))
+    settings = Settings(HANGS.get(mistake, 600.0), 0.5 if mistake in ENDS else 120.0, 1, [only])
     return next(one for one in check(program, settings) if one.state != PASSED)
 
 
@@ -94,7 +95,7 @@ def test_a_mistake_is_called_by_its_name(mistake: str, monkeypatch: pytest.Monke
 def numpy_outcomes():
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", str(ROOT))
-        return check(found.command_of(f"{sys.executable} {SAMPLES / 'numpy_consumer.py'}"), Settings(large=1))
+        return check(found.command_of(f"{sys.executable} {SAMPLES / 'numpy_consumer.py'}"), Settings(600.0, 120.0, 1))
 
 
 def test_the_python_sample_passes_everything(numpy_outcomes) -> None:
@@ -117,7 +118,7 @@ def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_c_sample_keeps_the_rules(toy: Path) -> None:
-    done = CliRunner().invoke(main, ["plugin-check", str(toy), "--json", "--large", "1"])
+    done = CliRunner().invoke(main, ["plugin-check", str(toy), "--json", *PATIENT])
     record = json.loads(done.stdout)
     assert done.exit_code == record["exit_code"] == 0, done.output
     states = {one["check"]: one["state"] for one in record["checks"]}

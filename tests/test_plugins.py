@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
 PAGE = (DOCS / "plugins.md").read_text(encoding="utf-8")
 PROTOCOL = (DOCS / "protocol.md").read_text(encoding="utf-8")
-CONSUMER = {"command": ["{python}", "consumer.py"], "version": "0.1", "capabilities": ["tags"]}
+LOCKED = 'command = ["{python}", "consumer.py"]\nlock = "mine.lock"\nversion = "0.1"\ncapabilities = ["tags"]\n'
 
 
 def ours(command, cwd, **more):
@@ -49,7 +49,7 @@ def folder(tmp_path):
 def test_a_consumer_written_from_the_page_alone_passes_plugin_check(folder):
     (command,) = re.findall(r"^savedmodel-compat (plugin-check) (\"python consumer.py\")$", PAGE, re.MULTILINE)
     words = command[1].strip('"').replace("python", sys.executable)
-    done = ours([command[0], words, "--json", "--large", "1"], folder)
+    done = ours([command[0], words, "--json", "--large", "1", "--limit", "600", "--grace", "120"], folder)
     record = json.loads(done.stdout)
     states = {one["check"]: (one["state"], one["message"]) for one in record["checks"]}
     assert done.returncode == 0, states
@@ -169,6 +169,31 @@ def test_entry_points_are_found_and_a_broken_one_costs_its_own_cells(world):
         assert words in record["message"]
 
 
+def test_the_ledger_of_a_plug_in_is_rewritten_from_its_cells(world):
+    """What ours says of others is not its business."""
+    (world.root / "known.toml").write_text("schema = 1\n")
+    (world.root / "plugins.toml").write_text((world.root / "plugins.toml").read_text().replace('"load", ', ""))
+    words = ("--plugins", "plugins.toml", "--consumer", "mine", "--producer", "mytrainer")
+    assert run(world, *words).returncode == 1
+    update = ["matrix", "expect", "update", "out", "--expectations", "known.toml", "--reason", "It knows two ops."]
+    done = ours(update, world.root)
+    assert done.returncode == 0, done.stderr
+    assert (world.root / "known.toml").read_text().count("[[expect]]") == 2
+    assert run(world, *words).returncode == 0
+
+
+def test_a_lock_is_an_environment_of_its_own(folder, monkeypatch):
+    """Made once; the interpreter of the consumer is in it. The lock here is of nothing."""
+    monkeypatch.setenv("SAVEDMODEL_COMPAT_HOME", str(folder / "home"))
+    (folder / "mine.lock").write_text("# nothing\n")
+    (folder / "plugins.toml").write_text(f"[consumer.mine]\n{LOCKED}")
+    for _ in range(2):
+        made = found.registry(found.Asked(file=folder / "plugins.toml")).consumers["mine"]
+        assert Path(made.program.python).parent.parent.parent == folder / "home" / "environments"
+        assert Path(made.program.python).exists()
+    assert len(list((folder / "home" / "environments").glob("plugin-mine-*/bin"))) == 1
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -210,6 +235,19 @@ def test_pyproject_is_asked_by_name_only(folder, monkeypatch):
     monkeypatch.chdir(folder)
     assert found.registry(found.Asked()) == OURS
     assert found.registry(found.Asked(("mine",))).consumers["mine"].version == "3"
+
+
+def test_an_entry_point_cannot_stand_in_for_ours(tmp_path, monkeypatch):
+    distribution(tmp_path, "tf2", "consumers", "json:dumps")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert [point.name for point in found.points(found.CONSUMERS_GROUP)] == ["tf2"]
+    assert found.registry(found.Asked(("tf2",))) == OURS
+    assert found.command_of("tf2").command[-1] == "tf2_worker"
+
+
+def test_a_consumer_that_nobody_declares_is_a_usage_error(folder):
+    done = ours(["matrix", "plan", "--consumer", "nobody"], folder)
+    assert (done.returncode, "no consumer called nobody; there are c_api," in done.stderr) == (64, True), done.stderr
 
 
 def test_what_a_plug_in_was_registered_with_it_must_say(folder, monkeypatch):
@@ -318,5 +356,5 @@ def test_the_examples_of_the_page_are_what_our_workers_do(consumer, tmp_path):
 def test_our_own_workers_keep_the_rules(consumer):
     from compat_matrix.plugins.check.run import FAILED, Settings, check
 
-    outcomes = check(found.command_of(consumer), Settings(large=1))
+    outcomes = check(found.command_of(consumer), Settings(600.0, 120.0, 1))
     assert [(one.check, one.message) for one in outcomes if one.state in (FAILED, "defect")] == []

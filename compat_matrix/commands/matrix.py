@@ -16,7 +16,7 @@ import click
 
 from compat_matrix.expectations import DEFAULT_PATH, NO_ENTRIES, Ledger, LedgerError
 from compat_matrix.outcomes import ExitCode, Outcome
-from compat_matrix.plan import PLAN_FILE, RESULTS_FILE, Plan, PlanError, parse_cell_id
+from compat_matrix.plan import PLAN_FILE, RESULTS_FILE, SERVING, STANDIN, Plan, PlanError, parse_cell_id
 from compat_matrix.plugins.registry import OURS, Registry
 from compat_matrix.results import ResultsError, read_results
 from compat_matrix.runtimes.runtime import LABELLED, LOCAL, Runtime, local_runtime
@@ -109,11 +109,17 @@ def asked_plugins(consumers: Sequence[str], producers: Sequence[str], file: Path
     from compat_matrix.runtimes.places import RuntimeTrouble
 
     try:
-        return found.registry(found.Asked(tuple(consumers), tuple(producers), file))
+        registry = found.registry(found.Asked(tuple(consumers), tuple(producers), file))
     except PluginError as error:
         raise Refused(str(error), ExitCode.USAGE) from error
     except RuntimeTrouble as error:
         raise Refused(str(error), ExitCode.HARNESS_ERROR) from error
+    known = {*registry.consumers, SERVING, STANDIN}
+    for name in found.names(consumers):
+        if re.fullmatch(r"\w+", name) and name not in known:
+            more = "a plug-in is declared by --plugins FILE, in pyproject.toml or by an entry point (docs/plugins.md)"
+            raise Refused(f"no consumer called {name}; there are {', '.join(sorted(known))}; {more}", ExitCode.USAGE)
+    return registry
 
 
 def ledger_text(path: Path, registry: Registry) -> str:
@@ -419,7 +425,10 @@ def expect_update(out: Path, expectations: Path, reasons: Path | None, reason: s
     rules = read_rules(rules_file) if rules_file else ()
     made = Plan.read(out / PLAN_FILE)
     results = {result.cell: result for result in read_results(out / RESULTS_FILE) if result.plan_id == made.plan_id}
+    if not ours:
+        made = _about_plugins(made, out)
     try:
+        results = {cell: result for cell, result in results.items() if cell in made.by_id}
         results |= agreement.compared(made, results)
         text, judged = expectations.read_text(encoding="utf-8"), agreement.extended(made)
         done = update(text, judged, results, reason, datetime.date.today(), rules, remake)
@@ -429,6 +438,24 @@ def expect_update(out: Path, expectations: Path, reasons: Path | None, reason: s
     for change in done.changes:
         click.echo(change)
     click.echo(f"{expectations}: {len(done.changes)} changes", err=True)
+
+
+def _about_plugins(made: Plan, out: Path) -> Plan:
+    """The cells of plug-ins, in a plan that has any: a ledger of somebody else's speaks of those, and ours of the others.
+
+    Whom a run left out is not in it: entries about others wait for another run.
+    """
+    from compat_matrix import running
+    from compat_matrix.plugins import registry
+
+    consumers, producers = registry.read(out).theirs
+    theirs = {one.name for one in consumers} | {one.name for one in producers}
+    if not theirs:
+        return made
+    chosen = {side: names for side, names in running.started_with(out).items() if side in ("consumer", "producer")}
+    wanted = running.select(made, chosen, ())
+    cells = [cell for cell in made if {cell.consumer, cell.producer} & theirs]
+    return Plan(tuple(cell for cell in cells if cell.id in wanted or cell.is_production), made.narrowed)
 
 
 @expect.command("explain")

@@ -33,6 +33,12 @@ class Graph:
             node.attr[attr].type = dtype
         return name
 
+    def placeholder(self, name, shape):
+        self.node(name, "Placeholder", dtype=FLOAT)
+        for size in shape:  # readers derive the shapes of outputs from it
+            self.meta_graph.graph_def.node[-1].attr["shape"].shape.dim.add().size = size
+        return name
+
     def constant(self, name, value):
         self.node(name, "Const", dtype=FLOAT)
         self.meta_graph.graph_def.node[-1].attr["value"].tensor.CopyFrom(tensor_proto.encode(value))
@@ -52,7 +58,7 @@ class Graph:
 def linear(graph):
     """``y = x @ w + b``; returns the requests, each with its answer."""
     w, b = RNG.random((3, 2), np.float32), RNG.random(2, np.float32)
-    x = graph.node("x", "Placeholder", dtype=FLOAT)
+    x = graph.placeholder("x", (-1, 3))
     product = graph.node("product", "MatMul", x, graph.constant("w", w), T=FLOAT)
     y = graph.node("y", "AddV2", product, graph.constant("b", b), T=FLOAT)
     graph.signature("serving_default", {"x": (x, (-1, 3))}, {"y": (y, (-1, 2))})
@@ -62,7 +68,7 @@ def linear(graph):
 
 def scaled(graph):
     """Two signatures of one input: ``half`` and ``minus``."""
-    x = graph.node("x", "Placeholder", dtype=FLOAT)
+    x = graph.placeholder("x", (-1,))
     half = graph.node("half_of_x", "Mul", x, graph.constant("half", np.float32(0.5)), T=FLOAT)
     minus = graph.node("minus_x", "Neg", x, T=FLOAT)
     graph.signature("half", {"x": (x, (-1,))}, {"y": (half, (-1,))})
