@@ -8,6 +8,7 @@ table is made by a function that calls the one before.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple, Optional
 
@@ -30,7 +31,7 @@ MAKERS = frozenset(
 )
 # What may stand in a function beside the maker if its caller may make the handle itself.
 _EMPTY = frozenset({"Identity", "NoOp"})
-_MAX_STEPS = 1000  # Identity after Identity, function after function: no model that TensorFlow wrote has as many
+_MAX_STEPS = 100  # Identity after Identity, call after call: a model that was saved again two dozen times
 
 
 class Made(NamedTuple):
@@ -46,6 +47,7 @@ class Handles:
     def __init__(self, library: schema.FunctionDefLibrary) -> None:
         self.library = Library(library)
         self._nodes: dict[str, dict[str, schema.NodeDef]] = {}
+        self._made = functools.cache(self._find)
 
     def used(
         self, nodes: Iterable[schema.NodeDef], in_function: bool = False, returned: bool = True
@@ -84,7 +86,7 @@ class Handles:
                 return False
         return True
 
-    def _made(self, name: Optional[str], output: int) -> Optional[Made]:
+    def _find(self, name: Optional[str], output: int) -> Optional[Made]:
         """What an output of a function is, if it is a handle that it, or one that it calls, makes."""
         functions: list[str] = []
         text = self._result(name, output)
