@@ -47,6 +47,7 @@ INI = {
 }
 OUT = "savedmodel_compat_out"
 _UNSAFE = re.compile(r"[^A-Za-z0-9_.-]+")
+_LONG = 100  # characters of the name of a folder
 _PARSED: dict[str, Callable[[Any], Any]] = {"make_up": int, "limit": float}
 
 
@@ -192,7 +193,7 @@ class _Engine:
             self._session = Session(self.folder / "workers", warm=True, home=self.config.rootpath)
         self._numbers[nodeid] = self._numbers.get(nodeid, 0) + 1
         number = f"-{self._numbers[nodeid]}" if self._numbers[nodeid] > 1 else ""
-        out = self.folder / f"{_UNSAFE.sub('_', nodeid)[-100:].strip('_')}{number}"
+        out = self.folder / f"{_folder_name(nodeid)}{number}"
         shutil.rmtree(out, ignore_errors=True)
         report = self._session.check([export], options, out)
         if report.ok and not self.keeps:
@@ -258,6 +259,16 @@ def savedmodel_compat(request: pytest.FixtureRequest) -> SavedModelCompat:
     if ENGINE not in config.stash:
         config.stash[ENGINE] = _Engine(config)
     return SavedModelCompat(request, config.stash[ENGINE])
+
+
+def _folder_name(nodeid: str) -> str:
+    """A name for the folder of a test; no other test has it."""
+    name = _UNSAFE.sub("_", nodeid).strip("_")
+    if len(name) <= _LONG:
+        return name
+    import hashlib
+
+    return f"{name[-_LONG:].strip('_')}-{hashlib.sha256(nodeid.encode()).hexdigest()[:8]}"
 
 
 @contextmanager

@@ -203,3 +203,12 @@ def alive(pid):
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:
         return False
+
+
+def test_no_two_tests_share_a_folder():
+    from compat_matrix.exporter_plugin import _folder_name
+
+    long = [f"tests/test_it.py::test_it[{first}{'x' * 200}]" for first in "ab"]
+    assert len({_folder_name(nodeid) for nodeid in long}) == 2
+    assert all(len(_folder_name(nodeid)) < 120 and "/" not in _folder_name(nodeid) for nodeid in long)
+    assert _folder_name("tests/test_it.py::test_it[a/b]") == "tests_test_it.py_test_it_a_b"

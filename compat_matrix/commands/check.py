@@ -74,7 +74,12 @@ def check(found: Found, follow_links: bool, out: Path | None, junit: Path | None
     """
     kept = out.resolve() if out else Path(tempfile.mkdtemp(prefix="savedmodel-compat-"))
     quiet = asked.pop("quiet")
-    report = _checked(found, kept, quiet or as_json, clear=out is not None, **asked)
+    try:
+        report = _checked(found, kept, quiet or as_json, clear=out is not None, **asked)
+    except BaseException:
+        if out is None:
+            shutil.rmtree(kept, ignore_errors=True)
+        raise
     if as_json:
         import json
 
