@@ -5,6 +5,7 @@ import re
 import shlex
 import shutil
 import sys
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -66,6 +67,7 @@ def warm(tmp_path_factory):
 @pytest.fixture
 def world(tmp_path, monkeypatch, fake, warm):
     monkeypatch.setattr(session, "local_runtime", lambda: fake)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))  # commands keep there what failed
     return World(tmp_path, warm)
 
 
