@@ -6,17 +6,18 @@ import datetime
 import functools
 import json
 import os
-import re
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
+from compat_matrix.commands.plugin_options import about_plugins, asked_plugins, ledger_text, plugin_option, plugin_words
+from compat_matrix.commands.refusing import EXISTING_FILE, Refused
 from compat_matrix.expectations import DEFAULT_PATH, NO_ENTRIES, Ledger, LedgerError
 from compat_matrix.outcomes import ExitCode, Outcome
-from compat_matrix.plan import PLAN_FILE, RESULTS_FILE, SERVING, STANDIN, Plan, PlanError, parse_cell_id
+from compat_matrix.plan import PLAN_FILE, RESULTS_FILE, Plan, PlanError, parse_cell_id
 from compat_matrix.plugins.registry import OURS, Registry
 from compat_matrix.results import ResultsError, read_results
 from compat_matrix.runtimes.runtime import LABELLED, LOCAL, Runtime, local_runtime
@@ -24,15 +25,6 @@ from compat_matrix.writing import write_text
 
 STALE = ExitCode.STALE_EXPECTATION
 EXISTING_DIR = click.Path(exists=True, file_okay=False, path_type=Path)
-EXISTING_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
-
-
-class Refused(click.ClickException):
-    """A message and the exit code of it."""
-
-    def __init__(self, message: str, code: ExitCode) -> None:
-        super().__init__(message)
-        self.exit_code = int(code)  # type: ignore[misc]  # click declares its default as a class variable
 
 
 def exit_codes(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -94,41 +86,6 @@ def runtime_options(function: Callable[..., Any]) -> Callable[..., Any]:
     ):
         function = option(function)
     return function
-
-
-def plugin_option(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Where plug-ins are declared that are no entry points."""
-    text = "A TOML file with plug-ins (docs/plugins.md), which are planned too; pyproject.toml's are asked for by name."
-    return click.option("--plugins", type=EXISTING_FILE, metavar="FILE", help=text)(function)
-
-
-def asked_plugins(consumers: Sequence[str], producers: Sequence[str], file: Path | None) -> Registry:
-    """Ours and the plug-ins a command line asks for. Raises Refused."""
-    from compat_matrix.plugins import found
-    from compat_matrix.plugins.registry import PluginError
-    from compat_matrix.runtimes.places import RuntimeTrouble
-
-    try:
-        registry = found.registry(found.Asked(tuple(consumers), tuple(producers), file))
-    except PluginError as error:
-        raise Refused(str(error), ExitCode.USAGE) from error
-    except RuntimeTrouble as error:
-        raise Refused(str(error), ExitCode.HARNESS_ERROR) from error
-    known = {*registry.consumers, SERVING, STANDIN}
-    for name in found.names(consumers):
-        if re.fullmatch(r"\w+", name) and name not in known:
-            more = "a plug-in is declared by --plugins FILE, in pyproject.toml or by an entry point (docs/plugins.md)"
-            raise Refused(f"no consumer called {name}; there are {', '.join(sorted(known))}; {more}", ExitCode.USAGE)
-    return registry
-
-
-def ledger_text(path: Path, registry: Registry) -> str:
-    """The text of a ledger and of those that plug-ins bring along. Raises LedgerError."""
-    text = path.read_text(encoding="utf-8")
-    for more in registry.ledgers:
-        Ledger.read(more)
-        text += "\n" + re.sub(r"(?m)^schema\s*=.*$", f"# {more.name}", more.read_text(encoding="utf-8"), count=1)
-    return text
 
 
 def require_option(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -246,26 +203,6 @@ def plan(
         click.echo(cell.id + (f"  {cell.decided.outcome}: {cell.decided.reason}" if cell.decided else ""))
     decided = Counter(str(cell.decided.outcome) if cell.decided else "to run" for cell in made)
     click.echo(f"{len(made.cells)} cells: " + ", ".join(f"{count} {what}" for what, count in sorted(decided.items())), err=True)
-
-
-def plugin_words(selectors: Mapping[str, Sequence[str]], file: Path | None, registry: Registry) -> list[str]:
-    """The options that plan the same plug-ins again, for the command line that repeats a cell wherever it is typed."""
-    out = ["--plugins", str(file.resolve())] if file else []
-    for side, known in (("consumer", registry.consumers), ("producer", registry.producers)):
-        for word in selectors[side]:
-            name, equals, _ = word.partition("=")
-            if equals:
-                one: Any = known[name]
-                out += [f"--{side}", f"{name}={getattr(one, 'artifacts', None) or one.program}"]
-            elif name in _entry_points(side):
-                out += [f"--{side}", name]
-    return out
-
-
-def _entry_points(side: str) -> set[str]:
-    from compat_matrix.plugins import found
-
-    return {point.name for point in found.points(f"savedmodel_compat.{side}s")}
 
 
 @matrix.command()
@@ -426,7 +363,7 @@ def expect_update(out: Path, expectations: Path, reasons: Path | None, reason: s
     made = Plan.read(out / PLAN_FILE)
     results = {result.cell: result for result in read_results(out / RESULTS_FILE) if result.plan_id == made.plan_id}
     if not ours:
-        made = _about_plugins(made, out)
+        made = about_plugins(made, out)
     try:
         results = {cell: result for cell, result in results.items() if cell in made.by_id}
         results |= agreement.compared(made, results)
@@ -438,24 +375,6 @@ def expect_update(out: Path, expectations: Path, reasons: Path | None, reason: s
     for change in done.changes:
         click.echo(change)
     click.echo(f"{expectations}: {len(done.changes)} changes", err=True)
-
-
-def _about_plugins(made: Plan, out: Path) -> Plan:
-    """The cells of plug-ins, in a plan that has any: a ledger of somebody else's speaks of those, and ours of the others.
-
-    Whom a run left out is not in it: entries about others wait for another run.
-    """
-    from compat_matrix import running
-    from compat_matrix.plugins import registry
-
-    consumers, producers = registry.read(out).theirs
-    theirs = {one.name for one in consumers} | {one.name for one in producers}
-    if not theirs:
-        return made
-    chosen = {side: names for side, names in running.started_with(out).items() if side in ("consumer", "producer")}
-    wanted = running.select(made, chosen, ())
-    cells = [cell for cell in made if {cell.consumer, cell.producer} & theirs]
-    return Plan(tuple(cell for cell in cells if cell.id in wanted or cell.is_production), made.narrowed)
 
 
 @expect.command("explain")

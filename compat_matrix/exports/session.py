@@ -14,7 +14,7 @@ from rich.console import Console
 
 from compat_matrix import running
 from compat_matrix.checks import run_cell
-from compat_matrix.commands.matrix import ledger_text
+from compat_matrix.commands.plugin_options import ledger_text
 from compat_matrix.consumers import CONSUMERS, Consumer
 from compat_matrix.expectations import NO_ENTRIES, Ledger
 from compat_matrix.exports import still

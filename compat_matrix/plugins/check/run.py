@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from compat_matrix.plugins import probe
-from compat_matrix.plugins.check.checks import CHECKS, Check, Exam, NotAsked
+from compat_matrix.plugins.check.checks import CHECKS, Check
+from compat_matrix.plugins.check.exam import Exam, NotAsked
 from compat_matrix.plugins.check.rules import RULES, where
 from compat_matrix.plugins.check.session import Mistake, Session
 from compat_matrix.runtimes.programs import Program

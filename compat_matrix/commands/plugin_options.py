@@ -1,0 +1,89 @@
+"""What command lines say of plug-ins, and what follows for the plan, the ledger and the command that repeats a cell."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from compat_matrix.commands.refusing import EXISTING_FILE, Refused
+from compat_matrix.expectations import Ledger
+from compat_matrix.outcomes import ExitCode
+from compat_matrix.plan import SERVING, STANDIN, Plan
+from compat_matrix.plugins.registry import Registry
+
+
+def plugin_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Where plug-ins are declared that are no entry points."""
+    text = "A TOML file with plug-ins (docs/plugins.md), which are planned too; pyproject.toml's are asked for by name."
+    return click.option("--plugins", type=EXISTING_FILE, metavar="FILE", help=text)(function)
+
+
+def asked_plugins(consumers: Sequence[str], producers: Sequence[str], file: Path | None) -> Registry:
+    """Ours and the plug-ins a command line asks for. Raises Refused."""
+    from compat_matrix.plugins import found
+    from compat_matrix.plugins.registry import PluginError
+    from compat_matrix.runtimes.places import RuntimeTrouble
+
+    try:
+        registry = found.registry(found.Asked(tuple(consumers), tuple(producers), file))
+    except PluginError as error:
+        raise Refused(str(error), ExitCode.USAGE) from error
+    except RuntimeTrouble as error:
+        raise Refused(str(error), ExitCode.HARNESS_ERROR) from error
+    known = {*registry.consumers, SERVING, STANDIN}
+    for name in found.names(consumers):
+        if re.fullmatch(r"\w+", name) and name not in known:
+            more = "a plug-in is declared by --plugins FILE, in pyproject.toml or by an entry point (docs/plugins.md)"
+            raise Refused(f"no consumer called {name}; there are {', '.join(sorted(known))}; {more}", ExitCode.USAGE)
+    return registry
+
+
+def ledger_text(path: Path, registry: Registry) -> str:
+    """The text of a ledger and of those that plug-ins bring along. Raises LedgerError."""
+    text = path.read_text(encoding="utf-8")
+    for more in registry.ledgers:
+        Ledger.read(more)
+        text += "\n" + re.sub(r"(?m)^schema\s*=.*$", f"# {more.name}", more.read_text(encoding="utf-8"), count=1)
+    return text
+
+
+def plugin_words(selectors: Mapping[str, Sequence[str]], file: Path | None, registry: Registry) -> list[str]:
+    """The options that plan the same plug-ins again, for the command line that repeats a cell wherever it is typed."""
+    out = ["--plugins", str(file.resolve())] if file else []
+    for side, known in (("consumer", registry.consumers), ("producer", registry.producers)):
+        for word in selectors[side]:
+            name, equals, _ = word.partition("=")
+            if equals:
+                one: Any = known[name]
+                out += [f"--{side}", f"{name}={getattr(one, 'artifacts', None) or one.program}"]
+            elif name in _entry_points(side):
+                out += [f"--{side}", name]
+    return out
+
+
+def _entry_points(side: str) -> set[str]:
+    from compat_matrix.plugins import found
+
+    return {point.name for point in found.points(f"savedmodel_compat.{side}s")}
+
+
+def about_plugins(made: Plan, out: Path) -> Plan:
+    """The cells of plug-ins, in a plan that has any: a ledger of somebody else's speaks of those, and ours of the others.
+
+    Whom a run left out is not in it: entries about others wait for another run.
+    """
+    from compat_matrix import running
+    from compat_matrix.plugins import registry
+
+    consumers, producers = registry.read(out).theirs
+    theirs = {one.name for one in consumers} | {one.name for one in producers}
+    if not theirs:
+        return made
+    chosen = {side: names for side, names in running.started_with(out).items() if side in ("consumer", "producer")}
+    wanted = running.select(made, chosen, ())
+    cells = [cell for cell in made if {cell.consumer, cell.producer} & theirs]
+    return Plan(tuple(cell for cell in cells if cell.id in wanted or cell.is_production), made.narrowed)

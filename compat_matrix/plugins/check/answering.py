@@ -1,0 +1,285 @@
+"""Checks of the answers: models good and bad, signatures, calls right and wrong, tensors, what the capabilities claim."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from compat_matrix.checks import oracle
+from compat_matrix.checks.checkpoint import compare_held
+from compat_matrix.checks.signatures import compare_signatures
+from compat_matrix.plugins.check import explain, models
+from compat_matrix.plugins.check.exam import TAGS, Exam, NotAsked, X, call_recorded, requests_of, unsupported
+from compat_matrix.plugins.check.session import Mistake
+from compat_matrix.runtimes.host import stamp
+from compat_matrix.workers import tensors
+from compat_matrix.workers.tensors import Tensor
+
+
+def missing_model(exam: Exam) -> None:
+    """A directory that is not there, empty, or holds noise or half a file."""
+    for how in ("absent", "empty", "noise", "torn"):
+        directory = models.damaged(exam.new(how), how)
+        reply = exam.session.say("load", dir=str(directory), tags=TAGS, timeout=exam.session.limit)
+        exam.refusal(f"load of a model that is {how}", reply)
+    lost = exam.new("lost")
+    shutil.copytree(models.half_plus_two() / "model", lost)
+    for part in (lost / "variables").iterdir():
+        part.unlink()
+    reply = exam.session.say("load", dir=str(lost), tags=TAGS, timeout=exam.session.limit)
+    if reply["status"] == "ok":  # it may look at the variables when they are needed
+        request = requests_of(models.half_plus_two())[0]
+        inputs = tensors.load(models.half_plus_two() / "io" / request["inputs"])
+        exam.refusal("a call of a model whose variables are lost", exam.call(reply["handle"], request["signature"], inputs)[0])
+
+
+def wrong_tags(exam: Exam) -> None:
+    """A set of tags that no MetaGraph has."""
+    if "tags" not in exam.session.capabilities:
+        raise NotAsked("it does not claim the capability tags")
+    model = models.half_plus_two() / "model"
+    reply = exam.session.say("load", dir=str(model), tags=["no", "such"], timeout=exam.session.limit)
+    exam.refusal("load with the tags ['no', 'such'], which the model has not,", reply)
+
+
+def signatures(exam: Exam) -> None:
+    """The keys, names, dtypes and shapes of a model with four signatures, or of half_plus_two."""
+    directory = models.signs(exam.new("signs"))
+    try:
+        handle = exam.load(directory)
+    except NotAsked:
+        directory = models.half_plus_two() / "model"
+        handle = exam.load(directory)
+    got = exam.session.ok("signatures", handle=handle)["signatures"]
+    expected = oracle.signatures(directory, TAGS)
+    try:
+        differences = compare_signatures(expected, got)
+    except (AttributeError, KeyError, TypeError) as error:
+        raise Mistake(f"signatures is not {{key: {{inputs: {{name: {{dtype, shape}}}}, outputs: ...}}}}: {error!r}") from error
+    if differences:
+        raise Mistake("; ".join(differences[:4]))
+
+
+def half_plus_two(exam: Exam) -> None:
+    """The answers of a model with two variables, as TensorFlow 1.15 recorded them."""
+    artifact = models.half_plus_two()
+    handle, io = exam.load(artifact / "model"), artifact / "io"
+    for request in requests_of(artifact):
+        call_recorded(exam, handle, request, io)
+    exam.answered.add("half_plus_two")
+
+
+def signature_key(exam: Exam) -> None:
+    """Two signatures of the same inputs and outputs; two inputs whose outputs change places."""
+    handle = exam.load(models.signs(exam.new("signs")))
+    negative = Tensor("float32", -X.array)
+    exam.answer(handle, "same", {"x": X}, {"y": X}, {"the signature 'negative': the key in the request is ignored": negative})
+    exam.answer(handle, "negative", {"x": X}, {"y": negative}, {"the signature 'same': the key in the request is ignored": X})
+    a, b = Tensor("float32", np.array([[1, 2], [3, 4]], np.float32)), Tensor("int64", np.array([7], np.int64))
+    exam.answer(handle, "crossed", {"a": a, "b": b}, {"a": b, "b": a})
+    exam.answer(handle, "crossed", {"b": b, "a": a}, {"a": b, "b": a})
+    exam.answered.add("signs")
+
+
+def no_state(exam: Exam) -> None:
+    """The same request again after others; an answer of before is no answer."""
+    handle, key, inputs, wanted = exam.load_any()
+    other_inputs = {name: Tensor(t.dtype, t.array[::-1].copy() if t.array.ndim else t.array) for name, t in inputs.items()}
+    other = {name: Tensor(t.dtype, t.array[::-1].copy() if t.array.ndim else t.array) for name, t in wanted.items()}
+    before = {"the request before: it keeps something between requests": next(iter(wanted.values()))}
+    after = {"a request before: it keeps something between requests": next(iter(other.values()))}
+    for given, expected, others in ((inputs, wanted, after), (other_inputs, other, before), (inputs, wanted, after)):
+        try:
+            exam.answer(handle, key, given, expected, others)
+        except Mistake as error:
+            raise Mistake(str(error), "P-13" if "between requests" in str(error) else error.rule) from None
+
+
+def many_models(exam: Exam) -> None:
+    """Two models at a time, each with its handle; one is closed, the other goes on."""
+    one, two = models.signs(exam.new("signs")), models.half_plus_two() / "model"
+    handles = []
+    for directory in (one, two, one, two):
+        try:
+            handles.append(exam.load(directory))
+        except NotAsked:
+            continue
+    if len(handles) < 2:
+        raise NotAsked("it understands none of the models of this check")
+    if len(set(handles)) < len(handles):
+        raise Mistake(f"loaded models share a handle: {handles}")
+    exam.session.ok("close", handle=handles[0])
+    reply = exam.session.say("signatures", handle=handles[-1])
+    if reply["status"] != "ok":
+        raise Mistake(f"after another model was closed this one is gone: {reply['message']}", "P-14")
+
+
+def close(exam: Exam) -> None:
+    """A handle that is closed, one that never was."""
+    handle, key, inputs, _ = exam.load_any()
+    exam.session.ok("close", handle=handle)
+    for what, number in (("a handle that is closed", handle), ("a handle that was never given", handle + 12345)):
+        exam.refusal(f"a call with {what}", exam.call(number, key, inputs)[0])
+        exam.refusal(f"close of {what}", exam.session.say("close", handle=number))
+
+
+def wrong_signature(exam: Exam) -> None:
+    """A key that the model has not."""
+    handle, _, inputs, _ = exam.load_any()
+    exam.refusal("a call of the signature 'no_such_key', which the model has not,", exam.call(handle, "no_such_key", inputs)[0])
+
+
+def wrong_inputs(exam: Exam) -> None:
+    """A missing input, one too many, one of another dtype; one of another shape may be answered or refused."""
+    handle, key, inputs, wanted = exam.load_any()
+    name = next(iter(inputs))
+    exam.answer(handle, key, inputs, wanted)  # what is remembered of it must not stand in for what is missing
+    exam.refusal(f"a call without the input {name!r}", exam.call(handle, key, {})[0])
+    exam.refusal("a call with the further input 'zzz'", exam.call(handle, key, {**inputs, "zzz": X})[0])
+    other = Tensor("int64", np.array([1, 2, 5], np.int64)) if inputs[name].dtype != "int64" else X
+    reply, _ = exam.call(handle, key, {name: other})
+    exam.refusal(f"a call with input {name!r} of {other.dtype}, which is {inputs[name].dtype} in the signature,", reply)
+    exam.answer(handle, key, inputs, wanted)
+    if key != "same":
+        return
+    reply, outputs = exam.call(handle, "fixed", {"x": X})  # [3], where the signature says [2, 3]
+    if reply["status"] == "ok":
+        got, why = explain.read(outputs)
+        why = why or explain.outputs({"y": X}, got)
+        if why:
+            raise Mistake(f"an input of shape [3] where the signature says [2, 3]: neither an error nor its answer: {why}")
+        exam.notes.append("shapes of inputs are not compared with the signature's")
+
+
+def dtypes(exam: Exam) -> None:
+    """Every dtype: any shape, none, empty, the ends of its range, NaN payloads, -0.0, strings of all bytes."""
+    claimed, kept, refused = exam.session.hello.get("dtypes"), [], {}
+    for dtype in models.ASKED_DTYPES:
+        try:
+            handle = exam.load(models.echo(exam.new("echo"), dtype))
+            first = next(models.tensors_of(dtype))[1]
+            reply, _ = exam.call(handle, "serving_default", {"x": first})
+            if reply["status"] != "ok":
+                raise NotAsked(f"{reply['status']}: {reply['message'].splitlines()[0][:120]}")
+        except NotAsked as why:
+            refused[dtype] = str(why)
+            continue
+        for what, tensor in models.tensors_of(dtype):
+            try:
+                exam.answer(handle, "serving_default", {"x": tensor}, {"y": tensor})
+            except Mistake as error:
+                raise Mistake(f"{dtype}, {what}: {error}", error.rule) from None
+        exam.session.ok("close", handle=handle)
+        kept.append(dtype)
+    if not kept:
+        raise NotAsked(f"it answers no echo: {next(iter(refused.values()))}")
+    lacking = [dtype for dtype in claimed or () if dtype in refused]
+    if lacking:
+        raise Mistake(f"hello claims the dtype {lacking[0]}, and a model of it is not answered: {refused[lacking[0]]}", "P-15")
+    exam.answered.add("echo")
+    exam.notes.append(f"{len(kept)} dtypes kept bit for bit: {', '.join(kept)}")
+    if refused:
+        exam.notes.append(f"not answered: {', '.join(refused)}")
+
+
+def untouched(exam: Exam) -> None:
+    """A model is read, not written."""
+    directory = models.signs(exam.new("kept"))
+    before, key, inputs = stamp(directory), "same", {"x": X}
+    try:
+        handle = exam.load(directory)
+    except NotAsked:
+        shutil.rmtree(directory)
+        shutil.copytree(models.half_plus_two() / "model", directory)
+        before, request = stamp(directory), requests_of(models.half_plus_two())[0]
+        key, inputs = request["signature"], dict(tensors.load(models.half_plus_two() / "io" / request["inputs"]))
+        handle = exam.load(directory)
+    reply, outputs = exam.call(handle, key, inputs)
+    exam.session.say("close", handle=handle)
+    if stamp(directory) != before:
+        raise Mistake("it has changed files of the model")
+    left = [p.name for p in outputs.parent.iterdir() if p.name.startswith(outputs.name) and p != outputs]
+    if left and reply["status"] == "ok":
+        raise Mistake(f"it left {', '.join(left)} beside the file of the outputs")
+
+
+def functions(exam: Exam) -> None:
+    """Calls on the object graph, or that they are unsupported."""
+    artifact = models.functions()
+    requests = requests_of(artifact, "function")
+    if "functions" not in exam.session.capabilities:
+        handle, _, inputs, _ = exam.load_any()
+        io = exam.folder / "io"
+        asked = {**requests[0], "inputs": models.written(io, inputs)}
+        outputs = str(exam.new("answer").with_suffix(".npz"))
+        unsupported(exam.session.say("call", handle=handle, request=asked, io_dir=str(io), outputs=outputs), "functions", "call")
+        return
+    handle = exam.load(artifact / "model")
+    for request in requests[:4]:
+        call_recorded(exam, handle, request, artifact / "io")
+
+
+def _load_stateful(exam: Exam) -> tuple[int, Path]:
+    """A model with variables, and its artifact: with resource variables, since TF 2.x loses reference variables (V1-17)."""
+    artifact = models.functions()
+    try:
+        return exam.load(artifact / "model"), artifact
+    except NotAsked:
+        return exam.load(models.half_plus_two() / "model"), models.half_plus_two()
+
+
+def variables(exam: Exam) -> None:
+    """The values of the variables, as the checkpoint has them, or that it is unsupported."""
+    _held(exam, "variables")
+
+
+def fetch(exam: Exam) -> None:
+    """Tensors of the main graph, or that it is unsupported."""
+    _held(exam, "fetch")
+
+
+def _held(exam: Exam, op: str) -> None:
+    outputs = exam.new("held").with_suffix(".npz")
+    if op not in exam.session.capabilities:
+        handle = exam.load_any()[0]
+        more: dict[str, Any] = {"tensors": []} if op == "fetch" else {}
+        unsupported(exam.session.say(op, handle=handle, outputs=str(outputs), **more), op, op)
+        return
+    half = models.half_plus_two()
+    handle, artifact = (exam.load(half / "model"), half) if op == "fetch" else _load_stateful(exam)
+    stored = oracle.stored_variables(artifact / "model", TAGS)
+    if op == "fetch":
+        wanted = {item.fetch: item.value for item in stored if item.fetch}
+        exam.session.ok("fetch", handle=handle, tensors=sorted(wanted), outputs=str(outputs))
+    else:
+        by_key = exam.session.ok("variables", handle=handle, outputs=str(outputs))["naming"] == "key"
+        wanted = {item.key if by_key else item.node: item.value for item in stored}
+    got, why = explain.read(outputs)
+    finding = None if why else compare_held(wanted, got)
+    if why or finding:
+        raise Mistake(why or str(finding), "P-11" if why else "P-15")
+
+
+def resave(exam: Exam) -> None:
+    """A model that is loaded, saved, loaded again and asked, or that it is unsupported."""
+    directory = exam.new("again")
+    if "resave" not in exam.session.capabilities:
+        reply = exam.session.say("resave", handle=exam.load_any()[0], dir=str(directory), tags=TAGS)
+        unsupported(reply, "resave", "resave")
+        return
+    handle, artifact = _load_stateful(exam)
+    tags = exam.session.ok("resave", handle=handle, dir=str(directory), tags=TAGS)["tags"]
+    oracle.signatures(directory, tags)  # a model that can be read without the plug-in
+    again = exam.load(directory, tags)
+    for request in requests_of(artifact):
+        call_recorded(exam, again, request, artifact / "io")
+
+
+def understood(exam: Exam) -> None:
+    """Of the models of these checks it has answered at least one."""
+    if not exam.answered:
+        raise Mistake("it refuses every model of these checks: that it can answer is not shown")
+    exam.notes.append(f"answered: {', '.join(sorted(exam.answered))}")

@@ -1,0 +1,146 @@
+"""What the checks share: the plug-in that is asked, and the questions that many of them ask."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from compat_matrix.plugins.check import explain, models
+from compat_matrix.plugins.check.session import Mistake, Session
+from compat_matrix.workers import tensors
+from compat_matrix.workers.tensors import Tensor
+
+TAGS = ["serve"]
+X = Tensor("float32", np.array([1, 2, 5], np.float32))
+
+
+class NotAsked(Exception):
+    """A check that has nothing to ask this plug-in; the message says why."""
+
+
+@dataclass
+class Exam:
+    """What the checks share. ``large``: mebibytes of the large tensor; ``grace``: seconds to end in."""
+
+    session: Session
+    folder: Path
+    large: int
+    grace: float
+    notes: list[str] = field(default_factory=list)
+    answered: set[str] = field(default_factory=set)  # models that gave an answer
+    numbers: Any = field(default_factory=itertools.count)
+
+    def new(self, stem: str) -> Path:
+        return self.folder / f"{stem}-{next(self.numbers)}"
+
+    def load(self, directory: Path, tags: Sequence[str] = TAGS) -> int:
+        """The handle of a model that the plug-in may refuse. Raises :class:`NotAsked` when it does."""
+        reply = self.session.say("load", dir=str(directory), tags=list(tags), timeout=self.session.limit)
+        if reply["status"] != "ok":
+            raise NotAsked(f"the model is not understood: {reply['status']}: {reply['message'].splitlines()[0][:200]}")
+        return int(reply["handle"])
+
+    def load_any(self) -> tuple[int, str, dict[str, Tensor], dict[str, Tensor]]:
+        """A model that answers: handle, signature, inputs, outputs. Raises :class:`NotAsked`."""
+        try:
+            return self.load(models.signs(self.new("signs"))), "same", {"x": X}, {"y": X}
+        except NotAsked:
+            artifact = models.half_plus_two()
+            request = requests_of(artifact)[0]
+            io = artifact / "io"
+            given, wanted = tensors.load(io / request["inputs"]), tensors.load(io / request["outputs"])
+            return self.load(artifact / "model"), request["signature"], dict(given), dict(wanted)
+
+    def call(self, handle: int, signature: str, inputs: Mapping[str, Tensor], **more: Any) -> tuple[dict[str, Any], Path]:
+        """A call, and where its outputs are to be. Raises :class:`Mistake`."""
+        io, outputs = self.folder / "io", self.new("answer").with_suffix(".npz")
+        name = models.written(io, dict(inputs))
+        if "stored" in self.session.capabilities:
+            _store(io / name)
+        request = {"id": name, "kind": "signature", "tags": TAGS, "signature": signature, "inputs": name, "outputs": None}
+        return self.session.say("call", handle=handle, request=request, io_dir=str(io), outputs=str(outputs), **more), outputs
+
+    def answer(
+        self,
+        handle: int,
+        signature: str,
+        inputs: Mapping[str, Tensor],
+        wanted: Mapping[str, Tensor],
+        others: Mapping[str, Tensor] | None = None,
+    ) -> None:
+        """A call that must be answered with ``wanted``, bit for bit. Raises :class:`Mistake`."""
+        reply, outputs = self.call(handle, signature, inputs)
+        if reply["status"] != "ok":
+            raise Mistake(
+                f"a call of {signature!r} is answered with {reply['status']}: {reply['error_class']}: {reply['message']}"
+            )
+        got, why = explain.read(outputs)
+        why = why or explain.outputs(wanted, got, others)
+        if why:
+            raise Mistake(why, "P-11")
+
+    def refusal(self, what: str, reply: Mapping[str, Any]) -> None:
+        """A reply that must not be ok. Raises :class:`Mistake`."""
+        if reply["status"] == "ok":
+            raise Mistake(f"{what} is answered with ok: an error must be told, not swallowed")
+        self.session.quiet()
+
+
+def _store(path: Path) -> None:
+    from compat_matrix.workers import stored
+
+    stored.rewrite(str(path), str(path))  # type: ignore[no-untyped-call]
+
+
+def requests_of(artifact: Path, kind: str = "signature") -> list[dict[str, Any]]:
+    entries = json.loads((artifact / "io" / "io.json").read_text(encoding="utf-8"))["requests"]
+    signatures = ("serving_default",) if kind == "signature" else None
+    return [e for e in entries if e["kind"] == kind and (signatures is None or e["signature"] in signatures)]
+
+
+def call_recorded(exam: Exam, handle: int, request: dict[str, Any], io: Path) -> None:
+    if "stored" in exam.session.capabilities:
+        copied = exam.new("stored")
+        copied.mkdir()
+        shutil.copyfile(io / request["inputs"], copied / request["inputs"])
+        _store(copied / request["inputs"])
+        asked = copied
+    else:
+        asked = io
+    outputs = exam.new("answer").with_suffix(".npz")
+    reply = exam.session.say("call", handle=handle, request=request, io_dir=str(asked), outputs=str(outputs))
+    if reply["status"] == "rejected":
+        raise NotAsked(f"the model is not understood: {reply['message'].splitlines()[0][:200]}")
+    if reply["status"] != "ok":
+        raise Mistake(f"request {request['id']}: {reply['status']}: {reply['error_class']}: {reply['message']}")
+    got, why = explain.read(outputs)
+    wanted = tensors.load(io / request["outputs"])
+    close = not why and set(got) == set(wanted) and all(_close(wanted[name], got[name]) for name in wanted)
+    if not close and (why or explain.outputs(wanted, got)):
+        raise Mistake(f"request {request['id']}: {why or explain.outputs(wanted, got)}", "P-11")
+    if request["kind"] == "function" and _shape(reply.get("structure")) != _shape(request["structure"]):
+        raise Mistake(f"request {request['id']}: structure is {reply.get('structure')!r}, recorded was {request['structure']!r}")
+
+
+def _close(wanted: Tensor, got: Tensor) -> bool:
+    same = wanted.dtype == got.dtype and wanted.array.shape == got.array.shape and wanted.array.dtype.kind in "fc"
+    return bool(same and np.allclose(wanted.array, got.array, rtol=1e-6, atol=1e-6, equal_nan=True))
+
+
+def _shape(nest: Any) -> Any:
+    """A nest without the names of its tensors."""
+    if isinstance(nest, dict):
+        return {key: None if key == "$tensor" else _shape(value) for key, value in nest.items()}
+    return [_shape(item) for item in nest] if isinstance(nest, list) else nest
+
+
+def unsupported(reply: Mapping[str, Any], capability: str, what: str) -> None:
+    if reply["status"] != "unsupported":
+        raise Mistake(f"it does not claim {capability}: {what} must be unsupported, and is {reply['status']}")
