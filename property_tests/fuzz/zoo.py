@@ -56,7 +56,8 @@ def run_diff(folder: Path) -> None:
 def run_contract(folder: Path) -> None:
     """The contract of a model, as the text of its file; broken by nothing but another model."""
     from compat_matrix import strict_json
-    from compat_matrix.zoo.contract import file, rules
+    from compat_matrix.workers import tensors  # noqa: F401  what imports it late would do so while it is watched
+    from compat_matrix.zoo.contract import file, rules, values  # noqa: F401
     from compat_matrix.zoo.contract.form import contract_of
 
     contract = contract_of(folder)
