@@ -68,7 +68,7 @@ def run_contract(folder: Path) -> None:
 
 
 def run_compat(folder: Path) -> None:
-    """In six releases, old and new."""
+    """In some releases, old and new."""
     from compat_matrix.skew.history import history
     from compat_matrix.zoo.compat import compat
 
