@@ -84,3 +84,9 @@ def test_an_interruption_ends_all(tmp_path):
     process.send_signal(signal.SIGINT)
     assert "KeyboardInterrupt" in process.communicate()[1]
     assert not [path.name for path in tmp_path.iterdir() if Path("/proc", path.name).exists()]
+
+
+def test_a_model_named_by_a_file_url_is_a_model():
+    model = FIXTURES / "half_plus_two" / "model"
+    result = CliRunner().invoke(main, ["diff", model.as_uri(), os.fspath(model)])
+    assert (result.exit_code, "equal" in result.output) == (0, True)

@@ -79,7 +79,10 @@ def diff(
 
 
 def _is_model(name: str, found: Found) -> bool:
-    return len(found.models) == 1 and not found.skipped and found.models[0].name.rstrip("/") == name.rstrip("/")
+    from compat_matrix.zoo.find import place_of
+
+    # By what is meant: of a file:// URL the model's name is the path.
+    return len(found.models) == 1 and not found.skipped and found.models[0].place.identity() == place_of(name).identity()
 
 
 def _one(found: list[Found], options: Options, as_json: bool, full: bool) -> int:
