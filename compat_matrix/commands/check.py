@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from compat_matrix.cli import printable
-from compat_matrix.commands.matrix import exit_codes
 from compat_matrix.commands.models import model_arguments
+from compat_matrix.commands.planned import exit_codes
 from compat_matrix.commands.plugin_options import plugin_option
 from compat_matrix.commands.refusing import Refused
 from compat_matrix.outcomes import ExitCode

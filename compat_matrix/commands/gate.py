@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from compat_matrix.commands.matrix import EXISTING_DIR, asked_runtimes, exit_codes, ledger_path, plan_options
+from compat_matrix.commands.planned import EXISTING_DIR, asked_runtimes, exit_codes, ledger_path, plan_options
 from compat_matrix.commands.refusing import Refused
 from compat_matrix.outcomes import ExitCode
 from compat_matrix.runtimes.runtime import Runtime

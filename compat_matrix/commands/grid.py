@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import tomlkit
 
-from compat_matrix.commands.matrix import asked_runtimes, exit_codes
+from compat_matrix.commands.planned import asked_runtimes, exit_codes
 from compat_matrix.commands.refusing import EXISTING_FILE, Refused
 from compat_matrix.expectations import DEFAULT_PATH, Ledger
 from compat_matrix.outcomes import ExitCode

@@ -3,161 +3,27 @@
 from __future__ import annotations
 
 import datetime
-import functools
 import json
-import os
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
-from typing import Any
 
 import click
 
-from compat_matrix.commands.plugin_options import about_plugins, asked_plugins, ledger_text, plugin_option, plugin_words
-from compat_matrix.commands.refusing import EXISTING_FILE, Refused
-from compat_matrix.expectations import DEFAULT_PATH, NO_ENTRIES, Ledger, LedgerError
-from compat_matrix.outcomes import ExitCode, Outcome
-from compat_matrix.plan import PLAN_FILE, RESULTS_FILE, Plan, PlanError, parse_cell_id
-from compat_matrix.plugins.registry import OURS, Registry
-from compat_matrix.results import ResultsError, read_results
-from compat_matrix.runtimes.runtime import LABELLED, LOCAL, Runtime, local_runtime
-from compat_matrix.writing import write_text
-
-STALE = ExitCode.STALE_EXPECTATION
-EXISTING_DIR = click.Path(exists=True, file_okay=False, path_type=Path)
-
-
-def exit_codes(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Turn the errors of the matrix into exit codes: a bad ledger is 2, a plan or a result file that cannot be used is 4."""
-
-    @functools.wraps(function)
-    def wrapped(*args: Any, **kwargs: Any) -> Any:
-        from compat_matrix.running import RunError
-
-        try:
-            return function(*args, **kwargs)
-        except LedgerError as error:
-            raise Refused(str(error), STALE) from error
-        except (PlanError, ResultsError) as error:
-            raise Refused(str(error), ExitCode.HARNESS_ERROR) from error
-        except RunError as error:
-            raise Refused(str(error), ExitCode.HARNESS_ERROR if error.harness else ExitCode.USAGE) from error
-
-    return wrapped
-
-
-def plan_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The options that say what the plan is made of."""
-    for option in (
-        click.option("--fixtures", type=EXISTING_DIR, help="Your folder of artifacts, in place of all that is ours."),
-        click.option("--cases", type=EXISTING_DIR, help="Your folder of case files, in place of all that is ours."),
-        click.option(
-            "--expectations", type=EXISTING_FILE, help="The ledger of known failures (default: ours; none for what is yours)."
-        ),
-    ):
-        function = option(function)
-    return function
-
-
-def ledger_path(expectations: Path | None, fixtures: Path | None, cases: Path | None) -> Path:
-    """Our ledger speaks of our artifacts only: about others it has nothing but dead entries to say."""
-    return expectations or (NO_ENTRIES if fixtures or cases else DEFAULT_PATH)
-
-
-def runtime_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The options that say which TensorFlows answer."""
-    for option in (
-        click.option(
-            "--runtime",
-            "runtimes",
-            multiple=True,
-            metavar="RUNTIME",
-            help="A TensorFlow to ask (default: the local one and those of COMPAT_RUNTIMES): local, 2.12, tensorflow==2.20.0, a "
-            "wheel, an interpreter; LABEL=RUNTIME tells two of one version apart. The first is asked everything.",
-        ),
-        click.option("--all-checks", is_flag=True, help="Ask every runtime everything."),
-        click.option(
-            "--server",
-            "servers",
-            multiple=True,
-            metavar="SERVER",
-            help="A model server to ask too: an image (tensorflow/serving:2.19.1), standin, binary:PATH, remote:HOST:PORT,PORT.",
-        ),
-    ):
-        function = option(function)
-    return function
-
-
-def require_option(function: Callable[..., Any]) -> Callable[..., Any]:
-    """``--require`` and ``--require serving``; the value is True, "serving" or False."""
-    return click.option(
-        "--require",
-        is_flag=False,
-        flag_value="all",
-        default=None,
-        type=click.Choice(["all", "serving"]),
-        callback=lambda _context, _option, value: {None: False, "all": True}.get(value, value),
-        help="A cell that is not run fails the run, whatever the reason; with `serving` one that only a server can answer.",
-    )(function)
-
-
-def _make_plan(
-    ledger: Ledger,
-    fixtures: Path | None,
-    cases: Path | None,
-    runtimes: Sequence[Runtime] = (),
-    all_checks: bool = False,
-    producers: Collection[str] = (),
-    registry: Registry = OURS,
-) -> Plan:
-    from compat_matrix.checks import CHECKS
-    from compat_matrix.planning import Axes, make_plan
-
-    runtimes = tuple(runtimes) or (local_runtime(),)
-    axes = Axes(runtimes, home=(runtimes[0].name,), checks=tuple(CHECKS) if all_checks else None)
-    usual = {producer.name for producer in registry.producers.values() if producer.usual} | {p.name for p in registry.theirs[1]}
-    wanted = usual | (set(producers) & set(registry.producers))
-    return make_plan(ledger, fixtures, cases, axes, wanted, registry=registry)
-
-
-def asked_runtimes(specs: Sequence[str], install: bool = False) -> tuple[Runtime, ...]:
-    """The runtimes a command line names; without any the local one and those of COMPAT_RUNTIMES.
-
-    ``install`` makes what is not here. Raises Refused.
-    """
-    from compat_matrix.runtimes.places import NotInstalled, RuntimeTrouble, UnknownRuntime
-    from compat_matrix.runtimes.resolve import provide, resolve_all
-
-    found: list[Runtime] = []
-    try:
-        for spec in specs or (LOCAL, *filter(None, [os.environ.get("COMPAT_RUNTIMES")])):
-            label = LABELLED.fullmatch(spec.strip())
-            wanted = label[2] if label else spec
-            try:
-                resolved = resolve_all(wanted)
-            except NotInstalled as missing:
-                if not install:
-                    raise
-                for one in missing.specs:
-                    provide(one, lambda doing, one=one: click.echo(f"{one}: {doing}", err=True))  # type: ignore[misc]
-                resolved = resolve_all(wanted)
-            found += [runtime.labelled(label[1]) for runtime in resolved] if label else resolved
-    except RuntimeTrouble as error:
-        code = ExitCode.USAGE if isinstance(error, UnknownRuntime) else ExitCode.HARNESS_ERROR
-        raise Refused(str(error), code) from error
-    return tuple(found)
-
-
-def asked_servers(specs: Sequence[str], build: Callable[[], None] | None = None) -> tuple[Runtime, ...]:
-    """The servers a command line names, here or not. Raises Refused for what names none."""
-    if not specs:
-        return ()
-    from compat_matrix.runtimes.servers import server_runtime
-
-    try:
-        return tuple(server_runtime(spec, build) for spec in specs)
-    except ValueError as error:
-        raise Refused(str(error), ExitCode.USAGE) from error
+from compat_matrix.commands.expect import expect
+from compat_matrix.commands.planned import (
+    EXISTING_DIR,
+    asked_runtimes,
+    asked_servers,
+    exit_codes,
+    ledger_path,
+    plan_options,
+    planned,
+    require_option,
+    runtime_options,
+)
+from compat_matrix.commands.plugin_options import asked_plugins, ledger_text, plugin_option, plugin_words
+from compat_matrix.expectations import Ledger
+from compat_matrix.plan import parse_cell_id
 
 
 @click.group()
@@ -195,7 +61,7 @@ def plan(
     registry = asked_plugins(consumer, producer, plugins)
     ledger = Ledger.parse(ledger_text(ledger_path(expectations, fixtures, cases), registry))
     asked = asked_runtimes(runtimes) + asked_servers(servers)
-    made = _make_plan(ledger, fixtures, cases, asked, all_checks, producer, registry)
+    made = planned(ledger, fixtures, cases, asked, all_checks, producer, registry)
     if as_json:
         click.echo(json.dumps(made.to_json()))
         return
@@ -251,7 +117,7 @@ def run(
     text = ledger_text(ledger_path(expectations, fixtures, cases), registry)
     asked = asked_runtimes(runtimes) + asked_servers(servers)
     producers = {*selectors["producer"], *(parse_cell_id(cell)["producer"] for cell in cells)}
-    made = _make_plan(Ledger.parse(text), fixtures, cases, asked, all_checks, producers, registry)
+    made = planned(Ledger.parse(text), fixtures, cases, asked, all_checks, producers, registry)
     chosen = running.select(made, selectors, cells)
     selection = {name: list(values) for name, values in {**selectors, "cell": cells}.items() if values}
     selection |= {name: [str(path.resolve())] for name, path in (("cases", cases), ("fixtures", fixtures)) if path}
@@ -315,89 +181,4 @@ def diff(out_a: Path, out_b: Path, as_json: bool) -> int:
     return int(verdict["exit_code"])
 
 
-@matrix.group()
-def expect() -> None:
-    """The ledger of known failures: check it, rewrite it from a run, explain a cell."""
-
-
-@expect.command("check")
-@plan_options
-@exit_codes
-def expect_check(fixtures: Path | None, cases: Path | None, expectations: Path | None) -> int:
-    """Check the ledger against the plan, without running: syntax, dead, too wide, overlapping, expired entries."""
-    from compat_matrix.expectations.ledger import judge_entries
-    from compat_matrix.report import agreement
-    from compat_matrix.report.terminal import LEDGER_WORDS, ledger_lines
-    from compat_matrix.running import tool_version
-
-    ledger = Ledger.read(ledger_path(expectations, fixtures, cases))
-    made = agreement.extended(_make_plan(ledger, fixtures, cases))
-    verdict = judge_entries(ledger, made, datetime.date.today(), tool_version())
-    lines = [line for kind in LEDGER_WORDS for line in ledger_lines(kind, getattr(verdict, kind))]
-    for line in lines:
-        click.echo(line)
-    click.echo(f"{len(ledger.entries)} entries, {len(lines)} problems", err=True)
-    return int(STALE if verdict.stale else ExitCode.AS_EXPECTED)
-
-
-@expect.command("update")
-@click.argument("out", type=EXISTING_DIR)
-@click.option("--expectations", type=EXISTING_FILE, default=DEFAULT_PATH, help="The file to rewrite (default: ours).")
-@click.option("--reasons", type=EXISTING_FILE, help="Rules: what new failures come from (default: ours, for our file).")
-@click.option("--reason", default="", help="Why all other new failures are known; needed when there are any.")
-@click.option("--remake", is_flag=True, help="Make the entries anew that were made by rules.")
-@exit_codes
-def expect_update(out: Path, expectations: Path, reasons: Path | None, reason: str, remake: bool) -> None:
-    """Rewrite the ledger from the results of a complete run in OUT: stale entries go or are narrowed to the versions of which
-    they are true, new failures come, comments stay."""
-    from compat_matrix import running
-    from compat_matrix.expectations.causes import DEFAULT_RULES, read_rules
-    from compat_matrix.expectations.update import UpdateRefused, update
-    from compat_matrix.report import agreement
-
-    ours = expectations.samefile(DEFAULT_PATH)
-    if ours and set(running.started_with(out)) & {"cases", "fixtures"}:
-        raise Refused("the run was of other cases than ours, all our entries would seem dead: use --expectations", STALE)
-    rules_file = reasons or (DEFAULT_RULES if ours else None)
-    rules = read_rules(rules_file) if rules_file else ()
-    made = Plan.read(out / PLAN_FILE)
-    results = {result.cell: result for result in read_results(out / RESULTS_FILE) if result.plan_id == made.plan_id}
-    if not ours:
-        made = about_plugins(made, out)
-    try:
-        results = {cell: result for cell, result in results.items() if cell in made.by_id}
-        results |= agreement.compared(made, results)
-        text, judged = expectations.read_text(encoding="utf-8"), agreement.extended(made)
-        done = update(text, judged, results, reason, datetime.date.today(), rules, remake)
-    except UpdateRefused as error:
-        raise Refused(str(error), STALE) from error
-    write_text(expectations, done.text)
-    for change in done.changes:
-        click.echo(change)
-    click.echo(f"{expectations}: {len(done.changes)} changes", err=True)
-
-
-@expect.command("explain")
-@click.argument("cell_id", metavar="CELL")
-@plan_options
-@exit_codes
-def expect_explain(cell_id: str, fixtures: Path | None, cases: Path | None, expectations: Path | None) -> None:
-    """Say what is expected of a cell, and by which entry."""
-    from compat_matrix.report import agreement
-
-    ledger = Ledger.read(ledger_path(expectations, fixtures, cases))
-    cell = agreement.extended(_make_plan(ledger, fixtures, cases)).by_id.get(cell_id)
-    if cell is None:
-        raise Refused(f"no such cell: {cell_id} (savedmodel-compat matrix plan lists them)", ExitCode.USAGE)
-    if cell.decided:
-        click.echo(f"{cell.decided.outcome}, decided by the plan: {cell.decided.reason}")
-    else:
-        entry = ledger.entry_for(cell)
-        click.echo(f"{entry.outcome if entry else Outcome.PASS} is expected")
-    for entry in ledger.entries:
-        if entry.names(cell):
-            here = "applies" if entry.selects(cell) else "is for other versions"
-            click.echo(f"{entry.title()} {here}: {entry.kind}, {entry.reason}")
-            for name in ("error_class", "message", "producer_version", "consumer_version", "issue", "added", "until"):
-                if getattr(entry, name):
-                    click.echo(f"  {name}: {getattr(entry, name)}")
+matrix.add_command(expect)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from compat_matrix.commands.matrix import EXISTING_DIR, asked_servers, exit_codes, require_option
+from compat_matrix.commands.planned import EXISTING_DIR, asked_servers, exit_codes, require_option
 from compat_matrix.commands.refusing import Refused
 from compat_matrix.outcomes import ExitCode
 

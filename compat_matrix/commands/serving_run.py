@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from compat_matrix.commands.matrix import asked_servers, exit_codes, ledger_path, plan_options, require_option
+from compat_matrix.commands.planned import asked_servers, exit_codes, ledger_path, plan_options, require_option
 from compat_matrix.expectations import Ledger
 from compat_matrix.plan import STANDIN
 from compat_matrix.producers import PRODUCERS

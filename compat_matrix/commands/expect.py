@@ -1,0 +1,105 @@
+"""``savedmodel-compat matrix expect``: the ledger of known failures."""
+
+from __future__ import annotations
+
+import datetime
+from pathlib import Path
+
+import click
+
+from compat_matrix.commands.planned import EXISTING_DIR, STALE, exit_codes, ledger_path, plan_options, planned
+from compat_matrix.commands.plugin_options import about_plugins
+from compat_matrix.commands.refusing import EXISTING_FILE, Refused
+from compat_matrix.expectations import DEFAULT_PATH, Ledger
+from compat_matrix.outcomes import ExitCode, Outcome
+from compat_matrix.plan import PLAN_FILE, RESULTS_FILE, Plan
+from compat_matrix.results import read_results
+from compat_matrix.writing import write_text
+
+
+@click.group()
+def expect() -> None:
+    """The ledger of known failures: check it, rewrite it from a run, explain a cell."""
+
+
+@expect.command("check")
+@plan_options
+@exit_codes
+def expect_check(fixtures: Path | None, cases: Path | None, expectations: Path | None) -> int:
+    """Check the ledger against the plan, without running: syntax, dead, too wide, overlapping, expired entries."""
+    from compat_matrix.expectations.ledger import judge_entries
+    from compat_matrix.report import agreement
+    from compat_matrix.report.terminal import LEDGER_WORDS, ledger_lines
+    from compat_matrix.running import tool_version
+
+    ledger = Ledger.read(ledger_path(expectations, fixtures, cases))
+    made = agreement.extended(planned(ledger, fixtures, cases))
+    verdict = judge_entries(ledger, made, datetime.date.today(), tool_version())
+    lines = [line for kind in LEDGER_WORDS for line in ledger_lines(kind, getattr(verdict, kind))]
+    for line in lines:
+        click.echo(line)
+    click.echo(f"{len(ledger.entries)} entries, {len(lines)} problems", err=True)
+    return int(STALE if verdict.stale else ExitCode.AS_EXPECTED)
+
+
+@expect.command("update")
+@click.argument("out", type=EXISTING_DIR)
+@click.option("--expectations", type=EXISTING_FILE, default=DEFAULT_PATH, help="The file to rewrite (default: ours).")
+@click.option("--reasons", type=EXISTING_FILE, help="Rules: what new failures come from (default: ours, for our file).")
+@click.option("--reason", default="", help="Why all other new failures are known; needed when there are any.")
+@click.option("--remake", is_flag=True, help="Make the entries anew that were made by rules.")
+@exit_codes
+def expect_update(out: Path, expectations: Path, reasons: Path | None, reason: str, remake: bool) -> None:
+    """Rewrite the ledger from the results of a complete run in OUT: stale entries go or are narrowed to the versions of which
+    they are true, new failures come, comments stay."""
+    from compat_matrix import running
+    from compat_matrix.expectations.causes import DEFAULT_RULES, read_rules
+    from compat_matrix.expectations.update import UpdateRefused, update
+    from compat_matrix.report import agreement
+
+    ours = expectations.samefile(DEFAULT_PATH)
+    if ours and set(running.started_with(out)) & {"cases", "fixtures"}:
+        raise Refused("the run was of other cases than ours, all our entries would seem dead: use --expectations", STALE)
+    rules_file = reasons or (DEFAULT_RULES if ours else None)
+    rules = read_rules(rules_file) if rules_file else ()
+    made = Plan.read(out / PLAN_FILE)
+    results = {result.cell: result for result in read_results(out / RESULTS_FILE) if result.plan_id == made.plan_id}
+    if not ours:
+        made = about_plugins(made, out)
+    try:
+        results = {cell: result for cell, result in results.items() if cell in made.by_id}
+        results |= agreement.compared(made, results)
+        text, judged = expectations.read_text(encoding="utf-8"), agreement.extended(made)
+        done = update(text, judged, results, reason, datetime.date.today(), rules, remake)
+    except UpdateRefused as error:
+        raise Refused(str(error), STALE) from error
+    write_text(expectations, done.text)
+    for change in done.changes:
+        click.echo(change)
+    click.echo(f"{expectations}: {len(done.changes)} changes", err=True)
+
+
+@expect.command("explain")
+@click.argument("cell_id", metavar="CELL")
+@plan_options
+@exit_codes
+def expect_explain(cell_id: str, fixtures: Path | None, cases: Path | None, expectations: Path | None) -> None:
+    """Say what is expected of a cell, and by which entry."""
+    from compat_matrix.report import agreement
+
+    ledger = Ledger.read(ledger_path(expectations, fixtures, cases))
+    cell = agreement.extended(planned(ledger, fixtures, cases)).by_id.get(cell_id)
+    if cell is None:
+        raise Refused(f"no such cell: {cell_id} (savedmodel-compat matrix plan lists them)", ExitCode.USAGE)
+    if cell.decided:
+        click.echo(f"{cell.decided.outcome}, decided by the plan: {cell.decided.reason}")
+    else:
+        entry = ledger.entry_for(cell)
+        click.echo(f"{entry.outcome if entry else Outcome.PASS} is expected")
+    for entry in ledger.entries:
+        if entry.names(cell):
+            here = "applies" if entry.selects(cell) else "is for other versions"
+            click.echo(f"{entry.title()} {here}: {entry.kind}, {entry.reason}")
+            for name in ("error_class", "message", "producer_version", "consumer_version", "issue", "added", "until"):
+                if getattr(entry, name):
+                    click.echo(f"  {name}: {getattr(entry, name)}")

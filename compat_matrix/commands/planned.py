@@ -1,0 +1,155 @@
+"""What commands share that make a plan: its options, the runtimes and servers that are asked, the exit codes of its errors."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Callable, Collection, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from compat_matrix.commands.refusing import EXISTING_FILE, Refused
+from compat_matrix.expectations import DEFAULT_PATH, NO_ENTRIES, Ledger, LedgerError
+from compat_matrix.outcomes import ExitCode
+from compat_matrix.plan import Plan, PlanError
+from compat_matrix.plugins.registry import OURS, Registry
+from compat_matrix.results import ResultsError
+from compat_matrix.runtimes.runtime import LABELLED, LOCAL, Runtime, local_runtime
+
+STALE = ExitCode.STALE_EXPECTATION
+EXISTING_DIR = click.Path(exists=True, file_okay=False, path_type=Path)
+
+
+def exit_codes(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Turn the errors of the matrix into exit codes: a bad ledger is 2, a plan or a result file that cannot be used is 4."""
+
+    @functools.wraps(function)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        from compat_matrix.running import RunError
+
+        try:
+            return function(*args, **kwargs)
+        except LedgerError as error:
+            raise Refused(str(error), STALE) from error
+        except (PlanError, ResultsError) as error:
+            raise Refused(str(error), ExitCode.HARNESS_ERROR) from error
+        except RunError as error:
+            raise Refused(str(error), ExitCode.HARNESS_ERROR if error.harness else ExitCode.USAGE) from error
+
+    return wrapped
+
+
+def plan_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The options that say what the plan is made of."""
+    for option in (
+        click.option("--fixtures", type=EXISTING_DIR, help="Your folder of artifacts, in place of all that is ours."),
+        click.option("--cases", type=EXISTING_DIR, help="Your folder of case files, in place of all that is ours."),
+        click.option(
+            "--expectations", type=EXISTING_FILE, help="The ledger of known failures (default: ours; none for what is yours)."
+        ),
+    ):
+        function = option(function)
+    return function
+
+
+def ledger_path(expectations: Path | None, fixtures: Path | None, cases: Path | None) -> Path:
+    """Our ledger speaks of our artifacts only: about others it has nothing but dead entries to say."""
+    return expectations or (NO_ENTRIES if fixtures or cases else DEFAULT_PATH)
+
+
+def runtime_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The options that say which TensorFlows answer."""
+    for option in (
+        click.option(
+            "--runtime",
+            "runtimes",
+            multiple=True,
+            metavar="RUNTIME",
+            help="A TensorFlow to ask (default: the local one and those of COMPAT_RUNTIMES): local, 2.12, tensorflow==2.20.0, a "
+            "wheel, an interpreter; LABEL=RUNTIME tells two of one version apart. The first is asked everything.",
+        ),
+        click.option("--all-checks", is_flag=True, help="Ask every runtime everything."),
+        click.option(
+            "--server",
+            "servers",
+            multiple=True,
+            metavar="SERVER",
+            help="A model server to ask too: an image (tensorflow/serving:2.19.1), standin, binary:PATH, remote:HOST:PORT,PORT.",
+        ),
+    ):
+        function = option(function)
+    return function
+
+
+def require_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    """``--require`` and ``--require serving``; the value is True, "serving" or False."""
+    return click.option(
+        "--require",
+        is_flag=False,
+        flag_value="all",
+        default=None,
+        type=click.Choice(["all", "serving"]),
+        callback=lambda _context, _option, value: {None: False, "all": True}.get(value, value),
+        help="A cell that is not run fails the run, whatever the reason; with `serving` one that only a server can answer.",
+    )(function)
+
+
+def planned(
+    ledger: Ledger,
+    fixtures: Path | None,
+    cases: Path | None,
+    runtimes: Sequence[Runtime] = (),
+    all_checks: bool = False,
+    producers: Collection[str] = (),
+    registry: Registry = OURS,
+) -> Plan:
+    from compat_matrix.checks import CHECKS
+    from compat_matrix.planning import Axes, make_plan
+
+    runtimes = tuple(runtimes) or (local_runtime(),)
+    axes = Axes(runtimes, home=(runtimes[0].name,), checks=tuple(CHECKS) if all_checks else None)
+    usual = {producer.name for producer in registry.producers.values() if producer.usual} | {p.name for p in registry.theirs[1]}
+    wanted = usual | (set(producers) & set(registry.producers))
+    return make_plan(ledger, fixtures, cases, axes, wanted, registry=registry)
+
+
+def asked_runtimes(specs: Sequence[str], install: bool = False) -> tuple[Runtime, ...]:
+    """The runtimes a command line names; without any the local one and those of COMPAT_RUNTIMES.
+
+    ``install`` makes what is not here. Raises Refused.
+    """
+    from compat_matrix.runtimes.places import NotInstalled, RuntimeTrouble, UnknownRuntime
+    from compat_matrix.runtimes.resolve import provide, resolve_all
+
+    found: list[Runtime] = []
+    try:
+        for spec in specs or (LOCAL, *filter(None, [os.environ.get("COMPAT_RUNTIMES")])):
+            label = LABELLED.fullmatch(spec.strip())
+            wanted = label[2] if label else spec
+            try:
+                resolved = resolve_all(wanted)
+            except NotInstalled as missing:
+                if not install:
+                    raise
+                for one in missing.specs:
+                    provide(one, lambda doing, one=one: click.echo(f"{one}: {doing}", err=True))  # type: ignore[misc]
+                resolved = resolve_all(wanted)
+            found += [runtime.labelled(label[1]) for runtime in resolved] if label else resolved
+    except RuntimeTrouble as error:
+        code = ExitCode.USAGE if isinstance(error, UnknownRuntime) else ExitCode.HARNESS_ERROR
+        raise Refused(str(error), code) from error
+    return tuple(found)
+
+
+def asked_servers(specs: Sequence[str], build: Callable[[], None] | None = None) -> tuple[Runtime, ...]:
+    """The servers a command line names, here or not. Raises Refused for what names none."""
+    if not specs:
+        return ()
+    from compat_matrix.runtimes.servers import server_runtime
+
+    try:
+        return tuple(server_runtime(spec, build) for spec in specs)
+    except ValueError as error:
+        raise Refused(str(error), ExitCode.USAGE) from error

@@ -1,0 +1,97 @@
+"""Records, places and reports of ``migrate``: no TensorFlow is asked."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+
+import pytest
+
+from compat_matrix.zoo.migrate import records, report, run
+from compat_matrix.zoo.migrate.records import Status
+
+
+def record(name, status=Status.REFUSED, **more):
+    return records.Record(name, name, status=status, **more)
+
+
+def test_the_worst_part_is_what_becomes_of_the_model():
+    assert records.worst([Status.MIGRATED, Status.DIFFERS, Status.UNPROVED]) is Status.DIFFERS
+    assert [status for status in Status if status.good] == [Status.COPIED, Status.MIGRATED]
+
+
+def test_a_record_survives_the_disk_and_a_strange_one_is_none(tmp_path):
+    part = records.Part(["serve"], Status.MIGRATED, verdicts=[records.Verdict("weights", "equal")], names={"a": "k"})
+    kept = record("x", Status.MIGRATED, parts=[part])
+    records.save(kept, tmp_path / "x.json")
+    assert records.load(tmp_path / "x.json") == kept
+    for text in ("", "[]", '{"schema": 99}', json.dumps({**kept.to_json(), "status": "splendid"})):
+        (tmp_path / "y.json").write_text(text)
+        assert records.load(tmp_path / "y.json") is None
+
+
+def test_reports_are_no_way_into_a_browser_or_a_spreadsheet():
+    bad = [record("<script>alert(1)</script>", reason="=cmd()"), record("b", reason="=cmd()", fix="f")]
+    assert "<script>alert" not in report.as_html(bad)
+    rows = list(csv.DictReader(report.as_csv(bad).splitlines()))
+    assert {row["reason"] for row in rows} == {"'=cmd()"}
+
+
+def test_two_models_of_one_name_get_two_places(tmp_path):
+    class Model:
+        def __init__(self, name, relative):
+            self.name, self.relative = name, relative
+
+    jobs = run.jobs_of([Model("a/M", "M"), Model("b/m", "m"), Model("c", "../x/.hid den")])
+    places = [job.relative for job in jobs]
+    assert len({place.lower() for place in places}) == 3
+    assert places[0] == "M"
+    assert places[2] == "_../x/_.hid_den"
+
+
+def test_no_place_is_inside_of_another_or_too_long_for_a_file_system():
+    class Model:
+        def __init__(self, name, relative):
+            self.name, self.relative = name, relative
+
+    names = ["a", "a/b", "x/y", "X", "a.json", "a.json/c", "é" * 300, "e" * 300, "e" * 301, "~", "..", ""]
+    jobs = run.jobs_of([Model(f"{number}/{name}", name) for number, name in enumerate(names)])
+    places = [job.relative for job in jobs]
+    assert len({place.lower() for place in places}) == len(names)
+    for place in places:
+        assert not [other for other in places if other.lower().startswith(f"{place.lower()}/")]
+        assert all(len(part) <= 120 and not part.startswith(".") and not part.endswith(".json") for part in place.split("/"))
+
+
+def test_many_models_get_a_page_each(tmp_path, monkeypatch):
+    hostile = "<img src=x>/../" + "n" * 300
+    bad = [records.Record(hostile, "d/" + "n" * 200, reason="<script>", fix="f", parts=[records.Part(["<b>"])]), record("x/y")]
+    report.write(bad, tmp_path)
+    assert not list((tmp_path / "pages").glob("*")), "few are on one page"
+    monkeypatch.setattr(report, "ON_ONE_PAGE", 1)
+    for reason in ("reason one", "reason two"):
+        bad[1].reason = reason
+        report.write(bad, tmp_path)
+        page = (tmp_path / "report.html").read_text()
+        links = sorted(set(re.findall(r'href="(pages/[^"]*)"', page)))
+        assert sorted(path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("pages/*/*")) == links
+        assert len(links) == 2
+        texts = [(tmp_path / link).read_text() for link in links]
+        assert sum(reason in text for text in texts) == 1
+        assert all('href="../../report.html"' in text for text in texts)
+        assert not [text for text in (*texts, page) if "<script>" in text or "<img" in text or "<b>" in text]
+
+
+def test_a_disk_that_is_full_leaves_the_old_report(tmp_path, monkeypatch):
+    def full(folder, texts):
+        raise OSError("No space left on device")
+
+    monkeypatch.setattr(report, "ON_ONE_PAGE", 0)
+    report.write([record("a")], tmp_path)
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    assert len(before) == 4
+    monkeypatch.setattr(report, "write_set", full)
+    with pytest.raises(OSError, match="No space"):
+        report.write([record("b")], tmp_path)
+    assert {path: path.read_bytes() for path in before} == before
