@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import fnmatch
 import functools
 import re
 import warnings
@@ -116,7 +117,8 @@ def matches(patterns: tuple[str, ...], text: str) -> bool:
 
 @functools.cache
 def _any_of(patterns: tuple[str, ...]) -> re.Pattern[str]:
-    return re.compile("|".join(".*".join(map(re.escape, pattern.split("*"))) for pattern in patterns))
+    # Without backtracking into what a `*` has taken, however many there are; `read_patterns` lets no other sign of fnmatch in.
+    return re.compile("|".join(map(fnmatch.translate, patterns)))
 
 
 def read_entry(index: int, table: Any) -> Entry:
