@@ -22,7 +22,7 @@ CHECK_OF = {"load": "load", "signatures": "signatures", "call": "values"}  # the
 # The limit of a step is long for all but the cases that are to hang.
 PATCHES = f"""
 from compat_matrix.runtimes import worker
-worker.command = lambda runtime, program: [{sys.executable!r}, {os.fspath(WORKER)!r}, program]
+worker.command = lambda runtime, program: [{sys.executable!r}, {os.fspath(WORKER)!r}, program.name]
 """
 
 
