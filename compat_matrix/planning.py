@@ -287,7 +287,7 @@ def _told_apart(runtimes: Sequence[Runtime]) -> None:
 
 def _production(artifact: Artifact, runtime: Runtime) -> Cell:
     refused = artifact.refused and Decision(Outcome.NOT_APPLICABLE, artifact.refused)
-    return _cell(artifact, NO_CONSUMER, "", PRODUCE, runtime, refused or (None if artifact.own else _absent(runtime)))
+    return cell_of(artifact, NO_CONSUMER, "", PRODUCE, runtime.name, refused or (None if artifact.own else _absent(runtime)))
 
 
 def _questions(
@@ -307,7 +307,7 @@ def _questions(
             if check.among(artifact.checks):
                 reason = check.not_applicable((), artifact.kinds)
                 decided = refused or (Decision(Outcome.NOT_APPLICABLE, reason) if reason else _absent(runtime, runtime.consumer))
-                cells.append(_cell(artifact, runtime.consumer, version, check.name, runtime, decided))
+                cells.append(cell_of(artifact, runtime.consumer, version, check.name, runtime.name, decided))
         return cells
     if axes.served_only:
         return cells
@@ -319,7 +319,7 @@ def _questions(
             if consumer.version and (artifact.own or artifact.runtime != runtime.name):
                 absent = None  # neither who wrote it nor who reads it needs the TensorFlow of this runtime
             decided = refused or (Decision(Outcome.NOT_APPLICABLE, reason) if reason else absent)
-            cells.append(_cell(artifact, consumer.name, consumer.version or version, check.name, runtime, decided))
+            cells.append(cell_of(artifact, consumer.name, consumer.version or version, check.name, runtime.name, decided))
     return cells
 
 
@@ -330,7 +330,8 @@ def _absent(runtime: Runtime, consumer: str = "") -> Decision | None:
     return Decision(Outcome.NOT_RUN, unready) if unready else None
 
 
-def _cell(artifact: Artifact, consumer: str, version: str, check: str, runtime: Runtime, decided: Decision | None) -> Cell:
+def cell_of(artifact: Artifact, consumer: str, version: str, check: str, runtime: str, decided: Decision | None) -> Cell:
+    """The cell of a check of an artifact. Raises PlanError for a name that makes no cell id."""
     cell = Cell(
         case=artifact.case,
         producer=artifact.producer,
@@ -338,7 +339,7 @@ def _cell(artifact: Artifact, consumer: str, version: str, check: str, runtime: 
         consumer=consumer,
         consumer_version=version,
         check=check,
-        runtime=runtime.name,
+        runtime=runtime,
         artifact=artifact.path,
         producer_runtime=artifact.runtime,
         timeout=artifact.timeout,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from compat_matrix.cli import printable
-from compat_matrix.commands.models import model_arguments
+from compat_matrix.commands.models import fail_on_option, model_arguments
 from compat_matrix.commands.planned import exit_codes
 from compat_matrix.commands.plugin_options import plugin_option
 from compat_matrix.commands.refusing import Refused
@@ -47,13 +47,7 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 @click.option("--serving", "servers", multiple=True, metavar="SERVER", help="Ask a model server too, as serve-check does.")
 @click.option("--check", "checks", multiple=True, metavar="NAME", help="Make this check only (repeatable).")
 @click.option("--tolerance", metavar="'RTOL ATOL REASON'", help="How far answers may be apart, and why.")
-@click.option(
-    "--fail-on",
-    type=click.Choice(["info", "warning", "error", "never"]),
-    default="error",
-    show_default=True,
-    help="Findings of `verify` of at least this severity fail.",
-)
+@fail_on_option("Findings of `verify` of at least this severity fail.")
 @click.option("--limit", type=float, default=60.0, show_default=True, help="Seconds for one step of a consumer.")
 @click.option("--require", is_flag=True, help="What is not run fails.")
 @click.option("--expectations", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="A ledger of known failures.")

@@ -21,9 +21,10 @@ from compat_matrix.commands.planned import (
     require_option,
     runtime_options,
 )
-from compat_matrix.commands.plugin_options import asked_plugins, ledger_text, plugin_option, plugin_words
+from compat_matrix.commands.plugin_options import asked_plugins, plugin_option, plugin_words
 from compat_matrix.expectations import Ledger
 from compat_matrix.plan import parse_cell_id
+from compat_matrix.plugins.ledgers import ledger_text
 
 
 @click.group()

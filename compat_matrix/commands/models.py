@@ -1,4 +1,4 @@
-"""What the commands about models at rest have in common: how models are named on a command line."""
+"""What the commands about models at rest have in common: how models are named on a command line, which findings fail."""
 
 from __future__ import annotations
 
@@ -35,3 +35,9 @@ def model_arguments(function: Callable[..., Any]) -> Callable[..., Any]:
     ):
         wrapped = option(wrapped)
     return wrapped
+
+
+def fail_on_option(text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """``--fail-on`` for findings of `verify`; ``text`` says what follows from them."""
+    levels = click.Choice(["info", "warning", "error", "never"])
+    return click.option("--fail-on", type=levels, default="error", show_default=True, help=text)

@@ -16,7 +16,7 @@ from compat_matrix.outcomes import ExitCode
 from compat_matrix.plan import Plan, PlanError
 from compat_matrix.plugins.registry import OURS, Registry
 from compat_matrix.results import ResultsError
-from compat_matrix.runtimes.runtime import LABELLED, LOCAL, Runtime, local_runtime
+from compat_matrix.runtimes.runtime import LOCAL, Runtime, local_runtime
 
 STALE = ExitCode.STALE_EXPECTATION
 EXISTING_DIR = click.Path(exists=True, file_okay=False, path_type=Path)
@@ -121,22 +121,19 @@ def asked_runtimes(specs: Sequence[str], install: bool = False) -> tuple[Runtime
     ``install`` makes what is not here. Raises Refused.
     """
     from compat_matrix.runtimes.places import NotInstalled, RuntimeTrouble, UnknownRuntime
-    from compat_matrix.runtimes.resolve import provide, resolve_all
+    from compat_matrix.runtimes.resolve import provide, resolve_labelled
 
     found: list[Runtime] = []
     try:
         for spec in specs or (LOCAL, *filter(None, [os.environ.get("COMPAT_RUNTIMES")])):
-            label = LABELLED.fullmatch(spec.strip())
-            wanted = label[2] if label else spec
             try:
-                resolved = resolve_all(wanted)
+                found += resolve_labelled(spec)
             except NotInstalled as missing:
                 if not install:
                     raise
                 for one in missing.specs:
                     provide(one, lambda doing, one=one: click.echo(f"{one}: {doing}", err=True))  # type: ignore[misc]
-                resolved = resolve_all(wanted)
-            found += [runtime.labelled(label[1]) for runtime in resolved] if label else resolved
+                found += resolve_labelled(spec)
     except RuntimeTrouble as error:
         code = ExitCode.USAGE if isinstance(error, UnknownRuntime) else ExitCode.HARNESS_ERROR
         raise Refused(str(error), code) from error

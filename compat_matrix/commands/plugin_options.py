@@ -10,7 +10,6 @@ from typing import Any
 import click
 
 from compat_matrix.commands.refusing import EXISTING_FILE, Refused
-from compat_matrix.expectations import Ledger
 from compat_matrix.outcomes import ExitCode
 from compat_matrix.plan import SERVING, STANDIN, Plan
 from compat_matrix.plugins.registry import Registry
@@ -40,15 +39,6 @@ def asked_plugins(consumers: Sequence[str], producers: Sequence[str], file: Path
             more = "a plug-in is declared by --plugins FILE, in pyproject.toml or by an entry point (docs/plugins.md)"
             raise Refused(f"no consumer called {name}; there are {', '.join(sorted(known))}; {more}", ExitCode.USAGE)
     return registry
-
-
-def ledger_text(path: Path, registry: Registry) -> str:
-    """The text of a ledger and of those that plug-ins bring along. Raises LedgerError."""
-    text = path.read_text(encoding="utf-8")
-    for more in registry.ledgers:
-        Ledger.read(more)
-        text += "\n" + re.sub(r"(?m)^schema\s*=.*$", f"# {more.name}", more.read_text(encoding="utf-8"), count=1)
-    return text
 
 
 def plugin_words(selectors: Mapping[str, Sequence[str]], file: Path | None, registry: Registry) -> list[str]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from compat_matrix.cli import HARNESS_ERROR, INCOMPLETE, OK, UNEXPECTED, printable
-from compat_matrix.commands.models import model_arguments
+from compat_matrix.commands.models import fail_on_option, model_arguments
 
 if TYPE_CHECKING:
     from compat_matrix.zoo.find import Found
@@ -37,13 +37,7 @@ def _explain(ctx: click.Context, _: click.Parameter, value: str | None) -> None:
 @model_arguments
 @click.option("--select", multiple=True, metavar="PREFIX", help="Only rules whose id begins with this (SMC2; by commas; ALL).")
 @click.option("--ignore", multiple=True, metavar="PREFIX", help="Not these rules; the longer prefix wins.")
-@click.option(
-    "--fail-on",
-    type=click.Choice(["info", "warning", "error", "never"]),
-    default="error",
-    show_default=True,
-    help="Exit with 1 for findings of at least this severity.",
-)
+@fail_on_option("Exit with 1 for findings of at least this severity.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
 @click.option("--sarif", type=FILE, help="Write SARIF 2.1.0 to this file.")
 @click.option("--junit", type=FILE, help="Write JUnit XML to this file.")

@@ -17,6 +17,7 @@ from compat_matrix.exports.recording import ANSWERED_BY, Reader, Recorder
 from compat_matrix.plan import is_complete
 from compat_matrix.planning import fixture_artifact
 from compat_matrix.runtimes.host import Host
+from compat_matrix.zoo.find import FORMATS
 from reference_impl.format import layout
 
 QUESTIONS = Path("io") / "io.json"
@@ -78,7 +79,7 @@ def prepare(
     if is_complete(path) and (path / "model").is_dir() and plain and (case := fixture_artifact(path).case) not in taken:
         taken.add(case)
         return Prepared(name, path)
-    model = path / "model" if (path / "model").is_dir() and not layout_is(path) else path
+    model = path / "model" if (path / "model").is_dir() and not any((path / name).is_file() for name in FORMATS) else path
     found = layout.read(model)
     directory = folder / _free(given.case_name(path), taken)
     io = given.lay_out(model, directory)
@@ -96,11 +97,6 @@ def prepare(
     _write(io, document)
     given.sign(directory, found, f"the SavedModel at {name}", f"savedmodel-compat check {name}")
     return Prepared(name, directory, asked.problems, left_out)
-
-
-def layout_is(path: Path) -> bool:
-    """Whether a directory holds a SavedModel itself."""
-    return any((path / name).is_file() for name in ("saved_model.pb", "saved_model.pbtxt", "saved_model.cpb"))
 
 
 def _beside(path: Path, model: Path) -> Path | None:

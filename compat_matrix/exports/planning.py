@@ -11,7 +11,7 @@ from compat_matrix.exports.artifact import Prepared
 from compat_matrix.exports.options import ALL, ANSWERING, FORMAT, STILL, Options
 from compat_matrix.outcomes import Outcome
 from compat_matrix.plan import Cell, Decision, Plan
-from compat_matrix.planning import Artifact, Axes, expand, fixture_artifact
+from compat_matrix.planning import Axes, cell_of, expand, fixture_artifact
 from compat_matrix.runtimes.native import build as native
 from compat_matrix.runtimes.runtime import LOCAL, Runtime
 
@@ -33,14 +33,14 @@ def plan_of(
     plan = expand(artifacts, consumers, {name: CHECKS[name] for name in asked}, Axes(examined, checks=asked), ledger)
     cells: list[Cell] = []
     for item, artifact in zip(prepared, artifacts):
-        cells += [_cell(artifact, FORMAT, tool, check, _decided(check, item)) for check in STILL if options.makes(check)]
+        cells += [cell_of(artifact, FORMAT, tool, check, LOCAL, _decided(check, item)) for check in STILL if options.makes(check)]
     cells += [cell for cell in plan if options.makes(cell.check)]
     compares = any(options.makes(check) for check in ANSWERING)
     for item, artifact in zip(prepared, artifacts):
         if options.makes("asked"):
-            cells.append(_cell(artifact, ALL, tool, "asked", _left_out(item)))
+            cells.append(cell_of(artifact, ALL, tool, "asked", LOCAL, _left_out(item)))
         if options.makes("compared") or compares:  # never left out: who compares nothing must not pass
-            cells.append(_cell(artifact, ALL, tool, "compared", None))
+            cells.append(cell_of(artifact, ALL, tool, "compared", LOCAL, None))
     return Plan(tuple(cells), narrowed=True)
 
 
@@ -53,18 +53,3 @@ def _decided(check: str, item: Prepared) -> Decision | None:
 def _left_out(item: Prepared) -> Decision | None:
     """A signature nobody can be asked about is no failure of the export; it is shown, and ``require`` makes it one."""
     return Decision(Outcome.NOT_RUN, "; ".join(item.left_out)) if item.left_out else None
-
-
-def _cell(artifact: Artifact, consumer: str, version: str, check: str, decided: Decision | None) -> Cell:
-    cell = Cell(
-        case=artifact.case,
-        producer=artifact.producer,
-        producer_version=artifact.version,
-        consumer=consumer,
-        consumer_version=version,
-        check=check,
-        runtime=LOCAL,
-        artifact=artifact.path,
-        decided=decided,
-    )
-    return Cell.from_json(cell.to_json())  # a name that makes no cell id is found here

@@ -14,7 +14,6 @@ from rich.console import Console
 
 from compat_matrix import running
 from compat_matrix.checks import run_cell
-from compat_matrix.commands.plugin_options import ledger_text
 from compat_matrix.consumers import CONSUMERS, Consumer
 from compat_matrix.expectations import NO_ENTRIES, Ledger
 from compat_matrix.exports import still
@@ -26,10 +25,11 @@ from compat_matrix.exports.report import Report, compared
 from compat_matrix.outcomes import Outcome
 from compat_matrix.plan import LEDGER_FILE, PLAN_FILE, RESULTS_FILE, RUNTIMES_FILE, Cell, Plan
 from compat_matrix.plugins import found
+from compat_matrix.plugins.ledgers import ledger_text
 from compat_matrix.plugins.registry import OURS, PluginError, Registry
 from compat_matrix.results import Observation, Result, write_results
 from compat_matrix.runtimes.host import Host
-from compat_matrix.runtimes.runtime import LABELLED, LOCAL, Runtime, local_runtime
+from compat_matrix.runtimes.runtime import LOCAL, Runtime, local_runtime
 from compat_matrix.writing import write_text
 
 
@@ -177,14 +177,10 @@ def asked_runtimes(options: Options) -> tuple[Runtime, ...]:
 
     Raises RuntimeTrouble: one is not installed, or means nothing; OptionError for a server that means nothing.
     """
-    from compat_matrix.runtimes.resolve import resolve_all
+    from compat_matrix.runtimes.resolve import resolve_labelled
 
-    here, others = local_runtime(), []
-    for spec in options.tensorflow:
-        label = LABELLED.fullmatch(spec.strip())
-        found = resolve_all(label[2] if label else spec)
-        others += [runtime.labelled(label[1]) for runtime in found] if label else found
-    others = [runtime for runtime in others if runtime.name != LOCAL]
+    here = local_runtime()
+    others = [runtime for spec in options.tensorflow for runtime in resolve_labelled(spec) if runtime.name != LOCAL]
     if options.servers:
         from compat_matrix.runtimes.servers import server_runtime
 

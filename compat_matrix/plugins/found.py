@@ -23,6 +23,11 @@ from compat_matrix.workers import protocol
 CONSUMERS_GROUP, PRODUCERS_GROUP = "savedmodel_compat.consumers", "savedmodel_compat.producers"
 FILE_SCHEMA = 1
 TOOL = "savedmodel-compat"  # the table of a pyproject.toml
+# kind -> how its table is read, the field that ``NAME=VALUE`` stands for, its entry points, ours
+_KINDS: Mapping[str, tuple[Any, str, str, Mapping[str, Any]]] = {
+    "consumer": (tables.consumer, "command", CONSUMERS_GROUP, OURS.consumers),
+    "producer": (tables.producer, "artifacts", PRODUCERS_GROUP, OURS.producers),
+}
 
 
 @dataclass(frozen=True)
@@ -48,9 +53,9 @@ def registry(asked: Asked, folder: Path | None = None) -> Registry:
     consumers = [] if asked.file is None else list(declared.consumers)
     producers = [] if asked.file is None else list(declared.producers)
     for word in asked.consumers:
-        consumers += _consumer(word, folder, declared, {one.name for one in consumers})
+        consumers += _asked("consumer", word, folder, declared, {one.name for one in consumers})
     for word in asked.producers:
-        producers += _producer(word, folder, declared, {one.name for one in producers})
+        producers += _asked("producer", word, folder, declared, {one.name for one in producers})
     ledgers = declared.ledgers if consumers or producers else ()
     return OURS.having([probe.asked(one) for one in consumers], producers, ledgers)
 
@@ -95,32 +100,26 @@ def _read(path: Path, data: Any, where: str) -> _Declared:
     table = tables.Table(where, data, path.parent, known)
     if table.data.get("schema", FILE_SCHEMA) != FILE_SCHEMA:
         raise table.error(f"schema is {table.data['schema']}, this program reads {FILE_SCHEMA}")
-    consumers = [tables.consumer(n, t, path.parent, f"{where}: consumer {n}") for n, t in table.data.get("consumer", {}).items()]
-    producers = [tables.producer(n, t, path.parent, f"{where}: producer {n}") for n, t in table.data.get("producer", {}).items()]
+    consumers, producers = (
+        [made(n, t, path.parent, f"{where}: {kind} {n}") for n, t in table.data.get(kind, {}).items()]
+        for kind, (made, *_) in _KINDS.items()
+    )
     ledger = table.data.get("expectations")
     if ledger and not (path.parent / ledger).is_file():
         raise table.error(f"expectations: there is no file {ledger}")
     return _Declared(tuple(consumers), tuple(producers), (path.parent / ledger,) if ledger else ())
 
 
-def _consumer(word: str, folder: Path, declared: _Declared, already: set[str]) -> list[Consumer]:
-    name, equals, command = word.partition("=")
+def _asked(kind: str, word: str, folder: Path, declared: _Declared, already: set[str]) -> list[Any]:
+    """What a word of ``--consumer`` or ``--producer`` (``kind``) adds to ours and to what is there ``already``."""
+    made, fieldname, group, ours = _KINDS[kind]
+    name, equals, value = word.partition("=")
     if equals:
-        return [tables.consumer(name, {"command": command}, folder, f"--consumer {word}")]
-    if name in already or name in OURS.consumers:
+        return [made(name, {fieldname: value}, folder, f"--{kind} {word}")]
+    if name in already or name in ours:
         return []
-    own = [one for one in declared.consumers if one.name == name]
-    return own or [_of_entry_point("consumer", point) for point in points(CONSUMERS_GROUP) if point.name == name]
-
-
-def _producer(word: str, folder: Path, declared: _Declared, already: set[str]) -> list[Producer]:
-    name, equals, place = word.partition("=")
-    if equals:
-        return [tables.producer(name, {"artifacts": place}, folder, f"--producer {word}")]
-    if name in already or name in OURS.producers:
-        return []
-    own = [one for one in declared.producers if one.name == name]
-    return own or [_of_entry_point("producer", point) for point in points(PRODUCERS_GROUP) if point.name == name]
+    own = [one for one in getattr(declared, f"{kind}s") if one.name == name]
+    return own or [_of_entry_point(kind, point) for point in points(group) if point.name == name]
 
 
 def points(group: str) -> list[importlib.metadata.EntryPoint]:
@@ -167,7 +166,7 @@ def _made(kind: str, point: importlib.metadata.EntryPoint, where: str) -> Any:
         raise PluginError(f"{where}: is a {type(value).__name__}; it must be a table, a function that returns one, or a Worker")
     module = sys.modules.get(point.value.partition(":")[0])
     folder = Path(getattr(module, "__file__", None) or ".").parent
-    return (tables.consumer if kind == "consumer" else tables.producer)(point.name, value, folder, where)
+    return _KINDS[kind][0](point.name, value, folder, where)
 
 
 def command_of(word: str, folder: Path | None = None) -> Program:
@@ -177,7 +176,7 @@ def command_of(word: str, folder: Path | None = None) -> Program:
     """
     folder = folder or Path.cwd()
     if not any(character in word for character in " /.="):
-        for one in _consumer(word, folder, _of_project(folder), set()):
+        for one in _asked("consumer", word, folder, _of_project(folder), set()):
             assert isinstance(one.program, Program)
             return one.program
         if word in OURS.consumers:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 KEPT_LOADED = 4  # models a worker keeps for the next check
 AHEAD = 16  # models of which a server is told beforehand
 CLOSE_LIMIT = 30.0  # seconds to free a model
+RESTART_AFTER = 500  # models, where many are asked: TensorFlow keeps what it has once registered
 
 Failure = (ReplyError, WorkerDied)
 

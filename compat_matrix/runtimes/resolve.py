@@ -13,7 +13,7 @@ from pathlib import Path
 
 from compat_matrix.runtimes import provision, records, registry, wanted
 from compat_matrix.runtimes.places import NotInstalled, UnknownRuntime
-from compat_matrix.runtimes.runtime import DISTRIBUTIONS, LOCAL, Runtime, local_runtime
+from compat_matrix.runtimes.runtime import DISTRIBUTIONS, LABELLED, LOCAL, Runtime, local_runtime
 from compat_matrix.runtimes.worker import environment
 
 ASK_LIMIT = 60.0  # seconds for an interpreter to say what is installed beside it
@@ -95,6 +95,12 @@ def resolve_all(specs: str, known: registry.Registry | None = None) -> list[Runt
     if not runtimes:
         raise UnknownRuntime(f"{specs!r} names no runtime")
     return list(runtimes.values())
+
+
+def resolve_labelled(spec: str) -> list[Runtime]:
+    """As :func:`resolve_all`, of what a command line says: ``LABEL=SPECS`` tells two runtimes of one version apart."""
+    label = LABELLED.fullmatch(spec.strip())
+    return [runtime.labelled(label[1]) for runtime in resolve_all(label[2])] if label else resolve_all(spec)
 
 
 def split(specs: str) -> list[str]:

@@ -15,7 +15,7 @@ from compat_matrix.checks.context import Context, Finding, finding_of
 from compat_matrix.consumers import CONSUMERS
 from compat_matrix.outcomes import Outcome
 from compat_matrix.plan import Cell
-from compat_matrix.runtimes.host import Host
+from compat_matrix.runtimes.host import RESTART_AFTER, Host
 from compat_matrix.runtimes.runtime import Runtime
 from compat_matrix.runtimes.worker import NotStarted, ReplyError, WorkerDied
 
@@ -119,7 +119,6 @@ class Proof:
 
 
 PROVED, FAILED, UNPROVED = "PROVED", "FAILED", "UNPROVED"
-RESTART_AFTER = 500  # models: TensorFlow keeps what it has once registered
 
 
 class Prover:

@@ -16,9 +16,8 @@ from compat_matrix.plugins.check import grammar
 from compat_matrix.runtimes.process import Crashed, Process, TimedOut, log_size, log_tail
 from compat_matrix.runtimes.programs import Program
 from compat_matrix.runtimes.runtime import Runtime
-from compat_matrix.runtimes.worker import START_LIMIT, environment
+from compat_matrix.runtimes.worker import PROTOCOL, START_LIMIT, environment
 
-PROTOCOL = 1
 SHOWN = 400  # characters of a message, in a report
 
 
@@ -174,17 +173,11 @@ class Session:
 
     def signalled(self, number: int, grace: float) -> str:
         """Send a signal: how the process ends, or "" when it does not within ``grace`` seconds."""
-        process = self.process
-        os.kill(process.pid, number)
-        process.alive = False
-        try:
-            return self._waited(process, grace)
-        finally:
-            os.close(process._write)
-            os.close(process._read)
+        os.kill(self.process.pid, number)
+        return self.left(grace)
 
     def left(self, grace: float) -> str:
-        """How the process ends that was told bye, or "" when it does not within ``grace`` seconds."""
+        """How the process ends that was told to, or "" when it does not within ``grace`` seconds."""
         process = self.process
         process.alive = False
         try:

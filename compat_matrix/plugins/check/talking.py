@@ -6,9 +6,9 @@ import signal
 
 from compat_matrix.plugins.check import models
 from compat_matrix.plugins.check.exam import Exam
-from compat_matrix.plugins.check.session import PROTOCOL, Mistake
+from compat_matrix.plugins.check.session import Mistake
 from compat_matrix.plugins.tables import CAPABILITIES
-from compat_matrix.runtimes.worker import START_LIMIT
+from compat_matrix.runtimes.worker import PROTOCOL, START_LIMIT
 
 FLOOD = 1 << 22  # bytes of output that nobody asked for; logs are emptied at 64 MiB
 

@@ -11,6 +11,7 @@ from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from compat_matrix.runtimes.host import RESTART_AFTER
 from compat_matrix.zoo.find import Model
 from compat_matrix.zoo.migrate import records
 from compat_matrix.zoo.migrate.engine import Migrator, Settings
@@ -21,7 +22,6 @@ MODELS, REPORTS, WORK = "models", "records", ".work"
 # Done again by the next run: the machine or the moment may have been the reason.
 AGAIN = (Status.CRASHED, Status.FAILED)
 MAX_NAME = 100  # characters; file systems take 255 bytes with what is put before and after
-RESTART_AFTER = 500  # models: TensorFlow keeps what it has once registered
 
 
 @dataclass(frozen=True)

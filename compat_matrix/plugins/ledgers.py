@@ -1,0 +1,18 @@
+"""One ledger of a run: that of the command line, and those that plug-ins bring along."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from compat_matrix.expectations import Ledger
+from compat_matrix.plugins.registry import Registry
+
+
+def ledger_text(path: Path, registry: Registry) -> str:
+    """The text of a ledger and of those that plug-ins bring along. Raises LedgerError."""
+    text = path.read_text(encoding="utf-8")
+    for more in registry.ledgers:
+        Ledger.read(more)
+        text += "\n" + re.sub(r"(?m)^schema\s*=.*$", f"# {more.name}", more.read_text(encoding="utf-8"), count=1)
+    return text
