@@ -18,7 +18,7 @@ import tomlkit
 
 from compat_matrix.cases import all_cases
 from compat_matrix.runtimes import registry
-from docs import attacks, clauses, grid_page, migrated, rules, runtimes
+from docs import attacks, clauses, grid_page, migrated, rules, runtimes, third_party
 
 DOCS = Path(__file__).parent
 ROOT = DOCS.parent
@@ -168,6 +168,8 @@ PAGES: dict[str, Callable[[], str]] = {
     "rules.md": rules_page,
     "runtimes.md": runtimes_page,
 }
+if third_party.RECORD.is_file():
+    PAGES["third_party.md"] = lambda: third_party.page(_table)
 
 
 def main(arguments: list[str] | None = None) -> int:

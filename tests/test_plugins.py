@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from matrix_world import small_world
+from plugin_world import DOCS, PAGE, ROOT, ours, page_files, plugin_world, results, run
 
 from compat_matrix.consumers import CONSUMERS
 from compat_matrix.expectations import Ledger
@@ -21,29 +21,14 @@ from compat_matrix.plugins.check.rules import RULES
 from compat_matrix.plugins.registry import OURS, PluginError
 from compat_matrix.workers import tensors
 
-ROOT = Path(__file__).resolve().parent.parent
-DOCS = ROOT / "docs"
-PAGE = (DOCS / "plugins.md").read_text(encoding="utf-8")
 PROTOCOL = (DOCS / "protocol.md").read_text(encoding="utf-8")
 LOCKED = 'command = ["{python}", "consumer.py"]\nlock = "mine.lock"\nversion = "0.1"\ncapabilities = ["tags"]\n'
-
-
-def ours(command, cwd, **more):
-    """A command of this project as its users run it, from a folder of theirs."""
-    paths = os.pathsep.join([str(ROOT), *more.pop("paths", ())])
-    environment = {**os.environ, "PYTHONPATH": paths, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", **more}
-    words = [sys.executable, "-m", "compat_matrix", *map(str, command)]
-    return subprocess.run(words, cwd=cwd, env=environment, capture_output=True, text=True, check=False)
 
 
 @pytest.fixture
 def folder(tmp_path):
     """What somebody has who did what docs/plugins.md says, and nothing else."""
-    for name, text in re.findall(r"```\w+ file=(\S+)\n(.*?)```\n", PAGE, re.DOTALL):
-        (tmp_path / name).write_text(text, encoding="utf-8")
-    for sample in ("numpy_exporter.py", "numpy_consumer.py"):
-        (tmp_path / sample).write_bytes((DOCS / "samples" / sample).read_bytes())
-    return tmp_path
+    return page_files(tmp_path)
 
 
 def test_a_consumer_written_from_the_page_alone_passes_plugin_check(folder):
@@ -69,20 +54,7 @@ def test_one_that_is_wrong_fails_with_the_mistake_by_its_name(folder):
 @pytest.fixture
 def world(folder):
     """A world without cases and fixtures of ours, in the folder of the plug-ins."""
-    made = small_world(folder)
-    (made.cases / "beta.py").unlink()
-    made.tensorflow("2.99.0")
-    return made
-
-
-def run(world, *words, out="out", **more):
-    place = ("--out", world.root / out, "-n", "1", "--cases", world.cases, "--fixtures", world.fixtures)
-    return ours(["matrix", "run", *place, *words], world.root, paths=[str(world.site)], **more)
-
-
-def results(world, out="out"):
-    lines = (world.root / out / "results.jsonl").read_text().splitlines()
-    return {record["cell"]: record for record in map(json.loads, lines)}
+    return plugin_world(folder)
 
 
 ASKED = ("--plugins", "plugins.toml", "--consumer", "mine", "--consumer", "numpy_sample=python numpy_consumer.py")
@@ -254,8 +226,7 @@ def test_what_a_plug_in_was_registered_with_it_must_say(folder, monkeypatch):
     """A cell must not name one version and ask another."""
     text = (folder / "plugins.toml").read_text()
     (folder / "plugins.toml").write_text(text.replace('version = "0.1"', 'version = "0.2"'))
-    world = small_world(folder)
-    (world.cases / "beta.py").unlink()
+    world = plugin_world(folder)
     run(world, "--plugins", "plugins.toml", "--consumer", "mine", "--producer", "mytrainer", "--case", "scaled")
     record = results(world)["scaled/mytrainer@1.0/mine@0.2/load"]
     assert record["outcome"] == "SETUP_ERROR" and "registered with the version 0.2, and says 0.1" in record["message"]

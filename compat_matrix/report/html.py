@@ -16,7 +16,7 @@ from compat_matrix.outcomes import Outcome
 from compat_matrix.results import DESELECTED
 
 # Shown per matrix field when its cells disagree: the first of these that occurs.
-_WORST_FIRST = (
+WORST_FIRST = (
     Outcome.SETUP_ERROR,
     Outcome.ENV_ERROR,
     Outcome.CRASH,
@@ -78,7 +78,7 @@ def render(
             disagreements=[_disagreement(item) for item in summary["disagreements"]],
             ledger=about_entries(summary),
             not_run=_grouped_by_reason(cells),
-            counts=[(outcome.value, summary["by_outcome"].get(outcome.value, 0)) for outcome in reversed(_WORST_FIRST)],
+            counts=[(outcome.value, summary["by_outcome"].get(outcome.value, 0)) for outcome in reversed(WORST_FIRST)],
             versions=sorted({(cell["consumer_label"], cell["versions"]) for cell in cells if cell["versions"]}),
         )
     )
@@ -189,7 +189,7 @@ def _passed(cells: Sequence[dict[str, Any]]) -> list[tuple[str, list[dict[str, A
 
 def _field(cells: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Text and colour of one matrix field: never colour alone, never a mean."""
-    worst = min(cells, key=lambda cell: (cell["expected"], _WORST_FIRST.index(Outcome(cell["outcome"]))))
+    worst = min(cells, key=lambda cell: (cell["expected"], WORST_FIRST.index(Outcome(cell["outcome"]))))
     asked = [cell for cell in cells if cell["outcome"] != Outcome.NOT_APPLICABLE.value]
     passed = sum(cell["outcome"] == Outcome.PASS.value for cell in asked)
     return {

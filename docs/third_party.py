@@ -1,0 +1,265 @@
+"""Other people's exporters and consumers, for the page `third_party.md`; `data/third_party.json` keeps what was seen of them.
+
+    python -m docs.third_party OUT...
+
+OUT are output folders of `savedmodel-compat matrix run`; of a cell that several have seen the last one counts.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from compat_matrix.consumers import CONSUMERS
+from compat_matrix.expectations import Ledger
+from compat_matrix.gate.pairs import Run
+from compat_matrix.outcomes import Outcome
+from compat_matrix.plan import LEDGER_FILE, PRODUCE, is_complete
+from compat_matrix.plugins import registry
+from compat_matrix.producers import PRODUCERS
+from compat_matrix.report.grid import release_order
+from compat_matrix.report.html import WORST_FIRST
+from compat_matrix.results import DESELECTED, Result, one_line
+from compat_matrix.running import RUN_FILE
+
+SCHEMA = 1
+RECORD = Path(__file__).parent / "data" / "third_party.json"
+PASS, UNEXPLAINED = Outcome.PASS.value, "unexplained"
+MAX_NAMES = 8  # of exports, where they are cases of ours
+HEAD = """# Other people's exporters and consumers
+
+{exports} exports of {exporters} exporters, asked of {consumers} consumers, in real runs on a machine with two cores:
+{cells} cells, {passed} of them passed. Each of other people's programs runs in an environment of its own, made from a lock
+([`third_party/plugins.toml`](../compat_matrix/third_party/plugins.toml)). What does not pass is a known failure with a reason
+([`third_party/known.toml`](../compat_matrix/third_party/known.toml)): a run fails when one passes, or fails otherwise.
+
+"""
+COUNTS = """
+## Exporter × consumer
+
+Exports that the consumer reads and answers as asked, in every check, **of those it was asked about**. The others are
+[explained below](#what-they-cannot-read-or-change), by consumer. Empty: it was not asked, or can do nothing that these exports
+are for.
+
+"""
+Record = Mapping[str, Any]
+Table = Callable[[tuple[str, ...], list[tuple[str, ...]]], str]
+
+
+# What was seen ------------------------------------------------------------------------------------------------------------
+
+
+def record(folders: Iterable[Path]) -> dict[str, Any]:
+    """The record of some runs. Raises PlanError, ResultsError, LedgerError for folders that cannot be used."""
+    facts: dict[str, Any] = {"schema": SCHEMA, "runs": [], "exporters": {}, "consumers": {}, "exports": {}, "reasons": []}
+    for out in folders:
+        _add(facts, out)
+    for side in ("exporters", "consumers", "exports"):
+        facts[side] = dict(sorted(facts[side].items(), key=lambda item: (item[0].partition("@")[0], release_order(item[0]))))
+    return facts
+
+
+def _add(facts: dict[str, Any], out: Path) -> None:
+    run, known = Run.read(out), registry.read(out)
+    entries = {entry.index: (entry.kind, entry.reason) for entry in Ledger.read(out / LEDGER_FILE).entries}
+    theirs = {one.name for one in [*known.theirs[0], *known.theirs[1]]}
+    made = run.productions()
+    seen = 0
+    for cell in run.plan:
+        result = run.results.get(cell.id)
+        if not theirs & {cell.producer, cell.consumer} or result is None or not _was_asked(result):
+            continue
+        seen += 1
+        exporter = f"{cell.producer}@{cell.producer_version}" if cell.artifact_id in made else cell.producer
+        consumer = PRODUCE if cell.is_production else f"{cell.consumer}@{cell.consumer_version}"
+        key = f"{exporter}/{cell.case}"
+        if key not in facts["exports"]:
+            title, versions = _provenance(cell.artifact_dir(out))
+            facts["exports"][key] = {"title": title, "cells": {}}
+            _told(facts["exporters"], exporter, known.producers[cell.producer].summary, versions)
+        if not cell.is_production:
+            _told(facts["consumers"], consumer, known.consumers[cell.consumer].summary, result.versions)
+        cells = facts["exports"][key]["cells"]
+        cells.setdefault(consumer, {})[cell.check] = _seen(facts["reasons"], result, entries)
+    described = json.loads((out / RUN_FILE).read_text(encoding="utf-8"))
+    facts["runs"].append({"cells": seen, **{key: described.get(key) for key in ("started", "seconds", "revision", "processes")}})
+
+
+def _was_asked(result: Result) -> bool:
+    """Whether a cell says something: what does not apply, or was left out on purpose, does not."""
+    left_out = result.outcome is Outcome.NOT_RUN and result.message == DESELECTED
+    return result.outcome is not Outcome.NOT_APPLICABLE and not left_out
+
+
+def _provenance(artifact: Path) -> tuple[str, dict[str, str]]:
+    """The title of an export, and the versions it was made with; of one that was not made nothing."""
+    if not is_complete(artifact):
+        return "", {}
+    facts = json.loads((artifact / "provenance.json").read_text(encoding="utf-8"))
+    return facts.get("title", ""), facts["producer"]["versions"]
+
+
+def _told(side: dict[str, Any], name: str, summary: str, versions: Mapping[str, str]) -> None:
+    one = side.setdefault(name, {"summary": summary, "versions": {}})
+    one["versions"] |= versions
+
+
+def _seen(reasons: list[list[str]], result: Result, entries: Mapping[int, tuple[str, str]]) -> Any:
+    """PASS, or the outcome and the number of its reason."""
+    if result.outcome is Outcome.PASS and result.expected:
+        return PASS
+    message = one_line(f"{result.error_class or ''} {result.message_normalised}".strip(), 200)
+    explained = result.expected and result.expectation is not None
+    why = list(entries[result.expectation]) if explained else [UNEXPLAINED, message]
+    if why not in reasons:
+        reasons.append(why)
+    return [result.outcome.value, reasons.index(why)]
+
+
+# The page -----------------------------------------------------------------------------------------------------------------
+
+
+def page(table: Table) -> str:
+    """Markdown; ``table(header, rows)`` makes a table."""
+    facts = json.loads(RECORD.read_text(encoding="utf-8"))
+    exporters, consumers = _ordered(facts["exporters"], PRODUCERS), _ordered(facts["consumers"], CONSUMERS)
+    exports = _exports(facts)
+    cells = [cell for export in facts["exports"].values() for asked in export["cells"].values() for cell in asked.values()]
+    counts = {"exports": len(facts["exports"]), "exporters": len(exporters), "consumers": len(consumers)}
+    out = [HEAD.format(**counts, cells=len(cells), passed=cells.count(PASS))]
+    out.append(table(("exporter", "what it is", "made with"), [_legend(name, facts["exporters"][name]) for name in exporters]))
+    out.append("\n" + table(("consumer", "what it is", "reads with"), [_legend(n, facts["consumers"][n]) for n in consumers]))
+    out += [COUNTS, table(("written by", *map(_words, consumers)), [_row(name, exports[name], consumers) for name in exporters])]
+    out += ["\n## Export × consumer\n\nOf each export that somebody does not pass entirely the worst that happened.\n"]
+    out += [_finer(name, exports[name], consumers, table) for name in exporters]
+    out += ["\n## What they cannot read or change\n"]
+    names = dict.fromkeys(_name(one) for one in (PRODUCE, *consumers))
+    return "".join(out) + "".join(_differences(facts, name, table) for name in names)
+
+
+def _ordered(side: Record, ours: Mapping[str, Any]) -> list[str]:
+    """Those of other people first."""
+    return sorted(side, key=lambda one: _name(one) in ours)
+
+
+def _name(one: str) -> str:
+    return one.partition("@")[0]
+
+
+def _words(one: str) -> str:
+    name, _, version = one.partition("@")
+    return f"`{name}` {version}".strip()
+
+
+def _legend(one: str, facts: Record) -> tuple[str, ...]:
+    return _words(one), facts["summary"], ", ".join(f"{name} {version}" for name, version in sorted(facts["versions"].items()))
+
+
+def _slug(title: str) -> str:
+    """The anchor of a heading."""
+    return "#" + re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-")
+
+
+def _written(exporter: str) -> str:
+    return f"Written by {_words(exporter)}"
+
+
+def _read(name: str) -> str:
+    return "Not made" if name == PRODUCE else f"Read by `{name}`"
+
+
+def _exports(facts: Record) -> dict[str, dict[str, tuple[str, Any]]]:
+    """Exporter -> name of an export -> its title, and consumer -> check -> what was seen."""
+    out: dict[str, dict[str, tuple[str, Any]]] = {}
+    for key, export in facts["exports"].items():
+        exporter, _, name = key.rpartition("/")
+        out.setdefault(exporter, {})[name] = (export["title"], export["cells"])
+    return out
+
+
+def _passed(checks: Record) -> bool:
+    return all(seen == PASS for seen in checks.values())
+
+
+def _row(exporter: str, exports: Record, consumers: Iterable[str]) -> tuple[str, ...]:
+    fields = [f"[{_words(exporter)}]({_slug(_written(exporter))})"]
+    for consumer in consumers:
+        asked = [cells[consumer] for _, cells in exports.values() if consumer in cells]
+        passed = sum(map(_passed, asked))
+        words = f"{passed}/{len(asked)}" if asked else ""
+        fields.append(words if passed == len(asked) else f"[{words}]({_slug(_read(_name(consumer)))})")
+    return tuple(fields)
+
+
+def _finer(exporter: str, exports: Record, consumers: Iterable[str], table: Table) -> str:
+    sides = [one for one in (PRODUCE, *consumers) if any(not _passed(cells.get(one, {})) for _, cells in exports.values())]
+    right = [name for name, (_, cells) in exports.items() if all(map(_passed, cells.values()))]
+    out = f"\n### {_written(exporter)}\n\n"
+    if right:
+        out += f"Everybody who was asked reads {_some(right, exporter)}.\n\n"
+    rows = [
+        (f"`{name}`: {title}".removesuffix(": "), *(_worst(cells.get(one)) for one in sides))
+        for name, (title, cells) in exports.items()
+        if name not in right
+    ]
+    return out + (table(("export", *map(_words, sides)), rows) if rows else "")
+
+
+def _worst(checks: Record | None) -> str:
+    if not checks:
+        return ""
+    found = {seen if seen == PASS else seen[0] for seen in checks.values()}
+    worst = min(found, key=lambda outcome: WORST_FIRST.index(Outcome(outcome)))
+    return "pass" if worst == PASS else worst
+
+
+def _differences(facts: Record, name: str, table: Table) -> str:
+    """What one consumer does not pass, by reason; of ``produce`` what is not made."""
+    found: dict[int, tuple[Counter[str], dict[str, list[str]]]] = {}
+    for key, export in facts["exports"].items():
+        exporter, _, case = key.rpartition("/")
+        for consumer, checks in export["cells"].items():
+            for check, seen in checks.items() if _name(consumer) == name else ():
+                if seen != PASS:
+                    outcomes, exports = found.setdefault(seen[1], (Counter(), {}))
+                    outcomes[f"{seen[0]} of {check}"] += 1
+                    names = exports.setdefault(exporter, [])
+                    names += [] if case in names else [case]
+    if not found:
+        return ""
+    rows = []
+    for index, (outcomes, exports) in sorted(found.items(), key=lambda item: -sum(item[1][0].values())):
+        kind, reason = facts["reasons"][index]
+        told = "; ".join(f"{_words(by)}: {_some(names, by)}" for by, names in exports.items())
+        rows.append((" ".join(reason.split()), kind, ", ".join(outcomes), told))
+    return f"\n### {_read(name)}\n\n" + table(("why", "kind", "what happens", "exports"), rows)
+
+
+def _some(names: list[str], exporter: str) -> str:
+    """Names of exports; of ours, which have pages of their own, the first ones and how many there are."""
+    shown = names if _name(exporter) not in PRODUCERS or len(names) <= MAX_NAMES else names[: MAX_NAMES - 1]
+    more = f" and {len(names) - len(shown)} more" if len(shown) < len(names) else ""
+    return ", ".join(f"`{name}`" for name in shown) + more
+
+
+def main(arguments: list[str]) -> int:
+    if not arguments:
+        print(__doc__, file=sys.stderr)
+        return 64
+    facts = record(map(Path, arguments))
+    lines = [f" {json.dumps(key)}: {json.dumps(value)}" for key, value in facts.items() if key != "exports"]
+    exports = ",\n".join(f"  {json.dumps(key)}: {json.dumps(value)}" for key, value in facts["exports"].items())
+    RECORD.write_text("{\n" + ",\n".join([*lines, ' "exports": {\n' + exports + "\n }"]) + "\n}\n", encoding="utf-8")
+    wrong = [why for kind, why in facts["reasons"] if kind == UNEXPLAINED]
+    for why in wrong:
+        print(f"{UNEXPLAINED}: {why}", file=sys.stderr)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
