@@ -13,7 +13,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -23,15 +23,14 @@ import psutil
 from packaging.version import Version
 from rich.console import Console
 
-from compat_matrix.consumers import CPP
 from compat_matrix.expectations import Ledger
+from compat_matrix.made_programs import make_programs
 from compat_matrix.outcomes import Outcome
 from compat_matrix.plan import LEDGER_FILE, PLAN_FILE, RESULTS_FILE, RUNTIMES_FILE, Cell, Plan
 from compat_matrix.plugins.registry import OURS, Registry
 from compat_matrix.report import grid, grid_html, html, junit, terminal
 from compat_matrix.report.summary import summarise
 from compat_matrix.results import Result, ResultsError, read_results, write_results
-from compat_matrix.runtimes.native import build as native
 from compat_matrix.runtimes.runtime import LOCAL, Runtime, local_runtime
 from compat_matrix.writing import write_set, write_text
 
@@ -175,15 +174,6 @@ def replay_options(out: Path) -> Callable[[Cell], str]:
     return options
 
 
-def build_programs(plan: Plan, wanted: Collection[str], runtimes: Iterable[Runtime]) -> None:
-    """Compile what the cells ``wanted`` need and is not there yet, before they are timed; what fails is left to them to tell."""
-    needed = {cell.runtime for cell in plan if cell.id in wanted and cell.consumer == CPP}
-    for runtime in runtimes:
-        if runtime.name in needed:
-            with contextlib.suppress(native.BuildError):
-                native.build(runtime, lambda text: print(text, file=sys.stderr, flush=True))
-
-
 def _final(result: Result) -> bool:
     """Whether a result needs no second try: only the machine's faults are retried, and only by somebody asking for it."""
     return result.outcome not in (Outcome.NOT_RUN, Outcome.ENV_ERROR)
@@ -307,7 +297,7 @@ def carry_out(out: Path, order: Order, console: Console | None = None) -> dict[s
     done = prepare(out, order.plan, order.ledger_text, order.resume, order.runtimes, order.options, order.registry)
     missing = order.chosen - done
     wanted = {cell.id for cell in order.plan if cell.id in missing and not cell.decided}
-    build_programs(order.plan, wanted, order.runtimes)
+    make_programs(order.plan, wanted, order.runtimes, order.registry)
     description = describe_run(order.require, order.selection, order.processes or default_processes())
     run(out, order.plan, description, wanted, order.pytest_args, before)
     return report(out, console or stdout_console(), datetime.date.today())

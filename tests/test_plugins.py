@@ -15,10 +15,11 @@ from plugin_world import DOCS, PAGE, ROOT, ours, page_files, plugin_world, resul
 from compat_matrix.consumers import CONSUMERS
 from compat_matrix.expectations import Ledger
 from compat_matrix.plan import OUR_CONSUMERS
-from compat_matrix.plugins import found, registry
+from compat_matrix.plugins import found, probe, registry
 from compat_matrix.plugins.check import grammar
 from compat_matrix.plugins.check.rules import RULES
 from compat_matrix.plugins.registry import OURS, PluginError
+from compat_matrix.results import read_results
 from compat_matrix.workers import tensors
 
 PROTOCOL = (DOCS / "protocol.md").read_text(encoding="utf-8")
@@ -155,20 +156,49 @@ def test_the_ledger_of_a_plug_in_is_rewritten_from_its_cells(world):
 
 
 def test_a_lock_is_an_environment_of_its_own(folder, monkeypatch):
-    """Made once; the interpreter of the consumer is in it. The lock here is of nothing."""
+    """Made once, and not before it is needed; the interpreter of the consumer is in it. The lock here is of nothing."""
     monkeypatch.setenv("SAVEDMODEL_COMPAT_HOME", str(folder / "home"))
     (folder / "mine.lock").write_text("# nothing\n")
     (folder / "plugins.toml").write_text(f"[consumer.mine]\n{LOCKED}")
+    places = []
     for _ in range(2):
         made = found.registry(found.Asked(file=folder / "plugins.toml")).consumers["mine"]
-        assert Path(made.program.python).parent.parent.parent == folder / "home" / "environments"
-        assert Path(made.program.python).exists()
+        assert places or not (folder / "home").exists()
+        places.append(made.program.words(probe.home())[0])
+        assert Path(places[-1]).parent.parent.parent == folder / "home" / "environments"
+        assert Path(places[-1]).exists()
     assert len(list((folder / "home" / "environments").glob("plugin-mine-*/bin"))) == 1
+
+
+def test_a_script_finds_our_modules_whatever_its_python_has(folder):
+    """`{workers}`: the sample consumer with our package out of sight."""
+    script = "from savedmodel_compat_workers import protocol\nclass W(protocol.Worker):\n    name = 'bare'\nprotocol.serve(W)\n"
+    (folder / "bare.py").write_text(script)
+    (folder / "plugins.toml").write_text('[consumer.mine]\ncommand = ["{python}", "{workers}", "bare.py"]\n')
+    made = found.registry(found.Asked(file=folder / "plugins.toml")).consumers["mine"]
+    assert (made.program.broken, made.capabilities) == ("", frozenset())
+
+
+@pytest.mark.parametrize(
+    ("tolerance", "outcome"), [("", "FAIL_VALUE"), ('tolerance = {atol = 2.0, reason = "rounds to even numbers"}', "PASS")]
+)
+def test_a_consumer_that_computes_in_its_own_way_says_how_far_it_is_off(folder, tolerance, outcome):
+    worker = (Path(__file__).parent.parent / "docs" / "samples" / "numpy_consumer.py").read_text()
+    (folder / "consumer.py").write_text(worker.replace("a + b,", "np.rint(a + b),"))
+    text = f'[consumer.rounding]\ncommand = ["{{python}}", "consumer.py"]\n{tolerance}\n'
+    text += '[producer.plain]\ncommand = ["{python}", "numpy_exporter.py"]\nversion = "1"\nexports = ["linear"]\n'
+    (folder / "plugins.toml").write_text(text)
+    cell = "linear/plain@1/rounding@1.0/values"
+    done = ours(["matrix", "run", "--out", "out", "--plugins", "plugins.toml", "--cell", cell, "-n", "1"], folder)
+    (result,) = [result for result in read_results(folder / "out" / "results.jsonl") if result.cell == cell] or [done.stderr]
+    assert str(result.outcome) == outcome, result.message
 
 
 @pytest.mark.parametrize(
     ("text", "said"),
     [
+        ('[consumer.a]\ncommand = ["x"]\ntolerance = {atol = 1.0}', "tolerance: has no reason"),
+        ('[consumer.a]\ncommand = ["x"]\ntolerance = {reason = "so"}', "rtol and atol are 0 and 0"),
         ('[consumer.tf2]\ncommand = ["x"]', "is a name of savedmodel-compat's own"),
         ('[producer.fixture]\ncommand = ["x"]', "is a name of savedmodel-compat's own"),
         ('[consumer.a-b]\ncommand = ["x"]', "is no name of a consumer"),

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from compat_matrix.checks.artifact import Artifact
-from compat_matrix.checks.compare import Mismatch, compare_named, compare_nests
+from compat_matrix.checks.compare import Mismatch, Tolerance, compare_named, compare_nests
 from compat_matrix.checks.context import Context, Finding, finding_of
 from compat_matrix.checks.digest import answer_digest, named_outputs
 from compat_matrix.checks.table import answerable
@@ -63,16 +63,21 @@ def ask_all(context: Context, model: Loaded, tags: Sequence[str], answers: Answe
 def _ask(context: Context, model: Loaded, request: dict[str, Any], index: int, answers: Answers | None) -> Finding | None:
     answer = context.scratch / f"answer-{index}.npz"
     reply = context.ask(model, "call", request=request, io_dir=str(context.artifact.io), outputs=str(answer))
-    return judged(context.artifact, request, answer, reply.get("structure"), answers)
+    return judged(context.artifact, request, answer, reply.get("structure"), answers, context.tolerance)
 
 
 def judged(
-    artifact: Artifact, request: dict[str, Any], answer: Path, structure: Any = None, answers: Answers | None = None
+    artifact: Artifact,
+    request: dict[str, Any],
+    answer: Path,
+    structure: Any = None,
+    answers: Answers | None = None,
+    tolerance: Tolerance | None = None,
 ) -> Finding | None:
     """Hold the answer to a request, in the file ``answer``, against the recorded one; what is wrong with it.
 
-    ``structure`` is the nest of a function's result. The file goes unless it is evidence: of a failure, or of an answer that is
-    not the recorded one bit for bit.
+    ``structure`` is the nest of a function's result, ``tolerance`` how far it may be off (default: what the artifact says). The
+    file goes unless it is evidence: of a failure, or of an answer that is not the recorded one bit for bit.
     """
     got = tensors.load(answer)
     if answers is not None:
@@ -81,7 +86,7 @@ def judged(
         return Finding(Outcome.FAIL_VALUE, f"request {request['id']}: answered, although no answer is due", files={"got": answer})
     recorded = artifact.io / request["outputs"]
     expected = tensors.load(recorded)
-    tolerance = artifact.tolerance
+    tolerance = tolerance or artifact.tolerance
     if request["kind"] == "function":
         differences = compare_nests(request["structure"], structure, expected, got, tolerance)
         outcomes = {**_OUTCOMES, "dtype": Outcome.FAIL_VALUE}

@@ -34,6 +34,10 @@ class Tolerance(NamedTuple):
     def exact(self) -> bool:
         return self.rtol == 0 and self.atol == 0
 
+    def or_wider(self, rtol: float, atol: float) -> Tolerance:
+        """What both allow together."""
+        return Tolerance(max(self.rtol, rtol), max(self.atol, atol))
+
 
 EXACT = Tolerance()
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from compat_matrix.checks.artifact import Artifact
+from compat_matrix.checks.compare import Tolerance
 from compat_matrix.consumers import Consumer
 from compat_matrix.outcomes import Outcome
 from compat_matrix.plan import Cell
@@ -73,6 +74,12 @@ class Context:
     @property
     def limit(self) -> float:
         return self.cell.timeout or STEP_LIMIT
+
+    @property
+    def tolerance(self) -> Tolerance:
+        """How far answers may be off: what the artifact allows, and the consumer's own way to compute needs."""
+        own = self.consumer.tolerance
+        return self.artifact.tolerance.or_wider(*own[:2]) if own else self.artifact.tolerance
 
     @contextmanager
     def model(self, tags: Sequence[str], directory: Path | None = None, shared: bool | None = None) -> Iterator[Loaded]:

@@ -9,16 +9,29 @@ from typing import Any
 
 import click
 
-from compat_matrix.commands.refusing import EXISTING_FILE, Refused
+from compat_matrix.commands.refusing import Refused
 from compat_matrix.outcomes import ExitCode
 from compat_matrix.plan import SERVING, STANDIN, Plan
 from compat_matrix.plugins.registry import Registry
 
+THIRD_PARTY = Path(__file__).resolve().parent.parent / "third_party" / "plugins.toml"
+
+
+class _PluginsFile(click.Path):
+    """A file, or the word for the one that comes along."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        return THIRD_PARTY if value == "third-party" else super().convert(value, param, ctx)
+
 
 def plugin_option(function: Callable[..., Any]) -> Callable[..., Any]:
     """Where plug-ins are declared that are no entry points."""
-    text = "A TOML file with plug-ins (docs/plugins.md), which are planned too; pyproject.toml's are asked for by name."
-    return click.option("--plugins", type=EXISTING_FILE, metavar="FILE", help=text)(function)
+    text = (
+        "A TOML file with plug-ins (docs/plugins.md), which are planned too; pyproject.toml's are asked for by name. "
+        "`third-party`: those that come along (docs/third_party.md)."
+    )
+    kind = _PluginsFile(exists=True, dir_okay=False, path_type=Path)
+    return click.option("--plugins", type=kind, metavar="FILE", help=text)(function)
 
 
 def asked_plugins(consumers: Sequence[str], producers: Sequence[str], file: Path | None) -> Registry:

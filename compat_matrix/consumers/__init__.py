@@ -26,6 +26,7 @@ class Consumer:
 
     ``program`` is a name of ours (``runtimes.programs.of``) or a whole Program; ``checks`` the only ones to plan (None: all).
     ``version`` is what stands in cell ids; None, where it is the TensorFlow of the runtime that is asked: then every runtime is.
+    ``tolerance``: (rtol, atol, reason) of one that computes in its own way, whatever less an artifact allows.
     """
 
     name: str
@@ -34,6 +35,7 @@ class Consumer:
     summary: str
     checks: frozenset[str] | None = None
     version: str | None = None
+    tolerance: tuple[float, float, str] | None = None
 
 
 def _table(*consumers: Consumer) -> dict[str, Consumer]:

@@ -22,6 +22,7 @@ from compat_matrix.exports.options import ALL, ANSWERING, FORMAT, OptionError, O
 from compat_matrix.exports.planning import plan_of
 from compat_matrix.exports.recording import Reader
 from compat_matrix.exports.report import Report, compared
+from compat_matrix.made_programs import make_programs
 from compat_matrix.outcomes import Outcome
 from compat_matrix.plan import LEDGER_FILE, PLAN_FILE, RESULTS_FILE, RUNTIMES_FILE, Cell, Plan
 from compat_matrix.plugins import found
@@ -89,7 +90,7 @@ class Session:
         prepared = [prepare(export, options, out / running.GIVEN_FOLDER, self._host, readers, taken) for export in exports]
         plan = plan_of(prepared, consumers, runtimes, options, ledger, str(running.tool_version() or 0))
         registry.write(out)
-        running.build_programs(plan, {cell.id for cell in plan if not cell.decided}, runtimes)
+        make_programs(plan, {cell.id for cell in plan if not cell.decided}, runtimes)
         _write_plan(out, plan, text, runtimes)
         start(sum(not cell.decided for cell in plan))
         results = []

@@ -37,7 +37,7 @@ def asked(consumer: Consumer) -> Consumer:
     program = program_of(consumer)
     if program.broken:
         return consumer
-    in_runtimes = consumer.version is None and not program.python
+    in_runtimes = consumer.version is None and not program.at_home
     if program.capabilities is not None and (consumer.version is not None or in_runtimes):
         return consumer
     try:

@@ -109,7 +109,9 @@ def _consumer_to_json(one: Consumer) -> dict[str, Any]:
 def _consumer_from_json(data: Mapping[str, Any]) -> Consumer:
     checks = None if data["checks"] is None else frozenset(data["checks"])
     program = Program.from_json(data["program"])
-    return Consumer(**{**data, "program": program, "capabilities": frozenset(data["capabilities"]), "checks": checks})
+    tolerance = None if data["tolerance"] is None else tuple(data["tolerance"])
+    more = {"program": program, "capabilities": frozenset(data["capabilities"]), "checks": checks, "tolerance": tolerance}
+    return Consumer(**{**data, **more})
 
 
 def _producer_to_json(one: Producer) -> dict[str, Any]:

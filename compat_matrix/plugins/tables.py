@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import shlex
 import sys
@@ -18,13 +19,14 @@ from compat_matrix.checks.table import CAPABILITY_OF_KIND
 from compat_matrix.consumers import Consumer
 from compat_matrix.plugins.registry import PluginError, usable_name
 from compat_matrix.producers import Export, Producer
+from compat_matrix.runtimes.locked import Environment
 from compat_matrix.runtimes.programs import PYTHON, WORKERS, Program
 
 CAPABILITIES = ("functions", "resave", "variables", "fetch", "tags", "stored")
 EXPORTER = "exporter_worker"  # puts an exporter's command line behind the protocol
 CONSUMER_FIELDS: Mapping[str, type | tuple[type, ...]] = {
     "command": (list, str), "summary": str, "version": str, "capabilities": list, "checks": list, "environment": dict,
-    "python": str, "lock": str, "tensorflow": bool,
+    "python": str, "lock": str, "tensorflow": bool, "tolerance": dict,
 }  # fmt: skip
 PRODUCER_FIELDS: Mapping[str, type | tuple[type, ...]] = {
     "command": (list, str), "summary": str, "version": str, "exports": (list, dict), "artifacts": str, "environment": dict,
@@ -99,15 +101,20 @@ class Table:
         """
         named = self.data.get("python", "")
         if "lock" in self.data:
-            from compat_matrix.plugins.locked import Environment
-
-            return str(Environment.of(self.folder / self.data["lock"], named, self.error).python)
+            return ""
         if named:
             found = self.folder / named
             if not found.is_file():
                 raise self.error(f"python: there is no interpreter {named} (with a lock, python is a version, 3.11)")
             return str(found.absolute())
         return "" if self.in_runtimes else sys.executable
+
+    def lock(self) -> tuple[str, str] | tuple[()]:
+        """Of which environment ``{python}`` is, where the field ``lock`` says so; it is made when it is first needed."""
+        if "lock" not in self.data:
+            return ()
+        made = Environment.of(self.folder / self.data["lock"], self.data.get("python", ""), self.error)
+        return str(made.lock), made.version
 
     @property
     def in_runtimes(self) -> bool:
@@ -126,7 +133,13 @@ def consumer(name: str, data: Any, folder: Path, where: str) -> Consumer:
     checks = table.texts("checks", CHECKS)
     known = None if capabilities is None else frozenset(capabilities)
     program = Program(
-        f"plugin-{name}", table.command(), table.environment(), table.interpreter(), _own_version(table), capabilities=known
+        f"plugin-{name}",
+        table.command(),
+        table.environment(),
+        table.interpreter(),
+        table.lock(),
+        table.version(),
+        capabilities=known,
     )
     return Consumer(
         name,
@@ -135,6 +148,7 @@ def consumer(name: str, data: Any, folder: Path, where: str) -> Consumer:
         table.data.get("summary", f"`{program}`"),
         None if checks is None else frozenset(checks),
         table.version(),
+        _tolerance(table),
     )
 
 
@@ -153,7 +167,7 @@ def producer(name: str, data: Any, folder: Path, where: str) -> Producer:
         raise table.error('has no version (version = "1.0"; or tensorflow = true, where it is the runtime\'s)')
     exports = _exports(table, words)
     program = Program(
-        f"plugin-{name}", (sys.executable, WORKERS, EXPORTER, *words), table.environment(), table.interpreter(), None
+        f"plugin-{name}", (sys.executable, WORKERS, EXPORTER, *words), table.environment(), table.interpreter(), table.lock()
     )
     return Producer(name, program, frozenset({"produce"}), summary or f"`{program}`", False, version, exports)
 
@@ -164,10 +178,6 @@ def _named(table: Table, kind: str, name: str) -> None:
         raise table.error(why)
     if table.in_runtimes and {"version", "lock"} & set(table.data):
         raise table.error("tensorflow = true says that the version and the interpreter are the runtime's: no version, no lock")
-
-
-def _own_version(table: Table) -> str | None:
-    return table.version()
 
 
 def _exports(table: Table, words: tuple[str, ...]) -> tuple[Export, ...]:
@@ -201,6 +211,20 @@ def _exports(table: Table, words: tuple[str, ...]) -> tuple[Export, ...]:
             )
         )
     return tuple(found)
+
+
+def _tolerance(table: Table) -> tuple[float, float, str] | None:
+    """How far the answers of a consumer may be off, whatever the artifact allows, and why: it computes in its own way."""
+    given = table.data.get("tolerance")
+    if given is None:
+        return None
+    one = Table(f"{table.where}: tolerance", given, table.folder, {"rtol": (int, float), "atol": (int, float), "reason": str})
+    bounds = [float(one.data.get(name, 0)) for name in ("rtol", "atol")]
+    if not all(0 <= bound < math.inf for bound in bounds) or not any(bounds):
+        raise one.error(f"rtol and atol are {bounds[0]:g} and {bounds[1]:g}")
+    if not str(one.data.get("reason", "")).strip():
+        raise one.error("has no reason")
+    return bounds[0], bounds[1], one.data["reason"]
 
 
 def _requirement(table: Table) -> str | None:

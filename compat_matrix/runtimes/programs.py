@@ -10,6 +10,7 @@ from typing import Any
 
 import compat_matrix.workers
 from compat_matrix.runtimes.isolation import without_network
+from compat_matrix.runtimes.locked import Environment
 from compat_matrix.runtimes.native import build as native
 from compat_matrix.runtimes.runtime import Runtime
 
@@ -25,6 +26,7 @@ class Program:
     ``command``: words; ``{python}`` stands for the interpreter of the runtime that is asked, unless ``python`` names another one,
     ``{workers}`` for the folder of our programs. ``environment``: pairs that are added. ``version`` and ``capabilities``: what
     the program was registered with; one that says otherwise of itself is not used. ``broken``: why it cannot be started at all.
+    ``lock``: (requirements file, version of Python), whose environment holds ``{python}``; made when it is first needed.
     ``isolated``: it runs models of anybody, and needs no network for it. ``made``: compiles the program for a runtime.
     """
 
@@ -32,6 +34,7 @@ class Program:
     command: tuple[str, ...] = (PYTHON, WORKERS)
     environment: tuple[tuple[str, str], ...] = ()
     python: str = ""
+    lock: tuple[str, str] | tuple[()] = ()
     version: str | None = None
     capabilities: frozenset[str] | None = None
     broken: str = ""
@@ -39,13 +42,22 @@ class Program:
     made: Callable[[Runtime], list[str]] | None = None
 
     def words(self, runtime: Runtime) -> list[str]:
-        """The command line in a runtime. Raises BuildError for a program that has to be compiled and cannot be."""
+        """The command line in a runtime. Raises BuildError or RuntimeTrouble: it cannot be compiled, or its environment made."""
         if self.made is not None:
             words = self.made(runtime)
         else:
-            known = {PYTHON: self.python or str(runtime.python), WORKERS: str(FOLDER)}
+            known = {PYTHON: self.python or str(self.environment_of_lock() or runtime.python), WORKERS: str(FOLDER)}
             words = [known.get(word, word) for word in self.command]
         return [*without_network(), *words] if self.isolated else words
+
+    @property
+    def at_home(self) -> bool:
+        """Whether its Python is its own, whatever runtime is asked."""
+        return bool(self.python or self.lock)
+
+    def environment_of_lock(self) -> Path | None:
+        """The interpreter of its own environment, made if it is not there yet. Raises RuntimeTrouble."""
+        return Environment(Path(self.lock[0]), self.lock[1]).python if self.lock else None
 
     def contradiction(self, hello: Mapping[str, Any]) -> str:
         """What the program's hello says otherwise than its registration, or ""."""
@@ -68,6 +80,7 @@ class Program:
         more = {
             "command": tuple(data["command"]),
             "environment": pairs,
+            "lock": tuple(data["lock"]),
             "capabilities": None if known is None else frozenset(known),
         }
         return cls(**{**data, **more})

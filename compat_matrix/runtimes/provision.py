@@ -18,9 +18,9 @@ from compat_matrix.alone import alone
 from compat_matrix.runtimes import adhoc, interpreters, places, records, registry, uv
 from compat_matrix.runtimes.places import RuntimeTrouble
 from compat_matrix.runtimes.records import Record
-from compat_matrix.runtimes.runtime import Runtime
+from compat_matrix.runtimes.runtime import Runtime, same_release
 from compat_matrix.runtimes.wanted import Wanted
-from compat_matrix.runtimes.worker import NotStarted, Worker, same_release
+from compat_matrix.runtimes.worker import NotStarted, Worker
 
 Report = Callable[[str], None]  # takes what is being done, in a few words
 Step = Callable[[Runtime, Report], None]  # done after the installation; raises RuntimeTrouble

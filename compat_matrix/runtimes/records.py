@@ -12,8 +12,7 @@ from typing import Any
 
 from packaging.version import InvalidVersion, Version
 
-from compat_matrix.runtimes.runtime import DISTRIBUTIONS
-from compat_matrix.runtimes.worker import same_release
+from compat_matrix.runtimes.runtime import DISTRIBUTIONS, same_release
 
 NAME = "savedmodel-compat.json"
 SCHEMA = 1

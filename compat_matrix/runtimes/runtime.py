@@ -11,6 +11,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from packaging.version import InvalidVersion, Version
+
 # Distributions that install the package `tensorflow`, the usual first.
 DISTRIBUTIONS = ("tensorflow", "tensorflow-cpu", "tf-nightly", "tf-nightly-cpu", "tensorflow-intel", "tensorflow-macos")
 
@@ -67,3 +69,11 @@ def _tensorflow_version() -> str | None:
         except importlib.metadata.PackageNotFoundError:
             continue
     return None
+
+
+def same_release(one: str, other: str) -> bool:
+    """Whether two versions are one release, whatever their local labels (``2.21.0+candidate``) and spelling."""
+    try:
+        return Version(one).public == Version(other).public
+    except InvalidVersion:
+        return one == other

@@ -8,13 +8,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from packaging.version import InvalidVersion, Version
-
 from compat_matrix.runtimes import programs
 from compat_matrix.runtimes.native import build as native
+from compat_matrix.runtimes.places import RuntimeTrouble
 from compat_matrix.runtimes.process import Crashed, Process, TimedOut, log_size, log_tail
 from compat_matrix.runtimes.programs import Program
-from compat_matrix.runtimes.runtime import Runtime
+from compat_matrix.runtimes.runtime import Runtime, same_release
 from compat_matrix.workers import stored
 
 PROTOCOL = 1
@@ -160,7 +159,7 @@ class Worker:
                 reason, tail = self._try_start()
                 if not reason:
                     return
-            except (OSError, native.BuildError) as error:
+            except (OSError, native.BuildError, RuntimeTrouble) as error:
                 reason = str(error)
             except (Crashed, TimedOut) as error:
                 reason, tail = str(error), log_tail(self._process.stderr) if self._process else ""
@@ -195,16 +194,8 @@ class Worker:
         return f"the runtime was said to hold TensorFlow {wanted}, the worker uses {said}"
 
 
-def same_release(one: str, other: str) -> bool:
-    """Whether two versions are one release, whatever their local labels (``2.21.0+candidate``) and spelling."""
-    try:
-        return Version(one).public == Version(other).public
-    except InvalidVersion:
-        return one == other
-
-
 def command(runtime: Runtime, program: str | Program) -> list[str]:
-    """The command line of a worker. Raises BuildError for one that has to be compiled and cannot be."""
+    """The command line of a worker. Raises BuildError or RuntimeTrouble: it cannot be compiled, or its environment made."""
     return programs.of(program).words(runtime)
 
 

@@ -1,5 +1,8 @@
 """``python <this folder> PROGRAM``: run a worker program inside the runtime whose Python this is.
 
+``PROGRAM`` is a module of this folder, or the path of a script, which finds our modules by ``from savedmodel_compat_workers
+import protocol, tensors`` whatever is installed in its Python (a plug-in: ``command = ["{python}", "{workers}", "mine.py"]``).
+
 Python 3.6 syntax. The programs import each other relatively, so they need a package; a runtime must not see more of the
 harness than this folder, and `reference_impl` where a program needs it: their parent may be the site-packages of quite
 another Python.
@@ -8,6 +11,7 @@ another Python.
 import importlib
 import importlib.util
 import os
+import runpy
 import sys
 
 PACKAGE = "savedmodel_compat_workers"
@@ -31,6 +35,11 @@ def main():
     if REFERENCE in os.environ:
         load_package("reference_impl", os.environ[REFERENCE])
     load_package(PACKAGE, folder)
+    if sys.argv[1].endswith(".py"):
+        del sys.argv[0]
+        sys.path.insert(0, os.path.dirname(os.path.abspath(sys.argv[0])))  # as Python does it
+        runpy.run_path(sys.argv[0], run_name="__main__")
+        return
     importlib.import_module("{}.{}".format(PACKAGE, sys.argv[1])).main()
 
 

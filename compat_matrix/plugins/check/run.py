@@ -54,7 +54,7 @@ class Settings:
 def check(program: Program, settings: Settings | None = None, checks: Iterable[Check] = CHECKS) -> list[Outcome]:
     """Try everything; the outcomes in the order of the checks. Where hello fails nothing else can be asked."""
     settings = settings or Settings()
-    runtime: Runtime = local_runtime() if not program.python else probe.home()
+    runtime: Runtime = probe.home() if program.at_home else local_runtime()
     outcomes: list[Outcome] = []
     with tempfile.TemporaryDirectory(prefix="plugin-check-") as folder:
         session = Session(program, runtime, Path(folder), settings.limit)
