@@ -22,3 +22,28 @@ def test_traces_that_differ_in_the_shape_of_a_sparse_argument_are_one_to_tf_save
             assert len(implementations.load(TENSORFLOW, path).f.concrete_functions) == kept, writer
         loaded = implementations.load(TENSORFLOW, folder / REFERENCE)
         assert loaded.f(tf.sparse.from_dense(tf.ones([2, 1]))).numpy() == 2.0
+
+
+def test_a_trace_has_no_gradient_for_tensorflow_behind_the_gradient_of_its_function(tf):
+    """Finding 2, seen in 2.12 to 2.21: `tf.saved_model.load` makes a trace of a loop that cannot be differentiated twice."""
+    root = tf.Module()
+    root.v = tf.Variable(2.0)
+
+    def power(x):
+        return tf.while_loop(lambda i, y: i < 2, lambda i, y: (i + 1, y * root.v), (0, x))[1]
+
+    root.f = tf.function(power, input_signature=[tf.TensorSpec([], tf.float32)], autograph=False)
+
+    def gradient(model, function):
+        with tf.GradientTape() as tape:
+            answer = function(tf.constant(1.0))
+        return tape.gradient(answer, model.v).numpy()
+
+    with world.folder() as folder:
+        path = implementations.save(TENSORFLOW, root, folder / "model")
+        loaded = implementations.load(REFERENCE, path)
+        assert [gradient(loaded, function) for function in (loaded.f, loaded.f.concrete_functions[0])] == [4.0, 4.0]
+        loaded = implementations.load(TENSORFLOW, path)
+        assert gradient(loaded, loaded.f) == 4.0
+        with pytest.raises(ValueError, match="of a variable without handle data"):
+            gradient(loaded, loaded.f.concrete_functions[0])

@@ -112,6 +112,19 @@ def same(record, other, cell):
     assert mine == theirs, cell
 
 
+def charge(kills, lost):
+    """Each kill cost a cell of its own: that of the request, or a later check's, for which the model was loaded again.
+
+    ``kills``: (consumer, case, op, signal); ``lost``: cell -> error class.
+    """
+    rest = dict(lost)
+    for who, case, op, how in sorted(kills, key=lambda kill: -OPS.index(kill[2])):  # the one with the least choice first
+        ops = (op,) if op == "produce" else OPS[: OPS.index(op) - 1 : -1]
+        cells = [cell for cell in (cell_of(who, case, later) for later in ops) if rest.get(cell) == how]
+        assert cells, (who, case, op, how, rest)
+        del rest[cells[0]]
+
+
 @pytest.mark.parametrize("seed", range(FACTOR))
 def test_workers_killed_at_random_moments(tmp_path, undisturbed, seed):
     rng = random.Random(seed)
@@ -122,10 +135,14 @@ def test_workers_killed_at_random_moments(tmp_path, undisturbed, seed):
     killer.watch(run)
     assert run.returncode in (0, 1), (world.root / "log").read_text()[-3000:]
     assert len(killer.killed) >= 3
-    observed, certain = world.observed(), killer.certain()
+    observed = world.observed()
     lost = {cell: record for cell, record in observed.items() if record["outcome"] == "CRASH"}
-    assert {cell: lost[cell]["error_class"] for cell in certain if cell in lost} == certain
-    assert len(lost) <= len(killer.killed)
+    charge(killer.asked(), {cell: record["error_class"] for cell, record in lost.items()})
+    # A model whose load was killed twice is believed to be deadly: the third check is not asked.
+    believed = [
+        (who, case) for who in PROGRAMS for case in CASES if all(cell_of(who, case, op) in lost for op in (*NEXT, "call"))
+    ]
+    assert len(lost) <= len(killer.killed) + len(believed)
     for cell, record in observed.items():
         if record["outcome"] == "NOT_RUN":
             assert cell_of("tf2", cell.partition("/")[0], "produce") in lost

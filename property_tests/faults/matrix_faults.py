@@ -158,15 +158,15 @@ class Killer:
                 continue
             self.killed[pid] = how
 
-    def certain(self) -> dict[str, str]:
-        """Cell -> signal, for each that was being asked when its worker was killed."""
+    def asked(self) -> list[tuple[str, str, str, str]]:
+        """(consumer, case, op, signal) of each that was killed in the middle of a request."""
         last = {int(line[0]): line for line in self.world.journal()}
         consumers = {program: consumer for consumer, program in PROGRAMS.items()}
-        found = {}
+        found = []
         for pid, how in self.killed.items():
             if pid in last:
                 _, program, what = last[pid]
                 word, *rest = what.split()
                 if word == "begin" and rest[0] != "close":
-                    found[cell_of(consumers[program], rest[1], rest[0])] = how.name
+                    found.append((consumers[program], rest[1], rest[0], how.name))
         return found

@@ -112,10 +112,10 @@ class Optimizer:
     variables: tuple[int, ...]
 
     def source(self, me: str) -> str:
-        made = {
-            "sgd": "tf.keras.optimizers.SGD(0.5)",
-            "momentum": "tf.keras.optimizers.SGD(0.5, momentum=0.5)",
-            "adam": "tf.keras.optimizers.Adam(0.25)",
+        made = {  # named: Keras counts those without a name, and their variables are called after them
+            "sgd": 'tf.keras.optimizers.SGD(0.5, name="sgd")',
+            "momentum": 'tf.keras.optimizers.SGD(0.5, momentum=0.5, name="momentum")',
+            "adam": 'tf.keras.optimizers.Adam(0.25, name="adam")',
         }[self.kind]
         pairs = ", ".join([f"(tf.ones_like(n{index}), n{index})" for index in self.variables])
         return f"stepped({made}, [{pairs}])"
