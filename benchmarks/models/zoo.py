@@ -1,8 +1,8 @@
 """A zoo of small SavedModels of TF 1.x style: ``python -m benchmarks.models.zoo FOLDER [--count 1000]``.
 
-Twelve kinds in turns, made by compat.v1 of the installed TensorFlow in one process: FOLDER/NUMBER-KIND. Sizes and weights are drawn
-from the number of a model: no two are alike, and every run makes the same ones. None is of TF 2 already: the rate of a zoo is
-that of models which are converted, not of such as are copied.
+Twelve kinds in turns, made by compat.v1 of the installed TensorFlow in one process: FOLDER/NUMBER-KIND. Sizes and weights are
+drawn from a model's number: no two are alike, and every run makes the same ones. None is of TF 2 already, so that a zoo's rate
+is that of models which are converted, not of such as are copied.
 """
 
 from __future__ import annotations

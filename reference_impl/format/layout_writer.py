@@ -7,7 +7,7 @@
 
 A process killed at any moment leaves the old export or the new one, never a mixture, and perhaps a hidden directory
 beside it, which the next save to the same place removes. Files are synced to the disk before the rename, so a power failure
-does not leave an export of empty files either.
+does not leave an export of empty files either, unless the caller does not want to wait for it.
 """
 
 from __future__ import annotations
@@ -46,6 +46,7 @@ class LayoutWriter:
       keep_others: what is there beside the parts of a SavedModel, and extra assets if none are written, stays there (shipped
         TensorFlow writes between them). Otherwise such a directory is refused.
       stage: directory below which it is put together, on the same file system; by default that in which it will be.
+      sync: whether the disk has everything before the rename.
 
     Raises:
       FileAccessError: something is there that may not be replaced, or the file system refuses.
@@ -58,9 +59,10 @@ class LayoutWriter:
         replace: bool = False,
         keep_others: bool = False,
         stage: Optional[files.AnyPath] = None,
+        sync: bool = True,
     ) -> None:
         self.directory = Path(os.path.realpath(directory))
-        self.replace, self.keep_others = replace, keep_others
+        self.replace, self.keep_others, self.sync = replace, keep_others, sync
         self._wrote_model = False
         self._parent = self.directory.parent if stage is None else Path(os.path.realpath(stage))
         self._lock: Optional[int] = None
@@ -199,7 +201,8 @@ class LayoutWriter:
             raise errors.NotASavedModelError("no SavedModel was written", file=self.directory)
         self._check_target()  # again: it may have changed meanwhile
         try:
-            _sync(self.stage)
+            if self.sync:
+                staging.sync(self.stage)
             if not self.directory.exists():
                 self.stage.rename(self.directory)
                 return
@@ -253,20 +256,6 @@ def _linked(source: files.AnyPath, target: Path) -> bool:
     except OSError:  # another file system, one without hard links, or a file of somebody else
         return False
     return True
-
-
-def _sync(directory: Path) -> None:
-    """Have the system write everything below a directory to the disk."""
-    for folder, _, names in os.walk(directory):
-        for name in names:
-            with open(os.path.join(folder, name), "rb") as stream:  # noqa: PTH118, PTH123
-                os.fsync(stream.fileno())
-        if os.name == "posix":
-            handle = os.open(folder, os.O_RDONLY)
-            try:
-                os.fsync(handle)
-            finally:
-                os.close(handle)
 
 
 def _exchange(first: Path, second: Path) -> bool:

@@ -44,6 +44,8 @@ class SaveOptions:
         those of the model that the saved object was loaded as (its ``extra_assets``).
       stage: directory in which the export is put together, on the file system of its destination; by default the directory
         that is going to hold it. Nobody should look for models there, as a killed save leaves its unfinished one behind.
+      sync: wait until the disk has the files (the default). Without it a killed process still leaves the old export or the new
+        one, but a power failure soon after may leave empty files: for exports that are copied elsewhere or thrown away.
     """
 
     strict: bool = True
@@ -63,6 +65,7 @@ class SaveOptions:
     image_format: bool = False
     extra_assets: Optional[Mapping[str, Union[str, os.PathLike[str]]]] = None
     stage: Optional[Union[str, os.PathLike[str]]] = None
+    sync: bool = True
 
     @property
     def tags(self) -> list[str]:

@@ -361,7 +361,8 @@ class _Export:
         except LimitError as error:
             raise size.too_large(limits.SAVED_MODEL_BYTES + 1, self.tree, self.library, self.names) from error
         values = checkpoint.values(self.tree, self.keys, self.variables, self.contents, self.object_graph)
-        with LayoutWriter(export_dir, replace=True, keep_others=True, stage=self.options.stage) as out:
+        stage, sync = self.options.stage, self.options.sync
+        with LayoutWriter(export_dir, replace=True, keep_others=True, stage=stage, sync=sync) as out:
             shards.write(out.checkpoint_prefix, values, self.options)
             for name, source in self.assets.files.items():
                 out.asset(name, source)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import re
 import shutil
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,6 +27,7 @@ from compat_matrix.zoo.migrate.records import Part, Record, Status, Verdict, wor
 from compat_matrix.zoo.verify.findings import Severity
 from compat_matrix.zoo.verify.run import verify
 from reference_impl.format.errors import SavedModelError
+from reference_impl.format.staging import sync
 
 PROGRAM = "migration_worker"
 MANIFEST = "manifest.json"
@@ -52,12 +56,16 @@ class Migrator:
     def __init__(self, work: Path, settings: Settings) -> None:
         self.work, self.settings = work, settings
         self.host = Host(work)
+        self._behind = ThreadPoolExecutor(1)  # what only waits for the disk, while the worker is asked
+        self._waiting: list[Future[None]] = []
+        self._numbers = itertools.count()
 
     def __enter__(self) -> Migrator:
         return self
 
     def __exit__(self, *error: object) -> None:
         self.host.__exit__(*error)
+        self._behind.shutdown()
         shutil.rmtree(self.work, ignore_errors=True)
 
     def migrate(self, name: str, relative: str, source: Path, target: Path, digest: str = "") -> Record:
@@ -77,8 +85,9 @@ class Migrator:
         start = time.monotonic()
         record = Record(name, relative, settings=self.settings.text)
         source, target = source.absolute(), target.absolute()  # the worker has a directory of its own
-        stage = self.work / "stage"
-        shutil.rmtree(stage, ignore_errors=True)
+        scratch = self.work / str(next(self._numbers))  # that of the last model is being removed
+        shutil.rmtree(scratch, ignore_errors=True)  # of a run that was killed
+        stage = scratch / "stage"
         try:
             record.source_hash = digest or source_hash(source)
             plan = plan_of(source)
@@ -91,6 +100,7 @@ class Migrator:
                 self._convert(record, source, stage, plan)
             if record.status.good or (self.settings.partial and record.status is Status.UNPROVED):
                 record.bytes_after = size_of(stage)
+                self._settle()
                 _exchange(stage, target)
         except (OSError, SavedModelError, staging.Unstageable) as error:
             record.status, record.reason = Status.FAILED, f"{type(error).__name__}: {error}"
@@ -98,12 +108,21 @@ class Migrator:
             record.status, record.reason = Status.CRASHED, "MemoryError: of the process that compares"
             record.fix = advice.fix_of("", type(error).__name__)
         finally:
-            shutil.rmtree(stage, ignore_errors=True)
+            with suppress(OSError):
+                self._settle()
+            self._waiting.append(self._behind.submit(shutil.rmtree, scratch, ignore_errors=True))
         record.seconds = round(time.monotonic() - start, 3)
         return record
 
+    def _settle(self) -> None:
+        """Wait for what goes on behind. Raises OSError: the disk has not got all of it."""
+        waiting, self._waiting = self._waiting, []
+        for one in waiting:
+            one.result()
+
     def _copy(self, record: Record, source: Path, stage: Path, plan: ModelPlan) -> None:
         staging.place(source, stage)
+        self._waiting.append(self._behind.submit(sync, stage))
         part = plan.parts[0]
         record.parts = [Part(list(part.tags), Status.COPIED, output=record.relative, signatures=part.signatures)]
         record.status = Status.COPIED
@@ -115,25 +134,27 @@ class Migrator:
 
     def _convert(self, record: Record, source: Path, stage: Path, plan: ModelPlan) -> None:
         single = len(plan.parts) == 1
+        stage.parent.mkdir(parents=True)
+        if not single:
+            stage.mkdir()
+            entries = [{"tags": part.tags, "path": folder_of(part.tags), "signatures": part.signatures} for part in plan.parts]
+            (stage / MANIFEST).write_text(json.dumps({"schema": 1, "models": entries}, indent=1) + "\n", encoding="utf-8")
         for part in plan.parts:
             folder = stage if single else stage / folder_of(part.tags)
             made = Part(list(part.tags), signatures=part.signatures)
             made.output = record.relative if single else f"{record.relative}/{folder.name}"
             record.parts.append(made)
-            self._part(source, folder, part, made)
+            self._part(source, stage, folder, part, made)
         record.status = worst([part.status for part in record.parts])
         bad = next((part for part in record.parts if part.status is record.status), None)
         record.reason, record.fix = (bad.reason, bad.fix) if bad else ("", "")
-        if not single:
-            entries = [{"tags": part.tags, "path": folder_of(part.tags), "signatures": part.signatures} for part in record.parts]
-            (stage / MANIFEST).write_text(json.dumps({"schema": 1, "models": entries}, indent=1) + "\n", encoding="utf-8")
 
-    def _part(self, source: Path, target: Path, plan: PartPlan, part: Part) -> None:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        folder = self.work / "asked"
+    def _part(self, source: Path, stage: Path, target: Path, plan: PartPlan, part: Part) -> None:
+        folder = stage.with_name(f"asked {target.name}")
         try:
             asker = Asker(self.host.worker(LOCAL, PROGRAM), folder, self.settings.limit)
             said = asker.ask("convert", dir=str(source), tags=part.tags, target=str(target), partial=self.settings.partial)
+            self._waiting.append(self._behind.submit(sync, stage))
             part.notes += said["warnings"]
             part.notes += [f"signature {key!r} can be called in neither: {why}" for key, why in said["unusable"].items()]
             part.names = names_of(target)
@@ -150,49 +171,44 @@ class Migrator:
             part.fix = advice.fix_of("", error.error_class)
         except NotStarted as error:
             part.status, part.reason = Status.FAILED, str(error)
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
 
     def _proved(self, asker: Asker, source: Path, target: Path, part: Part) -> Iterator[Verdict]:
         tags = ["serve", *part.tags] if "serve" not in part.tags else part.tags
-        old = proof.ask_old(asker, source, part, self._given(source, part))
+        old = proof.ask_old(asker, source, part, _given(asker, source, part))
         if old.problem:
             yield Verdict("answers", "absent", old.problem)
         else:
             yield from proof.ask_new(asker, target, tags, old, part)
         yield from proof.stored(source, target, part.tags, sorted(tags))
-        yield self._fixed_point(asker, target, sorted(tags))
+        yield _fixed_point(asker, target, sorted(tags))
 
-    def _given(self, source: Path, part: Part) -> Sequence[Request]:
-        """The requests that lie beside a model, as this project's artifacts have them (docs/contracts.md, section 1)."""
-        if not (source.parent / "io" / "io.json").is_file():
-            return []
-        try:
-            artifact = read_artifact(source.parent)
-        except ArtifactError as error:
-            part.notes.append(f"the requests beside the model cannot be used: {error}")
-            return []
-        scratch = self.work / "asked"
-        return [
-            Request(item["id"], item["signature"], artifact.io / item["inputs"], scratch / f"given{index}.npz")
-            for index, item in enumerate(artifact.requests)
-            if item["kind"] == "signature" and sorted(item["tags"]) == sorted(part.tags)
-        ]
 
-    def _fixed_point(self, asker: Asker, target: Path, tags: list[str]) -> Verdict:
-        """The new model, saved again, is the same; or that one is, since the first save may derive what TF 1.x did not write."""
-        again = self.work / "again"
-        before, known = target, asker.ask("canonical", dir=str(target))["hash"]
-        try:
-            for after in (again / "0", again / "1"):
-                asker.ask("convert", dir=str(before), tags=tags, target=str(after), partial=False)
-                found = asker.ask("canonical", dir=str(after))["hash"]
-                if found == known:
-                    return Verdict("next generation", "equal")
-                before, known = after, found
-        finally:
-            shutil.rmtree(again, ignore_errors=True)
-        return Verdict("next generation", "differs", "saved again and again it is another model each time")
+def _given(asker: Asker, source: Path, part: Part) -> Sequence[Request]:
+    """The requests that lie beside a model, as this project's artifacts have them (docs/contracts.md, section 1)."""
+    if not (source.parent / "io" / "io.json").is_file():
+        return []
+    try:
+        artifact = read_artifact(source.parent)
+    except ArtifactError as error:
+        part.notes.append(f"the requests beside the model cannot be used: {error}")
+        return []
+    return [
+        Request(item["id"], item["signature"], artifact.io / item["inputs"], asker.file("given"))
+        for item in artifact.requests
+        if item["kind"] == "signature" and sorted(item["tags"]) == sorted(part.tags)
+    ]
+
+
+def _fixed_point(asker: Asker, target: Path, tags: list[str]) -> Verdict:
+    """The new model, saved again, is the same; or that one is, since the first save may derive what TF 1.x did not write."""
+    before, known = target, asker.ask("canonical", dir=str(target))["hash"]
+    for after in (asker.folder / "again", asker.folder / "and again"):
+        asker.ask("convert", dir=str(before), tags=tags, target=str(after), partial=False)
+        found = asker.ask("canonical", dir=str(after))["hash"]
+        if found == known:
+            return Verdict("next generation", "equal")
+        before, known = after, found
+    return Verdict("next generation", "differs", "saved again and again it is another model each time")
 
 
 def _judge(part: Part, source: Path, partial: bool) -> None:
