@@ -64,6 +64,35 @@ def test_replacing_leaves_nothing_of_the_old_export(tmp_path, monkeypatch, excha
 
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="open files are counted where Linux lists them")  # noqa: PTH112
+@pytest.mark.parametrize("wait", [True, False])
+def test_the_disk_has_everything_before_the_rename_if_that_is_wanted(tmp_path, monkeypatch, wait):
+    synced, fsync = set(), os.fsync
+
+    def noted(handle):
+        assert not (tmp_path / "m").exists()
+        synced.add(os.fstat(handle).st_ino)
+        fsync(handle)
+
+    monkeypatch.setattr(os, "fsync", noted)
+    with LayoutWriter(tmp_path / "m", sync=wait) as out:
+        out.asset("vocab.txt", b"words")
+        out.saved_model(model())
+    assert ({path.stat().st_ino for path in [tmp_path / "m", *(tmp_path / "m").rglob("*")]} == synced) is wait
+    assert bool(synced) is wait
+
+
+def test_a_disk_that_does_not_take_it_leaves_the_old_export(tmp_path, monkeypatch):
+    write(tmp_path / "m", model(), assets={"old": b""})
+
+    def full(_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(errors.FileAccessError, match="No space left"):
+        write(tmp_path / "m", model(), assets={"new": b""}, replace=True)
+    assert [path.name for path in (tmp_path / "m/assets").iterdir()] == ["old"]
+
+
 def test_no_file_stays_open(tmp_path):
     before = len(os.listdir("/proc/self/fd"))  # noqa: PTH208
     write(tmp_path / "new", model())

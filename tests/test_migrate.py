@@ -87,7 +87,21 @@ def zoo(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def done(zoo, tmp_path_factory):
+def synced():
+    """Inodes of what this process has waited for the disk to have."""
+    found, fsync = set(), os.fsync
+
+    def noted(handle):
+        found.add(os.fstat(handle).st_ino)
+        fsync(handle)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", noted)
+        yield found
+
+
+@pytest.fixture(scope="module")
+def done(zoo, synced, tmp_path_factory):
     """(result, output folder) of one run."""
     out = tmp_path_factory.mktemp("out")
     before = {path: path.read_bytes() for path in zoo.rglob("*") if path.is_file()}
@@ -156,6 +170,13 @@ def test_models_are_migrated_proved_and_the_others_named(done):
     assert "io/io.json" in words["silent"][1]
     assert "no signature" in words["unsigned"][0]
     assert all(fix for reason, fix in words.values() if reason), "each has something that can be done"
+
+
+@pytest.mark.tensorflow
+def test_what_is_in_the_output_is_on_the_disk(done, synced):
+    models = [path for model in (done[1] / "models").iterdir() for path in model.rglob("*")]
+    assert len(models) > 30
+    assert [path for path in models if path.stat().st_ino not in synced] == []
 
 
 @pytest.mark.tensorflow
@@ -293,6 +314,18 @@ def test_every_entry_of_every_kind_of_table_is_seen():
     initializer = tf.lookup.KeyValueTensorInitializer(["a", "b"], tf.constant([1, 2], tf.int64))
     assert seen(tf.lookup.StaticHashTable(initializer, 0)) == ["string -> int64, 2 entries"]
     assert seen(collections.namedtuple("Resource", "resource_handle")(tf.Variable(1.0).handle)) == []
+
+
+def test_a_disk_that_does_not_take_it_is_said_and_nothing_gets_into_the_output(tmp_path, monkeypatch):
+    def full(_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    result = migrate(FIXTURES / "keras_functional_save", "--out", tmp_path / "out", "--json")
+    model = json.loads(result.stdout)["models"][0]
+    assert result.exit_code == cli.HARNESS_ERROR
+    assert (model["status"], "No space left" in model["reason"]) == ("failed", True)
+    assert not list((tmp_path / "out/models").rglob("saved_model.pb"))
 
 
 def test_a_disk_that_fails_is_no_fault_of_the_model(tmp_path, monkeypatch):
