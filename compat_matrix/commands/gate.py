@@ -8,8 +8,10 @@ from pathlib import Path
 import click
 
 from compat_matrix.commands.planned import EXISTING_DIR, asked_runtimes, exit_codes, ledger_path, plan_options
+from compat_matrix.commands.plugin_options import Chosen, plugin_option
 from compat_matrix.commands.refusing import Refused
 from compat_matrix.outcomes import ExitCode
+from compat_matrix.plugins.ledgers import ledger_text
 from compat_matrix.runtimes.runtime import Runtime
 
 OUT = click.Path(file_okay=False, path_type=Path)
@@ -21,8 +23,8 @@ OUT = click.Path(file_okay=False, path_type=Path)
 @click.option("--out", type=OUT, default=Path("gate-out"), show_default=True, help="The output folder.")
 @click.option("--run", "of", type=EXISTING_DIR, help="Run nothing: compare two versions of this run (of `grid`, of a gate).")
 @click.option("--case", "case", multiple=True, metavar="NAME", help="Only this case (* is allowed; may be repeated).")
-@click.option("--producer", multiple=True, metavar="NAME", help="Only this producer.")
-@click.option("--consumer", multiple=True, metavar="NAME", help="Only this consumer.")
+@click.option("--producer", multiple=True, metavar="NAME", help="Only this producer; NAME=FOLDER: the artifacts in a folder.")
+@click.option("--consumer", multiple=True, metavar="NAME", help="Only this consumer; NAME=COMMAND: a program of yours.")
 @click.option("--check", "checks", multiple=True, metavar="NAME", help="This check, in place of load, signatures, values.")
 @click.option("--all-checks", is_flag=True, help="Every check: relocate, reexport, checkpoint too (three times as long).")
 @click.option("--fail-on-drift", is_flag=True, help="Block also on answers that differ within the tolerance of their case.")
@@ -31,6 +33,7 @@ OUT = click.Path(file_okay=False, path_type=Path)
 @click.option("--no-install", is_flag=True, help="Do not install a runtime that is missing.")
 @click.option("-n", "processes", type=click.IntRange(1, 64), help="Processes (default: by CPUs and free memory).")
 @plan_options
+@plugin_option
 @click.argument("pytest_args", nargs=-1, type=click.UNPROCESSED)
 @exit_codes
 def gate(
@@ -48,6 +51,7 @@ def gate(
     fixtures: Path | None,
     cases: Path | None,
     expectations: Path | None,
+    plugins: Path | None,
     pytest_args: tuple[str, ...],
     **selectors: tuple[str, ...],
 ) -> int:
@@ -76,8 +80,9 @@ def gate(
     elif any(known):
         raise click.UsageError("two folders of runs, or two runtimes; not one of each")
     else:
-        question = gating.Question(_checks(checks, all_checks), selectors, fixtures, cases)
-        ledger = ledger_path(expectations, fixtures, cases)
+        given = Chosen.of(selectors, plugins)
+        question = gating.Question(_checks(checks, all_checks), given.selectors, fixtures, cases, given.registry, given.words)
+        ledger = ledger_text(ledger_path(expectations, fixtures, cases), given.registry)
         runtimes = gating.told_apart(*(_runtime(spec, not no_install) for spec in specs))
         sides = [{"label": runtime.tensorflow_version or "", "spec": spec} for runtime, spec in zip(runtimes, specs)]
         pairs = gating.execute(out, runtimes, question, ledger, resume=resume, processes=processes, pytest_args=pytest_args)

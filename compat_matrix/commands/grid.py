@@ -11,9 +11,12 @@ import click
 import tomlkit
 
 from compat_matrix.commands.planned import asked_runtimes, exit_codes
+from compat_matrix.commands.plugin_options import Chosen, plugin_option
 from compat_matrix.commands.refusing import EXISTING_FILE, Refused
 from compat_matrix.expectations import DEFAULT_PATH, Ledger
 from compat_matrix.outcomes import ExitCode
+from compat_matrix.plan import NO_CONSUMER
+from compat_matrix.plugins.ledgers import ledger_text
 
 if TYPE_CHECKING:
     from compat_matrix.changed import Changes
@@ -26,48 +29,55 @@ NAMES = re.compile(r"[\s,]+")
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), required=True, help="The output folder.")
 @click.option("--runtimes", multiple=True, metavar="NAMES", help="Runtimes, by comma, or `all` (default: those of grid.toml).")
 @click.option("--cases", multiple=True, metavar="NAMES", help="Cases, by comma, * is allowed (default: those of grid.toml).")
-@click.option("--producer", "producers", multiple=True, metavar="NAME", help="Only what this producer writes.")
-@click.option("--consumer", "consumers", multiple=True, metavar="NAME", help="Only this consumer.")
+@click.option("--producer", multiple=True, metavar="NAME", help="Only what this producer writes; NAME=FOLDER.")
+@click.option("--consumer", multiple=True, metavar="NAME", help="Only this consumer; NAME=COMMAND.")
 @click.option("--changed-since", metavar="REVISION", help="Only cases and runtimes that changed since this git revision.")
 @click.option("-n", "processes", type=click.IntRange(1, 64), help="Processes (default: by CPUs and free memory).")
 @click.option("--resume", is_flag=True, help="Keep the results of an interrupted run of the same plan, run what is missing.")
 @click.option("--require", is_flag=True, help="A cell that is not run fails the run, whatever the reason.")
 @click.option("--no-install", is_flag=True, help="Do not make the environments that are missing.")
 @click.option("--expectations", type=EXISTING_FILE, default=DEFAULT_PATH, help="The ledger of known failures (default: ours).")
+@plugin_option
 @click.argument("pytest_args", nargs=-1, type=click.UNPROCESSED)
 @exit_codes
 def grid(
     out: Path,
     runtimes: tuple[str, ...],
     cases: tuple[str, ...],
-    producers: tuple[str, ...],
-    consumers: tuple[str, ...],
     changed_since: str | None,
     processes: int | None,
     resume: bool,
     require: bool,
     no_install: bool,
     expectations: Path,
+    plugins: Path | None,
     pytest_args: tuple[str, ...],
+    **selectors: tuple[str, ...],
 ) -> int:
     """Fill the version grid: every runtime writes every case, every runtime reads what each of them wrote.
+
+    A plug-in with a version of its own is one more writer or reader: the runtimes read what it writes, it reads what they write.
 
     Writes what `matrix run` writes; the report shows a table for each pair of writer and reader, and exits likewise.
     """
     from compat_matrix import running
     from compat_matrix.changed import affected
-    from compat_matrix.planning import Axes, make_plan
-    from compat_matrix.producers import PRODUCERS
+    from compat_matrix.planning import Axes, make_plan, plugin_artifacts
 
     defaults = tomlkit.parse(GRID_FILE.read_text(encoding="utf-8")).unwrap()
     names, patterns = _split(runtimes) or defaults["runtimes"], _split(cases) or defaults["cases"]
     changes = _changes(changed_since) if changed_since else None
     if changes:  # also a case that is not among the usual ones
         patterns = sorted({*patterns, *changes.cases} if changes.locks else changes.cases)
+    given = Chosen.of(selectors, plugins)
+    producers, consumers = given.selectors["producer"], given.selectors["consumer"]
     asked = asked_runtimes(names, install=not no_install)
-    ledger_text = expectations.read_text(encoding="utf-8")
-    plan = make_plan(Ledger.read(expectations), axes=Axes(asked), producers=set(PRODUCERS), only=patterns)
-    chosen = running.select(plan, {"producer": producers, "consumer": [*consumers, "-"] if consumers else ()}, ())
+    if not cases:  # the usual ones are ours; whoever brings plug-ins along wants theirs too
+        patterns = [*patterns, *sorted({one.case for by in given.registry.theirs[1] for one in plugin_artifacts(by, asked)})]
+    text = ledger_text(expectations, given.registry)
+    every = set(given.registry.producers)
+    plan = make_plan(Ledger.parse(text), axes=Axes(asked), producers=every, only=patterns, registry=given.registry)
+    chosen = running.select(plan, {"producer": producers, "consumer": [*consumers, NO_CONSUMER] if consumers else ()}, ())
     if changes:
         chosen &= affected(plan, changes, asked)
         if not chosen:
@@ -75,7 +85,9 @@ def grid(
     selection: dict[str, Any] = {"grid": names, "case": patterns, "producer": producers, "consumer": consumers}
     selection = {key: list(value) for key, value in selection.items() if value}
     selection |= {"changed_since": [changed_since]} if changes else {}
-    order = running.Order(plan, chosen, ledger_text, asked, (), selection, processes, resume, require, pytest_args)
+    order = running.Order(
+        plan, chosen, text, asked, given.words, selection, processes, resume, require, pytest_args, given.registry
+    )
     return int(running.carry_out(out.resolve(), order)["exit_code"])
 
 

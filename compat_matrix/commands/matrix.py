@@ -21,7 +21,7 @@ from compat_matrix.commands.planned import (
     require_option,
     runtime_options,
 )
-from compat_matrix.commands.plugin_options import asked_plugins, plugin_option, plugin_words
+from compat_matrix.commands.plugin_options import Chosen, asked_plugins, plugin_option
 from compat_matrix.expectations import Ledger
 from compat_matrix.plan import parse_cell_id
 from compat_matrix.plugins.ledgers import ledger_text
@@ -110,17 +110,14 @@ def run(
     Arguments behind -- go to pytest (-x, -v, ...). A selection includes the production of the artifacts it asks about.
     """
     from compat_matrix import running
-    from compat_matrix.plugins.found import names
 
-    registry = asked_plugins(selectors["consumer"], selectors["producer"], plugins)
-    options = plugin_words(selectors, plugins, registry)
-    selectors |= {side: names(selectors[side]) for side in ("consumer", "producer")}
-    text = ledger_text(ledger_path(expectations, fixtures, cases), registry)
+    given = Chosen.of(selectors, plugins)
+    text = ledger_text(ledger_path(expectations, fixtures, cases), given.registry)
     asked = asked_runtimes(runtimes) + asked_servers(servers)
-    producers = {*selectors["producer"], *(parse_cell_id(cell)["producer"] for cell in cells)}
-    made = planned(Ledger.parse(text), fixtures, cases, asked, all_checks, producers, registry)
-    chosen = running.select(made, selectors, cells)
-    selection = {name: list(values) for name, values in {**selectors, "cell": cells}.items() if values}
+    producers = {*given.selectors["producer"], *(parse_cell_id(cell)["producer"] for cell in cells)}
+    made = planned(Ledger.parse(text), fixtures, cases, asked, all_checks, producers, given.registry)
+    chosen = running.select(made, given.selectors, cells)
+    selection = {name: list(values) for name, values in {**given.selectors, "cell": cells}.items() if values}
     selection |= {name: [str(path.resolve())] for name, path in (("cases", cases), ("fixtures", fixtures)) if path}
     if expression:
         selection["k"] = [expression]
@@ -130,13 +127,13 @@ def run(
         chosen,
         text,
         asked,
-        [*options, *(["--all-checks"] if all_checks else [])],
+        [*given.words, *(["--all-checks"] if all_checks else [])],
         selection,
         processes,
         resume,
         require,
         pytest_args,
-        registry,
+        given.registry,
     )
     return int(running.carry_out(out.resolve(), order)["exit_code"])
 

@@ -110,9 +110,7 @@ def planned(
 
     runtimes = tuple(runtimes) or (local_runtime(),)
     axes = Axes(runtimes, home=(runtimes[0].name,), checks=tuple(CHECKS) if all_checks else None)
-    usual = {producer.name for producer in registry.producers.values() if producer.usual} | {p.name for p in registry.theirs[1]}
-    wanted = usual | (set(producers) & set(registry.producers))
-    return make_plan(ledger, fixtures, cases, axes, wanted, registry=registry)
+    return make_plan(ledger, fixtures, cases, axes, registry.planned(producers), registry=registry)
 
 
 def asked_runtimes(specs: Sequence[str], install: bool = False) -> tuple[Runtime, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -34,31 +35,55 @@ def plugin_option(function: Callable[..., Any]) -> Callable[..., Any]:
     return click.option("--plugins", type=kind, metavar="FILE", help=text)(function)
 
 
-def asked_plugins(consumers: Sequence[str], producers: Sequence[str], file: Path | None) -> Registry:
-    """Ours and the plug-ins a command line asks for. Raises Refused."""
+def asked_plugins(consumers: Sequence[str] | None, producers: Sequence[str], file: Path | None) -> Registry:
+    """Ours and the plug-ins a command line asks for; ``consumers`` None: no consumers. Raises Refused."""
     from compat_matrix.plugins import found
     from compat_matrix.plugins.registry import PluginError
     from compat_matrix.runtimes.places import RuntimeTrouble
 
     try:
-        registry = found.registry(found.Asked(tuple(consumers), tuple(producers), file))
+        registry = found.registry(found.Asked(None if consumers is None else tuple(consumers), tuple(producers), file))
     except PluginError as error:
         raise Refused(str(error), ExitCode.USAGE) from error
     except RuntimeTrouble as error:
         raise Refused(str(error), ExitCode.HARNESS_ERROR) from error
     known = {*registry.consumers, SERVING, STANDIN}
-    for name in found.names(consumers):
+    for name in found.names(consumers or ()):
         if re.fullmatch(r"\w+", name) and name not in known:
             more = "a plug-in is declared by --plugins FILE, in pyproject.toml or by an entry point (docs/plugins.md)"
             raise Refused(f"no consumer called {name}; there are {', '.join(sorted(known))}; {more}", ExitCode.USAGE)
     return registry
 
 
-def plugin_words(selectors: Mapping[str, Sequence[str]], file: Path | None, registry: Registry) -> list[str]:
+@dataclass(frozen=True)
+class Chosen:
+    """What a command line says of producers and consumers: all there are, those that are selected, and how it says so.
+
+    ``selectors``: axis -> names, of ``NAME=COMMAND`` the name; ``words``: the options that plan the same plug-ins again.
+    """
+
+    registry: Registry
+    selectors: dict[str, tuple[str, ...]]
+    words: tuple[str, ...]
+
+    @classmethod
+    def of(cls, selectors: Mapping[str, tuple[str, ...]], file: Path | None) -> Chosen:
+        """``selectors``: the options as they were given, ``file`` that of ``--plugins``. Raises Refused.
+
+        Without ``consumer`` among the selectors no plug-in is one.
+        """
+        from compat_matrix.plugins.found import names
+
+        registry = asked_plugins(selectors.get("consumer"), selectors["producer"], file)
+        named = {side: names(selectors[side]) for side in ("consumer", "producer") if side in selectors}
+        return cls(registry, {**selectors, **named}, tuple(_words(selectors, file, registry)))
+
+
+def _words(selectors: Mapping[str, Sequence[str]], file: Path | None, registry: Registry) -> list[str]:
     """The options that plan the same plug-ins again, for the command line that repeats a cell wherever it is typed."""
     out = ["--plugins", str(file.resolve())] if file else []
     for side, known in (("consumer", registry.consumers), ("producer", registry.producers)):
-        for word in selectors[side]:
+        for word in selectors.get(side, ()):
             name, equals, _ = word.partition("=")
             if equals:
                 one: Any = known[name]

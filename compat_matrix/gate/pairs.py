@@ -3,6 +3,9 @@
 ``reads``: the same artifact (a committed one, or what the baseline wrote), read by either: the candidate's loader and kernels.
 ``writes``: what either wrote, read by the baseline: can what is in use today read what the candidate writes?
 ``both``: each reads what it wrote itself.
+
+Whoever brings a version of its own is neither: such a consumer reads what both wrote (``writes``), and both read what such an
+exporter wrote (``reads``).
 """
 
 from __future__ import annotations
@@ -14,6 +17,8 @@ from pathlib import Path
 
 from compat_matrix.outcomes import Outcome
 from compat_matrix.plan import NO_CONSUMER, PLAN_FILE, PRODUCE, RESULTS_FILE, Cell, Plan
+from compat_matrix.plugins import registry
+from compat_matrix.plugins.registry import OURS, Registry
 from compat_matrix.results import DESELECTED, Result, read_results
 
 READS, WRITES, BOTH = "reads", "writes", "both"
@@ -23,21 +28,22 @@ NOT_PLANNED = "not planned"
 
 @dataclass(frozen=True)
 class Run:
-    """A run's folder: its plan, its results by cell, and where its artifacts and evidence are."""
+    """A run's folder: its plan, its results by cell, where its artifacts and evidence are, and who plug-ins are."""
 
     out: Path
     plan: Plan
     results: Mapping[str, Result]
+    registry: Registry = OURS
 
     @classmethod
-    def of(cls, out: Path, plan: Plan, results: Iterable[Result]) -> Run:
+    def of(cls, out: Path, plan: Plan, results: Iterable[Result], registry: Registry = OURS) -> Run:
         """Results of other plans are left out."""
-        return cls(out, plan, {r.cell: r for r in results if r.plan_id == plan.plan_id and r.cell in plan.by_id})
+        return cls(out, plan, {r.cell: r for r in results if r.plan_id == plan.plan_id and r.cell in plan.by_id}, registry)
 
     @classmethod
     def read(cls, out: Path) -> Run:
         """Raises PlanError and ResultsError for files that cannot be used."""
-        return cls.of(out, Plan.read(out / PLAN_FILE), read_results(out / RESULTS_FILE))
+        return cls.of(out, Plan.read(out / PLAN_FILE), read_results(out / RESULTS_FILE), registry.read(out))
 
     def productions(self) -> dict[str, Cell]:
         """Artifacts that are made in the run: artifact id -> the cell that makes it."""
@@ -127,28 +133,35 @@ def pairs_of_run(run: Run, baseline: str, candidate: str) -> list[Pair]:
 
     out: dict[tuple[str, str], Pair] = {}
     for cell in run.plan:
-        for role, one, other in _counterparts(cell, cell.artifact_id in productions, baseline, candidate):
-            name = _name(cell) if role != READS or cell.artifact_id in productions else _fixture_name(cell)
+        made = cell.artifact_id in productions
+        for role, one, other in _counterparts(cell, made, run.registry.brings_version(cell), (baseline, candidate)):
+            name = _name(cell) if role != READS or made else _fixture_name(cell)
             if (role, name) not in out:
                 out[role, name] = Pair(name, role, side(one), side(other))
     return [pair for pair in out.values() if not any(side is None or side.deselected for side in (pair.baseline, pair.candidate))]
 
 
-def _counterparts(cell: Cell, made: bool, baseline: str, candidate: str) -> Iterator[tuple[str, _Key, _Key]]:
-    """(role, key of the baseline's cell, key of the candidate's) of every comparison a cell of either belongs to."""
+def _counterparts(cell: Cell, made: bool, own: tuple[bool, bool], two: tuple[str, str]) -> Iterator[tuple[str, _Key, _Key]]:
+    """(role, key of the baseline's cell, key of the candidate's) of every comparison a cell of either belongs to.
+
+    ``own``: writer and reader have versions of their own, which may be spelt like one of the ``two`` TensorFlows.
+    """
+    (baseline, candidate), (own_writer, own_reader) = two, own
     case, producer, written_by, consumer, read_by, check = _key(cell)
 
     def key(writer: str, reader: str) -> _Key:
         return (case, producer, writer, consumer, reader, check)
 
-    two = (baseline, candidate)
+    writes, reads = written_by in two and not own_writer, read_by in two and not own_reader
     if cell.is_production:
-        if written_by in two:
+        if writes:
             yield WRITES, key(baseline, ""), key(candidate, "")
-    elif not made:
-        if read_by in two:
+    elif not made or own_writer:
+        if reads:
             yield READS, key(written_by, baseline), key(written_by, candidate)
-    elif written_by in two and read_by in two:
+    elif writes and own_reader:
+        yield WRITES, key(baseline, read_by), key(candidate, read_by)
+    elif writes and reads:
         here = key(baseline, baseline)
         theirs = {READS: key(baseline, candidate), WRITES: key(candidate, baseline), BOTH: key(candidate, candidate)}
         for role, there in theirs.items():

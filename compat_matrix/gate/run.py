@@ -18,7 +18,7 @@ from compat_matrix.gate.drift import drifts
 from compat_matrix.gate.pairs import Pair, Run, pairs_of_folders, pairs_of_run
 from compat_matrix.plan import NO_CONSUMER, PLAN_FILE, Plan
 from compat_matrix.planning import Axes, make_plan
-from compat_matrix.producers import PRODUCERS
+from compat_matrix.plugins.registry import OURS, Registry
 from compat_matrix.report import gate_html, gate_markdown, gate_terminal, junit
 from compat_matrix.runtimes.runtime import Runtime
 from compat_matrix.writing import write_set
@@ -37,12 +37,17 @@ PRODUCED_TOO = ("v1_builder",)
 
 @dataclass(frozen=True)
 class Question:
-    """What a gate is to run. ``selectors``: axis (case, producer, consumer) -> patterns; ``fixtures``, ``cases``: not ours."""
+    """What a gate is to run. ``selectors``: axis (case, producer, consumer) -> patterns; ``fixtures``, ``cases``: not ours.
+
+    ``registry``: producers and consumers; ``options``: those of ``matrix run`` that plan the same ones again.
+    """
 
     checks: Sequence[str] = DEFAULT_CHECKS
     selectors: Mapping[str, Sequence[str]] = field(default_factory=dict)
     fixtures: Path | None = None
     cases: Path | None = None
+    registry: Registry = OURS
+    options: Sequence[str] = ()
 
 
 def told_apart(baseline: Runtime, candidate: Runtime) -> tuple[Runtime, Runtime]:
@@ -55,36 +60,58 @@ def told_apart(baseline: Runtime, candidate: Runtime) -> tuple[Runtime, Runtime]
 def plan_of(runtimes: Sequence[Runtime], question: Question, ledger: Ledger) -> Plan:
     """Both write everything, both read everything. Raises PlanError."""
     axes = Axes(tuple(runtimes), checks=tuple(question.checks))
-    producers = {producer.name for producer in PRODUCERS.values() if producer.usual or producer.name in PRODUCED_TOO}
-    return make_plan(ledger, question.fixtures, question.cases, axes, producers)
+    registry = question.registry
+    return make_plan(ledger, question.fixtures, question.cases, axes, registry.planned(PRODUCED_TOO), registry=registry)
 
 
 def execute(
     out: Path,
     runtimes: tuple[Runtime, Runtime],
     question: Question,
-    ledger: Path,
+    ledger_text: str,
     *,
     resume: bool = False,
     processes: int | None = None,
     pytest_args: Sequence[str] = (),
 ) -> list[Pair]:
     """Run in ``out/run`` what is asked of both runtimes; the pairs. Raises RunError, PlanError, LedgerError, ResultsError."""
-    folder, ledger_text = out / RUN_FOLDER, ledger.read_text(encoding="utf-8")
-    plan = plan_of(runtimes, question, Ledger.read(ledger))
+    folder = out / RUN_FOLDER
+    plan = plan_of(runtimes, question, Ledger.parse(ledger_text))
     consumers = question.selectors.get("consumer", ())
     selectors = {**question.selectors, "consumer": [*consumers, NO_CONSUMER] if consumers else ()}
     chosen = running.select(plan, selectors, ())
     if question.cases is None and not question.selectors.get("case"):
         chosen -= {cell.id for cell in plan if fnmatch.fnmatchcase(cell.case, LEFT_OUT)}
+    chosen = _concerned(plan, chosen, question.registry)
+    if not chosen:
+        raise running.RunError("nothing of the selection has to do with TensorFlow: no release changes it")
     selection: dict[str, Any] = {name: list(values) for name, values in question.selectors.items() if values}
     for name, path in (("cases", question.cases), ("fixtures", question.fixtures)):
         selection |= {name: [str(path.resolve())]} if path else {}
-    options, require = ("--all-checks",), False
-    order = running.Order(plan, chosen, ledger_text, runtimes, options, selection, processes, resume, require, pytest_args)
+    order = running.Order(
+        plan,
+        chosen,
+        ledger_text,
+        runtimes,
+        ("--all-checks", *question.options),
+        selection,
+        processes,
+        resume,
+        pytest_args=pytest_args,
+        registry=question.registry,
+    )
     running.carry_out(folder, order, Console(quiet=True))  # the report of the run is in its folder
     versions = [runtime.tensorflow_version or "" for runtime in runtimes]
     return pairs_of_run(Run.read(folder), *versions)
+
+
+def _concerned(plan: Plan, chosen: set[str], registry: Registry) -> set[str]:
+    """Those of the ``chosen`` cells that a TensorFlow writes or reads, and what they need: of others nothing is compared."""
+    made = {cell.artifact_id for cell in plan if cell.is_production}
+    own = {cell: registry.brings_version(cell) for cell in plan if cell.id in chosen}
+    asked = {cell for cell, (writer, reader) in own.items() if not reader or (cell.artifact_id in made and not writer)}
+    read = {cell.artifact_id for cell in asked if not cell.is_production}
+    return {cell.id for cell in asked if not cell.is_production or not own[cell][0] or cell.artifact_id in read}
 
 
 def versions_of(folder: Path, baseline: str, candidate: str) -> tuple[list[Pair], list[dict[str, str]]]:
@@ -95,7 +122,7 @@ def versions_of(folder: Path, baseline: str, candidate: str) -> tuple[list[Pair]
     run = Run.read(folder)
     known: dict[str, str] = {}
     for cell in run.plan:
-        if cell.consumer_version:
+        if cell.consumer_version and not run.registry.brings_version(cell)[1]:
             known |= {cell.runtime: cell.consumer_version, cell.consumer_version: cell.consumer_version}
     for spec in (baseline, candidate):
         if spec not in known:
@@ -111,16 +138,17 @@ class UnknownVersion(ValueError):
 def folders(baseline: Path, candidate: Path) -> tuple[list[Pair], list[dict[str, str]]]:
     """The pairs of two result folders, and how reports name them. Raises PlanError, ResultsError."""
     runs = [Run.read(path) for path in (baseline, candidate)]
-    labels = [_label(run.plan, path) for run, path in zip(runs, (baseline, candidate))]
+    labels = [_label(run, path) for run, path in zip(runs, (baseline, candidate))]
     if labels[0] == labels[1]:
         labels = [f"{label} ({path.name})" for label, path in zip(labels, (baseline, candidate))]
     sides = [{"label": label, "spec": str(path)} for label, path in zip(labels, (baseline, candidate))]
     return pairs_of_folders(*runs), sides
 
 
-def _label(plan: Plan, path: Path) -> str:
+def _label(run: Run, path: Path) -> str:
     """The version of the run's TensorFlow, the folder's name where there are several."""
-    versions = {cell.consumer_version for cell in plan if not cell.is_production}
+    asked = (cell for cell in run.plan if not cell.is_production)
+    versions = {cell.consumer_version for cell in asked if not run.registry.brings_version(cell)[1]}
     return versions.pop() if len(versions) == 1 else path.name
 
 

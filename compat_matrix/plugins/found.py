@@ -32,9 +32,12 @@ _KINDS: Mapping[str, tuple[Any, str, str, Mapping[str, Any]]] = {
 
 @dataclass(frozen=True)
 class Asked:
-    """What a command line says of plug-ins: words of ``--consumer`` and ``--producer``, and the file of ``--plugins``."""
+    """What a command line says of plug-ins: words of ``--consumer`` and ``--producer``, and the file of ``--plugins``.
 
-    consumers: tuple[str, ...] = ()
+    ``consumers`` None: nobody wants any, also none of the file.
+    """
+
+    consumers: tuple[str, ...] | None = ()
     producers: tuple[str, ...] = ()
     file: Path | None = None
 
@@ -50,9 +53,9 @@ def registry(asked: Asked, folder: Path | None = None) -> Registry:
     """
     folder = folder or Path.cwd()
     declared = _of_file(asked.file) if asked.file else _of_project(folder)
-    consumers = [] if asked.file is None else list(declared.consumers)
+    consumers = [] if asked.file is None or asked.consumers is None else list(declared.consumers)
     producers = [] if asked.file is None else list(declared.producers)
-    for word in asked.consumers:
+    for word in asked.consumers or ():
         consumers += _asked("consumer", word, folder, declared, {one.name for one in consumers})
     for word in asked.producers:
         producers += _asked("producer", word, folder, declared, {one.name for one in producers})

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from compat_matrix.consumers import CONSUMERS, Consumer
-from compat_matrix.plan import SERVING, STANDIN
+from compat_matrix.plan import SERVING, STANDIN, Cell
 from compat_matrix.producers import PRODUCERS, Export, Producer
 from compat_matrix.runtimes.programs import Program
 
@@ -50,6 +50,15 @@ class Registry:
         """What plug-ins have added."""
         consumers = [one for name, one in self.consumers.items() if name not in CONSUMERS]
         return consumers, [one for name, one in self.producers.items() if name not in PRODUCERS]
+
+    def planned(self, asked: Collection[str] = ()) -> set[str]:
+        """Names of the producers of a plan: our usual ones, all of other people's, and of ours those ``asked`` for."""
+        return {one.name for one in self.producers.values() if one.usual or one.name not in PRODUCERS or one.name in asked}
+
+    def brings_version(self, cell: Cell) -> tuple[bool, bool]:
+        """Whether who writes the artifact of a cell, and who reads it, has a version of its own, whatever TensorFlow there is."""
+        producer, consumer = self.producers.get(cell.producer), self.consumers.get(cell.consumer)
+        return bool(producer and producer.version), bool(consumer and consumer.version)
 
     def write(self, out: Path) -> None:
         """Put what is not ours into ``out``/plugins.json, for the processes of a run; no file when there is nothing."""
