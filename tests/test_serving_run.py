@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from plugin_world import page_files
 
 from compat_matrix.workers import provenance, tensors
 
@@ -69,6 +70,18 @@ def test_good_and_unservable_models_behind_one_server(tmp_path, fixtures, server
     assert "Op type not registered" in log.read_text(), "the server's own words are evidence"
     assert refused["versions"]["kind"] == "standin", "no real cell is filled by it"
     assert {cell.split("/")[2].partition("@")[0] for cell in results} == {"standin"}
+
+
+def test_the_exports_of_a_plug_in_are_served(tmp_path, server):
+    """With a file that declares consumers too: these are not asked, and not even started."""
+    text = page_files(tmp_path).joinpath("plugins.toml").read_text()
+    (tmp_path / "plugins.toml").write_text(text.replace('version = "0.1" ', "# "))
+    (tmp_path / "consumer.py").write_text("open('started', 'w')")
+    results = run(tmp_path, "--plugins", "plugins.toml", "--producer", "mytrainer", "--server", server)
+    assert not (tmp_path / "started").exists()
+    for name in ("linear", "scaled"):
+        assert outcomes(results, name) == {"produce": "PASS", **GOOD}
+    assert "--plugins" in next(result["replay"] for result in results.values() if result["outcome"] == "PASS")
 
 
 def test_a_wrong_recorded_answer_turns_both_transports_red(tmp_path, fixtures, server):
