@@ -2,7 +2,7 @@
 
 ``PROGRAM`` is a module of this folder, or the path of a script, which finds our modules by ``from savedmodel_compat_workers
 import protocol, tensors`` whatever is installed in its Python (a plug-in: ``command = ["{python}", "{workers}", "mine.py"]``).
-From Python 3.9 on it finds `reference_impl` too, whose `format` reads SavedModels with protobuf, numpy, cramjam and google-crc32c.
+From Python 3.9 on it finds `reference_impl` too, whose `format` needs protobuf, numpy, cramjam and google-crc32c.
 
 Python 3.6 syntax. The programs import each other relatively, so they need a package; a runtime must not see more of the
 harness than this folder, and `reference_impl` where a program needs it: their parent may be the site-packages of quite
