@@ -11,12 +11,12 @@ FOLDER = Path(__file__).parents[1] / "property_tests" / "attacks"
 
 HEAD = """# Hostile SavedModels
 
-A SavedModel is a program, and a file from somebody else. `inspect`, `verify` and `ops needs` run nothing of it: nothing that it
-contains makes them run code, read outside its directory or use memory without end. `reference_impl.load` makes its variables
-and, as every
-loader of TensorFlow does, **runs its initialisers**: an initialiser can do whatever an op can, such as writing a file. Load what
-you trust; look at the rest with `inspect`, which lists what acts on the machine and when. `load` warns before it runs such a
-thing; with `LoadOptions(machine_ops="refuse")` it does not.
+A SavedModel is a program, and a file from somebody else. Nothing but `load`, and what asks a model (`check`, `migrate`, the
+answers of a contract), runs any of it: nothing that it contains makes other commands run code, read outside its directory or
+use memory without end. `reference_impl.load` makes its variables and, as every loader of TensorFlow does, **runs its
+initialisers**: an initialiser can do whatever an op can, such as writing a file. Load what you trust; look at the rest with
+`inspect`, which lists what acts on the machine and when. `load` warns before it runs such a thing; with
+`LoadOptions(machine_ops="refuse")` it does not.
 
 Each attack is a generator in `property_tests/attacks/` (`python -m property_tests.attacks NAME` makes one and shows time and
 memory). `property_tests/test_attacks.py` checks the answers below in a child process with limits on time and memory, and looks
@@ -27,12 +27,22 @@ for `verify` the [rules](rules.md) that found something.
 """
 
 
-def rows() -> list[tuple[str, ...]]:
-    """Attack, what it is, the answers."""
+MORE = """
+The commands that compare, edit and plan are held to the same, in processes like those above. `diff` is asked
+about the attack and itself, and about another model in both directions; `contract write`, `slim` and `signatures` (`list`, and
+`rename` of the first) write beside the model, and leave nothing when they refuse; `migrate` only plans. *exit 1* is an answer in
+words: a model that cannot be read (`compat`, `migrate`), a part that no release loads (`compat`); 64 is one of wrong usage.
+Accepted is what the command has no business with: a contract holds signatures, so no weight is read for it.
+
+"""
+
+
+def rows(*commands: str) -> list[tuple[str, ...]]:
+    """Attack, what it is, the answers of some commands."""
     verdicts = tomlkit.parse((FOLDER / "verdicts.toml").read_text(encoding="utf-8")).unwrap()
     told = {}
     for file in ("paths.py", "bombs.py", "contradictions.py", "naming.py", "effects.py", "files.py"):
         for node in ast.parse((FOLDER / file).read_text(encoding="utf-8")).body:
             if isinstance(node, ast.FunctionDef):
                 told[node.name] = (ast.get_docstring(node) or "").split("\n")[0]
-    return [(f"`{name}`", told[name], *answers.values()) for name, answers in verdicts.items()]
+    return [(f"`{name}`", told[name], *[answers[command] for command in commands]) for name, answers in verdicts.items()]

@@ -54,10 +54,9 @@ def migrate(
     for skipped in found.skipped:
         click.echo(printable(f"skipped: {skipped.name}: {skipped.reason}"), err=True)
     jobs = jobs_of(found.models)
-    if only_plan:
-        return _plan(jobs)
     settings = Settings(partial=partial, limit=limit)
-    return _run(jobs, out.resolve(), settings, workers, cluster, as_json)
+    code = _plan(jobs) if only_plan else _run(jobs, out.resolve(), settings, workers, cluster, as_json)
+    return code or (UNEXPECTED if found.skipped else OK)
 
 
 def _plan(jobs: list[Job]) -> int:

@@ -8,20 +8,14 @@ import sys
 from importlib.util import find_spec
 
 from property_tests.attacks.attempt import ATTACKS, COMMANDS, attempt, made
+from property_tests.attacks.commands import warm
 
 
 def main(arguments: list[str]) -> None:
     """Print a line per attack and command, as JSON with --json; --without-load leaves TensorFlow alone."""
     names = [argument for argument in arguments if not argument.startswith("--")]
-    for module in (
-        "numpy",
-        "compat_matrix.commands.inspect_tree",
-        "compat_matrix.commands.ops",
-        "compat_matrix.skew.needs",
-        "compat_matrix.zoo.verify.run",
-    ):
-        importlib.import_module(module)
     commands = dict(COMMANDS)
+    warm()
     if find_spec("tensorflow") and "--without-load" not in arguments:
         importlib.import_module("reference_impl.api")  # once for all children
     else:

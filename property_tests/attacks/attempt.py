@@ -11,16 +11,14 @@ import resource
 import shutil
 import sys
 import tempfile
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from compat_matrix.cli import printable
-from compat_matrix.zoo.verify.findings import all_rules
 from property_tests.attacks import bombs, contradictions, effects, files, naming, paths
+from property_tests.attacks.commands import COMMANDS, OUT, WRITING, Refused
 
 SECONDS = 120  # of CPU time; what takes longer is killed
 MEMORY = 3 << 30  # beside what the process had
@@ -61,61 +59,6 @@ class Answer:
     printed: str
 
 
-def inspect_command(folder: Path) -> str:
-    """`savedmodel-compat inspect`; returns the problems, and what acts on the machine at load or when."""
-    from compat_matrix.commands.inspect import SECTIONS
-    from compat_matrix.commands.inspect_effects import when
-    from compat_matrix.commands.inspect_tree import show
-    from reference_impl.format.inspect import inspect as look
-
-    info = look(folder)
-    json.dumps(info.to_json(), allow_nan=False)
-    show(info, SECTIONS, False)
-    acting = [effect for graph in info.meta_graphs for effect in graph.effects]
-    return "; ".join([*info.problems, *(f"{when(effect)}: {effect.does}" for effect in acting)])
-
-
-def needs_command(folder: Path) -> str:
-    """`savedmodel-compat ops needs`."""
-    from compat_matrix.commands.ops import needs
-
-    needs.main([os.fspath(folder)], standalone_mode=False)
-    return ""
-
-
-def verify_command(folder: Path) -> str:
-    """`savedmodel-compat verify`; returns the rules that found something, the worst first."""
-    from compat_matrix.zoo.verify.run import verify
-    from compat_matrix.zoo.verify.sarif import log
-    from compat_matrix.zoo.verify.text import report_lines
-
-    report = verify(folder)
-    print(printable("\n".join(report_lines(report, set()))))
-    json.dumps(log([report], all_rules(), "0"), allow_nan=False)
-    return report.error or " ".join(dict.fromkeys(finding.rule for finding in report.findings))
-
-
-def load_command(folder: Path) -> str:
-    """`reference_impl.load`, for each MetaGraph; returns the warnings."""
-    import reference_impl
-    from reference_impl.format import layout
-
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        tags = layout.read(folder).tag_sets
-        for wanted in tags if len(tags) > 1 else [None]:
-            reference_impl.load(folder, wanted)
-    return "; ".join(str(one.message) for one in caught if one.category not in (DeprecationWarning, FutureWarning))
-
-
-COMMANDS: dict[str, Callable[[Path], str]] = {
-    "inspect": inspect_command,
-    "needs": needs_command,
-    "verify": verify_command,
-    "load": load_command,
-}
-
-
 @contextmanager
 def made(name: str) -> Iterator[Path]:
     """The directory of an attack, removed afterwards."""
@@ -142,11 +85,20 @@ def attempt(folder: Path, command: str) -> Answer:
     _, status, usage = os.wait4(pid, 0)
     told: dict[str, Any] = json.loads(said) if said else {}
     changed = {name for name, _ in set(before.items()) ^ set(_state(folder.parent).items())}
+    if command in WRITING and told.get("verdict") == "accepted":
+        changed = {name for name in changed if name.partition("/")[0] != OUT}
     trespasses = sorted({*told.get("trespasses", ()), *(f"changes {name}" for name in changed)})
+    _remove(folder.parent / OUT)
     kib = max(0, usage.ru_maxrss - told.get("kib", usage.ru_maxrss))
     seconds = round(usage.ru_utime + usage.ru_stime, 2)
     verdict = told.get("verdict") or f"killed by signal {os.WTERMSIG(status)}"
     return Answer(verdict, told.get("told", ""), kib, seconds, tuple(trespasses), told.get("printed", ""))
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path)
+    path.unlink(missing_ok=True)
 
 
 def _state(place: Path) -> dict[str, str]:
@@ -188,6 +140,8 @@ def _child(folder: Path, command: Callable[[Path], str], write: int) -> None:
 def _named(error: BaseException) -> str:
     from reference_impl.format.errors import SavedModelError
 
+    if isinstance(error, Refused):
+        return error.verdict
     if isinstance(error, SavedModelError):
         return type(error).__name__
     known = type(error).__module__.startswith(("tensorflow.python.framework", "reference_impl"))
@@ -201,12 +155,14 @@ def _watch(folder: Path, trespasses: list[str]) -> None:
     """
     outside = os.path.realpath(folder.parent) + os.sep
     inside = os.path.realpath(folder) + os.sep
+    written = (outside + OUT, f"{outside}.{OUT}.")  # the result, and where it is made; both are gone after a refusal
 
     def watch(event: str, arguments: tuple[Any, ...]) -> None:
         if event != "open" or isinstance(arguments[0], int):
             return
         path = os.path.realpath(os.fsdecode(arguments[0]))
-        if (path.startswith(outside) and not (path + os.sep).startswith(inside)) or path in ("/etc/passwd", "/etc/shadow"):
+        beside = path.startswith(outside) and not (path + os.sep).startswith((inside, *written))
+        if beside or path in ("/etc/passwd", "/etc/shadow"):
             trespasses.append(f"reads {path.removeprefix(outside)}")
 
     sys.addaudithook(watch)

@@ -1,0 +1,177 @@
+"""The commands that are tried on attacks. Each returns what it tells, and raises what it refuses the model with."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import re
+import shutil
+import tempfile
+import warnings
+from collections.abc import Callable
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+
+from compat_matrix.cli import UNEXPECTED, USAGE, main, printable
+from compat_matrix.zoo.verify.findings import all_rules
+
+SOUND = Path(__file__).parents[2] / "fixtures_v1" / "half_plus_two" / "model"
+OUT = "written"  # beside the model: what the commands that write make, and nothing else
+
+
+class Refused(Exception):
+    """A command line ended otherwise than with 0. ``verdict``: the error it names, or "exit 1"."""
+
+    def __init__(self, verdict: str, said: str) -> None:
+        super().__init__(said)
+        self.verdict = verdict
+
+
+def _cli(*words: object) -> None:
+    """One command line. Raises Refused; AssertionError for a defect: a traceback, an exit code without a named error."""
+    said = io.StringIO()
+    with redirect_stderr(said):
+        try:
+            main(list(map(str, words)))
+        except SystemExit as end:
+            code = end.code
+    text = said.getvalue()
+    assert "Traceback" not in text, text[-1000:]
+    assert not text or printable(text) == text, ascii(text)
+    if code:
+        error = re.search(r"^(\w+Error): ", text, re.MULTILINE)
+        assert error or code in (UNEXPECTED, USAGE), (code, text[-1000:])
+        raise Refused(error[1] if error else f"exit {code}", text)
+
+
+def inspect_command(folder: Path) -> str:
+    """`savedmodel-compat inspect`; returns the problems, and what acts on the machine at load or when."""
+    from compat_matrix.commands.inspect import SECTIONS
+    from compat_matrix.commands.inspect_effects import when
+    from compat_matrix.commands.inspect_tree import show
+    from reference_impl.format.inspect import inspect as look
+
+    info = look(folder)
+    json.dumps(info.to_json(), allow_nan=False)
+    show(info, SECTIONS, False)
+    acting = [effect for graph in info.meta_graphs for effect in graph.effects]
+    return "; ".join([*info.problems, *(f"{when(effect)}: {effect.does}" for effect in acting)])
+
+
+def needs_command(folder: Path) -> str:
+    """`savedmodel-compat ops needs`."""
+    from compat_matrix.commands.ops import needs
+
+    needs.main([os.fspath(folder)], standalone_mode=False)
+    return ""
+
+
+def verify_command(folder: Path) -> str:
+    """`savedmodel-compat verify`; returns the rules that found something, the worst first."""
+    from compat_matrix.zoo.verify.run import verify
+    from compat_matrix.zoo.verify.sarif import log
+    from compat_matrix.zoo.verify.text import report_lines
+
+    report = verify(folder)
+    print(printable("\n".join(report_lines(report, set()))))
+    json.dumps(log([report], all_rules(), "0"), allow_nan=False)
+    return report.error or " ".join(dict.fromkeys(finding.rule for finding in report.findings))
+
+
+def load_command(folder: Path) -> str:
+    """`reference_impl.load`, for each MetaGraph; returns the warnings."""
+    import reference_impl
+    from reference_impl.format import layout
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        tags = layout.read(folder).tag_sets
+        for wanted in tags if len(tags) > 1 else [None]:
+            reference_impl.load(folder, wanted)
+    return "; ".join(str(one.message) for one in caught if one.category not in (DeprecationWarning, FutureWarning))
+
+
+def diff_command(folder: Path) -> str:
+    """`diff` with itself; with another model in both directions, where it gives the same error or is different."""
+    for other in ((folder, SOUND), (SOUND, folder)):
+        try:
+            _cli("diff", *other)
+            raise AssertionError("equal to another model")
+        except Refused as refused:
+            different = refused
+    try:
+        _cli("diff", folder, folder)
+    except Refused as refused:
+        assert different.verdict in (refused.verdict, f"exit {USAGE}"), different
+        raise
+    assert different.verdict == f"exit {UNEXPECTED}", different
+    return ""
+
+
+def contract_command(folder: Path) -> str:
+    """`contract write`."""
+    _cli("contract", "write", folder, "--out", folder.parent / OUT)
+    return ""
+
+
+def slim_command(folder: Path) -> str:
+    """`slim`, with a copy."""
+    _cli("slim", folder, "--out", folder.parent / OUT)
+    return _checked(folder.parent / OUT)
+
+
+def signatures_command(folder: Path) -> str:
+    """`signatures list`, and `rename` of the first there is, with a copy."""
+    from compat_matrix.zoo.edits.listing import signatures_of
+    from reference_impl.format import layout
+
+    _cli("signatures", "list", folder)
+    for graph in signatures_of(layout.read(folder)):
+        for signature in graph["signatures"]:
+            tags = ["--tags", ",".join(graph["tags"])] if graph["tags"] else []
+            _cli("signatures", "rename", *tags, "--out", folder.parent / OUT, "--", folder, signature["key"], "renamed")
+            return _checked(folder.parent / OUT)
+    return ""
+
+
+def compat_command(folder: Path) -> str:
+    """`compat`, all releases."""
+    _cli("compat", folder)
+    return ""
+
+
+def migrate_command(folder: Path) -> str:
+    """`migrate --plan`."""
+    _cli("migrate", "--plan", "--out", folder.parent / OUT, folder)
+    return ""
+
+
+def _checked(written: Path) -> str:
+    """Nothing that was written leads elsewhere."""
+    links = [path for path in [written, *written.rglob("*")] if path.is_symlink()]
+    assert not links, links
+    return ""
+
+
+COMMANDS: dict[str, Callable[[Path], str]] = {
+    "inspect": inspect_command,
+    "needs": needs_command,
+    "verify": verify_command,
+    "diff": diff_command,
+    "contract": contract_command,
+    "slim": slim_command,
+    "signatures": signatures_command,
+    "compat": compat_command,
+    "migrate": migrate_command,
+    "load": load_command,
+}
+WRITING = ("contract", "slim", "signatures")
+
+
+def warm() -> None:
+    """Run all that need no TensorFlow on a sound model, so that no child has to import what they do."""
+    with tempfile.TemporaryDirectory() as place, redirect_stdout(io.StringIO()):
+        for name, command in COMMANDS.items():
+            if name != "load":
+                command(Path(shutil.copytree(SOUND.parents[1] / "module_functions" / "model", Path(place, name, "model"))))
