@@ -33,7 +33,12 @@ def load_case(case_file):
 
 
 def produce(case_file, directory, scratch, save, options=None, tf=None):
-    """Write ``directory``/model and ``directory``/io for one case.
+    """Write ``directory``/model and ``directory``/io for the case of a file; the rest as :func:`produce_case` has it."""
+    produce_case(load_case(case_file), directory, scratch, save, options, tf)
+
+
+def produce_case(case, directory, scratch, save, options=None, tf=None):
+    """Write ``directory``/model and ``directory``/io for one case: a module, or what has the names of one.
 
     ``scratch`` is a folder this function may fill; what the builder writes there is deleted before returning, so that an
     export which still points at it is found out. Its paths are new every time, because TensorFlow names tables after their
@@ -45,7 +50,6 @@ def produce(case_file, directory, scratch, save, options=None, tf=None):
     if tf is None:
         import tensorflow as tf
 
-    case = load_case(case_file)
     io_directory = os.path.join(directory, "io")
     os.makedirs(io_directory)
     asked = getattr(case, "SAVE_OPTIONS", None)
