@@ -25,11 +25,20 @@ class Wrong(NumpyWorker):
     capabilities = {
         "claims_resave": ("fetch", "resave", "tags"),
         "misspelt_capability": ("fetches",),
+        "claims_functions": ("fetch", "functions", "tags"),
+        "forgets_variables": ("fetch", "tags", "variables"),
     }.get(MISTAKE, NumpyWorker.capabilities)
-    previous, remembered = {}, {}
+    previous, remembered, requests = {}, {}, 0
 
     def answer(self, request):
+        self.requests += 1
+        if MISTAKE == "dies_of_old_age" and self.requests > 100:
+            sys.exit("out of handles")
+        if MISTAKE == "short_lines" and len(json.dumps(request)) > 1 << 16:
+            return {"id": request["id"], "status": "error", "error_class": "Overflow", "message": "64 KiB are enough for anybody"}
         reply = super().answer(request)
+        if MISTAKE == "answers_functions" and request["op"] == "call" and request["request"]["kind"] == "function":
+            reply = {"id": request["id"], "status": "ok"}
         if MISTAKE == "swallows_errors" and reply["status"] == "error":
             reply = {"id": request["id"], "status": "ok", "handle": 99}
         if MISTAKE == "dies_of_errors" and reply["status"] == "error":
@@ -57,6 +66,8 @@ class Wrong(NumpyWorker):
     def load(self, directory, tags):
         if MISTAKE == "writes_into_model":
             (Path(directory) / "cache.bin").write_bytes(b"cache")
+        if MISTAKE == "refuses_everything":
+            raise NotImplementedError("not today")
         if MISTAKE == "any_tags":
             tags = ["serve"]
         return super().load(directory, tags)
@@ -68,10 +79,33 @@ class Wrong(NumpyWorker):
             reply["handle"] = 1
         return reply
 
+    def signatures(self, model):
+        found = super().signatures(model)
+        if MISTAKE == "dtypes_of_numpy":
+            for sides in found.values():
+                for spec in (spec for side in sides.values() for spec in side.values()):
+                    spec["dtype"] = np.dtype(spec["dtype"]).str
+        if MISTAKE == "one_shape":
+            for sides in found.values():
+                for spec in (spec for side in sides.values() for spec in side.values()):
+                    spec["shape"] = [1]
+        return found
+
+    def variables(self, model):
+        if MISTAKE != "forgets_variables":
+            raise protocol.Unsupported("variables")
+        return "name", {}
+
+    def fetch(self, model, names):
+        found = super().fetch(model, names)
+        return dict(zip(found, reversed(found.values()))) if MISTAKE == "fetches_in_another_order" else found
+
     def op_close(self, request):
         return {} if MISTAKE == "close_does_nothing" and request["handle"] in self.models else super().op_close(request)
 
     def call_signature(self, model, key, inputs):
+        if MISTAKE == "falls_back" and key not in model.signatures:
+            key = "same"
         if MISTAKE == "ignores_key":
             key = min(model.signatures)
             key = "same" if "same" in model.signatures else key

@@ -118,6 +118,8 @@ def call_recorded(exam: Exam, handle: int, request: dict[str, Any], io: Path) ->
     reply = exam.session.say("call", handle=handle, request=request, io_dir=str(asked), outputs=str(outputs))
     if reply["status"] == "rejected":
         raise NotAsked(f"the model is not understood: {reply['message'].splitlines()[0][:200]}")
+    if reply["status"] == "unsupported" and request["kind"] == "function":
+        raise Mistake(f"hello claims functions, and request {request['id']} is unsupported: {reply['message']}", "P-15")
     if reply["status"] != "ok":
         raise Mistake(f"request {request['id']}: {reply['status']}: {reply['error_class']}: {reply['message']}")
     got, why = explain.read(outputs)
