@@ -10,7 +10,7 @@ from pathlib import Path
 from matrix_world import small_world
 
 ROOT = Path(__file__).resolve().parent.parent
-DOCS = ROOT / "docs"
+DOCS, SAMPLES = ROOT / "docs", ROOT / "compat_matrix" / "plugins" / "samples"
 PAGE = (DOCS / "plugins.md").read_text(encoding="utf-8")
 
 
@@ -27,7 +27,7 @@ def page_files(folder):
     for name, text in re.findall(r"```\w+ file=(\S+)\n(.*?)```\n", PAGE, re.DOTALL):
         (folder / name).write_text(text, encoding="utf-8")
     for sample in ("numpy_exporter.py", "numpy_consumer.py"):
-        (folder / sample).write_bytes((DOCS / "samples" / sample).read_bytes())
+        (folder / sample).write_bytes((SAMPLES / sample).read_bytes())
     return folder
 
 

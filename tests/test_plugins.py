@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from plugin_world import DOCS, PAGE, ROOT, ours, page_files, plugin_world, results, run
+from plugin_world import DOCS, PAGE, ROOT, SAMPLES, ours, page_files, plugin_world, results, run
 
 from compat_matrix.consumers import CONSUMERS
 from compat_matrix.expectations import Ledger
@@ -183,7 +183,7 @@ def test_a_script_finds_our_modules_whatever_its_python_has(folder):
     ("tolerance", "outcome"), [("", "FAIL_VALUE"), ('tolerance = {atol = 2.0, reason = "rounds to even numbers"}', "PASS")]
 )
 def test_a_consumer_that_computes_in_its_own_way_says_how_far_it_is_off(folder, tolerance, outcome):
-    worker = (Path(__file__).parent.parent / "docs" / "samples" / "numpy_consumer.py").read_text()
+    worker = (SAMPLES / "numpy_consumer.py").read_text()
     (folder / "consumer.py").write_text(worker.replace("a + b,", "np.rint(a + b),"))
     text = f'[consumer.rounding]\ncommand = ["{{python}}", "consumer.py"]\n{tolerance}\n'
     text += '[producer.plain]\ncommand = ["{python}", "numpy_exporter.py"]\nversion = "1"\nexports = ["linear"]\n'
@@ -339,7 +339,7 @@ def check_replay(pairs):
 
 def test_the_examples_of_the_page_are_what_happens(tmp_path):
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    check_replay(replayed([sys.executable, str(DOCS / "samples" / "numpy_consumer.py")], tmp_path, environment))
+    check_replay(replayed([sys.executable, str(SAMPLES / "numpy_consumer.py")], tmp_path, environment))
 
 
 @pytest.mark.tensorflow

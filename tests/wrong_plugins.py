@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "docs" / "samples"))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "compat_matrix/plugins/samples"))
 from numpy_consumer import NumpyWorker
 
 from compat_matrix.workers import protocol, tensors

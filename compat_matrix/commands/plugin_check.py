@@ -3,25 +3,35 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import click
 
 from compat_matrix.cli import HARNESS_ERROR, OK, UNEXPECTED, printable
 
+SAMPLES = Path(__file__).parent.parent / "plugins" / "samples"
 WIDTH = 16  # of the names
 
 
 @click.command("plugin-check")
-@click.argument("command", metavar="CMD")
+@click.argument("command", metavar="CMD", required=False)
 @click.option("--json", "as_json", is_flag=True, help="The outcomes as JSON.")
 @click.option("--only", multiple=True, metavar="CHECK", help="Only this check (and hello).")
 @click.option("--limit", type=click.FloatRange(0.1), default=60.0, show_default=True, help="Seconds for one step.")
 @click.option("--grace", type=click.FloatRange(0.1), default=10.0, show_default=True, help="Seconds to end in.")
 @click.option("--large", type=click.IntRange(1, 1024), default=64, show_default=True, help="MiB of the large tensor.")
 @click.option("--list", "listing", is_flag=True, help="Show the checks and their rules, start nothing.")
+@click.option("--samples", type=click.Path(exists=True, file_okay=False, path_type=Path), help="Write the sample plug-ins there.")
 def plugin_check(
-    command: str, as_json: bool, only: tuple[str, ...], limit: float, grace: float, large: int, listing: bool
+    command: str | None,
+    as_json: bool,
+    only: tuple[str, ...],
+    limit: float,
+    grace: float,
+    large: int,
+    listing: bool,
+    samples: Path | None,
 ) -> int:
     """Try every message, capability and failure path of a consumer.
 
@@ -39,6 +49,11 @@ def plugin_check(
         for one in CHECKS:
             click.echo(f"{one.name:<{WIDTH}} {one.summary}\n{'':<{WIDTH}} {', '.join(one.rules)}")
         return OK
+    if samples:
+        _write_samples(samples)
+        return OK
+    if command is None:
+        raise click.UsageError("Missing argument 'CMD'.")
     unknown = sorted(set(only) - {one.name for one in CHECKS})
     if unknown:
         raise click.UsageError(f"no check called {unknown[0]} (--list shows them)")
@@ -64,6 +79,13 @@ def plugin_check(
     counts = ", ".join(f"{states.count(state)} {state}" for state in dict.fromkeys(sorted(states)))
     click.echo(f"{counts}; {'the rules are kept' if code == OK else 'the rules are not kept'}")
     return code
+
+
+def _write_samples(folder: Path) -> None:
+    for source in sorted(path for path in SAMPLES.iterdir() if path.is_file()):
+        with (folder / source.name).open("xb") as copy:  # never over a file of somebody's
+            copy.write(source.read_bytes())
+        click.echo(folder / source.name)
 
 
 def _tell(record: dict[str, Any], rules: dict[str, str]) -> None:
