@@ -20,7 +20,7 @@ VERSION = re.compile(r"3\.\d+")
 
 @dataclass(frozen=True)
 class Environment:
-    """A Python environment that holds what a lock says. ``lock`` is a requirements file; with hashes these are required."""
+    """A Python environment that holds what a lock says. ``lock`` is a requirements file with hashes."""
 
     lock: Path
     version: str
@@ -54,12 +54,11 @@ class Environment:
                 return
             staging = place.with_name(f"{place.name}.{os.getpid()}.tmp")
             print(f"making the environment of {self.lock.name} (Python {self.version})", file=sys.stderr, flush=True)
-            hashed = ["--require-hashes"] if "--hash=" in self.lock.read_text(encoding="utf-8") else []
             try:
                 python = interpreters.find(self.version)
                 uv.run(["venv", "--quiet", "--relocatable", "--no-project", "--python", python, str(staging)])
                 interpreter = str(records.interpreter(staging))
-                uv.run(["pip", "install", "--quiet", "--python", interpreter, *hashed, "-r", str(self.lock)])
+                uv.run(["pip", "install", "--quiet", "--python", interpreter, "--require-hashes", "-r", str(self.lock)])
                 (staging / DONE).write_text(f"{self.lock.name}\n", encoding="utf-8")
                 shutil.rmtree(place, ignore_errors=True)
                 staging.rename(place)
