@@ -1,4 +1,4 @@
-"""The lock of a plug-in: what it names is installed by its hash, or not at all. A wheel of ours and uv; no network, no TensorFlow."""
+"""The lock of a plug-in: what it names is installed by its hash or not at all. A wheel of ours and uv; no network."""
 
 import hashlib
 
