@@ -335,6 +335,20 @@ def test_one_weight(case, change, tmp_path):
     assert {item.section for item in edits.form(case).diff(after)} == {"variables"}
 
 
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (lambda node: setattr(node, "op", "Sub"), "op Mul in the first, Sub in the second"),
+        (lambda node: setattr(node, "device", "/device:GPU:1"), "device (none) in the first, /device:GPU:1 in the second"),
+    ],
+)
+def test_what_changed_in_a_node_is_all_that_is_told_of_it(change, told, tmp_path):
+    edits.changed("half_plus_two", tmp_path, lambda message: change(edits.node(message, "Mul")))
+    differences = edits.form("half_plus_two").diff(canonical(tmp_path / "edited"))
+    found = [item.what for item in differences if "Mul" in item.where]
+    assert found == [told]
+
+
 def test_one_byte_of_an_asset(tmp_path):
     shutil.copytree(edits.fixture("module_functions"), tmp_path / "model")
     (file,) = (tmp_path / "model" / "assets").iterdir()

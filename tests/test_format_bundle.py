@@ -22,6 +22,7 @@ from reference_impl.format.errors import (
     UnsupportedError,
     V1CheckpointError,
 )
+from reference_impl.format.slices import FULL, slice_key
 from reference_impl.format.sstable import TableReader
 
 DATA = Path(__file__).parent / "data" / "bundles"
@@ -116,6 +117,14 @@ def test_partitioned_variables_are_one_key():
         assert reader.entry("rows").slices == (((0, 3), (0, 2)), ((3, 2), (0, 2)), ((5, 2), (0, 2)))
         assert reader.entry("columns").slices == (((0, 2), (0, 3)), ((0, 2), (3, 2)))
         assert reader.entry("rows").shape == (7, 2)
+
+
+def test_keys_of_parts_sort_as_names_and_parts_do():
+    assert slice_key(b"a\0b\xff", (FULL, (3, 2))) == b"\0a\0\xffb\xff\0\0\1\1\2\x80\x7f\x83\x82"
+    names = [b"", b"\0", b"\0\xff", b"a", b"a\0", b"a\0b", b"a\x01", b"a\xff", b"a\xff\xff", b"b"]
+    starts = [0, 1, 63, 64, 300, 1 << 20]
+    keys = [slice_key(name, ((start, 1),)) for name in names for start in starts]
+    assert keys == sorted(keys)
 
 
 def real_indexes():

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import re
 import warnings
 
 import model_edits as edits
@@ -15,6 +16,9 @@ from reference_impl.format.inspect import inspect
 from reference_impl.format.op_effects import OP_EFFECTS, UNKNOWN, known_ops, op_effect
 
 CASES = sorted(path.parent.name for path in edits.FIXTURES.glob("*/model"))
+
+
+PLACE = re.compile(r".*(files?|filenames?|path|prefix|patterns?|address|dir|directory|uri|source_name)")  # names of inputs
 
 
 def found(folder):
@@ -36,7 +40,8 @@ def test_the_place_of_a_path_is_an_input_or_an_attribute_of_the_op():
             assert effect.place in table.op(name).attr_names, name
         elif effect.place is not None:
             inputs = op.signature.partition(" ->")[0].split(", ")
-            assert inputs[effect.place].partition(": ")[2] in ("string", "T", "Ref(string)"), name
+            place, _, kind = inputs[effect.place].partition(": ")
+            assert kind in ("string", "T", "Ref(string)") and PLACE.fullmatch(place), name
 
 
 def test_genuine_models_of_tf_1_do_nothing_else():

@@ -11,7 +11,7 @@ from matrix_world import entry
 from packaging.version import Version
 
 from compat_matrix.cli import main
-from compat_matrix.expectations.cover import Grid, Marks, cover
+from compat_matrix.expectations.cover import Grid, Marks, Rectangle, cover
 from compat_matrix.expectations.ranges import Axis, Range
 from compat_matrix.plan import Cell, Plan
 from compat_matrix.results import Observation, Result, read_results, write_results
@@ -371,3 +371,19 @@ def test_a_cover_holds_all_that_fails_and_nothing_else(seed):
             assert not bits & covered[question]  # an overlap would be two entries for one cell
             covered[question] |= bits
     assert all(must[question] & ~covered[question] == 0 for question in marks)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_first_block_of_a_cover_holds_as_much_as_one_question_can(seed):
+    """Greedily few: what else a block takes along, it is no worse than the best one for any single question."""
+    chance, grid = random.Random(seed), Grid(4, 5)
+    kinds = {question: [chance.choice("mmmf") for _ in range(20)] for question in "ab"}
+    must, forbidden = (
+        {question: sum(1 << i for i, kind in enumerate(kinds[question]) if kind == wanted) for question in kinds}
+        for wanted in "mf"
+    )
+    first = cover(grid, {question: Marks(must[question], forbidden[question]) for question in kinds})[0]
+    sides = [(a, b) for a in range(5) for b in range(a, 5)]
+    every = [grid.bits(Rectangle(top, bottom, left, right)) for top, bottom in sides if bottom < 4 for left, right in sides]
+    most = max(bin(must[q] & bits).count("1") for q in kinds for bits in every if not bits & forbidden[q])
+    assert sum(bin(must[q] & grid.bits(first.rectangle)).count("1") for q in first.questions) >= most
