@@ -1,14 +1,18 @@
 """Ratio benchmarks: ours against what TensorFlow ships, alternating in one run, so that a busy machine slows both.
 
-A benchmark is a module of this package with a function ``run(repeats) -> list[Comparison]``; `benchmarks.run` finds it.
+A benchmark is a module of this package with a function ``run(repeats) -> list[Comparison]``; `benchmarks.run` finds it. Two
+are of other kinds: `benchmarks.memory` and `benchmarks.migrate`.
 """
 
 from __future__ import annotations
 
 import gc
+import os
 import statistics
+import subprocess
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from typing import Optional
@@ -86,3 +90,24 @@ def alternate(
                 seconds.append(time.perf_counter() - start)
             del result
     return tuple(times[0]), tuple(times[1])
+
+
+@dataclass(frozen=True)
+class Usage:
+    """What a program took: seconds on the clock, of the processor (user and system), and the bytes of its largest process."""
+
+    seconds: float
+    cpu: float
+    peak: int
+
+
+def measured(command: Sequence[str], environment: Mapping[str, str], accepted: Collection[int] = (0,)) -> Usage:
+    """Run a program without its output. Raises CalledProcessError: its exit code is not ``accepted``."""
+    start = time.perf_counter()
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    seconds = time.perf_counter() - start
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode not in accepted:
+        raise subprocess.CalledProcessError(process.returncode, command)
+    return Usage(seconds, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024))

@@ -7,10 +7,9 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
-from benchmarks import Comparison
+from benchmarks import Comparison, Usage, measured
 from benchmarks.models import small
 
 GOAL = 0.1
@@ -38,14 +37,14 @@ def _compared(pair: Path, cli: str, environment: dict[str, str], repeats: int) -
     ours = [["inspect", first], ["inspect", "--json", first], ["verify", first], ["diff", first, second]]
     program = [sys.executable, "-m", "compat_matrix"]
     commands = [*[[*program, *arguments] for arguments in ours], [cli, "show", "--dir", first, "--all"]]
-    times: list[list[tuple[float, float]]] = [[] for _ in commands]
+    times: list[list[Usage]] = [[] for _ in commands]
     for turn in range(repeats + 1):
         for command, found in zip(commands, times):
-            seconds = _measured(command, environment)
+            usage = measured(command, environment, accepted=(0, 1))  # findings and differences are no failure
             if turn:  # the first fills caches
-                found.append(seconds)
-    wall = [tuple([seconds for seconds, _ in found]) for found in times]
-    cpu = [tuple([seconds for _, seconds in found]) for found in times]
+                found.append(usage)
+    wall = [tuple([usage.seconds for usage in found]) for found in times]
+    cpu = [tuple([usage.cpu for usage in found]) for found in times]
     graph = (pair / "1" / "saved_model.pb").stat().st_size
     size = sum(file.stat().st_size for file in (pair / "1").rglob("*") if file.is_file())
     name = f"{small.KINDS[pair.name]} ({size / 1e6:.1f} MB, saved_model.pb {graph / 1e6:.1f} MB)"
@@ -63,18 +62,3 @@ def _compared(pair: Path, cli: str, environment: dict[str, str], repeats: int) -
         )
         for number, arguments in enumerate(ours)
     ]
-
-
-def _measured(command: list[str], environment: dict[str, str]) -> tuple[float, float]:
-    """Seconds on the clock, and of the processor (user and system), of a program.
-
-    Raises CalledProcessError: it failed. Findings and differences (exit code 1) are no failure.
-    """
-    start = time.perf_counter()
-    process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    _, status, usage = os.wait4(process.pid, 0)
-    seconds = time.perf_counter() - start
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode not in (0, 1):
-        raise subprocess.CalledProcessError(process.returncode, command)
-    return seconds, usage.ru_utime + usage.ru_stime

@@ -1,12 +1,17 @@
-"""The tables of the benchmarks; what they measure is not a matter of tests."""
+"""The tables of the benchmarks, and the zoo that one of them migrates; what they measure is not a matter of tests."""
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from benchmarks import run
+from benchmarks import migrate, run
+from compat_matrix.zoo.migrate.plan import plan_of
+from reference_impl.format.canonical import canonical
 
 pytestmark = [pytest.mark.tensorflow]  # its version is a part of the tables
 
@@ -20,13 +25,10 @@ def test_a_goal_that_is_missed_is_said():
     good, bad = Comparison(*COMPARISON), Comparison(*COMPARISON[:3], COMPARISON[4], COMPARISON[3], *COMPARISON[5:])
     small, large = Peak("small", 2**20, 2**20, 2**21), Peak("large", 2**20, 2**21, 2**21)
     assert (good.ratio, good.reached, bad.reached, small.reached, large.reached) == (0.2, True, False, True, False)
-    lines = run.markdown([good, bad], [small, large]).split("\n")
-    assert [line.rsplit("|", 2)[1].strip() for line in lines if line.startswith(("| load", "| small", "| large"))] == [
-        "ok",
-        "MISSED",
-        "ok",
-        "MISSED",
-    ]
+    quick, slow = migrate.Rate(1000, 200.0, 300.0, 2**30), migrate.Rate(1000, 200.1, 300.0, 2**30)
+    lines = run.markdown([good, bad], [small, large], [quick, slow]).split("\n")
+    rows = [line for line in lines if line.startswith(("| load", "| small", "| large", "| migrate"))]
+    assert [line.rsplit("|", 2)[1].strip() for line in rows] == ["ok", "MISSED", "ok", "MISSED", "ok", "MISSED"]
 
 
 def test_the_tables_of_the_page_are_replaced_and_nothing_else():
@@ -36,3 +38,49 @@ def test_the_tables_of_the_page_are_replaced_and_nothing_else():
     assert run.replaced(new, "THE TABLES") == new
     with pytest.raises(ValueError, match="no lines"):
         run.replaced("a page", "THE TABLES")
+
+
+@pytest.fixture(scope="module")
+def zoo(tmp_path_factory):
+    """Every kind twice, and the folder in which they were migrated."""
+    folder = tmp_path_factory.mktemp("zoo")
+    migrate.measure(folder, 24)  # raises what is not wholly proved
+    return folder
+
+
+def test_every_kind_of_the_zoo_is_converted_and_no_two_models_are_alike(zoo):
+    models = sorted((zoo / "zoo").iterdir())
+    kinds = [path.name.split("-")[1] for path in models]
+    assert len(set(kinds)) == 12 and kinds[:12] == kinds[12:]
+    assert {kind: plan_of(path).action for kind, path in zip(kinds, models)} == {
+        **dict.fromkeys(kinds, "convert"),
+        "two_graphs": "convert into 2, one for each set of tags",
+    }
+    assert len({canonical(path).hash for path in models}) == 24
+
+
+def test_the_zoo_is_the_same_whoever_makes_it(zoo, tmp_path):
+    command = [sys.executable, "-m", "benchmarks.models.zoo", str(tmp_path), "--first", "12", "--count", "12"]
+    subprocess.run(command, cwd=Path(__file__).parents[1], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    again = sorted(tmp_path.iterdir())
+    assert [path.name for path in again] == [path.name for path in sorted((zoo / "zoo").iterdir())[12:]]
+    assert [canonical(path).hash for path in again] == [canonical(zoo / "zoo" / path.name).hash for path in again]
+
+
+@pytest.mark.parametrize(
+    ("lose", "says"),
+    [
+        (lambda model: model.update(status="unproved"), "of 24 models 23 were migrated"),
+        (lambda model: model["parts"][0].update(not_asked=["y: no"]), "not proved: y: no"),
+        (lambda model: model["parts"][0]["verdicts"].pop(), "not proved: next generation"),
+    ],
+)
+def test_a_run_that_proved_less_gives_no_rate(zoo, tmp_path, lose, says):
+    (tmp_path / "models").symlink_to(zoo / "out/models")
+    report = json.loads((zoo / "out/report.json").read_text())
+    (tmp_path / "report.json").write_text(json.dumps(report))
+    migrate.check(tmp_path, 24)
+    lose(report["models"][3])
+    (tmp_path / "report.json").write_text(json.dumps(report))
+    with pytest.raises(RuntimeError, match=says):
+        migrate.check(tmp_path, 24)

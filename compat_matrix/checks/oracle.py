@@ -45,17 +45,17 @@ class Stored:
 
 def tag_sets(artifact: Artifact) -> list[tuple[str, ...]]:
     """The tag sets the requests ask; those of all MetaGraphs when there are no requests."""
-    return artifact.tag_sets or [tuple(sorted(tags)) for tags in _layout(artifact.model).tag_sets]
+    return artifact.tag_sets or [tuple(sorted(tags)) for tags in layout_of(artifact.model).tag_sets]
 
 
 def signatures(model: Path, tags: Sequence[str]) -> dict[str, Any]:
     """``{key: {"inputs": {name: {dtype, shape}}, "outputs": ...}}`` as the SignatureDefs say."""
-    return signature_spec(_meta_graph(model, tags))
+    return signature_spec(meta_graph(model, tags))
 
 
 def method_names(model: Path, tags: Sequence[str]) -> dict[str, str]:
     """What each signature is for: predict, classify, regress."""
-    return {item.key: item.method_name.rpartition("/")[2] for item in _signatures(_meta_graph(model, tags))}
+    return {item.key: item.method_name.rpartition("/")[2] for item in _signatures(meta_graph(model, tags))}
 
 
 def stored_variables(model: Path, tags: Sequence[str]) -> list[Stored]:
@@ -64,10 +64,10 @@ def stored_variables(model: Path, tags: Sequence[str]) -> list[Stored]:
 
 
 def _stored(model: Path, tags: Sequence[str]) -> Iterator[Stored]:
-    plan = [item for item in restore_plan(_meta_graph(model, tags)) if item.by in _ASSIGNS]
+    plan = [item for item in restore_plan(meta_graph(model, tags)) if item.by in _ASSIGNS]
     if not plan:
         return
-    with BundleReader(_layout(model).checkpoint_prefix) as bundle:
+    with BundleReader(layout_of(model).checkpoint_prefix) as bundle:
         for item in plan:
             yield Stored(item.key, item.node, item.fetch, _part(bundle, item.key, item.slice))
 
@@ -101,7 +101,7 @@ def described(tensor: Tensor) -> str:
 def assets(model: Path, tags: Sequence[str]) -> Counter[str]:
     """The contents of the MetaGraph's assets: ``"name sha256"``. MissingFileError when one is not there."""
     out: Counter[str] = Counter()
-    found = _layout(model)
+    found = layout_of(model)
     for asset in {item.path: item for item in found.assets(found.meta_graph(tags))}.values():
         if not asset.exists:
             raise MissingFileError("an asset is missing", file=str(asset.path), node=asset.tensor)
@@ -111,7 +111,7 @@ def assets(model: Path, tags: Sequence[str]) -> Counter[str]:
 
 def extra_assets(model: Path) -> Counter[str]:
     """The files of assets.extra/, which no MetaGraph knows of: ``"name sha256"``."""
-    found = _layout(model)
+    found = layout_of(model)
     folder = found.directory / layout.ASSETS_EXTRA
     return Counter(f"{name} {file_sha256(folder / name)[:16]}" for name in found.extra_assets)
 
@@ -125,11 +125,13 @@ def canonical_difference(one: Path, other: Path) -> tuple[list[str], list[str]]:
     return sections, [str(item) for item in first.diff(second, limit=_SHOWN)]
 
 
-def _meta_graph(model: Path, tags: Sequence[str]) -> schema.MetaGraphDef:
-    return _layout(model).meta_graph(tags)
+def meta_graph(model: Path, tags: Sequence[str]) -> schema.MetaGraphDef:
+    """The one of these tags, read once for all that asks. Nobody changes it."""
+    return layout_of(model).meta_graph(tags)
 
 
-def _layout(model: Path) -> layout.Layout:
+def layout_of(model: Path) -> layout.Layout:
+    """A model as it is stored, read once for all that asks as long as nobody writes there."""
     return _read(model, stamp(model))
 
 

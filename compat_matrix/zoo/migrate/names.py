@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from reference_impl.format import layout, schema
+from compat_matrix.checks import oracle
+from reference_impl.format import schema
 from reference_impl.format.bundle import BundleReader
 
 OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
@@ -12,8 +13,7 @@ OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
 
 def names_of(new: Path) -> dict[str, str]:
     """The map of one export; empty where nothing is stored."""
-    found = layout.read(new)
-    prefix = found.checkpoint_prefix
+    prefix = oracle.layout_of(new).checkpoint_prefix
     if not prefix.with_name(prefix.name + ".index").exists():
         return {}
     with BundleReader(prefix) as bundle:

@@ -20,7 +20,6 @@ from compat_matrix.workers import tensors
 from compat_matrix.workers.tensors import Tensor
 from compat_matrix.zoo.migrate.chance import left_to_chance
 from compat_matrix.zoo.migrate.records import Part, Verdict
-from reference_impl.format import layout
 from reference_impl.format.errors import V1CheckpointError
 from reference_impl.format.inspect_signatures import signature_spec
 
@@ -34,12 +33,12 @@ _SHOWN = 3
 
 @dataclass
 class Request:
-    """One call of a signature, with what the old model answers."""
+    """One call of a signature, with what the old model ``answers``."""
 
     name: str
     signature: str
     inputs: Path
-    outputs: Path
+    answers: dict[str, Tensor] = field(default_factory=dict)
     meta_graph: Any = None  # the old one
 
     @property
@@ -49,7 +48,7 @@ class Request:
 
     def differences(self, got: Mapping[str, Tensor], tolerance: Tolerance, part: Part) -> list[Mismatch]:
         """From the old answer. What the old model leaves to chance is none; it is noted in ``part``."""
-        found = compare_named(tensors.load(self.outputs), got, tolerance)
+        found = compare_named(self.answers, got, tolerance)
         chance = left_to_chance(self.meta_graph, self.signature) if found else {}
         for name in sorted({item.where for item in found} & set(chance)):
             note = (
@@ -120,7 +119,7 @@ def ask_old(asker: Asker, model: Path, part: Part, given: Sequence[Request]) -> 
 
     What cannot be asked is noted in ``part.not_asked``. ``problem``: a session does not load it.
     """
-    graph = layout.read(model).meta_graph(part.tags)
+    graph = oracle.meta_graph(model, part.tags)
     found: list[Request] = []
     gradients: dict[str, dict[str, Tensor]] = {}
     tables = []
@@ -160,7 +159,7 @@ def _differentiate(asker: Asker, handle: int, request: Request, part: Part, into
 
 def _tried(asker: Asker, handle: int, request: Request, part: Part, words: str) -> bool:
     try:
-        tensors.save(request.outputs, asker.call(OLD, handle, request))
+        request.answers = asker.call(OLD, handle, request)
     except ReplyError as error:
         part.not_asked.append(f"{request.signature}: {words}{_line(error)}")
         return False
@@ -171,10 +170,10 @@ def _first(asker: Asker, handle: int, part: Part, graph: Any, key: str, inputs: 
     """The first of ``inputs`` that is answered, none when none is."""
     reason = ""
     for tried in inputs:
-        request = Request(f"made up for {key}", key, asker.file("in"), asker.file("out"), graph)
+        request = Request(f"made up for {key}", key, asker.file("in"), meta_graph=graph)
         tensors.save(request.inputs, tried)
         try:
-            tensors.save(request.outputs, asker.call(OLD, handle, request))
+            request.answers = asker.call(OLD, handle, request)
             return [request]
         except ReplyError as error:
             reason = reason or _line(error)
