@@ -8,7 +8,7 @@ import tensorflow as tf
 import tensorflow_hub
 from savedmodel_compat_workers import nests, protocol, tf2_worker
 
-Model = collections.namedtuple("Model", ["root", "directory", "signatures", "layers"])
+Model = collections.namedtuple("Model", ["root", "directory", "tags", "signatures", "layers"])
 
 
 class HubWorker(protocol.Worker):
@@ -22,7 +22,7 @@ class HubWorker(protocol.Worker):
         return dict(super().versions(), hub=tensorflow_hub.__version__, tensorflow=tf.__version__)
 
     def load(self, directory, tags):
-        return Model(tensorflow_hub.load(directory, tags=tags), directory, common.signatures(directory, tags), {})
+        return Model(tensorflow_hub.load(directory, tags=tags), directory, tags, common.signatures(directory, tags), {})
 
     def signatures(self, model):
         return tf2_worker.describe_all(tf, model.root.signatures)
@@ -30,7 +30,9 @@ class HubWorker(protocol.Worker):
     def call_signature(self, model, key, inputs):
         _, outputs = common.fitting(model.signatures, key, inputs)
         if key not in model.layers:
-            model.layers[key] = tensorflow_hub.KerasLayer(model.root, signature=key, signature_outputs_as_dict=True)
+            # What is not callable it takes by its path only, and then loads it again: state is not shared between signatures.
+            handle, tags = (model.root, None) if callable(model.root) else (model.directory, model.tags)
+            model.layers[key] = tensorflow_hub.KerasLayer(handle, tags=tags, signature=key, signature_outputs_as_dict=True)
         function = model.root.signatures[key]
         given = {tf2_worker.keyword(function, name): nests.to_tf(tf, tensor) for name, tensor in inputs.items()}
         return common.named(model.layers[key](given), outputs, functools.partial(nests.flatten_output, tf))
