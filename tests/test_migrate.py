@@ -288,6 +288,35 @@ def test_what_differs_does_not_get_into_the_output(tmp_path, monkeypatch):
     assert not (tmp_path / "out/models/model").exists()
 
 
+@pytest.mark.parametrize(
+    ("generations", "state"),
+    [
+        (("a", "a"), "equal"),
+        (("a", "A"), "equal"),  # other bytes, the same canonical form
+        (("a", "b", "B"), "equal"),  # the first save derived something
+        (("a", "b", "c"), "differs"),
+    ],
+)
+def test_a_model_that_is_saved_again_is_the_same_or_becomes_so(tmp_path, generations, state):
+    folders = [tmp_path / name for name in ("new", "again", "and again")]
+    given = dict(zip(folders, generations))
+
+    class Asked:
+        def ask(self, op, **fields):
+            if op == "convert":
+                write(Path(fields["target"]))
+            return {"hash": (Path(fields["dir"]) / "saved_model.pb").read_text().lower()}
+
+    def write(folder):
+        folder.mkdir()
+        (folder / "saved_model.pb").write_text(given[folder])
+
+    for folder in folders[:2]:
+        write(folder)
+    assert engine._fixed_point(Asked(), *folders[:2], ["serve"]).state == state
+    assert folders[2].exists() is (len(generations) == 3)
+
+
 @pytest.mark.tensorflow
 def test_every_entry_of_every_kind_of_table_is_seen():
     """With other dtypes TensorFlow ends the process; a table without a value, or none, is left out."""

@@ -24,7 +24,7 @@ def test_the_worst_part_is_what_becomes_of_the_model():
 def test_a_record_survives_the_disk_and_a_strange_one_is_none(tmp_path):
     part = records.Part(["serve"], Status.MIGRATED, verdicts=[records.Verdict("weights", "equal")], names={"a": "k"})
     kept = record("x", Status.MIGRATED, parts=[part])
-    records.save(kept, tmp_path / "x.json")
+    records.save(kept, tmp_path / "x.json", tmp_path)
     assert records.load(tmp_path / "x.json") == kept
     for text in ("", "[]", '{"schema": 99}', json.dumps({**kept.to_json(), "status": "splendid"})):
         (tmp_path / "y.json").write_text(text)

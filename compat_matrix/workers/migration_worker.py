@@ -58,12 +58,14 @@ class MigrationWorker(protocol.Worker):
     def op_convert(self, request):
         """Load one MetaGraph, save it as a SavedModel of TF 2. Says what was warned of, and what never had a value.
 
+        ``handle`` in place of ``dir``: it was loaded as ``reference``.
         Nobody waits for the disk here: who asks does so, while the new model is proved.
         """
         reference = self.roles["reference"].reference
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            root = reference.load(request["dir"], request["tags"])
+            loaded = "handle" in request
+            root = self.roles["reference"]._model(request).root if loaded else reference.load(request["dir"], request["tags"])
             options = reference.SaveOptions(extra_tags=tuple(request["tags"]), strict=not request["partial"], sync=False)
             reference.save(root, request["target"], options=options)
         unusable = {

@@ -99,5 +99,5 @@ def _given_up(job: Job, out: Path, settings: Settings, error: BaseException) -> 
     status = Status.CRASHED if type(error).__name__ == "KilledWorker" else Status.FAILED
     record = Record(job.model.name, job.relative, settings=settings.text, status=status)
     record.reason = f"{type(error).__name__}: {error}"
-    records.save(record, out / REPORTS / f"{job.relative}.json")
+    records.save(record, out / REPORTS / f"{job.relative}.json", out / WORK / "given-up")
     return record

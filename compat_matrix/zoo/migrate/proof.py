@@ -24,7 +24,8 @@ from reference_impl.format.errors import V1CheckpointError
 from reference_impl.format.inspect_signatures import signature_spec
 
 OLD = "v1_session"
-NEW = ("reference", "tf2", "c_api")
+REFERENCE = "reference"  # also saves the new model again
+READERS = ("tf2", "c_api")  # the others
 DIFFERENTIATED = "tf2"  # what fine-tunes the new model
 # The C API fuses nodes, in a session other ones than in functions: rounded once in place of twice, summed in another order.
 TOLERANCE = Tolerance(rtol=1e-5, atol=1e-6)
@@ -195,27 +196,32 @@ def _again(asker: Asker, handle: int, request: Request, part: Part) -> bool:
 
 
 def ask_new(asker: Asker, new: Path, tags: Sequence[str], old: Old, part: Part) -> Iterator[Verdict]:
-    """Each reader of the new model against the old answers and gradients."""
-    for role in NEW:
+    """Each of ``READERS`` of the new model against the old answers and gradients."""
+    for role in READERS:
         try:
             with asker.model(role, new, tags) as handle:
                 if role == DIFFERENTIATED and old.tables:
                     yield _tables(asker, role, handle, old.tables)
-                differences, close = [], False
-                for request in old.requests:
-                    try:
-                        got = asker.call(role, handle, request)
-                    except ReplyError as error:
-                        differences.append(f"{request.signature}: {_line(error)}")
-                        continue
-                    found = request.differences(got, TOLERANCE, part)
-                    differences += [f"{request.signature}: {item}" for item in found]
-                    close = close or (not found and bool(request.differences(got, EXACT, part)))
-                yield _verdict(f"answers, {role}", differences, close, len(old.requests))
+                yield ask_loaded(asker, role, handle, old, part)
                 if role == DIFFERENTIATED and any(old.gradients.values()):
                     yield _gradients(asker, role, handle, old)
         except ReplyError as error:
             yield Verdict(f"answers, {role}", "differs", f"does not load: {_line(error)}")
+
+
+def ask_loaded(asker: Asker, role: str, handle: int, old: Old, part: Part) -> Verdict:
+    """A new model that nothing was asked of since it was loaded, against the old answers."""
+    differences, close = [], False
+    for request in old.requests:
+        try:
+            got = asker.call(role, handle, request)
+        except ReplyError as error:
+            differences.append(f"{request.signature}: {_line(error)}")
+            continue
+        found = request.differences(got, TOLERANCE, part)
+        differences += [f"{request.signature}: {item}" for item in found]
+        close = close or (not found and bool(request.differences(got, EXACT, part)))
+    return _verdict(f"answers, {role}", differences, close, len(old.requests))
 
 
 def _tables(asker: Asker, role: str, handle: int, tables: list[list[str]]) -> Verdict:

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from compat_matrix import strict_json
-from compat_matrix.writing import write_text
 
 SCHEMA = 1
 
@@ -91,10 +90,16 @@ class Record:
         return {"schema": SCHEMA, **asdict(self)}
 
 
-def save(record: Record, path: Path) -> None:
-    """Write a record by temporary file and rename. Raises OSError."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_text(path, json.dumps(record.to_json(), indent=1) + "\n")
+def save(record: Record, path: Path, scratch: Path) -> None:
+    """Write a record by rename of a file in ``scratch``, a folder that no other writes to and that goes with the run.
+
+    Beside the records what killed writers leave would have to be looked for among thousands. Raises OSError.
+    """
+    for folder in (path.parent, scratch):
+        folder.mkdir(parents=True, exist_ok=True)
+    temporary = scratch / "record.json"
+    temporary.write_text(json.dumps(record.to_json(), indent=1) + "\n", encoding="utf-8")
+    temporary.replace(path)
 
 
 def load(path: Path) -> Record | None:

@@ -82,7 +82,7 @@ def migrate_one(job: Job, out: Path, migrator: Migrator, settings: Settings) -> 
         record = Record(job.model.name, job.relative, settings=settings.text, reason=str(error))
     if not record.status.good and not settings.partial:
         shutil.rmtree(target, ignore_errors=True)  # what an earlier run put there is of another source
-    records.save(record, path)
+    records.save(record, path, migrator.work)
     return record
 
 
