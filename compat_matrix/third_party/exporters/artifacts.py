@@ -91,7 +91,7 @@ class Exporter:
             producing.produce_case(
                 case, str(directory), scratch, lambda root, path, signatures: case.save(tf, root, path, signatures), tf=tf
             )
-        versions = {package: metadata.version(package) for package in ("tensorflow", *self._packages)}
+        versions = {"tensorflow": tf.__version__, **{package: metadata.version(package) for package in self._packages}}
         (directory / "versions.json").write_text(json.dumps(versions))
 
 
