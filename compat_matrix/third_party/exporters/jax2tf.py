@@ -57,7 +57,9 @@ def dense(work):
 
 @exporter.export
 def fixed_shape(work):
-    return converted(lambda x: {"y": jnp.fft.irfft(jnp.fft.rfft(x))}, {"x": ([2, 8], "float32")}, (floats(2, 8),), (floats(2, 8),))
+    return converted(
+        lambda x: {"y": jnp.fft.irfft(jnp.fft.rfft(x))}, {"x": ([2, 8], "float32")}, (floats(2, 8),), (floats(2, 8),)
+    )
 
 
 @exporter.export
@@ -193,7 +195,10 @@ def pytrees(work):
 
     inner = jax2tf.convert(mix, polymorphic_shapes=["(b, ...)"])
     module = tf.Module()
-    spec = {"x": tf.TensorSpec([None, 2], tf.float32), "pair": (tf.TensorSpec([None], tf.int32), {"z": tf.TensorSpec([None], tf.int32)})}
+    spec = {
+        "x": tf.TensorSpec([None, 2], tf.float32),
+        "pair": (tf.TensorSpec([None], tf.int32), {"z": tf.TensorSpec([None], tf.int32)}),
+    }
     module.mix = tf.function(inner, input_signature=[spec], autograph=False)
     trees = [
         {"x": floats(size, 2), "pair": (np.arange(size, dtype=np.int32), {"z": np.full(size, 5, np.int32)})} for size in (3, 1)

@@ -22,7 +22,11 @@ def rows(count, *names, seed=7):
     number = rng.integers(-5, 6, count)
     score = x + 0.5 * y * flag + (colour == 1) + 0.1 * number
     features = {"x": x, "y": y, "colour": COLOURS[colour], "flag": flag, "number": number}
-    labels = {"value": score, "good": np.where(score > 0, "yes", "no"), "kind": COLOURS[(score > -0.5).astype(int) + (score > 0.5)]}
+    labels = {
+        "value": score,
+        "good": np.where(score > 0, "yes", "no"),
+        "kind": COLOURS[(score > -0.5).astype(int) + (score > 0.5)],
+    }
     return {name: features[name] for name in names}, labels
 
 
@@ -51,7 +55,9 @@ def forest(model, *requests, outputs=lambda found: {"output": found}, features=l
     def save(root, path):
         model.to_tensorflow_saved_model(path, mode="tf", **options)
 
-    asked = [(KEY, {name: value.astype(object) if value.dtype.kind == "U" else value for name, value in r.items()}) for r in requests]
+    asked = [
+        (KEY, {name: value.astype(object) if value.dtype.kind == "U" else value for name, value in r.items()}) for r in requests
+    ]
     return Built(model, asked, answers={KEY: answer}, save=save, tolerance=SUMS)
 
 
