@@ -15,7 +15,7 @@ class HubWorker(protocol.Worker):
     """Signatures are asked through the layer, functions are called on the loaded module."""
 
     name = "hub"
-    capabilities = ("functions", "tags", "variables")
+    capabilities = ("functions", "tags")
     refusals = (NotImplementedError, tf.errors.UnimplementedError)
 
     def versions(self):
@@ -39,9 +39,6 @@ class HubWorker(protocol.Worker):
 
     def call_function(self, model, path, args, kwargs, inputs):
         return tf2_worker.call_function(tf, model.root, path, args, kwargs, inputs)
-
-    def variables(self, model):
-        return tf2_worker.variables(tf, model.root, model.directory)
 
 
 if __name__ == "__main__":
