@@ -43,17 +43,18 @@ def _tags(graph):
     return {value.decode("utf-8") for info in infos for number, value in signature_wire.fields(info) if number == _TAGS}
 
 
-def fitting(known, key, inputs):
+def fitting(known, key, inputs, complete=True):
     """The signature ``key`` of :func:`signatures`, when ``inputs`` are what it takes: names and dtypes.
 
-    Raises KeyError, ValueError or TypeError: some libraries would take what does not fit, cast it and answer.
+    Raises KeyError, ValueError or TypeError: some libraries would take what does not fit, cast it and answer. ``complete``: no
+    input may be missing; else that is for the library to say, which knows those that have a default.
     """
     names, _ = signature_wire.feed_names(known, key, inputs)
     missing = sorted(set(names) - set(inputs))
-    if missing:
+    if missing and complete:
         raise ValueError(f"the signature {key!r} needs the input {missing[0]!r}")
     for entry in known[key][0]:
-        if inputs[entry.name].dtype != entry.dtype:
+        if entry.name in inputs and inputs[entry.name].dtype != entry.dtype:
             raise TypeError(f"the input {entry.name!r} is {entry.dtype}, given is {inputs[entry.name].dtype}")
     return known[key]
 

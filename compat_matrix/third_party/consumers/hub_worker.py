@@ -28,7 +28,7 @@ class HubWorker(protocol.Worker):
         return tf2_worker.describe_all(tf, model.root.signatures)
 
     def call_signature(self, model, key, inputs):
-        _, outputs = common.fitting(model.signatures, key, inputs)
+        _, outputs = common.fitting(model.signatures, key, inputs, complete=False)
         if key not in model.layers:
             # What is not callable it takes by its path only, and then loads it again: state is not shared between signatures.
             handle, tags = (model.root, None) if callable(model.root) else (model.directory, model.tags)

@@ -31,7 +31,7 @@ class TFKerasWorker(protocol.Worker):
         return tf2_worker.describe_all(tf, model.root.signatures)
 
     def call_signature(self, model, key, inputs):
-        _, outputs = common.fitting(model.signatures, key, inputs)
+        _, outputs = common.fitting(model.signatures, key, inputs, complete=False)
         if key == SERVED and isinstance(model.root, tf_keras.Model):
             result = _predict(model.root, inputs)
         else:

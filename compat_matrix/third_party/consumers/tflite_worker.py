@@ -39,7 +39,7 @@ class TFLiteWorker(protocol.Worker):
         return out
 
     def call_signature(self, model, key, inputs):
-        _, outputs = common.fitting(model.signatures, key, inputs)
+        _, outputs = common.fitting(model.signatures, key, inputs, complete=False)
         given = {name: common.to_numpy(tensor) for name, tensor in inputs.items()}
         return common.named(model.interpreter.get_signature_runner(key)(**given), outputs)
 

@@ -38,7 +38,7 @@ class TFSMLayerWorker(protocol.Worker):
         return signature_wire.describe(model.signatures)
 
     def call_signature(self, model, key, inputs):
-        _, outputs = common.fitting(model.signatures, key, inputs)
+        _, outputs = common.fitting(model.signatures, key, inputs, complete=False)
         given = {name: nests.to_tf(tf, tensor) for name, tensor in inputs.items()}
         # One tensor is what the layer is made for; several have to be one argument.
         result = self._layer(model, key)(next(iter(given.values())) if len(given) == 1 else given)
