@@ -1,4 +1,4 @@
-"""Runs the shell steps of the GitHub workflow in `exporters.md`, as they stand, on the example of the page (a TensorFlow is loaded).
+"""Runs the shell steps of the GitHub workflow in `exporters.md`, as they stand, on the example of the page. Loads a TensorFlow.
 
     python -m docs.actions
 

@@ -1,8 +1,9 @@
 """Other people's exporters and consumers, for the page `third_party.md`; `data/third_party.json` keeps what was seen of them.
 
-    python -m docs.third_party OUT...
+    python -m docs.third_party [--anew] OUT...
 
-OUT are output folders of `savedmodel-compat matrix run`; of a cell that several have seen the last one counts.
+OUT are output folders of `savedmodel-compat matrix run`; of a cell that several have seen the last one counts. With ``--anew``
+the ledgers of this checkout say what was expected, in place of those that the run had.
 """
 
 from __future__ import annotations
@@ -12,15 +13,18 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import compat_matrix
 from compat_matrix.consumers import CONSUMERS
-from compat_matrix.expectations import Ledger
+from compat_matrix.expectations import DEFAULT_PATH, Ledger
 from compat_matrix.gate.pairs import Run
 from compat_matrix.outcomes import Outcome
 from compat_matrix.plan import LEDGER_FILE, PRODUCE, is_complete
 from compat_matrix.plugins import registry
+from compat_matrix.plugins.ledgers import ledger_text
 from compat_matrix.producers import PRODUCERS
 from compat_matrix.report.grid import release_order
 from compat_matrix.report.html import WORST_FIRST
@@ -29,6 +33,7 @@ from compat_matrix.running import RUN_FILE
 
 SCHEMA = 1
 RECORD = Path(__file__).parent / "data" / "third_party.json"
+KNOWN = Path(compat_matrix.__file__).parent / "third_party" / "known.toml"
 PASS, UNEXPLAINED = Outcome.PASS.value, "unexplained"
 MAX_NAMES = 8  # of exports, where they are cases of ours
 HEAD = """# Other people's exporters and consumers
@@ -54,19 +59,29 @@ Table = Callable[[tuple[str, ...], list[tuple[str, ...]]], str]
 # What was seen ------------------------------------------------------------------------------------------------------------
 
 
-def record(folders: Iterable[Path]) -> dict[str, Any]:
-    """The record of some runs. Raises PlanError, ResultsError, LedgerError for folders that cannot be used."""
+def record(folders: Iterable[Path], ledger: Ledger | None = None) -> dict[str, Any]:
+    """The record of some runs, of each export and consumer ``{"PASS": "load values", "CALL_ERROR 3": "reexport"}``, 3 a reason.
+
+    ``ledger``: what was expected, in place of what the runs say.
+    Raises PlanError, ResultsError, LedgerError for folders that cannot be used.
+    """
     facts: dict[str, Any] = {"schema": SCHEMA, "runs": [], "exporters": {}, "consumers": {}, "exports": {}, "reasons": []}
     for out in folders:
-        _add(facts, out)
+        _add(facts, out, ledger or Ledger.read(out / LEDGER_FILE))
+    for export in facts["exports"].values():
+        export["cells"] = {consumer: _by_outcome(checks) for consumer, checks in export["cells"].items()}
     for side in ("exporters", "consumers", "exports"):
         facts[side] = dict(sorted(facts[side].items(), key=lambda item: (item[0].partition("@")[0], release_order(item[0]))))
     return facts
 
 
-def _add(facts: dict[str, Any], out: Path) -> None:
+def _by_outcome(checks: Mapping[str, str]) -> dict[str, str]:
+    return {seen: " ".join(check for check, other in checks.items() if other == seen) for seen in dict.fromkeys(checks.values())}
+
+
+def _add(facts: dict[str, Any], out: Path, ledger: Ledger) -> None:
     run, known = Run.read(out), registry.read(out)
-    entries = {entry.index: (entry.kind, entry.reason) for entry in Ledger.read(out / LEDGER_FILE).entries}
+    entries = {entry.index: (entry.kind, entry.reason) for entry in ledger.entries}
     theirs = {one.name for one in [*known.theirs[0], *known.theirs[1]]}
     made = run.productions()
     seen = 0
@@ -80,12 +95,13 @@ def _add(facts: dict[str, Any], out: Path) -> None:
         key = f"{exporter}/{cell.case}"
         if key not in facts["exports"]:
             title, versions = _provenance(cell.artifact_dir(out))
+            title = "" if cell.producer in PRODUCERS else title  # ours have pages that say more
             facts["exports"][key] = {"title": title, "cells": {}}
             _told(facts["exporters"], exporter, known.producers[cell.producer].summary, versions)
         if not cell.is_production:
             _told(facts["consumers"], consumer, known.consumers[cell.consumer].summary, result.versions)
         cells = facts["exports"][key]["cells"]
-        cells.setdefault(consumer, {})[cell.check] = _seen(facts["reasons"], result, entries)
+        cells.setdefault(consumer, {})[cell.check] = _seen(facts["reasons"], ledger.judged(cell, result), entries)
     described = json.loads((out / RUN_FILE).read_text(encoding="utf-8"))
     facts["runs"].append({"cells": seen, **{key: described.get(key) for key in ("started", "seconds", "revision", "processes")}})
 
@@ -109,7 +125,7 @@ def _told(side: dict[str, Any], name: str, summary: str, versions: Mapping[str, 
     one["versions"] |= versions
 
 
-def _seen(reasons: list[list[str]], result: Result, entries: Mapping[int, tuple[str, str]]) -> Any:
+def _seen(reasons: list[list[str]], result: Result, entries: Mapping[int, tuple[str, str]]) -> str:
     """PASS, or the outcome and the number of its reason."""
     if result.outcome is Outcome.PASS and result.expected:
         return PASS
@@ -118,7 +134,7 @@ def _seen(reasons: list[list[str]], result: Result, entries: Mapping[int, tuple[
     why = list(entries[result.expectation]) if explained else [UNEXPLAINED, message]
     if why not in reasons:
         reasons.append(why)
-    return [result.outcome.value, reasons.index(why)]
+    return f"{result.outcome} {reasons.index(why)}"
 
 
 # The page -----------------------------------------------------------------------------------------------------------------
@@ -129,9 +145,12 @@ def page(table: Table) -> str:
     facts = json.loads(RECORD.read_text(encoding="utf-8"))
     exporters, consumers = _ordered(facts["exporters"], PRODUCERS), _ordered(facts["consumers"], CONSUMERS)
     exports = _exports(facts)
-    cells = [cell for export in facts["exports"].values() for asked in export["cells"].values() for cell in asked.values()]
+    cells: Counter[str] = Counter()
+    for export in facts["exports"].values():
+        for asked in export["cells"].values():
+            cells.update({seen: len(checks.split()) for seen, checks in asked.items()})
     counts = {"exports": len(facts["exports"]), "exporters": len(exporters), "consumers": len(consumers)}
-    out = [HEAD.format(**counts, cells=len(cells), passed=cells.count(PASS))]
+    out = [HEAD.format(**counts, cells=sum(cells.values()), passed=cells[PASS])]
     out.append(table(("exporter", "what it is", "made with"), [_legend(name, facts["exporters"][name]) for name in exporters]))
     out.append("\n" + table(("consumer", "what it is", "reads with"), [_legend(n, facts["consumers"][n]) for n in consumers]))
     out += [COUNTS, table(("written by", *map(_words, consumers)), [_row(name, exports[name], consumers) for name in exporters])]
@@ -174,7 +193,7 @@ def _read(name: str) -> str:
 
 
 def _exports(facts: Record) -> dict[str, dict[str, tuple[str, Any]]]:
-    """Exporter -> name of an export -> its title, and consumer -> check -> what was seen."""
+    """Exporter -> name of an export -> its title, and consumer -> what was seen -> checks."""
     out: dict[str, dict[str, tuple[str, Any]]] = {}
     for key, export in facts["exports"].items():
         exporter, _, name = key.rpartition("/")
@@ -182,8 +201,8 @@ def _exports(facts: Record) -> dict[str, dict[str, tuple[str, Any]]]:
     return out
 
 
-def _passed(checks: Record) -> bool:
-    return all(seen == PASS for seen in checks.values())
+def _passed(seen: Record) -> bool:
+    return set(seen) <= {PASS}
 
 
 def _row(exporter: str, exports: Record, consumers: Iterable[str]) -> tuple[str, ...]:
@@ -210,33 +229,40 @@ def _finer(exporter: str, exports: Record, consumers: Iterable[str], table: Tabl
     return out + (table(("export", *map(_words, sides)), rows) if rows else "")
 
 
-def _worst(checks: Record | None) -> str:
-    if not checks:
+def _worst(seen: Record | None) -> str:
+    if not seen:
         return ""
-    found = {seen if seen == PASS else seen[0] for seen in checks.values()}
-    worst = min(found, key=lambda outcome: WORST_FIRST.index(Outcome(outcome)))
+    worst = min((key.partition(" ")[0] for key in seen), key=lambda outcome: WORST_FIRST.index(Outcome(outcome)))
     return "pass" if worst == PASS else worst
 
 
 def _differences(facts: Record, name: str, table: Table) -> str:
     """What one consumer does not pass, by reason; of ``produce`` what is not made."""
-    found: dict[int, tuple[Counter[str], dict[str, list[str]]]] = {}
+    found: dict[int, tuple[dict[str, Counter[str]], dict[str, list[str]]]] = {}
     for key, export in facts["exports"].items():
         exporter, _, case = key.rpartition("/")
-        for consumer, checks in export["cells"].items():
-            for check, seen in checks.items() if _name(consumer) == name else ():
-                if seen != PASS:
-                    outcomes, exports = found.setdefault(seen[1], (Counter(), {}))
-                    outcomes[f"{seen[0]} of {check}"] += 1
+        for consumer, seen in export["cells"].items():
+            for what, checks in seen.items() if _name(consumer) == name else ():
+                outcome, _, index = what.partition(" ")
+                if index:
+                    outcomes, exports = found.setdefault(int(index), ({}, {}))
+                    outcomes.setdefault(outcome, Counter()).update(checks.split())
                     names = exports.setdefault(exporter, [])
                     names += [] if case in names else [case]
     if not found:
         return ""
     rows = []
-    for index, (outcomes, exports) in sorted(found.items(), key=lambda item: -sum(item[1][0].values())):
+    for index, (outcomes, exports) in sorted(found.items(), key=lambda item: -sum(map(len, item[1][1].values()))):
         kind, reason = facts["reasons"][index]
         told = "; ".join(f"{_words(by)}: {_some(names, by)}" for by, names in exports.items())
-        rows.append((" ".join(reason.split()), kind, ", ".join(outcomes), told))
+        rows.append(
+            (
+                " ".join(reason.split()),
+                kind,
+                "; ".join(f"{outcome} of {', '.join(checks)}" for outcome, checks in outcomes.items()),
+                told,
+            )
+        )
     return f"\n### {_read(name)}\n\n" + table(("why", "kind", "what happens", "exports"), rows)
 
 
@@ -248,10 +274,12 @@ def _some(names: list[str], exporter: str) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    if not arguments:
+    folders = [Path(argument) for argument in arguments if argument != "--anew"]
+    if not folders:
         print(__doc__, file=sys.stderr)
         return 64
-    facts = record(map(Path, arguments))
+    ours = Ledger.parse(ledger_text(DEFAULT_PATH, replace(registry.OURS, ledgers=(KNOWN,)))) if "--anew" in arguments else None
+    facts = record(folders, ours)
     lines = [f" {json.dumps(key)}: {json.dumps(value)}" for key, value in facts.items() if key != "exports"]
     exports = ",\n".join(f"  {json.dumps(key)}: {json.dumps(value)}" for key, value in facts["exports"].items())
     RECORD.write_text("{\n" + ",\n".join([*lines, ' "exports": {\n' + exports + "\n }"]) + "\n}\n", encoding="utf-8")
