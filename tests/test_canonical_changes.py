@@ -339,6 +339,7 @@ def test_one_weight(case, change, tmp_path):
     ("change", "told"),
     [
         (lambda node: setattr(node, "op", "Sub"), "op Mul in the first, Sub in the second"),
+        (lambda node: node.attr["extra"].CopyFrom(schema.AttrValue(i=7)), "attribute extra only in the second: 7"),
         (lambda node: setattr(node, "device", "/device:GPU:1"), "device (none) in the first, /device:GPU:1 in the second"),
     ],
 )

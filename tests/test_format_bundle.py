@@ -22,6 +22,7 @@ from reference_impl.format.errors import (
     UnsupportedError,
     V1CheckpointError,
 )
+from reference_impl.format.inspect_variables import stored_size
 from reference_impl.format.slices import FULL, slice_key
 from reference_impl.format.sstable import TableReader
 
@@ -117,6 +118,7 @@ def test_partitioned_variables_are_one_key():
         assert reader.entry("rows").slices == (((0, 3), (0, 2)), ((3, 2), (0, 2)), ((5, 2), (0, 2)))
         assert reader.entry("columns").slices == (((0, 2), (0, 3)), ((0, 2), (3, 2)))
         assert reader.entry("rows").shape == (7, 2)
+        assert [stored_size(reader.entry(name)) for name in ("rows", "words")] == [7 * 2 * 4, None]  # of strings not known
 
 
 def test_keys_of_parts_sort_as_names_and_parts_do():

@@ -47,7 +47,7 @@ class Parameter:
 class Function:
     """``owner`` is the module it is an attribute of; ``calls`` are the arguments of the traces, as source.
 
-    ``concrete``: its first trace is an attribute, too.
+    ``concrete``: its first trace is an attribute, too; ``method``: it is one of the owner's class, which is made for it.
     """
 
     owner: int
@@ -58,6 +58,7 @@ class Function:
     result: Any
     calls: tuple[str, ...]
     concrete: bool = False
+    method: bool = False
 
     def captured(self) -> set[int]:
         """The objects it uses."""
@@ -72,7 +73,7 @@ class Function:
         decorator = "autograph=False"
         if self.signature:
             decorator += f", input_signature=[{', '.join([_spec(item) for item in self.parameters])}]"
-        names, star = [], False
+        names, star = ["self"] * self.method, False
         for item in self.parameters:
             if item.keyword_only and not star:
                 names, star = [*names, "*"], True
@@ -81,6 +82,16 @@ class Function:
         for step in self.body:
             lines += [f"    {line}" for line in step.source(calls)]
         return [*lines, f"    return {nests.source(self.result, str)}"]
+
+    def attached(self, me: str) -> list[str]:
+        """The statements that make it an attribute, or a method; ``me`` is the one that is called from then on."""
+        owner = f"n{self.owner}"
+        if not self.method:
+            return [f"{owner}.{self.name} = {me}"]
+        return [
+            f'{owner}.__class__ = type("With_{self.name}", (type({owner}),), {{"{self.name}": {me}}})',
+            f"{me} = {owner}.{self.name}",
+        ]
 
     def _start(self) -> list[str]:
         found = [(item.name + path, leaf) for item in self.parameters for path, leaf in nests.leaves(item.spec)]
@@ -214,8 +225,9 @@ def functions(draw: st.DrawFn, owner: int, name: str, material: steps.Material, 
     body = tuple(draw(st.lists(steps.steps(material), max_size=4)))
     count = 1 if signature else draw(st.integers(1, 3))
     made = [draw(calls(given, number, omit=number == 1 and draw(st.booleans()))) for number in range(count)]
-    concrete = draw(st.integers(0, 3)) == 0
-    return Function(owner, name, given, signature, body, draw(results(given, flat)), tuple(dict.fromkeys(made)), concrete)
+    concrete, method = draw(st.integers(0, 3)) == 0, draw(st.integers(0, 3)) == 0
+    traced = tuple(dict.fromkeys(made))
+    return Function(owner, name, given, signature, body, draw(results(given, flat)), traced, concrete, method)
 
 
 def can_be_signature(function: Function) -> bool:

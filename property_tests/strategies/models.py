@@ -72,7 +72,7 @@ class Model:
         body += [f"n{owner}.{name} = n{child}" for owner, name, child in self.attributes]
         calls: dict[int, str] = {}
         for index, item in enumerate(self.functions):
-            body += [*item.source(f"f{index}", calls), f"n{item.owner}.{item.name} = f{index}"]
+            body += [*item.source(f"f{index}", calls), *item.attached(f"f{index}")]
             body += [f"f{index}({call})" for call in item.calls]
             if item.concrete:
                 body.append(f"n{item.owner}.{item.name}_concrete = f{index}.get_concrete_function({item.calls[0]})")

@@ -41,6 +41,7 @@ DEEP = {  # the same inside of control flow
     "cond": ["h = tf.cond(tf.size(h) > {k}, lambda: h * weight({n}), lambda: h)"],
     "while": ["h = tf.while_loop(lambda i, y: i < 2, lambda i, y: (i + 1, y + weight({n})), (0, h))[1]"],
     "inner": ["inner = tf.function(lambda y: tripled(y) * weight({n}), autograph=False)", "h = inner(h)"],
+    "argument": ["inner = tf.function(lambda y, part: tripled(y) * weight(part), autograph=False)", "h = inner(h, {n})"],
 }
 # Steps through which a float variable {n} has a gradient.
 DIFFERENTIATED = (
