@@ -102,6 +102,8 @@ def meta_graphs_of(model: layout.Layout, ignore_defaults: bool = True) -> list[C
     for graph in model.saved_model.meta_graphs:
         check_functions(graph.graph_def.library, str(model.file))
     graphs = [CanonicalMetaGraph(model, graph, ignore_defaults) for graph in model.saved_model.meta_graphs]
+    if len({graph.tags for graph in graphs}) == len(graphs):
+        return sorted(graphs, key=lambda item: item.tags)
     return sorted(graphs, key=lambda item: (item.tags, sorted(item.sections.items())))
 
 

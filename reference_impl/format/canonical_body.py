@@ -15,8 +15,8 @@ from .graphs import CONTROL, Edge, parse_input
 _SUFFIX = re.compile(r"_\d+(?=[/:]|$)")
 _DIGITS = re.compile(r"\d+")
 _COLOCATION = frozenset({"_class"})
-_SAVERS = frozenset({"SaveV2", "RestoreV2", "SaveSlices", "Save", "Restore", "RestoreSlice"})
-_SAVER_OPS = _SAVERS | {
+SAVERS = frozenset({"SaveV2", "RestoreV2", "SaveSlices", "Save", "Restore", "RestoreSlice"})
+_SAVER_OPS = SAVERS | {
     *("Assign", "AssignVariableOp", "Const", "DisableCopyOnRead", "Identity", "MergeV2Checkpoints", "NoOp", "Pack"),
     *("Placeholder", "PlaceholderWithDefault", "ReadVariableOp", "Reshape", "Select", "ShardedFilename", "StaticRegexFullMatch"),
     *("BoostedTreesDeserializeEnsemble", "BoostedTreesSerializeEnsemble"),
@@ -30,6 +30,14 @@ def plain_node_name(name: str) -> str:
     return _SUFFIX.sub("", name)
 
 
+def check_names(names: Sequence[str], distinct: int) -> None:
+    """Raise DuplicateKeyError, naming one that is there twice, when there are fewer distinct names than names."""
+    if distinct != len(names):
+        seen: set[str] = set()
+        twice = next(name for name in names if name in seen or seen.add(name))  # type: ignore[func-returns-value]
+        raise errors.DuplicateKeyError("two nodes of this name", node=twice)
+
+
 class Body:
     """A graph's nodes in canonical order, with a line of bytes for each.
 
@@ -39,6 +47,7 @@ class Body:
       arguments: for a function its argument names with a hash of what is declared about each; None for a main graph.
       keep_names: node names are part of the form (without their numbers): in TF 1.x programs feed and fetch by name.
       ignored: node name -> attributes of it that do not count.
+      part: the nodes are some of a main graph, and the arguments stand for others of it.
 
     Raises:
       DuplicateKeyError: two nodes, or a node and an argument, share a name.
@@ -51,19 +60,18 @@ class Body:
         arguments: Optional[Mapping[str, bytes]] = None,
         keep_names: bool = False,
         ignored: Mapping[str, frozenset[str]] = {},
+        part: bool = False,
     ):
         self.values = values
-        self.in_function = arguments is not None
+        self.part = part
+        self.in_function = arguments is not None and not part
         self.arguments = len(arguments or ())
         self.keep_names = keep_names
         self.ignored = ignored
         self.names = [*(arguments or ()), *[node.name for node in nodes]]
         self.nodes: list[Optional[schema.NodeDef]] = [*[None for _ in arguments or ()], *nodes]
         self.index = {name: number for number, name in enumerate(self.names)}
-        if len(self.index) != len(self.names):
-            seen: set[str] = set()
-            twice = next(name for name in self.names if name in seen or seen.add(name))  # type: ignore[func-returns-value]
-            raise errors.DuplicateKeyError("two nodes of this name", node=twice)
+        check_names(self.names, len(self.index))
         base = [digest(b"argument", b"%d" % number, item) for number, item in enumerate((arguments or {}).values())]
         base += [self.describe(node) for node in nodes]
         ordered: list[list[tuple[bytes, int]]] = [[] for _ in range(self.arguments)]
@@ -130,7 +138,7 @@ class Body:
         """Find the canonical order: arguments first, then what the roots need, then the rest."""
         starts = list(roots)
         sets = list(root_sets)
-        if self.keep_names:
+        if self.keep_names and not self.part:
             self.graph.drop(self._forgotten_savers(self.graph.needed([*starts, *itertools.chain(*sets)])))
         self.order = self.graph.number([*range(self.arguments), *starts], sets)
         self.position = [-1] * len(self.names)
@@ -140,7 +148,7 @@ class Body:
     def _forgotten_savers(self, needed: bytearray) -> set[int]:
         """Savers that nothing names. TF 1.x adds one to the graph for every export made of it, and leaves the old ones there."""
         rest = [vertex for vertex in range(len(self.names)) if not needed[vertex]]
-        scopes = {self.names[vertex].rpartition("/")[0] for vertex in rest if self._op(vertex) in _SAVERS}
+        scopes = {self.names[vertex].rpartition("/")[0] for vertex in rest if self._op(vertex) in SAVERS}
         members: dict[str, list[int]] = {scope: [] for scope in scopes if scope}
         for vertex in rest:
             parts = self.names[vertex].split("/")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from . import errors, extension, layout, schema
-from .canonical_body import Body, natural, plain_node_name
+from .canonical_body import Body, check_names, natural, plain_node_name
 from .canonical_extension import add_fields
 from .canonical_functions import Functions
 from .canonical_graph import digest
@@ -52,12 +53,18 @@ class CanonicalMetaGraph:
     Attributes:
       definition: what it was made of.
       tags: sorted.
-      sections: hash of each of GRAPH_SECTIONS.
+      sections: hash of each of GRAPH_SECTIONS; made when asked for, as is the body, which it takes most of the time to arrange.
       entries: labelled fields of the sections that have them: meta, signatures, objects, collections.
+      nodes: those of the main graph by name.
       body: the main graph.
+      by_name: names of its nodes are part of the form.
+      ignored: node of it -> attributes that do not count.
       functions: the functions.
       roots: what refers to tensors of the main graph, sorted by label.
       produced_by: TensorFlow version, git version, GraphDef producer.
+
+    Raises:
+      DuplicateKeyError: two nodes of one name.
     """
 
     def __init__(self, model: layout.Layout, graph: schema.MetaGraphDef, ignore_defaults: bool):
@@ -66,6 +73,9 @@ class CanonicalMetaGraph:
         self.tags = tuple(sorted(info.tags))
         self.produced_by = (info.tensorflow_version, info.tensorflow_git_version, graph.graph_def.versions.producer)
         definitions = model.asset_definitions(graph)
+        names = [node.name for node in graph.graph_def.node]
+        self.nodes = dict(zip(names, graph.graph_def.node))
+        check_names(names, len(self.nodes))
         library = Library(graph.graph_def.library)
         self.functions = Functions(library, info.stripped_op_list.op if ignore_defaults else ())
         self.extension = extension.read(graph, str(model.file))
@@ -87,10 +97,15 @@ class CanonicalMetaGraph:
             if node.HasField("constant"):
                 self.roots.append(Root(f"object {self.objects.labels[number]}", node.constant.operation))
         self.roots.sort(key=lambda root: (root.label, natural(root.text)))
-        self.body = self._body([parse_input(item.tensor_info.name).source for item in definitions])
-        self.sections = {name: entries_hash(entries) for name, entries in self.entries.items()}
-        self.sections["graph"] = self._graph_hash()
-        self.sections["functions"] = self._functions_hash()
+        # In TF 1.x programs feed and fetch by name.
+        self.by_name = not graph.HasField("object_graph_def")
+        # An asset's tensor is fed with the path of the file where the model is loaded; what the author's path was means nothing.
+        self.ignored = {parse_input(item.tensor_info.name).source: frozenset({"value"}) for item in definitions}
+
+    @functools.cached_property
+    def sections(self) -> dict[str, str]:
+        found = {name: entries_hash(entries) for name, entries in self.entries.items()}
+        return {**found, "graph": self._graph_hash(), "functions": self.functions_hash}
 
     def _meta(self) -> dict[str, Fields]:
         info, versions = self.definition.meta_info_def, self.definition.graph_def.versions
@@ -133,7 +148,6 @@ class CanonicalMetaGraph:
             self.roots.append(Root("saver restore", saver.restore_op_name))
 
     def _collections(self) -> dict[str, Fields]:
-        nodes = {node.name for node in self.definition.graph_def.node}
         entries = {}
         for key in sorted(self.definition.collection_def):
             if key == extension.KEY and self.extension is not None:
@@ -146,28 +160,28 @@ class CanonicalMetaGraph:
                 message = _collection_message(key, kind, value)
                 label = f"collection {key} {position}"
                 if message is not None:
-                    fields[str(position)] = hashed(repr(list(self._fields_of(message, label, nodes))).encode())
+                    fields[str(position)] = hashed(repr(list(self._fields_of(message, label))).encode())
                 else:
-                    fields[str(position)] = self._item(value, label, nodes)
+                    fields[str(position)] = self._item(value, label)
             entries[key] = fields
         return entries
 
-    def _item(self, value: Any, label: str, nodes: set[str]) -> str:
+    def _item(self, value: Any, label: str) -> str:
         if isinstance(value, str):
-            return self._mentioned(value, label, nodes)
+            return self._mentioned(value, label)
         if isinstance(value, (bytes, int, float)):
             return repr(value) if len(repr(value)) < 80 else hashed(repr(value).encode())
         return hashed(schema.serialize(value))
 
-    def _mentioned(self, text: str, label: str, nodes: set[str]) -> str:
+    def _mentioned(self, text: str, label: str) -> str:
         """A string that may name a node or tensor: then the graph knows it by ``label``, and the name does not count."""
         name = text.removeprefix("^")
-        if parse_input(name).source not in nodes:
+        if parse_input(name).source not in self.nodes:
             return plain_node_name(text)
         self.roots.append(Root(label, name))
         return "(node)"
 
-    def _fields_of(self, message: Any, label: str, nodes: set[str]) -> Iterator[tuple[str, str]]:
+    def _fields_of(self, message: Any, label: str) -> Iterator[tuple[str, str]]:
         """All fields of a message that describes a part of the graph, in an order that does not depend on maps."""
         for field, value in message.ListFields():
             repeated = field.label == field.LABEL_REPEATED if not hasattr(field, "is_repeated") else field.is_repeated
@@ -178,17 +192,15 @@ class CanonicalMetaGraph:
             for position, item in items:
                 where = f"{label} {field.name} {position}".rstrip()
                 if hasattr(item, "ListFields"):
-                    yield from self._fields_of(item, where, nodes)
+                    yield from self._fields_of(item, where)
                 elif isinstance(item, str):
-                    yield f"{field.name} {position}", self._mentioned(item, where, nodes)
+                    yield f"{field.name} {position}", self._mentioned(item, where)
                 else:
                     yield f"{field.name} {position}", repr(item)
 
-    def _body(self, asset_nodes: list[str]) -> Body:
-        # An asset's tensor is fed with the path of the file where the model is loaded; what the author's path was means nothing.
-        ignored = {name: frozenset({"value"}) for name in asset_nodes}
-        by_name = not self.definition.HasField("object_graph_def")
-        body = Body(self.definition.graph_def.node, self.functions.values, keep_names=by_name, ignored=ignored)
+    @functools.cached_property
+    def body(self) -> Body:
+        body = Body(self.definition.graph_def.node, self.functions.values, keep_names=self.by_name, ignored=self.ignored)
         body.arrange([place[0] for root in self.roots if (place := body.resolve(root.text)) is not None])
         return body
 
@@ -211,7 +223,8 @@ class CanonicalMetaGraph:
         # Equal functions (two traces of one constructor) count once, so that unused copies do not matter.
         return sorted([digest(*sorted(set(members))) for members in groups.values()])
 
-    def _functions_hash(self) -> str:
+    @functools.cached_property
+    def functions_hash(self) -> str:
         values, library, info = self.functions.values, self.functions.library, self.definition.meta_info_def
         aliases = [digest(alias.encode(), values.name(name)) for name, alias in info.function_aliases.items()]
         gradients = [values.name(name) for name in library.gradients.values()]

@@ -61,7 +61,9 @@ def diff(first: files.AnyPath, second: files.AnyPath, options: Options = _EVERYT
     found += asset_changes(assets[0], assets[1], (models[0], models[1]))
     if "metadata" in wanted:
         found += metadata_changes(models[0], models[1])
-    hashes = [assemble(*parts).hash if options.whole else None for parts in zip(graphs, variables, assets)]
+    # What differs is known by then. The hash would only say so again, and takes longer than all the rest.
+    needed = options.whole and (options.hashes or not any(change.counts for change in found))
+    hashes = [assemble(*parts).hash if needed else None for parts in zip(graphs, variables, assets)]
     sides = [Side(str(model.directory), value, _produced_by(model)) for model, value in zip(models, hashes)]
     return ModelDiff(sides[0], sides[1], options, tuple(_asked(found, wanted)), weights)
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from typing import Optional
 
 from compat_matrix.zoo.diff import signatures
 from compat_matrix.zoo.diff.align import Alignment
+from compat_matrix.zoo.diff.by_name import decide
 from compat_matrix.zoo.diff.entries import field_changes
 from compat_matrix.zoo.diff.functions import Library, counted
 from compat_matrix.zoo.diff.model import ADDED, CHANGED, REMOVED, Change
 from compat_matrix.zoo.diff.nodes import node_changes
 from compat_matrix.zoo.diff.objects import Objects
-from reference_impl.format.canonical_meta_graph import GRAPH_SECTIONS, CanonicalMetaGraph
+from reference_impl.format.canonical_meta_graph import CanonicalMetaGraph
 from reference_impl.format.inspect_functions import plain_name
 
 # What follows from another section: names of functions stand in objects, nodes and collections as hashes of what they do.
@@ -21,14 +23,17 @@ _FUNCTIONS = "functions"
 
 def compare(where: tuple[str, ...], one: CanonicalMetaGraph, other: CanonicalMetaGraph) -> Iterator[Change]:
     """All changes of two MetaGraphs. At least one counts when their hashes differ, and there is none when they do not."""
-    differing = {name for name in GRAPH_SECTIONS if one.sections[name] != other.sections[name]}
+    differing = {name for name in one.entries if one.entries[name] != other.entries[name]}
+    if one.functions_hash != other.functions_hash:
+        differing.add(_FUNCTIONS)
+    alignment = _main_graphs(one, other)
+    if alignment is not None:
+        differing.add("graph")
     if not differing:
         return
     found: list[Change] = []
     library = Library(one, other)
-    alignment = None
-    if "graph" in differing:
-        alignment = Alignment(one.body, other.body, _results(one, other))
+    if alignment is not None:
         library.pair_callees(alignment)
     library.finish()
     if "meta" in differing:
@@ -60,6 +65,16 @@ def _unexplained(where: tuple[str, ...], differing: set[str], found: list[Change
             yield Change(name, CHANGED, where, what, counts=not (name == "graph" and _FUNCTIONS in counting))
 
 
+def _main_graphs(one: CanonicalMetaGraph, other: CanonicalMetaGraph) -> Optional[Alignment]:
+    """The main graphs, paired: all of their nodes, or those among which all differences are; None when there is none."""
+    decided = decide(one, other)
+    if decided is not None:
+        return decided.alignment
+    if one.sections["graph"] == other.sections["graph"]:
+        return None
+    return Alignment(one.body, other.body, _results(one, other))
+
+
 def _results(one: CanonicalMetaGraph, other: CanonicalMetaGraph) -> Iterator[tuple[int, int]]:
     places = [{root.label: graph.body.resolve(root.text) for root in graph.roots} for graph in (one, other)]
     for label, mine in places[0].items():
@@ -75,7 +90,7 @@ def _graph(
     nodes, calls = node_changes(alignment, library.same)
     if nodes:
         details = {"nodes": [item.to_json() for item in nodes]}
-        yield Change("graph", CHANGED, where, f"{len(one.body.order)} nodes: {', '.join(counted(nodes))}", details=details)
+        yield Change("graph", CHANGED, where, f"{len(one.nodes)} nodes: {', '.join(counted(nodes))}", details=details)
     elif calls:
         yield Change("graph", CHANGED, where, "calls functions that changed", counts=False)
     roots = [{root.label: root.text for root in graph.roots} for graph in (one, other)]
@@ -85,7 +100,7 @@ def _graph(
             kind, text = (ADDED, roots[1][label]) if label not in roots[0] else (REMOVED, roots[0][label])
             yield Change("graph", kind, (*where, label), f"means {text}", counts=label.startswith("saver"))
             continue
-        mine, yours = one.body.resolve(roots[0][label]), other.body.resolve(roots[1][label])
+        mine, yours = alignment.one.resolve(roots[0][label]), alignment.other.resolve(roots[1][label])
         before = roots[0][label] if mine is None else (alignment.pairs.get(mine[0]), mine[1])
         after = roots[1][label] if yours is None else yours
         if before != after:
@@ -103,7 +118,9 @@ def _ops(where: tuple[str, ...], one: CanonicalMetaGraph, other: CanonicalMetaGr
 
 
 def _histogram(graph: CanonicalMetaGraph) -> Counter[str]:
-    bodies = [[node for vertex in graph.body.order if (node := graph.body.nodes[vertex]) is not None]]
     by_hash = {value: name for name, value in sorted(graph.functions.hashes.items(), reverse=True)}
-    bodies += [list(graph.functions.library.functions[name].node_def) for name in by_hash.values()]
-    return Counter([plain_name(node.op) for nodes in bodies for node in nodes])
+    bodies = [graph.functions.library.functions[name].node_def for name in by_hash.values()]
+    counted: Counter[str] = Counter()
+    for op, number in Counter([node.op for nodes in (graph.nodes.values(), *bodies) for node in nodes]).items():
+        counted[plain_name(op)] += number
+    return counted

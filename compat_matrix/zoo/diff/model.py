@@ -45,7 +45,8 @@ class Change:
 
 @dataclass(frozen=True)
 class Side:
-    """One of the two models. ``content_hash`` is that of `reference_impl.format.canonical`, None where not all was read."""
+    """One of the two models. ``content_hash`` is that of `reference_impl.format.canonical`, None where not all was
+    read, or where a difference was found without it and nobody asked."""
 
     path: str
     content_hash: Optional[str]
@@ -61,13 +62,15 @@ class Options:
       rtol, atol: values of floating variables x and y count as equal when ``|x - y| <= atol + rtol * max(|x|, |y|)``.
       ulps: or when at most so many units in the last place lie between them.
       follow_links: accept symbolic links that lead out of a model's directory.
+      hashes: compute the content hashes even of models that are known to differ.
     """
 
-    sections: tuple[str, ...] = tuple(name for name in SECTIONS)
+    sections: tuple[str, ...] = SECTIONS
     rtol: Optional[float] = None
     atol: Optional[float] = None
     ulps: Optional[int] = None
     follow_links: bool = False
+    hashes: bool = False
 
     @property
     def exact(self) -> bool:
