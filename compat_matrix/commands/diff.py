@@ -40,6 +40,7 @@ def _tolerance(_: click.Context, __: click.Parameter, value: Optional[str]) -> t
     help="Floating weights are equal up to ATOL + RTOL * the larger of the two.",
 )
 @click.option("--ulps", type=click.IntRange(0), help="Floating weights are equal up to so many units in the last place.")
+@click.option("--hash", "hashes", is_flag=True, help="Compute the content hashes even when a difference was found without them.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object (docs/diff.md).")
 @click.option("--full", is_flag=True, help="Abbreviate nothing.")
 @click.option("--follow-links", is_flag=True, help="Accept symbolic links that lead out of a directory.")
@@ -51,6 +52,7 @@ def diff(
     ignore: tuple[str, ...],
     tolerance: tuple[Optional[float], Optional[float]],
     ulps: Optional[int],
+    hashes: bool,
     as_json: bool,
     full: bool,
     follow_links: bool,
@@ -67,7 +69,7 @@ def diff(
     sections = tuple(name for name in SECTIONS if name in (only or SECTIONS) and name not in ignore)
     if not sections:
         raise click.UsageError("nothing is left to compare")
-    options = Options(sections, tolerance[0], tolerance[1], ulps, follow_links)
+    options = Options(sections, tolerance[0], tolerance[1], ulps, follow_links, hashes)
     try:
         found = [find([name], follow_links=follow_links) for name in (first, second)]
     except Unusable as error:

@@ -6,14 +6,15 @@ however that ends: nobody writes to their pipe any more.
 
 from __future__ import annotations
 
-import multiprocessing
 import signal
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from multiprocessing.connection import Connection, wait
-from multiprocessing.context import SpawnProcess
-from typing import Any, TypeVar, Union
+from typing import TYPE_CHECKING, Any, TypeVar, Union
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+    from multiprocessing.context import SpawnProcess
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -38,6 +39,8 @@ def ordered(function: Callable[[T], R], items: Iterable[T], jobs: int) -> Iterat
     if jobs == 1 or len(waiting) < 2:
         yield from (function(item) for _, item in waiting)
         return
+    from multiprocessing.connection import wait  # costs those who ask for one model more than reading it
+
     done: dict[int, Union[R, Died]] = {}
     idle: list[_Worker] = []
     busy: dict[Any, tuple[int, _Worker]] = {}
@@ -64,6 +67,8 @@ def ordered(function: Callable[[T], R], items: Iterable[T], jobs: int) -> Iterat
 
 class _Worker:
     def __init__(self, function: Callable[[Any], Any]) -> None:
+        import multiprocessing
+
         context = multiprocessing.get_context("spawn")
         self.connection, theirs = context.Pipe()
         self.process: SpawnProcess = context.Process(target=_serve, args=(theirs, function), daemon=True)

@@ -10,7 +10,7 @@ from typing import Optional
 from . import errors, schema
 from .canonical_graph import Digraph, digest
 from .canonical_values import Values
-from .graphs import CONTROL, Edge, parse_input
+from .graphs import CONTROL, Edge, input_source, parse_input
 
 _SUFFIX = re.compile(r"_\d+(?=[/:]|$)")
 _DIGITS = re.compile(r"\d+")
@@ -130,9 +130,8 @@ class Body:
 
     def resolve(self, text: str) -> Optional[tuple[int, bytes]]:
         """The vertex and output that a tensor or node name means; None when there is no such node."""
-        edge = parse_input(text, self.in_function)
-        source = self.index.get(edge.source)
-        return None if source is None else (source, self.port(edge, source))
+        source = self.index.get(input_source(text, self.in_function))
+        return None if source is None else (source, self.port(parse_input(text, self.in_function), source))
 
     def arrange(self, roots: Iterable[int], root_sets: Iterable[Sequence[int]] = ()) -> None:
         """Find the canonical order: arguments first, then what the roots need, then the rest."""

@@ -15,6 +15,7 @@ from .restore_plan import restore_plan
 if TYPE_CHECKING:
     from .bundle import BundleReader
 
+_FILLS_TABLE = "LookupTableImport"  # how the names of such ops begin
 _CHUNK = 1 << 24
 
 
@@ -68,9 +69,12 @@ def tables_of(model: layout.Layout) -> dict[str, str]:
     """For the checkpoint keys that a table is filled from, the one with the table's keys."""
     found: dict[str, str] = {}
     for graph in model.saved_model.meta_graphs:
+        bodies = [graph.graph_def.node, *[function.node_def for function in graph.graph_def.library.function]]
+        if not any(node.op.startswith(_FILLS_TABLE) for body in bodies for node in body):
+            continue  # to follow what is restored takes longer
         fed: dict[str, list[str]] = {}
         for item in restore_plan(graph, str(model.file)):
-            if item.by.startswith("LookupTableImport"):
+            if item.by.startswith(_FILLS_TABLE):
                 fed.setdefault(item.node, []).append(item.key)
         found.update({key: keys[0] for keys in fed.values() for key in keys})
     return found

@@ -89,8 +89,8 @@ class _Walk:
         self.start = parse_input(meta_graph.saver_def.restore_op_name).source
         self.steps = 0
         self.reads = self._reads()
-        # What a restore op asks for: keys and slices. The frame is kept since its id is the key.
-        self.asked: dict[tuple[int, str], tuple[_Frame, list[str], list[str]]] = {}
+        # What a restore op asks for: keys, slices and dtypes. The frame is kept since its id is the key.
+        self.asked: dict[tuple[int, str], tuple[_Frame, list[str], list[str], list[int]]] = {}
 
     def plan(self) -> list[Restored]:
         found: dict[Restored, None] = {}
@@ -200,9 +200,9 @@ class _Walk:
         if (id(frame), node.name) not in self.asked:  # often one op restores everything
             inputs = data_inputs(node)
             keys, slices = ([self._strings(frame, text) for text in inputs[1:3]] + [[], []])[:2]
-            self.asked[id(frame), node.name] = frame, keys, slices
-        _, keys, slices = self.asked[id(frame), node.name]
-        types = list(node.attr["dtypes"].list.type) if "dtypes" in node.attr else [node.attr["dt"].type]
+            types = list(node.attr["dtypes"].list.type) if "dtypes" in node.attr else [node.attr["dt"].type]
+            self.asked[id(frame), node.name] = frame, keys, slices, types
+        _, keys, slices, types = self.asked[id(frame), node.name]
         if index >= len(keys) or index >= len(types):
             return None
         # A constant may leave out elements that repeat its last one.

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Optional
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from compat_matrix.checks.compare import COMPLEX, FLOATS, numbers, ulps
 from compat_matrix.workers.tensors import Tensor
+from compat_matrix.zoo.diff.measures import Measures, shortest
 from compat_matrix.zoo.diff.model import Options
 from reference_impl.format.dtypes import DType
 from reference_impl.format.errors import UnsupportedError
@@ -16,50 +17,33 @@ from reference_impl.format.errors import UnsupportedError
 Array = npt.NDArray[Any]
 
 
-class Distance:
+class Distance(Measures):
     """The distance of two tensors of one shape.
 
     Args:
       one, other: their dtypes. Different ones are compared as float64, and nothing of that is within a tolerance.
       options: the tolerance, which is for floating types.
-
-    Attributes:
-      differing: elements whose bits differ.
-      beyond: those of them that are not within the tolerance.
-      same_value: differing elements of one value: zeros of either sign, NaNs of other bits.
-      new_nan, gone_nan, new_inf, gone_inf: differing elements that became, or were, NaN or infinite.
-      max_abs, max_abs_at, max_rel, max_ulp: over differing elements that are finite on both sides. Relative is to the larger of
-        the two. None where there is none, or where the type has no such thing.
-      first: flat index, value and value of the first element that differs.
     """
 
     def __init__(self, one: DType, other: DType, options: Options) -> None:
-        self.one, self.other, self.options = one, other, options
+        super().__init__(options)
+        self.one, self.other = one, other
         self.typed = one.name == other.name
         self.floating = self.typed and (one.name in FLOATS or one.name in COMPLEX)
-        self.differing = self.beyond = self.same_value = 0
-        self.new_nan = self.gone_nan = self.new_inf = self.gone_inf = 0
-        self.max_abs: Optional[float] = None
-        self.max_abs_at: Optional[int] = None
-        self.max_rel: Optional[float] = None
-        self.max_ulp: Optional[int] = None
-        self.first: Optional[tuple[int, str, str]] = None
-        self._seen = 0
 
-    def add(self, one: bytes, other: bytes) -> None:
-        """The next elements of both."""
+    def add(self, one: bytes, other: bytes, start: int = 0) -> None:
+        """More elements of both, the first of them at ``start`` of the tensors."""
         left, right = _part(one, self.one), _part(other, self.other)
-        count = len(left.array)
         width = 2 if self.one.name in COMPLEX else 1
         index = np.flatnonzero(self._differ(left, right))
         if index.size:
             pair = [Tensor(side.dtype, side.array[index]) for side in (left, right)]
             if self.first is None:
-                values = [_values(Tensor(side.dtype, side.array[:1])) for side in pair]
-                self.first = ((self._seen + int(index[0])) // width, str(values[0][0]), str(values[1][0]))
+                values = [_values(Tensor(side.dtype, side.array[:1]))[0] for side in pair]
+                texts = [shortest(float(value)) if value.dtype == np.float32 else str(value) for value in values]
+                self.first = (start + int(index[0]) // width, texts[0], texts[1])
             self.differing += _elements(index, width)
-            self._measure(pair[0], pair[1], (index + self._seen) // width)
-        self._seen += count
+            self._measure(pair[0], pair[1], start + index // width)
 
     def _differ(self, left: Tensor, right: Tensor) -> Array:
         if self.typed:

@@ -10,6 +10,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Optional
 
 from compat_matrix.zoo.diff.entries import field_changes
+from compat_matrix.zoo.diff.measures import Few, Measures
 from compat_matrix.zoo.diff.model import ADDED, CHANGED, REMOVED, RENAMED, Change, Options, Weights
 from reference_impl.format import layout
 from reference_impl.format.bundle import BundleReader
@@ -58,13 +59,13 @@ class _Side:
 
 def compare(first: layout.Layout, second: layout.Layout, options: Options) -> Found:
     """Compare the checkpoints of two models. Raises SavedModelError: one of them is damaged."""
-    found = Found()
+    found, few = Found(), Few(options)
     with contextlib.ExitStack() as stack:
         one, other = _opened(first, stack), _opened(second, stack)
         equal = size = 0
         common = [key for key in one.entries if key in other.entries]
         for key in common:
-            mine, theirs, change = _tensor(one, other, key, options)
+            mine, theirs, change = _tensor(one, other, key, few)
             found.first[key], found.second[key] = mine, theirs
             found.changes += change
             equal += not change
@@ -104,10 +105,10 @@ def _described(fields: Fields) -> str:
     return f"{fields['dtype']}{fields['shape'].replace(' ', '')}"
 
 
-def _tensor(one: _Side, other: _Side, key: str, options: Options) -> tuple[Fields, Fields, list[Change]]:
+def _tensor(one: _Side, other: _Side, key: str, few: Few) -> tuple[Fields, Fields, list[Change]]:
     """What both models say of a tensor, and what differs."""
     if one.is_numbers(key) and other.is_numbers(key):
-        return _numbers(one, other, key, options)
+        return _numbers(one, other, key, few)
     mine, theirs = one.fields(key), other.fields(key)
     if mine == theirs:
         return mine, theirs, []
@@ -138,38 +139,42 @@ def _tracked(key: str, one: Mapping[str, Fields], other: Mapping[str, Fields]) -
     return Change(SECTION, CHANGED, (key,), f"its objects: {', '.join(words) or 'connected differently'}", details=details)
 
 
-def _numbers(one: _Side, other: _Side, key: str, options: Options) -> tuple[Fields, Fields, list[Change]]:
+def _numbers(one: _Side, other: _Side, key: str, few: Few) -> tuple[Fields, Fields, list[Change]]:
     entries = one.entries[key], other.entries[key]
     itemsizes = [entry.dtype.itemsize or 1 for entry in entries]
     complexes = [entry.dtype.name.startswith("complex") for entry in entries]
     typed = entries[0].dtype == entries[1].dtype
     comparable = entries[0].shape == entries[1].shape and (typed or not any(complexes))
+    measures: Optional[Measures] = None
     distance: Optional[Distance] = None
     ours = hashlib.sha256()
     theirs = None  # until the first difference there is one hash for both
     streams = [pieces(side.open(), key, ELEMENTS * size) for side, size in zip((one, other), itemsizes)]
-    for left, right in zip_longest(*streams, fillvalue=b""):
+    for number, (left, right) in enumerate(zip_longest(*streams, fillvalue=b"")):
         if theirs is None and left != right:
             theirs = ours.copy()
         ours.update(left)
         if theirs is not None:
             theirs.update(right)
         if comparable and (left != right or not typed):
-            distance = distance or _distance(entries, options)
-            distance.add(left, right)
+            whole = typed and len(left) == entries[0].size
+            measures = few.measures(entries[0].dtype.name, left, right) if whole else None
+            if measures is None:
+                measures = distance = distance or _distance(entries, few.options)
+                distance.add(left, right, number * ELEMENTS)
     contents = ours.hexdigest(), (ours if theirs is None else theirs).hexdigest()
     mine, yours = [stored_fields(entry, content) for entry, content in zip(entries, contents)]
     if mine == yours:
         return mine, yours, []
     before, after = _described(mine), _described(yours)
-    if distance is None:  # of different shapes, or empty
+    if measures is None:  # of different shapes, or empty
         return mine, yours, [Change(SECTION, CHANGED, (key,), f"{before} → {after}", before, after)]
-    what, details = measured(distance, entries[0].shape)
+    what, details = measured(measures, entries[0].shape)
     what = what if before == after else f"{before} → {after}; {what}"
     return (
         mine,
         yours,
-        [Change(SECTION, CHANGED, (key,), what, before, after, details, distance.beyond > 0 or not typed)],
+        [Change(SECTION, CHANGED, (key,), what, before, after, details, measures.beyond > 0 or not typed)],
     )
 
 
@@ -179,8 +184,8 @@ def _distance(entries: tuple[Entry, Entry], options: Options) -> Distance:
     return Distance(entries[0].dtype, entries[1].dtype, options)
 
 
-def measured(distance: Distance, shape: tuple[int, ...]) -> tuple[str, dict[str, Any]]:
-    """A `Distance` in words and as data."""
+def measured(distance: Measures, shape: tuple[int, ...]) -> tuple[str, dict[str, Any]]:
+    """`Measures` in words and as data."""
     elements = 1
     for size in shape:
         elements *= size
