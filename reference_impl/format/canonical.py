@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Optional
 
 from . import files, layout
 from .canonical_files import assets_of, variables_of
@@ -97,11 +97,17 @@ def canonical(path: files.AnyPath, *, ignore_defaults: bool = True, follow_links
     return assemble(meta_graphs_of(model, ignore_defaults), variables_of(model), assets_of(model))
 
 
-def meta_graphs_of(model: layout.Layout, ignore_defaults: bool = True) -> list[CanonicalMetaGraph]:
-    """The canonical form of each MetaGraph, sorted. Raises SavedModelError, as `canonical`."""
+def meta_graphs_of(
+    model: layout.Layout, ignore_defaults: bool = True, known: Optional[dict[bytes, bytes]] = None
+) -> list[CanonicalMetaGraph]:
+    """The canonical form of each MetaGraph, sorted. Raises SavedModelError, as `canonical`.
+
+    ``known``, if given, is filled with what is found out about functions, and saves time with another model that has them as well.
+    """
+    known = {} if known is None else known
     for graph in model.saved_model.meta_graphs:
         check_functions(graph.graph_def.library, str(model.file))
-    graphs = [CanonicalMetaGraph(model, graph, ignore_defaults) for graph in model.saved_model.meta_graphs]
+    graphs = [CanonicalMetaGraph(model, graph, ignore_defaults, known) for graph in model.saved_model.meta_graphs]
     if len({graph.tags for graph in graphs}) == len(graphs):
         return sorted(graphs, key=lambda item: item.tags)
     return sorted(graphs, key=lambda item: (item.tags, sorted(item.sections.items())))

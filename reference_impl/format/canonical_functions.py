@@ -13,9 +13,10 @@ from collections.abc import Iterator
 from typing import Optional
 
 from . import schema
+from .canonical_alike import Mentioned, Mentions, written
 from .canonical_body import Body
 from .canonical_graph import Digraph, digest
-from .canonical_values import Values, text_references
+from .canonical_values import Values
 from .graphs import CALL_OPS, Library, components, data_inputs, parse_input
 
 _RECURSIVE = b"recursive"
@@ -27,6 +28,7 @@ class Functions:
     Args:
       library: the functions.
       op_defs: OpDefs whose attribute defaults count as absent.
+      known: hashes of function bodies by `canonical_alike.written`, which several libraries may share.
 
     Attributes:
       hashes: function name -> hash.
@@ -36,7 +38,7 @@ class Functions:
       DuplicateKeyError: two nodes of a function share a name.
     """
 
-    def __init__(self, library: Library, op_defs: object = ()):
+    def __init__(self, library: Library, op_defs: object = (), known: Optional[dict[bytes, bytes]] = None):
         self.library = library
         self.hashes: dict[str, bytes] = {}
         self.shared: dict[str, dict[str, list[int]]] = {}
@@ -47,26 +49,21 @@ class Functions:
         self._wrapped: Optional[str] = None
         # wrapper -> innermost function, distinct wrappers that return constants (outermost first), and those that do not
         self._layers: dict[str, tuple[bytes, tuple[bytes, ...], frozenset[bytes]]] = {}
-        edges = self._edges()
-        for component in components([[index[callee] for callee in edges[name]] for name in names]):
+        self._known = {} if known is None else known
+        defaults = sorted((op, *item) for op, items in self.values.defaults.items() for item in items.items())
+        self._defaults = digest(*[part for op, key, data in defaults for part in (op.encode(), key.encode(), data)])
+        mentioned = Mentioned(library)
+        mentions = {name: mentioned.by(name) for name in names}
+        for component in components([[index[callee] for callee in mentions[name].counts] for name in names]):
             members = [names[number] for number in component]
-            if len(members) == 1 and members[0] not in edges[members[0]]:
-                self._name_alone(members[0])
+            if len(members) == 1 and members[0] not in mentions[members[0]].counts:
+                self._name_alone(members[0], mentions[members[0]])
             else:
                 self._name_together(members)
 
-    def _edges(self) -> dict[str, list[str]]:
-        edges = self.library.calls()
-        for name, function in self.library.functions.items():
-            extra = text_references(self.library, function.attr)
-            for node in function.node_def:
-                extra |= text_references(self.library, node.attr)
-            edges[name] = [*edges[name], *sorted(extra.difference(edges[name]))]
-        return edges
-
-    def _name_alone(self, name: str) -> None:
+    def _name_alone(self, name: str, mentions: Mentions) -> None:
         self._wrapped = _wrapped(self.library, self.library.functions[name])
-        value = self.digest(name)
+        value = self._digest_once(name, mentions)
         if self._wrapped is not None:
             core, changing, passing = self._layers.get(self._wrapped, (self.hashes[self._wrapped], (), frozenset()))
             if any(node.op == "Const" for node in self.library.functions[name].node_def):
@@ -77,6 +74,20 @@ class Functions:
             value = digest(core, digest(*changing), *sorted(passing))
         self._wrapped = None
         self.hashes[name] = value
+
+    def _digest_once(self, name: str, mentions: Mentions) -> bytes:
+        """`digest`, of functions that are written alike once."""
+        text = written(name, self.library.functions[name], mentions, self.hashes)
+        if text is None:
+            return self.digest(name)
+        text = digest(self._defaults, text)
+        if text in self._known:
+            self.shared[name] = {}
+            return self._known[text]
+        value = self.digest(name)
+        if not self.shared[name]:  # the names that others of this text share resources by would be needed
+            self._known[text] = value
+        return value
 
     def _reference(self, name: str) -> bytes:
         """The hash of a function; one that has none yet is noted."""

@@ -67,7 +67,7 @@ class CanonicalMetaGraph:
       DuplicateKeyError: two nodes of one name.
     """
 
-    def __init__(self, model: layout.Layout, graph: schema.MetaGraphDef, ignore_defaults: bool):
+    def __init__(self, model: layout.Layout, graph: schema.MetaGraphDef, ignore_defaults: bool, known: dict[bytes, bytes]):
         self.definition = graph
         info = graph.meta_info_def
         self.tags = tuple(sorted(info.tags))
@@ -77,7 +77,7 @@ class CanonicalMetaGraph:
         self.nodes = dict(zip(names, graph.graph_def.node))
         check_names(names, len(self.nodes))
         library = Library(graph.graph_def.library)
-        self.functions = Functions(library, info.stripped_op_list.op if ignore_defaults else ())
+        self.functions = Functions(library, info.stripped_op_list.op if ignore_defaults else (), known)
         self.extension = extension.read(graph, str(model.file))
         nodes = extension.object_graph(graph, self.extension)
         self.objects = Objects(nodes, self.functions, [item.filename for item in definitions])

@@ -57,6 +57,9 @@ def shared_name(op: str, name: str) -> str:
     return _COUNTER.sub(r"\1#", _DIRECTORIES.sub(r"\1", _LOADED.sub("", name)))
 
 
+# String attributes that are not looked up among the names of functions, or not as they are.
+OWN_TEXT = frozenset({"config_proto", "shared_name", "metadata", "_gradient_op_type"})
+
 # What callers may call an argument stands in the object graph; here the tracer notes it, or counts captures.
 _SAID_ELSEWHERE = frozenset({"_user_specified_name"})
 

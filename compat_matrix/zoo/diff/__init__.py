@@ -44,9 +44,10 @@ def diff(first: files.AnyPath, second: files.AnyPath, options: Options = _EVERYT
     found: list[Change] = []
     graphs: list[list[CanonicalMetaGraph]] = [[], []]
     if wanted & {"meta", "signatures", "functions", "graph", "ops", "objects", "collections"}:
-        graphs[0] = meta_graphs_of(models[0])
+        known: dict[bytes, bytes] = {}
+        graphs[0] = meta_graphs_of(models[0], known=known)
         same = schema.serialize(models[0].saved_model) == schema.serialize(models[1].saved_model)
-        graphs[1] = graphs[0] if same else meta_graphs_of(models[1])
+        graphs[1] = graphs[0] if same else meta_graphs_of(models[1], known=known)
         if not same:
             found += _meta_graphs(graphs[0], graphs[1])
     variables: tuple[dict[str, Fields], dict[str, Fields]] = ({}, {})

@@ -1,0 +1,130 @@
+"""Functions that are written alike, apart from the names of functions: they do the same, and are canonicalised once.
+
+A program traces one function many times, and two exports of one program number their functions differently; most FunctionDefs of
+a model are then copies of a few. To find that out takes a pass over attributes and bytes, a tenth of what the canonical form of a
+body takes.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Optional
+
+from . import schema
+from .canonical_graph import digest
+from .canonical_values import OWN_TEXT, text_references
+from .graphs import Library
+
+_SHORT = 128  # bytes; a shorter string stands behind one byte that holds its length
+
+
+class Mentions(NamedTuple):
+    """The functions of a library that one of them mentions.
+
+    Attributes:
+      counts: name -> how often, as the value of a field, what that function does is meant.
+      plain: whether nothing else about those functions matters (names of their results do, for a call by op type), and no function
+        is mentioned in other words.
+    """
+
+    counts: dict[str, int]
+    plain: bool
+
+
+class Mentioned:
+    """Finds out what functions mention.
+
+    Args:
+      library: the functions.
+    """
+
+    def __init__(self, library: Library) -> None:
+        self.library = library
+        self.names = {name.encode(): name for name in library.functions}
+
+    def by(self, name: str) -> Mentions:
+        """What the function ``name`` of the library mentions."""
+        function, counts = self.library.functions[name], dict[str, int]()
+        plain = self._in_attributes(function.attr, counts) and name not in self.library.gradient_of
+        for node in function.node_def:
+            # No short circuit: all mentions are wanted.
+            plain = self._in_attributes(node.attr, counts) and plain and node.op not in self.library.functions
+        if not plain:
+            others = {name for node in function.node_def for name in self.library.references(node)}
+            others.update(*[text_references(self.library, item.attr) for item in (function, *function.node_def)])
+            if self.library.gradient_of.get(name) in self.library.functions:
+                others.add(self.library.gradient_of[name])
+            for other in sorted(others):
+                counts.setdefault(other, 0)
+        return Mentions(counts, plain)
+
+    def _in_attributes(self, attributes: Any, counts: dict[str, int]) -> bool:
+        plain = True
+        for key in attributes:
+            value = attributes[key]
+            kind = value.WhichOneof("value")
+            if kind == "s":
+                texts, functions = (value.s,), ()
+            elif kind == "list":
+                texts, functions = value.list.s, value.list.func
+            elif kind == "func":
+                texts, functions = (), (value.func,)
+            else:
+                continue
+            for item in functions:
+                plain = plain and not item.attr
+                if item.name in self.library.functions:
+                    counts[item.name] = counts.get(item.name, 0) + 1
+            for text in texts:
+                name = self.names.get(text)
+                if name is not None:
+                    plain = plain and key not in OWN_TEXT
+                    counts[name] = counts.get(name, 0) + 1
+            plain = plain and key != "_gradient_op_type"
+        return plain
+
+
+def written(name: str, function: schema.FunctionDef, mentions: Mentions, hashes: dict[str, bytes]) -> Optional[bytes]:
+    """A hash of what a function is as it is written, with hashes of the functions that it mentions in place of their names.
+
+    Functions of one such hash do the same: they differ in nothing but names of functions, at places where only what those do
+    matters. The opposite does not hold.
+
+    Args:
+      name: its name.
+      function: the function.
+      mentions: what it mentions.
+      hashes: those of all functions that are mentioned.
+
+    Returns:
+      None where a name also stands somewhere else, where it may be just a text, or is too long to be told apart from others.
+    """
+    if not mentions.plain:
+        return None
+    data = schema.serialize(function)
+    places: list[tuple[int, int, str]] = []
+    for mentioned, count in {**mentions.counts, name: mentions.counts.get(name, 0) + 1}.items():
+        raw = mentioned.encode()
+        if not 0 < len(raw) < _SHORT:
+            return None
+        found = _all(data, bytes([len(raw)]) + raw)
+        if len(found) != count:
+            return None
+        places += [(start, len(raw) + 1, mentioned) for start in found]
+    places.sort()
+    parts: list[bytes] = []
+    position, numbers = 0, {name: 0}
+    for start, size, mentioned in places:
+        # Which of the names it is, by when it first occurs, and what it means.
+        number = numbers.setdefault(mentioned, len(numbers))
+        parts += data[position:start], b"%d" % number, hashes.get(mentioned, b"")
+        position = start + size
+    return digest(*parts, data[position:])
+
+
+def _all(data: bytes, part: bytes) -> list[int]:
+    """Where ``part`` stands in ``data``."""
+    found, start = [], data.find(part)
+    while start >= 0:
+        found.append(start)
+        start = data.find(part, start + len(part))
+    return found
