@@ -83,15 +83,14 @@ class Mentioned:
         return plain
 
 
-def written(name: str, function: schema.FunctionDef, mentions: Mentions, hashes: dict[str, bytes]) -> Optional[bytes]:
-    """A hash of what a function is as it is written, with hashes of the functions that it mentions in place of their names.
+def written(function: schema.FunctionDef, mentions: Mentions, hashes: dict[str, bytes]) -> Optional[bytes]:
+    """A hash of what a function is as it is written, without its name, and with hashes in place of the names that it mentions.
 
     Functions of one such hash do the same: they differ in nothing but names of functions, at places where only what those do
     matters. The opposite does not hold.
 
     Args:
-      name: its name.
-      function: the function.
+      function: the function, which does not mention itself.
       mentions: what it mentions.
       hashes: those of all functions that are mentioned.
 
@@ -100,23 +99,25 @@ def written(name: str, function: schema.FunctionDef, mentions: Mentions, hashes:
     """
     if not mentions.plain:
         return None
-    data = schema.serialize(function)
+    nameless = schema.FunctionDef()
+    nameless.CopyFrom(function)
+    nameless.signature.name = ""
+    data = schema.serialize(nameless)
     places: list[tuple[int, int, str]] = []
-    for mentioned, count in {**mentions.counts, name: mentions.counts.get(name, 0) + 1}.items():
-        raw = mentioned.encode()
+    for name, count in mentions.counts.items():
+        raw = name.encode()
         if not 0 < len(raw) < _SHORT:
             return None
         found = _all(data, bytes([len(raw)]) + raw)
         if len(found) != count:
             return None
-        places += [(start, len(raw) + 1, mentioned) for start in found]
-    places.sort()
+        places += [(start, len(raw) + 1, name) for start in found]
     parts: list[bytes] = []
-    position, numbers = 0, {name: 0}
-    for start, size, mentioned in places:
+    position, numbers = 0, dict[str, int]()
+    for start, size, name in sorted(places):
         # Which of the names it is, by when it first occurs, and what it means.
-        number = numbers.setdefault(mentioned, len(numbers))
-        parts += data[position:start], b"%d" % number, hashes.get(mentioned, b"")
+        number = numbers.setdefault(name, len(numbers))
+        parts += data[position:start], b"%d" % number, hashes[name]
         position = start + size
     return digest(*parts, data[position:])
 

@@ -77,7 +77,7 @@ class Functions:
 
     def _digest_once(self, name: str, mentions: Mentions) -> bytes:
         """`digest`, of functions that are written alike once."""
-        text = written(name, self.library.functions[name], mentions, self.hashes)
+        text = written(self.library.functions[name], mentions, self.hashes)
         if text is None:
             return self.digest(name)
         text = digest(self._defaults, text)

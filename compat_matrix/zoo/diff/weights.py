@@ -109,11 +109,14 @@ def _tensor(one: _Side, other: _Side, key: str, few: Few) -> tuple[Fields, Field
     """What both models say of a tensor, and what differs."""
     if one.is_numbers(key) and other.is_numbers(key):
         return _numbers(one, other, key, few)
-    mine, theirs = one.fields(key), other.fields(key)
+    entries = one.entries[key], other.entries[key]
+    tracked = all(is_object_graph(key, entry) for entry in entries)
+    mine = one.fields(key)
+    same = tracked and one.open().object_graph() == other.open().object_graph()
+    theirs = mine if same else other.fields(key)
     if mine == theirs:
         return mine, theirs, []
-    entries = one.entries[key], other.entries[key]
-    if all(is_object_graph(key, entry) for entry in entries):
+    if tracked:
         graphs = [tracked_objects(side.open().object_graph()) for side in (one, other)]
         return mine, theirs, [_tracked(key, graphs[0], graphs[1])]
     before, after = _described(mine), _described(theirs)
