@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 
@@ -100,6 +99,8 @@ def compare_tensor(where: str, expected: Tensor, got: Tensor, tolerance: Toleran
 def numbers(tensor: Tensor) -> Array:
     """The tensor's numbers in a NumPy type that can compute: a carrier of bits becomes the type it carries."""
     if tensor.dtype in FLOATS and tensor.dtype != tensor.array.dtype.name:
+        import ml_dtypes
+
         typed: Array = np.asarray(tensor.array).view(getattr(ml_dtypes, tensor.dtype))
         return typed.astype(np.float32)
     return np.asarray(tensor.array)

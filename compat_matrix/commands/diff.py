@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from typing import TYPE_CHECKING, Optional
 
 import click
@@ -66,6 +67,8 @@ def diff(
     from compat_matrix.zoo.diff.model import Options
     from compat_matrix.zoo.find import Unusable, find
 
+    # NumPy starts a thread per core for linear algebra, which is not done here, and takes longer over it than a small model.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     sections = tuple(name for name in SECTIONS if name in (only or SECTIONS) and name not in ignore)
     if not sections:
         raise click.UsageError("nothing is left to compare")

@@ -20,6 +20,7 @@ from .canonical_values import Values
 from .graphs import CALL_OPS, Library, components, data_inputs, parse_input
 
 _RECURSIVE = b"recursive"
+_KEPT = 1 << 14  # nodes of bodies that are kept for those who ask again
 
 
 class Functions:
@@ -49,6 +50,8 @@ class Functions:
         self._wrapped: Optional[str] = None
         # wrapper -> innermost function, distinct wrappers that return constants (outermost first), and those that do not
         self._layers: dict[str, tuple[bytes, tuple[bytes, ...], frozenset[bytes]]] = {}
+        self._bodies: dict[str, Body] = {}
+        self._room = _KEPT
         self._known = {} if known is None else known
         defaults = sorted((op, *item) for op, items in self.values.defaults.items() for item in items.items())
         self._defaults = digest(*[part for op, key, data in defaults for part in (op.encode(), key.encode(), data)])
@@ -123,7 +126,18 @@ class Functions:
             yield from [(label, callee) for callee in self._asked]
 
     def body(self, name: str) -> Body:
-        """The canonical form of a function's body."""
+        """The canonical form of a function's body; those that were made first are kept, up to a number of nodes."""
+        if name in self._bodies:
+            return self._bodies[name]
+        asked = len(self._asked)
+        body = self._body(name)
+        settled = self._wrapped is None and len(self._asked) == asked  # all functions in it stand for what they do
+        if settled and self._room >= len(body.names):
+            self._room -= len(body.names)
+            self._bodies[name] = body
+        return body
+
+    def _body(self, name: str) -> Body:
         function = self.library.functions[name]
         arguments = {}
         for number, item in enumerate(function.signature.input_arg):
