@@ -102,7 +102,7 @@ def meta_graphs_of(
 ) -> list[CanonicalMetaGraph]:
     """The canonical form of each MetaGraph, sorted. Raises SavedModelError, as `canonical`.
 
-    ``known``, if given, is filled with what is found out about functions, and saves time with another model that has them as well.
+    ``known``, if given, is filled with what is found out about functions, and saves time with another model that has them.
     """
     known = {} if known is None else known
     for graph in model.saved_model.meta_graphs:

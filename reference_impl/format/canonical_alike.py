@@ -22,8 +22,8 @@ class Mentions(NamedTuple):
 
     Attributes:
       counts: name -> how often, as the value of a field, what that function does is meant.
-      plain: whether nothing else about those functions matters (names of their results do, for a call by op type), and no function
-        is mentioned in other words.
+      plain: whether nothing else about those functions matters (names of their results do, for a call by op type), and no
+        function is mentioned in other words.
     """
 
     counts: dict[str, int]
@@ -50,7 +50,8 @@ class Mentioned:
             plain = self._in_attributes(node.attr, counts) and plain and node.op not in self.library.functions
         if not plain:
             others = {name for node in function.node_def for name in self.library.references(node)}
-            others.update(*[text_references(self.library, item.attr) for item in (function, *function.node_def)])
+            attributes = [function.attr, *[node.attr for node in function.node_def]]
+            others.update(*[text_references(self.library, item) for item in attributes])
             if self.library.gradient_of.get(name) in self.library.functions:
                 others.add(self.library.gradient_of[name])
             for other in sorted(others):
@@ -62,18 +63,14 @@ class Mentioned:
         for key in attributes:
             value = attributes[key]
             kind = value.WhichOneof("value")
-            if kind == "s":
-                texts, functions = (value.s,), ()
-            elif kind == "list":
-                texts, functions = value.list.s, value.list.func
-            elif kind == "func":
-                texts, functions = (), (value.func,)
+            if kind == "list":
+                texts, functions = list(value.list.s), list(value.list.func)
             else:
-                continue
-            for item in functions:
-                plain = plain and not item.attr
-                if item.name in self.library.functions:
-                    counts[item.name] = counts.get(item.name, 0) + 1
+                texts, functions = [value.s] if kind == "s" else [], [value.func] if kind == "func" else []
+            for function in functions:
+                plain = plain and not function.attr
+                if function.name in self.library.functions:
+                    counts[function.name] = counts.get(function.name, 0) + 1
             for text in texts:
                 name = self.names.get(text)
                 if name is not None:

@@ -74,6 +74,7 @@ class Body:
         check_names(self.names, len(self.index))
         base = [digest(b"argument", b"%d" % number, item) for number, item in enumerate((arguments or {}).values())]
         base += [self.describe(node) for node in nodes]
+        self.dangling = False  # whether a node needs one that is not there
         ordered: list[list[tuple[bytes, int]]] = [[] for _ in range(self.arguments)]
         unordered: list[list[int]] = [[] for _ in range(self.arguments)]
         for offset, node in enumerate(nodes):
@@ -81,6 +82,7 @@ class Body:
             ordered.append(data)
             unordered.append(control)
             if dangling:
+                self.dangling = True
                 base[self.arguments + offset] = digest(base[self.arguments + offset], *dangling)
         self.graph = Digraph(base, ordered, unordered, [natural(name) for name in self.names])
         self.order: list[int] = []

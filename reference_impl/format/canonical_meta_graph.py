@@ -47,6 +47,10 @@ class Root(NamedTuple):
     text: str
 
 
+def _place(root: Root) -> tuple[str, str]:
+    return root.label, natural(root.text)
+
+
 class CanonicalMetaGraph:
     """The canonical form of one MetaGraph.
 
@@ -61,6 +65,7 @@ class CanonicalMetaGraph:
       ignored: node of it -> attributes that do not count.
       functions: the functions.
       roots: what refers to tensors of the main graph, sorted by label.
+      own_entries, own_roots: entries and roots but for those of collections, which are looked into when asked for.
       produced_by: TensorFlow version, git version, GraphDef producer.
 
     Raises:
@@ -81,26 +86,29 @@ class CanonicalMetaGraph:
         self.extension = extension.read(graph, str(model.file))
         nodes = extension.object_graph(graph, self.extension)
         self.objects = Objects(nodes, self.functions, [item.filename for item in definitions])
-        self.roots: list[Root] = []
-        self.entries = {
-            "meta": self._meta(),
-            "signatures": self._signatures(),
-            "objects": self.objects.entries(),
-            "collections": self._collections(),
-        }
+        self.own_roots: list[Root] = []
+        self.own_entries = {"meta": self._meta(), "signatures": self._signatures(), "objects": self.objects.entries()}
         if self.extension is not None:
-            add_fields(self.entries["objects"], self.extension, self.objects, self.functions)
-        self.roots += [Root(f"asset {item.filename}", item.tensor_info.name) for item in definitions]
+            add_fields(self.own_entries["objects"], self.extension, self.objects, self.functions)
+        self.own_roots += [Root(f"asset {item.filename}", item.tensor_info.name) for item in definitions]
         self._saver()
         for number in self.objects.labels.order:
             node = graph.object_graph_def.nodes[number]
             if node.HasField("constant"):
-                self.roots.append(Root(f"object {self.objects.labels[number]}", node.constant.operation))
-        self.roots.sort(key=lambda root: (root.label, natural(root.text)))
+                self.own_roots.append(Root(f"object {self.objects.labels[number]}", node.constant.operation))
+        self.own_roots.sort(key=_place)
         # In TF 1.x programs feed and fetch by name.
         self.by_name = not graph.HasField("object_graph_def")
         # An asset's tensor is fed with the path of the file where the model is loaded; what the author's path was means nothing.
         self.ignored = {parse_input(item.tensor_info.name).source: frozenset({"value"}) for item in definitions}
+
+    @functools.cached_property
+    def entries(self) -> dict[str, dict[str, Fields]]:
+        return {**self.own_entries, "collections": self._collections[0]}
+
+    @functools.cached_property
+    def roots(self) -> list[Root]:
+        return sorted([*self.own_roots, *self._collections[1]], key=_place)
 
     @functools.cached_property
     def sections(self) -> dict[str, str]:
@@ -134,7 +142,7 @@ class CanonicalMetaGraph:
                     kind, slots = slots_of(info)
                     fields[f"{direction} {name}"] = f"{kind} {_interface(info)}"
                     for slot in slots:
-                        self.roots.append(Root(f"signature {key} {direction} {name} {slot.part}".rstrip(), slot.tensor))
+                        self.own_roots.append(Root(f"signature {key} {direction} {name} {slot.part}".rstrip(), slot.tensor))
             for name, default in signature.defaults.items():
                 fields[f"default {name}"] = tensor(default).hex()
             entries[key] = fields
@@ -143,12 +151,15 @@ class CanonicalMetaGraph:
     def _saver(self) -> None:
         if self.definition.HasField("saver_def"):
             saver = self.definition.saver_def
-            self.roots.append(Root("saver filename", saver.filename_tensor_name))
-            self.roots.append(Root("saver save", saver.save_tensor_name))
-            self.roots.append(Root("saver restore", saver.restore_op_name))
+            self.own_roots.append(Root("saver filename", saver.filename_tensor_name))
+            self.own_roots.append(Root("saver save", saver.save_tensor_name))
+            self.own_roots.append(Root("saver restore", saver.restore_op_name))
 
-    def _collections(self) -> dict[str, Fields]:
-        entries = {}
+    @functools.cached_property
+    def _collections(self) -> tuple[dict[str, Fields], list[Root]]:
+        """The entries of collections, and what of the graph they mean."""
+        entries: dict[str, Fields] = {}
+        roots: list[Root] = []
         for key in sorted(self.definition.collection_def):
             if key == extension.KEY and self.extension is not None:
                 continue  # its content is a matter of the objects
@@ -160,28 +171,28 @@ class CanonicalMetaGraph:
                 message = _collection_message(key, kind, value)
                 label = f"collection {key} {position}"
                 if message is not None:
-                    fields[str(position)] = hashed(repr(list(self._fields_of(message, label))).encode())
+                    fields[str(position)] = hashed(repr(list(self._fields_of(message, label, roots))).encode())
                 else:
-                    fields[str(position)] = self._item(value, label)
+                    fields[str(position)] = self._item(value, label, roots)
             entries[key] = fields
-        return entries
+        return entries, roots
 
-    def _item(self, value: Any, label: str) -> str:
+    def _item(self, value: Any, label: str, roots: list[Root]) -> str:
         if isinstance(value, str):
-            return self._mentioned(value, label)
+            return self._mentioned(value, label, roots)
         if isinstance(value, (bytes, int, float)):
             return repr(value) if len(repr(value)) < 80 else hashed(repr(value).encode())
         return hashed(schema.serialize(value))
 
-    def _mentioned(self, text: str, label: str) -> str:
+    def _mentioned(self, text: str, label: str, roots: list[Root]) -> str:
         """A string that may name a node or tensor: then the graph knows it by ``label``, and the name does not count."""
         name = text.removeprefix("^")
         if parse_input(name).source not in self.nodes:
             return plain_node_name(text)
-        self.roots.append(Root(label, name))
+        roots.append(Root(label, name))
         return "(node)"
 
-    def _fields_of(self, message: Any, label: str) -> Iterator[tuple[str, str]]:
+    def _fields_of(self, message: Any, label: str, roots: list[Root]) -> Iterator[tuple[str, str]]:
         """All fields of a message that describes a part of the graph, in an order that does not depend on maps."""
         for field, value in message.ListFields():
             repeated = field.label == field.LABEL_REPEATED if not hasattr(field, "is_repeated") else field.is_repeated
@@ -192,9 +203,9 @@ class CanonicalMetaGraph:
             for position, item in items:
                 where = f"{label} {field.name} {position}".rstrip()
                 if hasattr(item, "ListFields"):
-                    yield from self._fields_of(item, where)
+                    yield from self._fields_of(item, where, roots)
                 elif isinstance(item, str):
-                    yield f"{field.name} {position}", self._mentioned(item, where)
+                    yield f"{field.name} {position}", self._mentioned(item, where, roots)
                 else:
                     yield f"{field.name} {position}", repr(item)
 

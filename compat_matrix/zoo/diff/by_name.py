@@ -13,15 +13,17 @@ nodes of one name and equal bytes are taken for the same node, and only the othe
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Sequence
 from typing import NamedTuple, Optional
 
 from compat_matrix.zoo.diff.align import Alignment
 from reference_impl.format import schema
 from reference_impl.format.canonical_body import SAVERS, Body, plain_node_name
-from reference_impl.format.canonical_meta_graph import CanonicalMetaGraph
+from reference_impl.format.canonical_meta_graph import CanonicalMetaGraph, Root
 from reference_impl.format.canonical_values import text_references
 from reference_impl.format.graphs import parse_input
+
+_SEARCHED = 1 << 28  # bytes of collections, times names that are looked for in them
 
 
 class Decided(NamedTuple):
@@ -30,9 +32,26 @@ class Decided(NamedTuple):
     alignment: Optional[Alignment]
 
 
-def decide(one: CanonicalMetaGraph, other: CanonicalMetaGraph) -> Optional[Decided]:
-    """What is certain of two main graphs without their canonical order; None when that is nothing."""
-    if one.by_name != other.by_name or not _same_roots(one, other):
+def same_collections(one: CanonicalMetaGraph, other: CanonicalMetaGraph) -> bool:
+    """Whether collections are written the same, and mention no node that only one side has: they then are the same, whatever it
+    is that they say."""
+    written = [
+        {key: schema.serialize(graph.definition.collection_def[key]) for key in graph.definition.collection_def}
+        for graph in (one, other)
+    ]
+    moved = one.nodes.keys() ^ other.nodes.keys()
+    text = b"".join(written[0].values())
+    return written[0] == written[1] and len(moved) * len(text) < _SEARCHED and not any(name.encode() in text for name in moved)
+
+
+def decide(one: CanonicalMetaGraph, other: CanonicalMetaGraph, roots: Sequence[Sequence[Root]]) -> Optional[Decided]:
+    """What is certain of two main graphs without their canonical order; None when that is nothing.
+
+    Args:
+      one, other: the MetaGraphs.
+      roots: what outside of either graph means its nodes, as far as it is not known to be the same.
+    """
+    if one.by_name != other.by_name or not _same_roots(one, other, roots):
         return None
     left = _left(one, other)
     if not any(left):
@@ -41,21 +60,30 @@ def decide(one: CanonicalMetaGraph, other: CanonicalMetaGraph) -> Optional[Decid
     if _may_be_dropped(left, one, other):
         return None
     parts = _parts(left, one, other)
+    if any(body.dangling for body in parts):
+        return None
+    ends = [
+        (mine[0], yours[0])
+        for texts in zip(*roots)
+        if (mine := parts[0].resolve(texts[0].text)) is not None and (yours := parts[1].resolve(texts[1].text)) is not None
+    ]
+    for body, starts in zip(parts, zip(*ends) if ends else ((), ())):
+        body.arrange(starts)
     own = [_own(body, twin) for body, twin in zip(parts, reversed(parts))]
     if not any(own):
         moved = any(_edges(parts[0], name) != _edges(parts[1], name) for name in left[0])
         return None if moved or _sharing(one) != _sharing(other) else Decided(None)
     if own[0].keys() & own[1].keys():
         return None  # which of those is which is no matter of names
-    alignment = Alignment(parts[0], parts[1], _ends(one, other, parts))
+    alignment = Alignment(parts[0], parts[1], ends)
     return Decided(alignment) if _explains(alignment) else None
 
 
-def _same_roots(one: CanonicalMetaGraph, other: CanonicalMetaGraph) -> bool:
+def _same_roots(one: CanonicalMetaGraph, other: CanonicalMetaGraph, roots: Sequence[Sequence[Root]]) -> bool:
     """Whether signatures, assets and so on are the same on both sides, and mean nodes that could be the same."""
-    if [root.label for root in one.roots] != [root.label for root in other.roots]:
+    if [root.label for root in roots[0]] != [root.label for root in roots[1]]:
         return False
-    for mine, yours in zip(one.roots, other.roots):
+    for mine, yours in zip(*roots):
         if mine.text != yours.text:
             sources = parse_input(mine.text), parse_input(yours.text)
             if sources[0].port != sources[1].port or sources[0].source in other.nodes or sources[1].source in one.nodes:
@@ -112,29 +140,26 @@ def _parts(left: list[list[str]], one: CanonicalMetaGraph, other: CanonicalMetaG
     nodes = [[graph.nodes[name] for name in names] for graph, names in zip((one, other), left)]
     inner = {name for names in left for name in names}
     near = {parse_input(text).source for side in nodes for node in side for text in node.input}
-    arguments = {name: b"" for name in sorted((near - inner) & one.nodes.keys() & other.nodes.keys())}
+    arguments = dict.fromkeys(sorted(near - inner & one.nodes.keys() & other.nodes.keys()), b"")
     parts = []
     for graph, side in zip((one, other), nodes):
-        body = Body(side, graph.functions.values, arguments, keep_names=graph.by_name, ignored=graph.ignored, part=True)
-        places = [body.resolve(root.text) for root in graph.roots]
-        body.arrange([place[0] for place in places if place is not None])
-        parts.append(body)
+        values = graph.functions.values
+        parts.append(Body(side, values, arguments, keep_names=graph.by_name, ignored=graph.ignored, part=True))
     return parts
 
 
 def _own(body: Body, twin: Body) -> Counter[bytes]:
     """What nodes are apart from their edges, of those that are not the same as the node of their name on the other side."""
-    mine, yours = [{node.name: side.describe(node) for node in side.nodes if node is not None} for side in (body, twin)]
+    mine, yours = [dict(zip(side.names[side.arguments :], side.graph.base[side.arguments :])) for side in (body, twin)]
     return Counter([text for name, text in mine.items() if yours.get(name) != text])
 
 
 class _Needed(NamedTuple):
-    """What a node needs, by name: inputs, control inputs, nodes to share a device with; and what it names that is not there."""
+    """What a node needs, by name: inputs, control inputs, nodes to share a device with."""
 
     inputs: list[tuple[bytes, str]]
     after: set[str]
     places: list[bytes]
-    base: bytes
 
 
 def _edges(body: Body, name: str) -> _Needed:
@@ -142,29 +167,22 @@ def _edges(body: Body, name: str) -> _Needed:
     node = body.nodes[vertex]
     places = [] if node is None or "_class" not in node.attr else sorted(node.attr["_class"].list.s)
     inputs = [(label, body.names[target]) for label, target in body.graph.ordered[vertex]]
-    return _Needed(inputs, {body.names[target] for target in body.graph.unordered[vertex]}, places, body.graph.base[vertex])
-
-
-def _ends(one: CanonicalMetaGraph, other: CanonicalMetaGraph, parts: list[Body]) -> Iterator[tuple[int, int]]:
-    for mine, yours in zip(one.roots, other.roots):
-        places = parts[0].resolve(mine.text), parts[1].resolve(yours.text)
-        if places[0] is not None and places[1] is not None:
-            yield places[0][0], places[1][0]
+    return _Needed(inputs, {body.names[target] for target in body.graph.unordered[vertex]}, places)
 
 
 def _explains(alignment: Alignment) -> bool:
-    """Whether names hold: nodes of one name are one, and need the same nodes as far as both sides have those."""
+    """Whether names hold: nodes that are taken for one have one name, and need nodes of one name, or such as only one side has."""
     one, other = alignment.one, alignment.other
+    if any(one.names[vertex] != other.names[twin] for vertex, twin in alignment.pairs.items()):
+        return False
     for name in one.index.keys() & other.index.keys():
-        if alignment.pairs.get(one.index[name]) != other.index[name]:
-            return False
         mine, yours = _edges(one, name), _edges(other, name)
         if len(mine.inputs) != len(yours.inputs) or mine.after & other.index.keys() != yours.after & one.index.keys():
             return False
         for (_, source), (_, twin) in zip(mine.inputs, yours.inputs):
             if source != twin and source in other.index and twin in one.index:
                 return False
-    return True
+    return len(alignment.pairs) == len(one.index.keys() & other.index.keys())
 
 
 def _sharing(graph: CanonicalMetaGraph) -> Counter[frozenset[tuple[bytes, tuple[int, ...]]]]:

@@ -3,30 +3,37 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Optional
 
 from compat_matrix.zoo.diff import signatures
 from compat_matrix.zoo.diff.align import Alignment
-from compat_matrix.zoo.diff.by_name import decide
+from compat_matrix.zoo.diff.by_name import decide, same_collections
 from compat_matrix.zoo.diff.entries import field_changes
 from compat_matrix.zoo.diff.functions import Library, counted
 from compat_matrix.zoo.diff.model import ADDED, CHANGED, REMOVED, Change
 from compat_matrix.zoo.diff.nodes import node_changes
 from compat_matrix.zoo.diff.objects import Objects
-from reference_impl.format.canonical_meta_graph import CanonicalMetaGraph
+from reference_impl.format.canonical_body import Body
+from reference_impl.format.canonical_meta_graph import CanonicalMetaGraph, Root
 from reference_impl.format.inspect_functions import plain_name
 
 # What follows from another section: names of functions stand in objects, nodes and collections as hashes of what they do.
 _FUNCTIONS = "functions"
 
+Roots = Sequence[Sequence[Root]]  # of either graph what outside of it means its nodes
+
 
 def compare(where: tuple[str, ...], one: CanonicalMetaGraph, other: CanonicalMetaGraph) -> Iterator[Change]:
     """All changes of two MetaGraphs. At least one counts when their hashes differ, and there is none when they do not."""
-    differing = {name for name in one.entries if one.entries[name] != other.entries[name]}
+    differing = {name for name in one.own_entries if one.own_entries[name] != other.own_entries[name]}
+    same = same_collections(one, other)
+    if not same and one.entries["collections"] != other.entries["collections"]:
+        differing.add("collections")
+    roots = [graph.own_roots if same else graph.roots for graph in (one, other)]
     if one.functions_hash != other.functions_hash:
         differing.add(_FUNCTIONS)
-    alignment = _main_graphs(one, other)
+    alignment = _main_graphs(one, other, roots)
     if alignment is not None:
         differing.add("graph")
     if not differing:
@@ -44,7 +51,7 @@ def compare(where: tuple[str, ...], one: CanonicalMetaGraph, other: CanonicalMet
     if _FUNCTIONS in differing:
         found += library.changes(where)
     if alignment is not None:
-        found += _graph(where, alignment, one, other, library)
+        found += _graph(where, alignment, len(one.nodes), roots, library)
     if differing & {_FUNCTIONS, "graph"}:
         found += _ops(where, one, other)
     if "objects" in differing:
@@ -65,35 +72,33 @@ def _unexplained(where: tuple[str, ...], differing: set[str], found: list[Change
             yield Change(name, CHANGED, where, what, counts=not (name == "graph" and _FUNCTIONS in counting))
 
 
-def _main_graphs(one: CanonicalMetaGraph, other: CanonicalMetaGraph) -> Optional[Alignment]:
+def _main_graphs(one: CanonicalMetaGraph, other: CanonicalMetaGraph, roots: Roots) -> Optional[Alignment]:
     """The main graphs, paired: all of their nodes, or those among which all differences are; None when there is none."""
-    decided = decide(one, other)
+    decided = decide(one, other, roots)
     if decided is not None:
         return decided.alignment
     if one.sections["graph"] == other.sections["graph"]:
         return None
-    return Alignment(one.body, other.body, _results(one, other))
+    return Alignment(one.body, other.body, _results(one.body, other.body, (one.roots, other.roots)))
 
 
-def _results(one: CanonicalMetaGraph, other: CanonicalMetaGraph) -> Iterator[tuple[int, int]]:
-    places = [{root.label: graph.body.resolve(root.text) for root in graph.roots} for graph in (one, other)]
+def _results(one: Body, other: Body, roots: Roots) -> Iterator[tuple[int, int]]:
+    places = [{root.label: body.resolve(root.text) for root in found} for body, found in zip((one, other), roots)]
     for label, mine in places[0].items():
         yours = places[1].get(label)
         if mine is not None and yours is not None:
             yield mine[0], yours[0]
 
 
-def _graph(
-    where: tuple[str, ...], alignment: Alignment, one: CanonicalMetaGraph, other: CanonicalMetaGraph, library: Library
-) -> Iterator[Change]:
+def _graph(where: tuple[str, ...], alignment: Alignment, size: int, found: Roots, library: Library) -> Iterator[Change]:
     """The main graph: its nodes, and which of them signatures, assets and so on mean."""
     nodes, calls = node_changes(alignment, library.same)
     if nodes:
         details = {"nodes": [item.to_json() for item in nodes]}
-        yield Change("graph", CHANGED, where, f"{len(one.nodes)} nodes: {', '.join(counted(nodes))}", details=details)
+        yield Change("graph", CHANGED, where, f"{size} nodes: {', '.join(counted(nodes))}", details=details)
     elif calls:
         yield Change("graph", CHANGED, where, "calls functions that changed", counts=False)
-    roots = [{root.label: root.text for root in graph.roots} for graph in (one, other)]
+    roots = [{root.label: root.text for root in side} for side in found]
     for label in sorted(roots[0].keys() | roots[1].keys()):
         if label not in roots[0] or label not in roots[1]:
             # Which signatures, assets and objects there are is told by their own sections.
