@@ -7,13 +7,17 @@ body takes.
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from typing import Any, NamedTuple, Optional
 
 from . import schema
 from .canonical_graph import digest
-from .canonical_values import OWN_TEXT, text_references
+from .canonical_values import OWN_TEXT, is_temporary, text_references
 from .graphs import Library
 
+# As a string constant: the number of the field, the length, the text.
+_TEMPORARY = re.compile(rb"\x42\x2b_temp_[0-9a-f]{32}/part")
 _SHORT = 128  # bytes; a shorter string stands behind one byte that holds its length
 
 
@@ -22,11 +26,13 @@ class Mentions(NamedTuple):
 
     Attributes:
       counts: name -> how often, as the value of a field, what that function does is meant.
+      temporary: names of temporary files among the constants, which every export makes up anew.
       plain: whether nothing else about those functions matters (names of their results do, for a call by op type), and no
         function is mentioned in other words.
     """
 
     counts: dict[str, int]
+    temporary: int
     plain: bool
 
 
@@ -43,11 +49,14 @@ class Mentioned:
 
     def by(self, name: str) -> Mentions:
         """What the function ``name`` of the library mentions."""
-        function, counts = self.library.functions[name], dict[str, int]()
+        function, counts = self.library.functions[name], Counter[str]()
         plain = self._in_attributes(function.attr, counts) and name not in self.library.gradient_of
+        temporary = 0
         for node in function.node_def:
             # No short circuit: all mentions are wanted.
             plain = self._in_attributes(node.attr, counts) and plain and node.op not in self.library.functions
+            if node.op == "Const" and "value" in node.attr:
+                temporary += sum(map(is_temporary, node.attr["value"].tensor.string_val))
         if not plain:
             others = {name for node in function.node_def for name in self.library.references(node)}
             attributes = [function.attr, *[node.attr for node in function.node_def]]
@@ -56,12 +65,11 @@ class Mentioned:
                 others.add(self.library.gradient_of[name])
             for other in sorted(others):
                 counts.setdefault(other, 0)
-        return Mentions(counts, plain)
+        return Mentions(counts, temporary, plain)
 
-    def _in_attributes(self, attributes: Any, counts: dict[str, int]) -> bool:
+    def _in_attributes(self, attributes: Any, counts: Counter[str]) -> bool:
         plain = True
-        for key in attributes:
-            value = attributes[key]
+        for key, value in attributes.items():
             kind = value.WhichOneof("value")
             if kind == "list":
                 texts, functions = list(value.list.s), list(value.list.func)
@@ -70,12 +78,12 @@ class Mentioned:
             for function in functions:
                 plain = plain and not function.attr
                 if function.name in self.library.functions:
-                    counts[function.name] = counts.get(function.name, 0) + 1
+                    counts[function.name] += 1
             for text in texts:
                 name = self.names.get(text)
                 if name is not None:
                     plain = plain and key not in OWN_TEXT
-                    counts[name] = counts.get(name, 0) + 1
+                    counts[name] += 1
             plain = plain and key != "_gradient_op_type"
         return plain
 
@@ -99,7 +107,9 @@ def written(function: schema.FunctionDef, mentions: Mentions, hashes: dict[str, 
     nameless = schema.FunctionDef()
     nameless.CopyFrom(function)
     nameless.signature.name = ""
-    data = schema.serialize(nameless)
+    data, temporary = _TEMPORARY.subn(b"", schema.serialize(nameless))
+    if temporary != mentions.temporary:
+        return None
     places: list[tuple[int, int, str]] = []
     for name, count in mentions.counts.items():
         raw = name.encode()

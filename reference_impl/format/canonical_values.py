@@ -183,6 +183,11 @@ def text_references(library: Library, attributes: Any) -> set[str]:
     return found
 
 
+def is_temporary(text: bytes) -> bool:
+    """Whether a text names a temporary file, as an export makes one up for each save op."""
+    return _TEMPORARY.match(text) is not None
+
+
 def tensor(proto: schema.TensorProto) -> bytes:
     """A literal tensor: dtype, shape and elements, however the elements are written.
 
@@ -201,7 +206,7 @@ def tensor(proto: schema.TensorProto) -> bytes:
 
 def _content(proto: schema.TensorProto, dtype: dtypes.DType) -> list[bytes] | None:
     if dtype.name == "string":
-        items = [b"_temp/part" if _TEMPORARY.match(item) else item for item in proto.string_val]
+        items = [b"_temp/part" if is_temporary(item) else item for item in proto.string_val]
         while len(items) > 1 and items[-1] == items[-2]:
             items.pop()
         return [] if items == [b""] else items

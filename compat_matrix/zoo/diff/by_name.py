@@ -171,7 +171,7 @@ def _edges(body: Body, name: str) -> _Needed:
 
 
 def _explains(alignment: Alignment) -> bool:
-    """Whether names hold: nodes that are taken for one have one name, and need nodes of one name, or such as only one side has."""
+    """Whether names hold: what is taken for one has one name, and needs nodes of one name, or some that only one side has."""
     one, other = alignment.one, alignment.other
     if any(one.names[vertex] != other.names[twin] for vertex, twin in alignment.pairs.items()):
         return False
