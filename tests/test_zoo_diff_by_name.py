@@ -56,10 +56,9 @@ def change_nodes(graph, rng):
 EDITS = [*neutral_edits.NEUTRAL, change_nodes]
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_what_is_decided_by_names_is_what_the_hashes_say(case, tmp_path):
-    rng, found = random.Random(8), set()
-    for number in range(24):
+def test_what_is_decided_by_names_is_what_the_hashes_say(tmp_path):
+    rng, found = random.Random(8), []
+    for number, case in enumerate(CASES * 16):
         done = rng.sample(EDITS, rng.randrange(1, 3)) if number % 2 else [change_nodes]
 
         def edit(message, done=done):
@@ -69,8 +68,8 @@ def test_what_is_decided_by_names_is_what_the_hashes_say(case, tmp_path):
         target = model_edits.edited(model_edits.fixture(case), tmp_path / str(number), edit)
         decided, differs = verdict(model_edits.fixture(case), target)
         assert decided in (None, differs), (number, done)
-        found.add(decided)
-    assert found == {None, True, False}
+        found.append(decided)
+    assert min(found.count(decided) for decided in (None, True, False)) > 5
 
 
 def main_graph(folder, *nodes, output, collection=()):
