@@ -3,9 +3,12 @@
 import json
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
+
+from property_tests.mutants import running
 
 pytest.importorskip("coverage")
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="processes are forked")
@@ -77,3 +80,19 @@ def test_what_survives_a_change_is_told(project):
     before = (project / "out" / "tried.jsonl").read_bytes()
     run(project)
     assert (project / "out" / "tried.jsonl").read_bytes() == before  # nothing is tried twice
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="/proc tells what computes")
+def test_only_a_change_that_waits_without_end_is_late(tmp_path):
+    """One that computes may be slow because others have the processors; its CPU time is limited."""
+
+    def computes():
+        while time.process_time() < 1:
+            pass
+        return ["done"]
+
+    for work, said in ((computes, ["done"]), (lambda: time.sleep(3600), None)):
+        child = running.fork(tmp_path, work, None, 0.01)
+        while not child.finished():
+            time.sleep(0.01)
+        assert (child.said, child.overdue) == (said, said is None)

@@ -4,6 +4,7 @@ import model_edits as edits
 from test_canonical_changes import function_op
 
 from property_tests.attacks import forge
+from reference_impl.format import layout
 from reference_impl.format.canonical import canonical
 
 
@@ -78,3 +79,15 @@ def test_a_captured_tensor_of_a_function_that_is_not_there(tmp_path):
         return canonical(forge.write(tmp_path / other, message))
 
     assert objects("gone").hash != objects("f").hash
+
+
+def test_every_slot_of_one_name_counts(tmp_path):
+    def nodes(message):
+        found = message.meta_graphs[0].object_graph_def.nodes
+        return [found[slot.slot_variable_node_id] for node in found for slot in node.slot_variables]
+
+    count = len(nodes(layout.read(edits.fixture("keras_compiled_save")).saved_model))
+    assert count > 1
+    for number in range(count):
+        edit = lambda message, number=number: nodes(message)[number].variable.shape.dim.add(size=7)  # noqa: E731
+        assert edits.changed("keras_compiled_save", tmp_path / str(number), edit) == {"objects"}

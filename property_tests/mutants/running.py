@@ -36,6 +36,7 @@ WARM = (
     "numpy",
     "psutil",
 )
+QUIET_POLLS = 100
 MEMORY = 4 << 30  # of addresses; with TensorFlow ten times that
 OTHERS = ("cacheprovider", "xdist", "randomly", "cov", "unraisableexception", "threadexception")
 QUIET = ("-q", "--tb=no", "--no-header", "--assert=plain", *(part for name in OTHERS for part in ("-p", f"no:{name}")))
@@ -62,12 +63,15 @@ class Fork:
     deadline: float
     said: Any = None
     overdue: bool = False
+    quiet: int = 0  # how often in a row nothing of it was seen to compute, past the deadline
     cpu: float = 0.0
 
     def finished(self) -> bool:
-        """Whether it is over; past its deadline it is killed, with its children."""
+        """Whether it is over. Past its deadline it is killed, with its children, unless one computes: that has a limit too."""
         pid, _, used = os.wait4(self.pid, os.WNOHANG)
         if pid == 0 and time.monotonic() > self.deadline:
+            self.quiet = 0 if _computes(self.pid) else self.quiet + 1
+        if pid == 0 and self.quiet > QUIET_POLLS:
             self.overdue = True
             os.killpg(self.pid, signal.SIGKILL)
             pid, _, used = os.wait4(self.pid, 0)
@@ -81,6 +85,16 @@ class Fork:
         self.said = json.loads(text) if text else None
         shutil.rmtree(self.folder, ignore_errors=True)
         return True
+
+
+def _computes(group: int) -> bool:
+    """Whether a process of a group runs, or waits for a processor that others have."""
+    for status in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            state, _, of = status.read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[:3]
+            if of == str(group) and state in "RD":
+                return True
+    return False
 
 
 def fork(root: Path, work: Callable[[], Any], cpu: Optional[int], wall: float) -> Fork:
