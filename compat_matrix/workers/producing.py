@@ -53,9 +53,10 @@ def produce_case(case, directory, scratch, save, options=None, tf=None):
     io_directory = os.path.join(directory, "io")
     os.makedirs(io_directory)
     asked = getattr(case, "SAVE_OPTIONS", None)
-    tags = [SERVING_TAG] + list((asked or {}).get("extra_tags", ()))
     folders = [tempfile.mkdtemp(prefix=case.__name__ + ".", dir=scratch) for _ in range(2)]
-    entries = _answer_requests(tf, case, _build(tf, case, folders[0]), tags, io_directory)
+    original = _build(tf, case, folders[0])
+    tags = list(getattr(case, "TAGS", [SERVING_TAG])) + list((asked or {}).get("extra_tags", ()))
+    entries = _answer_requests(tf, case, original, tags, io_directory)
     root, signatures, _ = _build(tf, case, folders[1])
     keywords = {} if asked is None else {"options": tf.saved_model.SaveOptions(**asked)}
     own = options(case) if options is not None else None

@@ -39,6 +39,7 @@ class Built(NamedTuple):
     save: Optional[Callable[[Any, str], Any]] = None
     tolerance: tuple[float, float, str] = (0.0, 0.0, "bit-exact")
     stateful: bool = False
+    tags: Sequence[str] = ("serve",)
 
 
 class _Case:
@@ -50,7 +51,7 @@ class _Case:
     def build(self, tf: Any, work: str) -> tuple[Any, Any, Any]:
         self._prepare()
         self.built = self._build(Path(work))
-        self.TOLERANCE, self.STATEFUL = self.built.tolerance, self.built.stateful
+        self.TOLERANCE, self.STATEFUL, self.TAGS = self.built.tolerance, self.built.stateful, self.built.tags
         return self.built.root, self.built.signatures, self.built.answers
 
     def requests(self, np: Any) -> Sequence[tuple[Any, ...]]:
