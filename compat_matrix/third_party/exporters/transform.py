@@ -116,7 +116,7 @@ def bag_of_words(work):
         grams = tft.ngrams(tf.compat.v1.string_split(inputs["text"]), (1, 2), " ")
         ids = tft.compute_and_apply_vocabulary(grams, num_oov_buckets=1)
         words, weights = tft.tfidf(ids, 20)
-        return {"words": tf.sparse.to_dense(words), "weights": tf.sparse.to_dense(weights)}
+        return {"words": words, "weights": weights}
 
     return serving(preprocess, work)
 
