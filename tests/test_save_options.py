@@ -246,6 +246,15 @@ def test_DR_09_what_passes_the_limit_is_refused_with_its_largest_constants(tf, o
     assert loaded.g(tf.constant(1.0, tf.float64))[0].numpy() == 499501.0 and loaded.f(1.0).numpy() == 499501.0
 
 
+def test_a_save_waits_for_the_disk_unless_it_is_told_not_to(ours, model, tmp_path, monkeypatch):
+    waited = []
+    monkeypatch.setattr(os, "fsync", waited.append)
+    reference_impl.save(model, tmp_path / "m", options=ours(sync=False))
+    assert waited == []
+    reference_impl.save(model, tmp_path / "m", options=ours())
+    assert len(waited) >= len(list((tmp_path / "m").rglob("*")))
+
+
 def test_the_staging_directory_can_be_chosen(ours, model, tmp_path, monkeypatch):
     stages = []
     from reference_impl.saving import shards
