@@ -15,8 +15,8 @@ from typing import Optional
 from . import schema
 from .graphs import Library, input_source, reachable, waits
 from .inspect_objects import Paths
+from .inspect_parts import Effect
 from .inspect_signatures import RESERVED, init_ops, slots_of
-from .inspect_types import Effect
 from .op_effects import READS, OpEffect, op_effect
 from .path_origins import (
     ASSET,

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from . import schema
+from .inspect_parts import InitOp, Signature, SignatureArgument, TensorSlot
 from .inspect_text import dtype_name, shape_of, tensor_text, type_spec_text
-from .inspect_types import InitOp, Signature, SignatureArgument, TensorSlot
 
 # Signatures that are no entry points: they name what a loader runs.
 RESERVED = ("__saved_model_init_op", "__saved_model_train_op")

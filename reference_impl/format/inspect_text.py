@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Optional
 
 from . import dtypes, errors, schema
-from .inspect_types import Shape
+from .inspect_parts import Shape
 
 _COMPOSITES = {"RAGGED_TENSOR_SPEC": "Ragged", "SPARSE_TENSOR_SPEC": "Sparse", "VARIABLE_SPEC": "Variable"}
 _LONG = 80

@@ -11,42 +11,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Optional
 
+from .inspect_parts import Effect as Effect
+from .inspect_parts import InitOp as InitOp
+from .inspect_parts import Shape as Shape
+from .inspect_parts import Signature as Signature
+from .inspect_parts import SignatureArgument as SignatureArgument
+from .inspect_parts import TensorSlot as TensorSlot
+
 SCHEMA = 1
-
-Shape = Optional[tuple[Optional[int], ...]]
-
-
-@dataclass(frozen=True)
-class TensorSlot:
-    """One tensor of the main graph that belongs to a signature. ``part`` is ``""`` for a dense argument, else ``values``,
-    ``indices``, ``dense_shape`` or ``component_0``, …"""
-
-    part: str
-    tensor: str
-    dtype: str
-    shape: Shape
-
-
-@dataclass(frozen=True)
-class SignatureArgument:
-    """An input or output of a signature. ``kind`` is ``dense``, ``sparse`` or ``composite``; ``type_spec`` describes a
-    composite type (``RaggedTensorSpec(float32[?,?], …)``); ``default`` is the value used when an input is left out."""
-
-    name: str
-    kind: str
-    dtype: Optional[str]
-    shape: Shape
-    tensors: tuple[TensorSlot, ...]
-    type_spec: Optional[str]
-    default: Optional[str]
-
-
-@dataclass(frozen=True)
-class Signature:
-    key: str
-    method_name: str
-    inputs: tuple[SignatureArgument, ...]
-    outputs: tuple[SignatureArgument, ...]
 
 
 @dataclass(frozen=True)
@@ -139,33 +111,6 @@ class Asset:
     tensor: str
     size: Optional[int]
     status: str
-
-
-@dataclass(frozen=True)
-class InitOp:
-    """What runs after loading. ``source`` is the collection or reserved signature that names ``op``."""
-
-    source: str
-    op: str
-
-
-@dataclass(frozen=True)
-class Effect:
-    """Nodes of one op, in the main graph (``function`` is None) or one function, that act on the machine when they run.
-
-    ``kind`` is a word of :mod:`.op_effects`, ``does`` says it in full, ``node`` is the first of ``count`` nodes. ``paths`` are
-    the files or addresses, as far as they can be told. ``at_load`` names what a loader runs, ``at_call`` what users may run,
-    that gets there; both are empty for nodes that nothing names, and None where that was too much to find out."""
-
-    op: str
-    kind: str
-    does: str
-    node: str
-    function: Optional[str]
-    count: int
-    paths: tuple[str, ...]
-    at_load: Optional[tuple[str, ...]]
-    at_call: Optional[tuple[str, ...]]
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,9 @@ from compat_matrix.zoo.diff.entries import field_change
 from compat_matrix.zoo.diff.model import ADDED, CHANGED, REMOVED, RENAMED, Change
 from reference_impl.format import schema
 from reference_impl.format.canonical_objects import Fields
+from reference_impl.format.inspect_parts import Signature, SignatureArgument
 from reference_impl.format.inspect_signatures import signatures
 from reference_impl.format.inspect_text import shape_text
-from reference_impl.format.inspect_types import Signature, SignatureArgument
 
 SECTION = "signatures"
 

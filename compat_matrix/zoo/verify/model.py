@@ -15,8 +15,8 @@ from reference_impl.format.effects import effects
 from reference_impl.format.graphs import Library, input_source, input_sources, reachable
 from reference_impl.format.inspect_functions import Reach
 from reference_impl.format.inspect_objects import Paths, counterparts
+from reference_impl.format.inspect_parts import Effect
 from reference_impl.format.inspect_signatures import RESERVED, init_ops
-from reference_impl.format.inspect_types import Effect
 from reference_impl.format.restore_plan import Restored, restore_plan
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from compat_matrix.zoo.verify.findings import Fault, Severity, few, graph_rule
-from reference_impl.format.inspect_types import Effect
+from reference_impl.format.inspect_parts import Effect
 from reference_impl.format.op_effects import PRINTS, READS, UNKNOWN
 
 if TYPE_CHECKING:
