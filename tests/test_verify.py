@@ -49,6 +49,15 @@ def test_a_genuine_model(case):
     assert ids(report, Severity.WARNING) == verify_planted.DEFECTIVE.get(case, set()), report.findings
 
 
+def test_an_object_graph_without_a_checkpoint_is_found(tmp_path):
+    """Also without variables: a public model lost its (empty) variables/, and `tf.saved_model.load` refuses it."""
+    message, graph = edits.new_model()
+    assert "SMC201" not in ids(verify(edits.write(message, tmp_path / "v1")))
+    graph.object_graph_def.nodes.add().user_object.identifier = "_generic_user_object"
+    report = verify(edits.write(message, tmp_path / "v2"))
+    assert [finding.file for finding in report.findings if finding.rule == "SMC201"] == ["variables/variables.index"]
+
+
 def test_where_a_finding_is(tmp_path):
     verify_planted.PLANTED["SMC512"](tmp_path / "model")
     (finding,) = verify(tmp_path / "model").findings

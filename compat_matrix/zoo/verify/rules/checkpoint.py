@@ -22,8 +22,9 @@ _INDEX = f"{layout.CHECKPOINT}.index"
     "SMC201",
     "checkpoint-missing",
     Severity.ERROR,
-    summary="The graph restores values, and there is no checkpoint.",
-    why="C++ loaders and servers report success and fail at the first request; Python refuses to load.",
+    summary="The graph restores values, or has an object graph, and there is no checkpoint.",
+    why="C++ loaders and servers report success and fail at the first request that needs a value; `tf.saved_model.load` refuses, "
+    "also an export of TF 2.x without variables, which always has a checkpoint.",
     fix="Copy variables/ from the source, or export again.",
 )
 def checkpoint_missing(model: Model, graph: Graph) -> Iterator[Fault]:
@@ -31,6 +32,8 @@ def checkpoint_missing(model: Model, graph: Graph) -> Iterator[Fault]:
         there = model.layout.has_checkpoint or model.layout.root.exists(layout.CHECKPOINT)
     except errors.PathEscapeError:
         return  # SMC202 says so
+    if not there and not graph.plan and graph.has_objects:
+        yield Fault(f"{_INDEX} does not exist, which every export with an object graph has", file=_INDEX)
     if not there and graph.plan:
         shards = [name for name in model.layout.root.names(layout.VARIABLES) if _SHARD.match(name)]
         held = f" ({layout.VARIABLES}/ has {', '.join(few(shards))})" if shards else ""
