@@ -69,23 +69,27 @@ def to_numpy(tensor):
     return array.view(getattr(ml_dtypes, tensor.dtype))
 
 
-def parts(name, value):
-    """A dense result as ``[(name, Tensor)]``, in the dtype that it has."""
-    return [(name, tensors.from_numpy(np.asarray(value)))]
-
-
-def named(result, entries, parts=parts):
+def named(result, entries, parts=None):
     """``{name: Tensor}`` of what a library gave back for the outputs ``entries``.
 
     A mapping has the names, a sequence is in the order of the entries (which are sorted by name), one value is the only output.
-    ``parts`` takes one value apart: `nests.flatten_output` of TensorFlow's. Raises ValueError where the numbers differ.
+    ``parts`` takes one value apart: `nests.flatten_output` of TensorFlow's. Without it values are NumPy's, and an array of the
+    integers that carry a dtype which NumPy lacks (uint8 for quint8) is of the dtype of its output. Raises ValueError where the
+    numbers of values differ.
     """
+    dtypes = {entry.name: entry.dtype for entry in entries}
     if not hasattr(result, "items"):
         values = list(result) if isinstance(result, (list, tuple)) else [result]
         if len(values) != len(entries):
-            raise ValueError(f"{len(values)} values for the outputs {[entry.name for entry in entries]}")
-        result = dict(zip([entry.name for entry in entries], values))
+            raise ValueError(f"{len(values)} values for the outputs {list(dtypes)}")
+        result = dict(zip(dtypes, values))
+    if parts is None:
+        return protocol.named((name, _tensor(np.asarray(value), dtypes.get(name))) for name, value in sorted(result.items()))
     return protocol.named(pair for name, value in sorted(result.items()) for pair in parts(name, value))
+
+
+def _tensor(array, dtype):
+    return tensors.from_numpy(array, dtype if tensors.CARRIERS.get(dtype) == array.dtype.name else None)
 
 
 def dtype_name(dtype):
