@@ -70,7 +70,7 @@ def tables_of(model: layout.Layout) -> dict[str, str]:
     found: dict[str, str] = {}
     for graph in model.saved_model.meta_graphs:
         bodies = [graph.graph_def.node, *[function.node_def for function in graph.graph_def.library.function]]
-        if not any(node.op.startswith(_FILLS_TABLE) for body in bodies for node in body):
+        if not any(op.startswith(_FILLS_TABLE) for op in {node.op for body in bodies for node in body}):
             continue  # to follow what is restored takes longer
         fed: dict[str, list[str]] = {}
         for item in restore_plan(graph, str(model.file)):

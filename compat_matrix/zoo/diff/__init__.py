@@ -34,8 +34,10 @@ def diff(first: files.AnyPath, second: files.AnyPath, options: Options = _EVERYT
     Raises:
       SavedModelError: one of them cannot be read, is damaged, or contradicts itself.
     """
+    import filecmp
+
     from compat_matrix.zoo.diff.beside import asset_changes, metadata_changes
-    from reference_impl.format import layout, schema
+    from reference_impl.format import layout
     from reference_impl.format.canonical import assemble, meta_graphs_of
     from reference_impl.format.canonical_files import assets_of
 
@@ -46,7 +48,8 @@ def diff(first: files.AnyPath, second: files.AnyPath, options: Options = _EVERYT
     if wanted & {"meta", "signatures", "functions", "graph", "ops", "objects", "collections"}:
         known: dict[bytes, bytes] = {}
         graphs[0] = meta_graphs_of(models[0], known=known)
-        same = schema.serialize(models[0].saved_model) == schema.serialize(models[1].saved_model)
+        files_of = [model.file for model in models]
+        same = files_of[0].suffix == files_of[1].suffix and filecmp.cmp(*files_of, shallow=False)
         graphs[1] = graphs[0] if same else meta_graphs_of(models[1], known=known)
         if not same:
             found += _meta_graphs(graphs[0], graphs[1])
