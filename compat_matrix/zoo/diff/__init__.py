@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 from compat_matrix.zoo.diff.model import SECTIONS, Change, ModelDiff, Options, Side, Weights
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from reference_impl.format import files, layout
     from reference_impl.format.canonical_meta_graph import CanonicalMetaGraph
     from reference_impl.format.canonical_objects import Fields
@@ -34,8 +36,6 @@ def diff(first: files.AnyPath, second: files.AnyPath, options: Options = _EVERYT
     Raises:
       SavedModelError: one of them cannot be read, is damaged, or contradicts itself.
     """
-    import filecmp
-
     from compat_matrix.zoo.diff.beside import asset_changes, metadata_changes
     from reference_impl.format import layout
     from reference_impl.format.canonical import assemble, meta_graphs_of
@@ -48,8 +48,7 @@ def diff(first: files.AnyPath, second: files.AnyPath, options: Options = _EVERYT
     if wanted & {"meta", "signatures", "functions", "graph", "ops", "objects", "collections"}:
         known: dict[bytes, bytes] = {}
         graphs[0] = meta_graphs_of(models[0], known=known)
-        files_of = [model.file for model in models]
-        same = files_of[0].suffix == files_of[1].suffix and filecmp.cmp(*files_of, shallow=False)
+        same = _same_bytes(models[0].file, models[1].file)
         graphs[1] = graphs[0] if same else meta_graphs_of(models[1], known=known)
         if not same:
             found += _meta_graphs(graphs[0], graphs[1])
@@ -70,6 +69,11 @@ def diff(first: files.AnyPath, second: files.AnyPath, options: Options = _EVERYT
     hashes = [assemble(*parts).hash if needed else None for parts in zip(graphs, variables, assets)]
     sides = [Side(str(model.directory), value, _produced_by(model)) for model, value in zip(models, hashes)]
     return ModelDiff(sides[0], sides[1], options, tuple(_asked(found, wanted)), weights)
+
+
+def _same_bytes(one: Path, other: Path) -> bool:
+    """Whether two files are of one format and content."""
+    return one.suffix == other.suffix and one.stat().st_size == other.stat().st_size and one.read_bytes() == other.read_bytes()
 
 
 def _asked(found: list[Change], wanted: set[str]) -> Iterator[Change]:
