@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import reference_impl
+from reference_impl.format import schema
 from reference_impl.format.errors import MissingFileError, SavedModelError
 
 pytestmark = pytest.mark.tensorflow
@@ -119,3 +120,15 @@ def test_only_the_signature_with_an_unknown_op_fails(tf):
                  for name, spec in signature.structured_input_signature[1].items()}  # fmt: skip
     with pytest.raises(tf.errors.NotFoundError, match="Resampler"):
         signature(**arguments)
+
+
+def test_V1_08_without_a_saver_def_the_variables_are_restored_by_their_names(tf, tmp_path):
+    """As hub.Module of the first format writes its models."""
+    export = shutil.copytree(model("simple_save"), tmp_path / "export")
+    file = export / "saved_model.pb"
+    message = schema.SavedModel.FromString(file.read_bytes())
+    message.meta_graphs[0].ClearField("saver_def")
+    file.write_bytes(schema.serialize(message))
+    before, after = reference_impl.load(model("simple_save")), reference_impl.load(export)
+    assert not after.uninitialized_variables
+    assert [v.numpy().tolist() for v in after.variables] == [v.numpy().tolist() for v in before.variables]

@@ -205,15 +205,15 @@ class _Loader:
         return resource
 
     def run_restore(self) -> None:
-        """The SaverDef's restore op on the model's own checkpoint (V1-08)."""
+        """The SaverDef's restore op on the model's own checkpoint; without a SaverDef the variables by name (V1-08)."""
         restore = (self.part or self.program).restore_function
-        if restore is None:
-            return
         if not any(name.startswith(VARIABLES + "/") for name in self.directory.names):
-            if restore.captures:
+            if restore is not None and restore.captures:
                 raise MissingFileError(
                     "there is no checkpoint to restore the variables from", file=self.directory.checkpoint_prefix, clause="V1-08"
                 )
+            return
+        if restore is None and not self.program.variables:
             return
         prefix = self.directory.checkpoint_prefix
         # The kernel that restores aborts the process, or takes gigabytes, for an index that is made to do so.
@@ -225,6 +225,16 @@ class _Loader:
         restore = self.restore_function
         if restore is not None:
             restore(prefix=prefix)
+            return
+        # As a tf.train.Saver of the graph would: modules of TensorFlow Hub's first format bring none along (V1-08).
+        for variable in self.program.variables:
+            if self.wants(variable.name):
+                made = self.state[variable.name]
+                made.assign(
+                    tf.raw_ops.RestoreV2(prefix=prefix, tensor_names=[variable.name], shape_and_slices=[""], dtypes=[made.dtype])[
+                        0
+                    ]
+                )
 
     @functools.cached_property
     def restore_function(self) -> Optional[LoadedConcreteFunction]:
