@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -128,8 +129,16 @@ def _old(target: Path, update: bool) -> Optional[Contract]:
 @click.option("--require", is_flag=True, help="A model without a contract fails (3).")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object (docs/contract.md).")
 @click.option("--follow-links", is_flag=True, help="Accept symbolic links that lead out of a directory.")
+@click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="So many models at once.")
 def check(
-    path: str, file: Optional[Path], allow: tuple[str, ...], answers: bool, require: bool, as_json: bool, follow_links: bool
+    path: str,
+    file: Optional[Path],
+    allow: tuple[str, ...],
+    answers: bool,
+    require: bool,
+    as_json: bool,
+    follow_links: bool,
+    jobs: int,
 ) -> int:
     """Check that MODEL (or every model of a folder) keeps the contract in FILE, or in the file beside it.
 
@@ -137,6 +146,7 @@ def check(
     """
     from compat_matrix.zoo.contract.rules import RULES
     from compat_matrix.zoo.find import Unusable, find
+    from compat_matrix.zoo.jobs import Died, ordered
 
     unknown = sorted(set(allow) - RULES.keys())
     if unknown:
@@ -145,7 +155,11 @@ def check(
         found = find([path], follow_links=follow_links)
     except Unusable as error:
         raise click.UsageError(printable(str(error), newlines=False)) from error
-    reports = [_checked(model, file, frozenset(allow), answers, follow_links) for model in found.models]
+    one = functools.partial(_checked, file=file, allowed=frozenset(allow), ask=answers, follow_links=follow_links)
+    reports = [
+        {**_blank(model, file), "status": "unread", "reason": item.reason} if isinstance(item, Died) else item
+        for model, item in zip(found.models, ordered(one, found.models, jobs))
+    ]
     if all(report["status"] == "no contract" for report in reports):
         raise click.UsageError(f"no contract is there: `contract write` makes {SUFFIX[1:]} files, or name one")
     if as_json:
@@ -171,6 +185,16 @@ def _code(statuses: list[str], require: bool, skipped: bool) -> int:
     return ExitCode.INCOMPLETE if skipped or (require and "no contract" in statuses) else OK
 
 
+def _target(model: Model, file: Optional[Path]) -> Optional[Path]:
+    return file or (None if model.is_remote else beside(model))
+
+
+def _blank(model: Model, file: Optional[Path]) -> dict[str, Any]:
+    """A report that says nothing yet."""
+    contract = str(_target(model, file) or "")
+    return {"model": model.name, "contract": contract, "status": "", "findings": [], "answers": "none"}
+
+
 def _checked(model: Model, file: Optional[Path], allowed: frozenset[str], ask: bool, follow_links: bool) -> dict[str, Any]:
     """What became of one model: ``kept``, ``broken``, ``no contract``, ``invalid contract``, ``refused`` or ``unread``."""
     from compat_matrix.zoo.contract import file as files
@@ -178,8 +202,7 @@ def _checked(model: Model, file: Optional[Path], allowed: frozenset[str], ask: b
     from compat_matrix.zoo.contract.form import contract_of
     from reference_impl.format.errors import FileAccessError, SavedModelError
 
-    target = file or (None if model.is_remote else beside(model))
-    report: dict[str, Any] = {"model": model.name, "contract": str(target or ""), "status": "", "findings": [], "answers": "none"}
+    target, report = _target(model, file), _blank(model, file)
     if target is None or (file is None and not target.exists()):
         return {**report, "status": "no contract"}
     try:

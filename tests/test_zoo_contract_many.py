@@ -1,0 +1,60 @@
+"""``contract`` of models that are many, or not on this machine."""
+
+from __future__ import annotations
+
+import json
+
+import model_edits
+import pytest
+from click.testing import CliRunner
+
+from compat_matrix.cli import main
+
+CASE = "half_plus_two"
+
+
+def run(*arguments):
+    done = CliRunner().invoke(main, ["contract", *map(str, arguments)])
+    assert done.exception is None or isinstance(done.exception, SystemExit)
+    return done
+
+
+def drop_signature(message):
+    message.meta_graphs[0].signature_def.pop("serving_default")
+
+
+@pytest.fixture
+def remote():
+    """A model in an in-memory file system of fsspec, under two URLs: as it is, and without a signature."""
+    fsspec = pytest.importorskip("fsspec", reason="fsspec is not installed (extra dev)")
+    memory = fsspec.filesystem("memory")
+    yield lambda name, folder: memory.pipe(
+        {f"/frozen/{name}/{path.relative_to(folder)}": path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    )
+    memory.rm("/frozen", recursive=True)
+
+
+def test_a_remote_model_has_its_contract_here(remote, tmp_path):
+    remote("kept", model_edits.fixture(CASE))
+    remote("broken", model_edits.edited(model_edits.fixture(CASE), tmp_path / "broken", drop_signature))
+    assert "--out" in run("write", "memory://frozen/kept").output
+    file = tmp_path / "m.contract.json"
+    assert run("write", "memory://frozen/kept", "--out", file).exit_code == 0
+    assert run("check", "memory://frozen/kept", file).exit_code == 0
+    done = run("check", "memory://frozen/broken", file)
+    assert done.exit_code == 1 and "serving_default" in done.output
+    assert run("check", "memory://frozen", file, "--json").exit_code == 1
+
+
+def test_several_processes_say_what_one_says_in_the_same_order(tmp_path):
+    for number in range(3):
+        folder = tmp_path / "zoo" / f"m{number}"
+        model_edits.edited(model_edits.fixture(CASE), folder, lambda message: None)
+        assert run("write", folder).exit_code == 0
+    message = model_edits.layout.read(folder).saved_model
+    drop_signature(message)
+    model_edits.write(message, folder)
+    told = [run("check", tmp_path / "zoo", "--json", "--jobs", jobs) for jobs in (1, 2)]
+    assert [done.exit_code for done in told] == [1, 1]
+    assert json.loads(told[0].output) == json.loads(told[1].output)
+    assert [item["status"] for item in json.loads(told[0].output)["models"]] == ["kept", "kept", "broken"]
