@@ -187,8 +187,13 @@ class Worker:
         return reason, tail
 
     def _other_version(self, hello: Mapping[str, Any]) -> str:
-        """What is wrong with the TensorFlow a worker really uses, or "": a cell must not name one and ask another."""
+        """What is wrong with the TensorFlow a worker really uses, or "": a cell must not name one and ask another.
+
+        That of a program with a Python of its own is its own affair: its cells name its own version.
+        """
         wanted, said = self.runtime.tensorflow_version, hello.get("versions", {}).get("tensorflow")
+        if self.program.at_home:
+            return ""
         if wanted is None or said is None or same_release(wanted, str(said)):
             return ""
         return f"the runtime was said to hold TensorFlow {wanted}, the worker uses {said}"

@@ -2,7 +2,6 @@
 
 ``PROGRAM`` is a module of this folder, or the path of a script, which finds our modules by ``from savedmodel_compat_workers
 import protocol, tensors`` whatever is installed in its Python (a plug-in: ``command = ["{python}", "{workers}", "mine.py"]``).
-From Python 3.9 on it finds `reference_impl` too, whose `format` needs protobuf, numpy, cramjam and google-crc32c.
 
 Python 3.6 syntax. The programs import each other relatively, so they need a package; a runtime must not see more of the
 harness than this folder, and `reference_impl` where a program needs it: their parent may be the site-packages of quite
@@ -33,13 +32,10 @@ def main():
     folder = os.path.dirname(os.path.abspath(__file__))
     # Names as common as `tensors` must not shadow a runtime's modules.
     sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry) != folder]
-    script = sys.argv[1].endswith(".py")
-    beside = os.path.join(os.path.dirname(os.path.dirname(folder)), "reference_impl")
-    reference = os.environ.get(REFERENCE, beside if script and sys.version_info >= (3, 9) else "")
-    if reference:
-        load_package("reference_impl", reference)
+    if REFERENCE in os.environ:
+        load_package("reference_impl", os.environ[REFERENCE])
     load_package(PACKAGE, folder)
-    if script:
+    if sys.argv[1].endswith(".py"):
         del sys.argv[0]
         sys.path.insert(0, os.path.dirname(os.path.abspath(sys.argv[0])))  # as Python does it
         runpy.run_path(sys.argv[0], run_name="__main__")

@@ -91,13 +91,13 @@ def _describe(tf, specs):
     out = {}
     for name, spec in specs.items():
         given = getattr(spec, "name", None) or name
-        for key, dtype, shape in _parts(tf, given if _identifier(given) == name else name, spec):
+        for key, dtype, shape in _parts(tf, given if identifier(given) == name else name, spec):
             dims = tf.TensorShape(shape)
             out[key] = {"dtype": dtype.base_dtype.name, "shape": None if dims.rank is None else dims.as_list()}
     return out
 
 
-def _identifier(name):
+def identifier(name):
     """What TensorFlow makes of a SignatureDef's name for Python's sake; the spec keeps the name itself."""
     cleaned = re.sub(r"\W", "_", name)
     return "arg_" + cleaned if cleaned[:1].isdigit() else cleaned

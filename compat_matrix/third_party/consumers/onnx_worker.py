@@ -1,0 +1,84 @@
+"""tf2onnx's command on a SavedModel (TensorFlow loads it, and freezes its variables), and onnxruntime's CPU kernels on what it wrote."""
+
+import collections
+import contextlib
+import os
+import tempfile
+from unittest import mock
+
+import common
+import numpy as np
+import onnxruntime
+import tf2onnx.convert
+from savedmodel_compat_workers import protocol, tf2_worker
+
+DEFAULT = "serving_default"
+OPSET = "18"  # the newest that tf2onnx writes
+UNKNOWN_OP = "No Op registered for"  # tf2onnx leaves an op that it cannot map as it is, and says so on stderr only
+
+Model = collections.namedtuple("Model", ["directory", "tags", "signatures", "sessions"])
+
+
+class UnmappedOp(NotImplementedError):
+    """An op of the model is none of ONNX's, and tf2onnx has nothing to put in its place."""
+
+
+class ONNXWorker(protocol.Worker):
+    """A signature is converted when it is first asked for; the default one when the model is loaded."""
+
+    name = "onnx"
+    capabilities = ("tags",)
+    refusals = (NotImplementedError, onnxruntime.capi.onnxruntime_pybind11_state.NotImplemented)
+
+    def versions(self):
+        more = {"tensorflow": tf2onnx.convert.tf.__version__, "onnxruntime": onnxruntime.__version__}
+        return {**super().versions(), self.name: tf2onnx.__version__, **more}
+
+    def load(self, directory, tags):
+        model = Model(directory, tags, common.signatures(directory, tags), {})
+        default = DEFAULT if DEFAULT in model.signatures else next(iter(model.signatures), None)
+        if default:
+            self.session(model, default)
+        return model
+
+    def session(self, model, key):
+        """The InferenceSession of a signature."""
+        if key not in model.sessions:
+            if len(model.tags) > 1:
+                raise NotImplementedError(f"tf2onnx takes one tag, not {model.tags}")
+            with tempfile.TemporaryDirectory() as folder:
+                path = os.path.join(folder, "model.onnx")
+                asked = ["--saved-model", model.directory, "--tag", "".join(model.tags), "--signature_def", key]
+                with mock.patch("sys.argv", ["tf2onnx", *asked, "--opset", OPSET, "--output", path]):
+                    tf2onnx.convert.main()
+                model.sessions[key] = started(path)
+        return model.sessions[key]
+
+    def call_signature(self, model, key, inputs):
+        _, outputs = common.fitting(model.signatures, key, inputs)
+        session = self.session(model, key)
+        names = [one.name for one in session.get_outputs()]
+        fed = {spelled: given(tensor) for name, tensor in inputs.items() for spelled in (tf2_worker.identifier(name), name)}
+        # An input that nothing depends on is not there.
+        values = session.run(names, {one.name: fed[one.name] for one in session.get_inputs() if one.name in fed})
+        return common.named(dict(zip(names, values)), outputs)
+
+
+def started(path):
+    """An InferenceSession. Raises UnmappedOp."""
+    try:
+        return onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    except Exception as error:  # the classes of onnxruntime have no common base
+        if UNKNOWN_OP in str(error):
+            raise UnmappedOp(str(error)) from error
+        raise
+
+
+def given(tensor):
+    """An input as onnxruntime takes it: strings are text."""
+    array = common.to_numpy(tensor)
+    return np.vectorize(bytes.decode, otypes=[object])(array) if tensor.dtype == "string" else array
+
+
+if __name__ == "__main__":
+    protocol.serve(ONNXWorker)
