@@ -1,8 +1,7 @@
-"""tf2onnx's command on a SavedModel (TensorFlow loads it, and freezes its variables), and onnxruntime's CPU kernels on what it wrote."""
+"""tf2onnx's command on a SavedModel (TensorFlow loads it, and freezes its variables), and onnxruntime on what it wrote."""
 
 import collections
-import contextlib
-import os
+import pathlib
 import tempfile
 from unittest import mock
 
@@ -10,7 +9,7 @@ import common
 import numpy as np
 import onnxruntime
 import tf2onnx.convert
-from savedmodel_compat_workers import protocol, tf2_worker
+from savedmodel_compat_workers import protocol, signature_wire, tf2_worker
 
 DEFAULT = "serving_default"
 OPSET = "18"  # the newest that tf2onnx writes
@@ -47,12 +46,15 @@ class ONNXWorker(protocol.Worker):
             if len(model.tags) > 1:
                 raise NotImplementedError(f"tf2onnx takes one tag, not {model.tags}")
             with tempfile.TemporaryDirectory() as folder:
-                path = os.path.join(folder, "model.onnx")
+                path = str(pathlib.Path(folder, "model.onnx"))
                 asked = ["--saved-model", model.directory, "--tag", "".join(model.tags), "--signature_def", key]
                 with mock.patch("sys.argv", ["tf2onnx", *asked, "--opset", OPSET, "--output", path]):
                     tf2onnx.convert.main()
                 model.sessions[key] = started(path)
         return model.sessions[key]
+
+    def signatures(self, model):
+        return signature_wire.describe(model.signatures)
 
     def call_signature(self, model, key, inputs):
         _, outputs = common.fitting(model.signatures, key, inputs)
@@ -75,7 +77,9 @@ def started(path):
 
 
 def given(tensor):
-    """An input as onnxruntime takes it: strings are text."""
+    """An input as onnxruntime takes it: strings are text. Raises NotImplementedError for a dtype that ONNX does not have."""
+    if tensor.dtype.startswith(("qint", "quint")):
+        raise NotImplementedError(f"ONNX has no dtype {tensor.dtype}")
     array = common.to_numpy(tensor)
     return np.vectorize(bytes.decode, otypes=[object])(array) if tensor.dtype == "string" else array
 

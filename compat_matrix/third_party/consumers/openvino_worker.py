@@ -1,7 +1,7 @@
 """OpenVINO's TensorFlow frontend, and its CPU device on what that makes. There is no TensorFlow here.
 
 The frontend's `load` and `convert` are what `openvino.convert_model(directory)` does, and take the tags too. They convert one
-signature: ``serving_default``, or the only one there is. Of several others they make one model, with names that are no longer theirs.
+signature: ``serving_default``, or the only one there is. Of several others they make one model, whose names are not theirs.
 """
 
 import collections
@@ -10,7 +10,7 @@ import common
 import numpy as np
 import openvino
 from openvino import frontend
-from savedmodel_compat_workers import protocol, tensors
+from savedmodel_compat_workers import protocol, signature_wire, tensors
 
 DEFAULT = "serving_default"
 CONFIG = {"EXECUTION_MODE_HINT": "ACCURACY"}  # else a CPU with bfloat16 instructions calculates float32 models in bfloat16
@@ -39,14 +39,17 @@ class OpenVINOWorker(protocol.Worker):
         key = DEFAULT if DEFAULT in signatures or len(signatures) != 1 else next(iter(signatures))
         return Model(signatures, key, self.core.compile_model(converted, "CPU", CONFIG))
 
+    def signatures(self, model):
+        return signature_wire.describe({key: one for key, one in model.signatures.items() if key == model.key})
+
     def call_signature(self, model, key, inputs):
-        entries, outputs = common.fitting(model.signatures, key, inputs)
+        entries, outputs = common.fitting(model.signatures, key, inputs, complete=False)
         if key != model.key:
             raise NotImplementedError(f"OpenVINO converts one signature, {model.key!r}: {key!r} is not in its model")
         request = model.compiled.create_infer_request()
         for entry in entries:
             port = find(model.compiled.inputs, entry)
-            if port is not None:  # one that nothing depends on may be gone
+            if port is not None:  # one with a default is a constant, one that nothing depends on may be gone
                 request.set_tensor(port, given(inputs[entry.name]))
         request.infer()
         return protocol.named((entry.name, answer(request, find(model.compiled.outputs, entry), entry)) for entry in outputs)
