@@ -88,7 +88,7 @@ class Gate(keras.Model):
 def subclass(work):
     model = Gate()
     model(floats(1, 4))  # builds it: the signature has the shape that was seen
-    return exported(model, *({"args": floats(size, 4)} for size in (3, 1)))  # Keras's name for it
+    return exported(model, *({"args_0": floats(size, 4)} for size in (3, 1)))  # Keras's name for it
 
 
 @exporter.export

@@ -135,7 +135,7 @@ def principal_components(work):
 
 @exporter.export
 def graph_as_written(work):
-    """The SavedModel that the analysis itself wrote, with the signature `transform_signature`."""
+    """The SavedModel that the analysis itself wrote, with its `serving_default`."""
     output = analysed(
         lambda inputs: {"z": tft.scale_to_z_score(inputs["x"]), "id": tft.compute_and_apply_vocabulary(inputs["word"])}, work
     )
@@ -150,8 +150,8 @@ def graph_as_written(work):
     def save(root, path):
         shutil.copytree(output.transform_savedmodel_dir, path)
 
-    requests = [("transform_signature", given), ("transform_signature", {name: value[:1] for name, value in given.items()})]
-    return Built(layer, requests, answers={"transform_signature": lambda **inputs: layer(inputs)}, save=save, tolerance=FLOATS)
+    requests = [("serving_default", given), ("serving_default", {name: value[:1] for name, value in given.items()})]
+    return Built(layer, requests, answers={"serving_default": lambda **inputs: layer(inputs)}, save=save, tolerance=FLOATS)
 
 
 @exporter.export
