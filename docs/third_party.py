@@ -53,6 +53,7 @@ are for.
 
 """
 Record = Mapping[str, Any]
+Seen = tuple[str, list[str]]  # of a cell
 Table = Callable[[tuple[str, ...], list[tuple[str, ...]]], str]
 
 
@@ -68,15 +69,22 @@ def record(folders: Iterable[Path], ledger: Ledger | None = None) -> dict[str, A
     facts: dict[str, Any] = {"schema": SCHEMA, "runs": [], "exporters": {}, "consumers": {}, "exports": {}, "reasons": []}
     for out in folders:
         _add(facts, out, ledger or Ledger.read(out / LEDGER_FILE))
+    reasons = facts["reasons"]
     for export in facts["exports"].values():
-        export["cells"] = {consumer: _by_outcome(checks) for consumer, checks in export["cells"].items()}
+        export["cells"] = {consumer: _by_outcome(checks, reasons) for consumer, checks in export["cells"].items()}
     for side in ("exporters", "consumers", "exports"):
         facts[side] = dict(sorted(facts[side].items(), key=lambda item: (item[0].partition("@")[0], release_order(item[0]))))
     return facts
 
 
-def _by_outcome(checks: Mapping[str, str]) -> dict[str, str]:
-    return {seen: " ".join(check for check, other in checks.items() if other == seen) for seen in dict.fromkeys(checks.values())}
+def _by_outcome(checks: Mapping[str, Seen], reasons: list[list[str]]) -> dict[str, str]:
+    """The checks by what was seen in them; a reason that is new gets the next number."""
+    out: dict[str, list[str]] = {}
+    for check, (outcome, why) in checks.items():
+        if why and why not in reasons:
+            reasons.append(why)
+        out.setdefault(f"{outcome} {reasons.index(why)}" if why else outcome, []).append(check)
+    return {seen: " ".join(names) for seen, names in out.items()}
 
 
 def _add(facts: dict[str, Any], out: Path, ledger: Ledger) -> None:
@@ -101,7 +109,7 @@ def _add(facts: dict[str, Any], out: Path, ledger: Ledger) -> None:
         if not cell.is_production:
             _told(facts["consumers"], consumer, known.consumers[cell.consumer].summary, result.versions)
         cells = facts["exports"][key]["cells"]
-        cells.setdefault(consumer, {})[cell.check] = _seen(facts["reasons"], ledger.judged(cell, result), entries)
+        cells.setdefault(consumer, {})[cell.check] = _seen(ledger.judged(cell, result), entries)
     described = json.loads((out / RUN_FILE).read_text(encoding="utf-8"))
     facts["runs"].append({"cells": seen, **{key: described.get(key) for key in ("started", "seconds", "revision", "processes")}})
 
@@ -125,16 +133,13 @@ def _told(side: dict[str, Any], name: str, summary: str, versions: Mapping[str, 
     one["versions"] |= versions
 
 
-def _seen(reasons: list[list[str]], result: Result, entries: Mapping[int, tuple[str, str]]) -> str:
-    """PASS, or the outcome and the number of its reason."""
+def _seen(result: Result, entries: Mapping[int, tuple[str, str]]) -> Seen:
+    """The outcome and, where it is not just PASS, its kind and reason."""
     if result.outcome is Outcome.PASS and result.expected:
-        return PASS
+        return PASS, []
     message = one_line(f"{result.error_class or ''} {result.message_normalised}".strip(), 200)
     explained = result.expected and result.expectation is not None
-    why = list(entries[result.expectation]) if explained else [UNEXPLAINED, message]
-    if why not in reasons:
-        reasons.append(why)
-    return f"{result.outcome} {reasons.index(why)}"
+    return str(result.outcome), list(entries[result.expectation]) if explained else [UNEXPLAINED, message]
 
 
 # The page -----------------------------------------------------------------------------------------------------------------
