@@ -207,13 +207,13 @@ class _Loader:
     def run_restore(self) -> None:
         """The SaverDef's restore op on the model's own checkpoint; without a SaverDef the variables by name (V1-08)."""
         restore = (self.part or self.program).restore_function
-        if not any(name.startswith(VARIABLES + "/") for name in self.directory.names):
+        if restore is None and not self.program.variables:
+            return
+        if not self.directory.root.names(VARIABLES):
             if restore is not None and restore.captures:
                 raise MissingFileError(
                     "there is no checkpoint to restore the variables from", file=self.directory.checkpoint_prefix, clause="V1-08"
                 )
-            return
-        if restore is None and not self.program.variables:
             return
         prefix = self.directory.checkpoint_prefix
         # The kernel that restores aborts the process, or takes gigabytes, for an index that is made to do so.
