@@ -19,7 +19,6 @@ from compat_matrix.workers import tensors
 
 HERE = THIRD_PARTY.parent
 FIXTURE = HERE.parent.parent / "fixtures_v1" / "simple_save"
-READ_BY_ALL = FIXTURE.with_name("keras_compiled_save")
 SCRIPTS = sorted([*HERE.glob("consumers/*.py"), *HERE.glob("exporters/*.py")])
 
 
@@ -111,15 +110,16 @@ def test_common_names_what_comes_back(common):
 
 def test_a_consumer_of_each_environment_that_is_installed_answers(registry, tmp_path):
     asked = []
-    request = json.loads((READ_BY_ALL / "io" / "io.json").read_text(encoding="utf-8"))["requests"][0]
-    recorded = tensors.load(READ_BY_ALL / "io" / request["outputs"])
-    for one in {one.program.lock: one for one in registry.theirs[0]}.values():  # one of each: several take minutes
+    request = json.loads((FIXTURE / "io" / "io.json").read_text(encoding="utf-8"))["requests"][0]
+    recorded = tensors.load(FIXTURE / "io" / request["outputs"])
+    first = {one.program.lock: one for one in reversed(registry.theirs[0])}  # of each: several take minutes
+    for one in first.values():
         if not (Environment(Path(one.program.lock[0]), one.program.lock[1]).place / DONE).is_file():
             continue
         worker, answer = Worker(home(), one.program, tmp_path / one.name, tmp_path / f"{one.name}.log"), tmp_path / "answer.npz"
         try:
-            handle = worker.request("load", 600.0, dir=str(READ_BY_ALL / "model"), tags=["serve"])["handle"]
-            worker.request("call", 600.0, handle=handle, request=request, io_dir=str(READ_BY_ALL / "io"), outputs=str(answer))
+            handle = worker.request("load", 600.0, dir=str(FIXTURE / "model"), tags=["serve"])["handle"]
+            worker.request("call", 600.0, handle=handle, request=request, io_dir=str(FIXTURE / "io"), outputs=str(answer))
         finally:
             worker.close()
         got = tensors.load(answer)
