@@ -288,6 +288,15 @@ class Order:
     registry: Registry = OURS
 
 
+def selection_of(
+    selectors: Mapping[str, Sequence[str]], fixtures: Path | None = None, cases: Path | None = None
+) -> dict[str, Any]:
+    """What ``run.json`` says of a selection: the selectors that are set, and which folders the models came from."""
+    places = {"cases": cases, "fixtures": fixtures}
+    given = {name: list(values) for name, values in selectors.items() if values}
+    return given | {name: [str(path.resolve())] for name, path in places.items() if path}
+
+
 def carry_out(out: Path, order: Order, console: Console | None = None) -> dict[str, Any]:
     """Prepare the folder, run what is missing, write the reports; returns the summary. Raises what its parts raise.
 

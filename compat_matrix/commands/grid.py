@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 import tomlkit
@@ -82,11 +82,20 @@ def grid(
         chosen &= affected(plan, changes, asked)
         if not chosen:
             raise Refused(f"nothing that a selected cell depends on changed since {changed_since}", ExitCode.USAGE)
-    selection: dict[str, Any] = {"grid": names, "case": patterns, "producer": producers, "consumer": consumers}
-    selection = {key: list(value) for key, value in selection.items() if value}
-    selection |= {"changed_since": [changed_since]} if changes else {}
+    since = [changed_since] if changes and changed_since else []
+    asked_of: dict[str, Sequence[str]] = {"grid": names, "case": patterns, "producer": producers, "consumer": consumers}
     order = running.Order(
-        plan, chosen, text, asked, given.words, selection, processes, resume, require, pytest_args, given.registry
+        plan,
+        chosen,
+        text,
+        asked,
+        given.words,
+        running.selection_of({**asked_of, "changed_since": since}),
+        processes,
+        resume,
+        require,
+        pytest_args,
+        given.registry,
     )
     return int(running.carry_out(out.resolve(), order)["exit_code"])
 

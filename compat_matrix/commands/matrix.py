@@ -117,10 +117,8 @@ def run(
     producers = {*given.selectors["producer"], *(parse_cell_id(cell)["producer"] for cell in cells)}
     made = planned(Ledger.parse(text), fixtures, cases, asked, all_checks, producers, given.registry)
     chosen = running.select(made, given.selectors, cells)
-    selection = {name: list(values) for name, values in {**given.selectors, "cell": cells}.items() if values}
-    selection |= {name: [str(path.resolve())] for name, path in (("cases", cases), ("fixtures", fixtures)) if path}
+    asked_of = {**given.selectors, "cell": cells, "k": (expression,) if expression else ()}
     if expression:
-        selection["k"] = [expression]
         pytest_args += ("-k", expression)
     order = running.Order(
         made,
@@ -128,7 +126,7 @@ def run(
         text,
         asked,
         [*given.words, *(["--all-checks"] if all_checks else [])],
-        selection,
+        running.selection_of(asked_of, fixtures, cases),
         processes,
         resume,
         require,

@@ -83,15 +83,13 @@ def run(
     artifacts = {cell.artifact_id for cell in plan if cell.id in chosen and not cell.decided}
     whole = artifacts and not any(given.selectors.values())
     chosen |= {cell.id for cell in plan if cell.is_production and (whole or cell.artifact_id in artifacts)}
-    selection = {name: list(values) for name, values in {**given.selectors, "server": specs}.items() if values}
-    selection |= {name: [str(path.resolve())] for name, path in (("cases", cases), ("fixtures", fixtures)) if path}
     order = running.Order(
         plan,
         chosen,
         text,
         (local_runtime(), *asked),
         given.words,
-        selection,
+        running.selection_of({**given.selectors, "server": specs}, fixtures, cases),
         processes,
         resume,
         require,

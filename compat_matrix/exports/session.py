@@ -90,7 +90,7 @@ class Session:
         prepared = [prepare(export, options, out / running.GIVEN_FOLDER, self._host, readers, taken) for export in exports]
         plan = plan_of(prepared, consumers, runtimes, options, ledger, str(running.tool_version() or 0))
         registry.write(out)
-        make_programs(plan, {cell.id for cell in plan if not cell.decided}, runtimes)
+        make_programs(plan, {cell.id for cell in plan if not cell.decided}, runtimes, registry)
         _write_plan(out, plan, text, runtimes)
         start(sum(not cell.decided for cell in plan))
         results = []

@@ -7,7 +7,6 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 
@@ -85,16 +84,13 @@ def execute(
     chosen = _concerned(plan, chosen, question.registry)
     if not chosen:
         raise running.RunError("nothing of the selection has to do with TensorFlow: no release changes it")
-    selection: dict[str, Any] = {name: list(values) for name, values in question.selectors.items() if values}
-    for name, path in (("cases", question.cases), ("fixtures", question.fixtures)):
-        selection |= {name: [str(path.resolve())]} if path else {}
     order = running.Order(
         plan,
         chosen,
         ledger_text,
         runtimes,
         ("--all-checks", *question.options),
-        selection,
+        running.selection_of(question.selectors, question.fixtures, question.cases),
         processes,
         resume,
         pytest_args=pytest_args,
