@@ -122,13 +122,20 @@ def test_only_the_signature_with_an_unknown_op_fails(tf):
         signature(**arguments)
 
 
-def test_V1_08_without_a_saver_def_the_variables_are_restored_by_their_names(tf, tmp_path):
-    """As hub.Module of the first format writes its models."""
-    export = shutil.copytree(model("simple_save"), tmp_path / "export")
+@pytest.mark.clause("V1-08")
+@pytest.mark.parametrize("case", ["simple_save", "partitioned_variables", "local_variables", "dtypes_resource"])
+def test_V1_08_without_a_saver_def_the_variables_are_restored_by_their_names(tf, tmp_path, case):
+    """As hub.Module of the first format writes its models; a session does the same."""
+    export = shutil.copytree(model(case), tmp_path / "export")
     file = export / "saved_model.pb"
     message = schema.SavedModel.FromString(file.read_bytes())
     message.meta_graphs[0].ClearField("saver_def")
     file.write_bytes(schema.serialize(message))
-    before, after = reference_impl.load(model("simple_save")), reference_impl.load(export)
-    assert not after.uninitialized_variables
-    assert [v.numpy().tolist() for v in after.variables] == [v.numpy().tolist() for v in before.variables]
+    before, after = reference_impl.load(model(case)), reference_impl.load(export)
+    assert after.uninitialized_variables == before.uninitialized_variables
+    values = {v.name: np.array(v.numpy()).tolist() for v in after.variables}
+    np.testing.assert_equal(values, {v.name: np.array(v.numpy()).tolist() for v in before.variables})  # NaN is NaN
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        tf.compat.v1.saved_model.loader.load(session, list(message.meta_graphs[0].meta_info_def.tags), str(export))
+        for variable in tf.compat.v1.global_variables():
+            np.testing.assert_equal(values[variable.name], np.array(session.run(variable)).tolist())

@@ -8,6 +8,8 @@ from reference_impl.format.bundle import BundleReader
 from reference_impl.format.inspect import restore_plan
 
 CASES = sorted({path.parent.name for path in edits.FIXTURES.glob("*/model")} - {"v1_checkpoint"})
+# Exported with a saver that goes by other names, or takes some of the variables.
+OF_THEIR_OWN = {"custom_saver", "keras_experimental_export"}
 _VARIABLES = ("VarHandleOp", "VariableV2", "Variable")
 
 
@@ -31,6 +33,37 @@ def test_what_is_restored(case):
             assert bool(item.fetch) == (item.op in _VARIABLES)
     stored.pop("_CHECKPOINTABLE_OBJECT_GRAPH", None)
     assert wanted == set(stored)
+
+
+def without_saver(graph):
+    bare = schema.MetaGraphDef()
+    bare.CopyFrom(graph)
+    bare.ClearField("saver_def")
+    return bare
+
+
+@pytest.mark.clause("V1-08")
+@pytest.mark.parametrize("case", [case for case in CASES if case not in OF_THEIR_OWN])
+def test_without_a_saver_variables_are_restored_by_name(case):
+    """As the saver of all global variables does it, which fixtures were exported with: parts too, no local ones"""
+    for graph in layout.read(edits.fixture(case)).saved_model.meta_graphs:
+        if graph.HasField("object_graph_def"):
+            assert restore_plan(without_saver(graph)) == []
+            continue
+        by_op = [item for item in restore_plan(graph) if item.op in _VARIABLES]
+        assert sorted(restore_plan(without_saver(graph)), key=str) == sorted(by_op, key=str)
+
+
+@pytest.mark.clause("V1-08")
+def test_without_a_saver_and_collections_every_variable_is_meant():
+    graph = layout.read(edits.fixture("half_plus_two")).saved_model.meta_graphs[0]
+    bare = without_saver(graph)
+    bare.ClearField("collection_def")
+    assert [(item.key, item.node, item.fetch) for item in restore_plan(bare)] == [("a", "a", "a:0"), ("b", "b", "b:0")]
+    broken = without_saver(graph)
+    broken.collection_def["variables"].bytes_list.value.append(b"\xff")
+    with pytest.raises(errors.MalformedError, match=r"file: .*cut off"):
+        restore_plan(broken, "file")
 
 
 def restoring(graph, *, nested=False, keys=("k",)):

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Optional
 
-from . import errors, schema
+from . import schema
 from .inspect_objects import Paths
 from .inspect_text import dtype_name, shape_of
 from .inspect_types import Shape, Variable
 from .restore_plan import Restored
+from .variable_defs import TRAINABLE, variable_defs
 
 VALUE = "VARIABLE_VALUE"
 _VARIABLE_OPS = {"Variable": "reference", "VariableV2": "reference", "VarHandleOp": "resource"}
-_COLLECTIONS = ("variables", "trainable_variables", "local_variables", "model_variables", "metric_variables")
 
 
 def object_variables(
@@ -135,17 +135,8 @@ def _definitions(meta_graph: schema.MetaGraphDef) -> tuple[dict[str, schema.Vari
     """VariableDefs of the collections by graph node, and the nodes in ``trainable_variables``. Broken ones are left out."""
     definitions: dict[str, schema.VariableDef] = {}
     trainable: set[str] = set()
-    for key in _COLLECTIONS:
-        if key not in meta_graph.collection_def:
-            continue
-        for data in meta_graph.collection_def[key].bytes_list.value:
-            try:
-                definition = schema.parse(schema.VariableDef, data)
-            except errors.SavedModelError:
-                continue
-            # A resource variable is named after its handle, a reference variable is its own tensor.
-            node = definition.variable_name.rpartition(":")[0]
-            definitions.setdefault(node, definition)
-            if key == "trainable_variables":
-                trainable.add(node)
+    for collection, node, definition in variable_defs(meta_graph, lenient=True):
+        definitions.setdefault(node, definition)
+        if collection == TRAINABLE:
+            trainable.add(node)
     return definitions, trainable

@@ -3,20 +3,25 @@
 TF 1.x builds ``RestoreV2 -> (Identity) -> Assign`` in the main graph. TF 2.x builds a call of a function
 (``__inference__traced_restore``) that holds the same ops, nested calls for tables included; a resource that the function
 assigns is one of its arguments, so it is traced back through the call to the node of the main graph that made it.
+
+A TF 1.x MetaGraph without a SaverDef (a module of TensorFlow Hub's first format) is restored as a tf.train.Saver made of its
+global variables would do it: by name, of partitioned ones their part (V1-08).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Optional
 
 from . import dtypes, errors, schema
 from .graphs import CONTROL, Edge, Library, data_inputs, parse_input
+from .variable_defs import COLLECTIONS, GLOBAL, slice_spec, variable_defs
 
 _RESTORE_OPS = frozenset({"RestoreV2", "Restore", "RestoreSlice"})
 _PASS_THROUGH = frozenset({"Identity", "IdentityN", "Reshape", "Cast", "EnsureShape", "Snapshot", "StopGradient"})
 _REF_VARIABLES = frozenset({"Variable", "VariableV2"})
+_VARIABLES = _REF_VARIABLES | {"VarHandleOp"}
 _STEPS = 1_000_000  # edges followed and nodes looked at altogether
 _DEPTH = 64  # calls inside calls
 
@@ -63,7 +68,7 @@ _Origin = tuple[_Frame, schema.NodeDef, int]  # a node and which of its outputs
 
 
 def restore_plan(meta_graph: schema.MetaGraphDef, file: str = "") -> list[Restored]:
-    """Follow the restore op of ``meta_graph``.
+    """Follow the restore op of ``meta_graph``; without a SaverDef and an object graph, name its global variables.
 
     Args:
       meta_graph: a MetaGraphDef.
@@ -76,9 +81,38 @@ def restore_plan(meta_graph: schema.MetaGraphDef, file: str = "") -> list[Restor
     Raises:
       LimitError: the functions that restore nest too deeply or are too many to follow.
     """
-    if not meta_graph.HasField("saver_def") or not meta_graph.saver_def.restore_op_name:
+    if meta_graph.saver_def.restore_op_name:
+        return _Walk(meta_graph, file).plan()
+    if meta_graph.HasField("saver_def") or meta_graph.HasField("object_graph_def"):
         return []
-    return _Walk(meta_graph, file).plan()
+    return _by_name(meta_graph, file)
+
+
+def _by_name(meta_graph: schema.MetaGraphDef, file: str) -> list[Restored]:
+    """What a tf.train.Saver of the graph's variables would restore: the global ones; all where no collection says which."""
+    nodes = {node.name: node for node in meta_graph.graph_def.node if node.op in _VARIABLES}
+    listed = {node: definition for _, node, definition in variable_defs(meta_graph, [GLOBAL], file)}
+    reads = _reads(meta_graph.graph_def.node)
+    plan = []
+    for name in nodes if not any(key in meta_graph.collection_def for key in COLLECTIONS) else listed:
+        if name not in nodes:
+            continue
+        node, definition = nodes[name], listed.get(name, schema.VariableDef())
+        part = definition.save_slice_info_def
+        key, spec = (part.full_name, slice_spec(part)) if part.full_name else (name, "")
+        reference = node.op in _REF_VARIABLES
+        by, fetch = ("Assign", f"{name}:0") if reference else ("AssignVariableOp", reads.get(name))
+        plan.append(Restored(key, spec, dtypes.by_number(node.attr["dtype"].type).name, name, node.op, by, fetch))
+    return plan
+
+
+def _reads(nodes: Iterable[schema.NodeDef]) -> dict[str, str]:
+    """Handle -> a tensor with the variable's value, computed without waiting for anything else."""
+    reads: dict[str, str] = {}
+    for node in nodes:
+        if node.op == "ReadVariableOp" and len(node.input) == 1:
+            reads.setdefault(parse_input(node.input[0]).source, f"{node.name}:0")
+    return reads
 
 
 class _Walk:
@@ -88,7 +122,7 @@ class _Walk:
         self.main = _Frame({node.name: node for node in meta_graph.graph_def.node})
         self.start = parse_input(meta_graph.saver_def.restore_op_name).source
         self.steps = 0
-        self.reads = self._reads()
+        self.reads = _reads(self.main.nodes.values())
         # What a restore op asks for: keys, slices and dtypes. The frame is kept since its id is the key.
         self.asked: dict[tuple[int, str], tuple[_Frame, list[str], list[str], list[int]]] = {}
 
@@ -214,14 +248,6 @@ class _Walk:
         if origin is None or origin[1].op != "Const" or "value" not in origin[1].attr:
             return []
         return [value.decode("utf-8", "backslashreplace") for value in origin[1].attr["value"].tensor.string_val]
-
-    def _reads(self) -> dict[str, str]:
-        """Handle -> a tensor with the variable's value, computed without waiting for anything else."""
-        reads: dict[str, str] = {}
-        for node in self.main.nodes.values():
-            if node.op == "ReadVariableOp" and len(node.input) == 1:
-                reads.setdefault(parse_input(node.input[0]).source, f"{node.name}:0")
-        return reads
 
 
 def _result(function: Optional[schema.FunctionDef], by_name: bool, port: str, index: int) -> Optional[str]:

@@ -25,6 +25,7 @@ from reference_impl.format.effects import LOAD, Start
 from reference_impl.format.errors import MissingFileError, SavedModelError, V1CheckpointError
 from reference_impl.format.layout import VARIABLES, Layout
 from reference_impl.format.path_origins import ASSET, COMPUTED_PATH, GIVEN_PATH, Origin
+from reference_impl.format.restore_plan import restore_plan
 from reference_impl.loading import machine_ops, objects
 from reference_impl.loading.assets import Assets
 from reference_impl.loading.concrete import LoadedConcreteFunction
@@ -226,15 +227,14 @@ class _Loader:
         if restore is not None:
             restore(prefix=prefix)
             return
-        # As a tf.train.Saver of the graph would: modules of TensorFlow Hub's first format bring none along (V1-08).
-        for variable in self.program.variables:
-            if self.wants(variable.name):
-                made = self.state[variable.name]
-                made.assign(
-                    tf.raw_ops.RestoreV2(prefix=prefix, tensor_names=[variable.name], shape_and_slices=[""], dtypes=[made.dtype])[
-                        0
-                    ]
+        # Modules of TensorFlow Hub's first format bring no saver along.
+        for item in restore_plan(self.meta_graph, self.file):
+            if self.wants(item.node):
+                made = self.state[item.node]
+                read = tf.raw_ops.RestoreV2(
+                    prefix=prefix, tensor_names=[item.key], shape_and_slices=[item.slice], dtypes=[made.dtype]
                 )
+                made.assign(read[0])
 
     @functools.cached_property
     def restore_function(self) -> Optional[LoadedConcreteFunction]:

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from typing import Any, Optional
 
 from reference_impl.format import errors, schema
+from reference_impl.format.variable_defs import TRAINABLE, variable_defs
 from reference_impl.v1.extract import Extracted, Feed, UnfedPlaceholderError, extract, placeholder_shape
 from reference_impl.v1.flow import Body
 from reference_impl.v1.frames import inside_of_loops
@@ -111,18 +112,20 @@ class Program:
     # -- state ---------------------------------------------------------------------------------------------------------
 
     def _variables(self) -> tuple[Variable, ...]:
-        definitions = {
-            definition.variable_name: definition
-            for definition in self._variable_defs("variables", "local_variables", "model_variables")
-        }
-        trainable = {definition.variable_name for definition in self._variable_defs("trainable_variables")}
-        listed = "trainable_variables" in self.meta_graph.collection_def
+        definitions: dict[str, Any] = {}
+        trainable = set()
+        for collection, node, definition in variable_defs(self.meta_graph, file=self.file):
+            if collection == TRAINABLE:
+                trainable.add(node)
+            else:
+                definitions[node] = definition
+        listed = TRAINABLE in self.meta_graph.collection_def
         out = []
         for node in self.graph:
             if node.op != "VarHandleOp":
                 continue
-            tensor = node.name + ":0"
-            is_trainable = tensor in trainable if listed else bool(definitions.get(tensor) and definitions[tensor].trainable)
+            known = definitions.get(node.name)
+            is_trainable = node.name in trainable if listed else bool(known and known.trainable)
             out.append(
                 Variable(
                     node.name,
@@ -133,11 +136,6 @@ class Program:
                 )
             )
         return tuple(out)
-
-    def _variable_defs(self, *collections: str) -> list[Any]:
-        present = [name for name in collections if name in self.meta_graph.collection_def]
-        packed = [data for name in present for data in self.meta_graph.collection_def[name].bytes_list.value]
-        return [schema.parse(schema.VariableDef, data, self.file) for data in packed]
 
     def _makes_shared_handle(self, node: Any) -> bool:
         """A node whose one result is a handle that outlives a call.
@@ -281,7 +279,10 @@ class Program:
             if "table_initializer" in collections
             else []
         )
-        local = [parse_ref(definition.initializer_name).node for definition in self._variable_defs("local_variables")]
+        local = [
+            parse_ref(definition.initializer_name).node
+            for _, _, definition in variable_defs(self.meta_graph, ["local_variables"], self.file)
+        ]
         return [name for name in dict.fromkeys(tables + local) if name in self.graph]
 
     def has_init_op(self) -> bool:
