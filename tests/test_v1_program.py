@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from reference_impl.format import errors, schema
-from reference_impl.v1.extract import argument_name
+from reference_impl.format.argument_names import argument_name
 from reference_impl.v1.graph import Graph, Ref, parse_ref
 from reference_impl.v1.program import UnfedPlaceholderError, compile_program
 

@@ -44,13 +44,44 @@ def _lines(graph: dict[str, Any]) -> list[str]:
 @signatures.command()
 @edit_options
 @click.argument("old")
-@click.argument("new")
+@click.argument("new", required=False)
+@click.option("--input", "inputs", metavar="OLD=NEW", multiple=True, help="Another name for an input; may be repeated.")
+@click.option("--output", "outputs", metavar="OLD=NEW", multiple=True, help="Another name for an output; may be repeated.")
 @tags_option
-def rename(old: str, new: str, tags: str | None) -> Callable[[Draft], None]:
-    """Give the signature OLD of MODEL the key NEW."""
+def rename(
+    old: str, new: str | None, inputs: tuple[str, ...], outputs: tuple[str, ...], tags: str | None
+) -> Callable[[Draft], None]:
+    """Give the signature OLD of MODEL the key NEW, and its inputs and outputs other names.
+
+    All names change at once: `--input a=b --input b=a` lets two inputs change places.
+    """
+    from compat_matrix.zoo.edits import arguments
     from compat_matrix.zoo.edits import signatures as edits
 
-    return lambda draft: edits.rename(draft, old, new, tags)
+    pairs = _pairs("--input", inputs), _pairs("--output", outputs)
+    if new is None and not any(pairs):
+        raise click.UsageError("say what is to be called otherwise: the signature (NEW), --input or --output")
+
+    def change(draft: Draft) -> None:
+        if any(pairs):
+            arguments.rename_arguments(draft, old, *pairs, tags)
+        if new is not None:
+            edits.rename(draft, old, new, tags)
+
+    return change
+
+
+def _pairs(option: str, texts: tuple[str, ...]) -> dict[str, str]:
+    """``OLD=NEW``, where the old name may have an equals sign of its own."""
+    found: dict[str, str] = {}
+    for text in texts:
+        old, sign, new = text.rpartition("=")
+        if not sign or not old or not new:
+            raise click.BadParameter(f"{text!r} is not OLD=NEW", param_hint=option)
+        if old in found:
+            raise click.BadParameter(f"{old!r} is given two new names", param_hint=option)
+        found[old] = new
+    return found
 
 
 @signatures.command()

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Optional
 
 from reference_impl.errors import BindingError
+from reference_impl.format.argument_names import python_name
 
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
@@ -107,8 +108,7 @@ def _identifier(name: str) -> str:
     """
     if name.isidentifier():
         return name
-    swapped = "".join(c if c.isalnum() else "_" for c in name)
-    swapped = swapped if swapped[:1].isalpha() else f"arg_{swapped}"
+    swapped = python_name(name)
     return swapped if swapped.isidentifier() else "_" + "".join(c if c.isidentifier() or c.isdigit() else "_" for c in name)
 
 

@@ -25,6 +25,7 @@ import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import BindingError, UnsupportedModelError
+from reference_impl.format.argument_names import python_name
 from reference_impl.format.errors import MalformedError
 from reference_impl.format.inspect_functions import plain_name
 from reference_impl.loading import patterns, rebuild
@@ -343,9 +344,8 @@ def _as_named(kwargs: dict[str, Any], keywords: Sequence[str]) -> dict[str, Any]
         return kwargs
     sanitised: dict[str, list[str]] = {}
     for key in keywords:
-        text = "".join(char if char.isalnum() else "_" for char in key)
         if key not in kwargs:
-            sanitised.setdefault(text if text[:1].isalpha() else f"arg_{text}", []).append(key)
+            sanitised.setdefault(python_name(key), []).append(key)
     names = {name: found[0] for name, found in sanitised.items() if name in unknown and len(found) == 1}
     return {names.get(name, name): value for name, value in kwargs.items()}
 

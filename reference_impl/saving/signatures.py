@@ -18,6 +18,7 @@ import tensorflow as tf
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import SignatureError
 from reference_impl.format import schema
+from reference_impl.format.argument_names import python_name
 from reference_impl.format.errors import SavedModelError
 from reference_impl.saving import traces
 from reference_impl.saving.functions import Library, is_function, plain_name
@@ -202,8 +203,7 @@ def _check_names(key: str, names: Iterable[str]) -> None:
     """Raises SignatureError: two names become one in `tf.saved_model.load`, to which inputs are Python parameters (SIG-07)."""
     adapted: dict[str, str] = {}
     for name in names:
-        swapped = "".join(c if c.isalnum() else "_" for c in name)
-        other = adapted.setdefault(swapped if swapped[:1].isalpha() else f"arg_{swapped}", name)
+        other = adapted.setdefault(python_name(name), name)
         if other != name:
             reason = f"TensorFlow cannot tell the names of its inputs {other!r} and {name!r} apart, rename one"
             raise SignatureError(reason, node=key, clause="SIG-07")

@@ -7,12 +7,12 @@ the same work, except that state must not live inside it: nodes that make a vari
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Optional
 
 from reference_impl.format import errors, schema
+from reference_impl.format.argument_names import argument_name
 from reference_impl.v1.graph import CONTROL, Graph, Ref, parse_ref
 from reference_impl.v1.op_table import OpTable
 
@@ -41,18 +41,6 @@ class UnfedPlaceholderError(errors.SavedModelError):
     """A result depends on a placeholder that the SignatureDef does not list as an input."""
 
     clause = "V1-01"
-
-
-def argument_name(text: str, taken: Collection[str]) -> str:
-    """``text`` as an OpDef argument name (``[a-z][a-z0-9_]*``), different from all in ``taken``."""
-    name = re.sub(r"[^a-z0-9_]", "_", text.lower())
-    if not name[:1].isalpha():
-        name = "arg_" + name.lstrip("_")
-    unique, count = name, 0
-    while unique in taken:
-        count += 1
-        unique = f"{name}_{count}"
-    return unique
 
 
 def extract(

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Optional
 
 from compat_matrix.zoo.edits.objects import Objects, check
-from compat_matrix.zoo.edits.proof import Facts, facts_of, prove_files, prove_message
+from compat_matrix.zoo.edits.proof import Computed, Facts, facts_of, prove_files, prove_message
 from compat_matrix.zoo.edits.refused import RefusedError
 from reference_impl.format import extension, files, layout, schema
 from reference_impl.format.bundle import OBJECT_GRAPH_KEY, BundleReader
@@ -34,7 +34,8 @@ class Draft:
       dropped_keys: checkpoint keys that are left out.
       changes: what was done, one sentence each.
       kept: what was asked for and not done, with the reason.
-      edited_functions: functions that do something else now, as restoring does when it restores less.
+      signatures: for each MetaGraph what it is to compute under which names, when all edits are done.
+      edited_functions: functions that do something else now, as restoring does when it restores less, and new ones.
       removed: names of what is gone, by kind.
 
     Raises:
@@ -56,6 +57,7 @@ class Draft:
         self._objects: dict[int, Objects] = {}
         self._keras: Optional[schema.KerasMetadata] = None
         self.facts: list[Facts] = [facts_of(graph) for graph in self.message.meta_graphs]
+        self.signatures: list[dict[str, Computed]] = [dict(facts.signatures) for facts in self.facts]
         self.size_before = self._sizes()
 
     @property
@@ -136,7 +138,7 @@ class Draft:
         else:
             self._new_tracked = None
         for index, graph in enumerate(self.message.meta_graphs):
-            prove_message(graph, self.facts[index], self.edited_functions, self.file)
+            prove_message(graph, self.facts[index], self.signatures[index], self.edited_functions, self.file)
 
     def write(self, out: files.AnyPath) -> None:
         """Write the model to a new directory and prove it there, before it gets its name.

@@ -77,6 +77,24 @@ class Objects:
             for child in [child for child in children if child.local_name == like]:
                 children.add(node_id=child.node_id, local_name=name)
 
+    def shared(self, parent: int, name: str) -> bool:
+        """Whether anything but one edge leads to the node at its end."""
+        target = self.child(parent, name)
+        links = [link for node in self.saved.nodes for kind in (node.children, node.dependencies) for link in kind]
+        return sum(link.node_id == target for link in links) > 1
+
+    def copy(self, parent: int, name: str) -> int:
+        """Make the end of an edge a node of its own, like the one that was there; its number."""
+        graphs: list[Any] = [self.saved.nodes, *([] if self.tracked is None else [self.tracked.nodes])]
+        for nodes, children in zip(graphs, self._both(parent)):
+            for child in [child for child in children if child.local_name == name]:
+                twin = nodes.add()
+                twin.CopyFrom(nodes[child.node_id])
+                child.node_id = len(nodes) - 1
+        number = self.child(parent, name)
+        assert number is not None
+        return number
+
     def cut(self, parent: int, name: str) -> None:
         """Take an edge away, and what of the checkpoint's graph hangs on it."""
         for children in self._both(parent):
@@ -107,7 +125,7 @@ class Objects:
 
     def functions_of(self, number: int) -> list[str]:
         """The concrete functions that a node is."""
-        return _concrete(self.saved.nodes[number])
+        return functions_in(self.saved.nodes[number])
 
     def reachable(self) -> set[int]:
         """All nodes that the root needs: children, what must be made before, functions' captures, slots."""
@@ -170,7 +188,7 @@ def _filter(repeated: Any, wanted: Callable[[Any], bool]) -> None:
             del repeated[position]
 
 
-def _concrete(node: schema.SavedObject) -> list[str]:
+def functions_in(node: schema.SavedObject) -> list[str]:
     names = [*node.function.concrete_functions, node.bare_concrete_function.concrete_function_name]
     return [name for name in (*names, node.captured_tensor.concrete_function) if name]
 
@@ -212,7 +230,7 @@ def _renumber_saved(graph: schema.SavedObjectGraph, keep: list[int], new: dict[i
     copy = type(graph)()
     named, unnamed = set[str](), set[str]()
     for number, item in enumerate(graph.nodes):
-        (named if number in new else unnamed).update(_concrete(item))
+        (named if number in new else unnamed).update(functions_in(item))
     for old in keep:
         node = copy.nodes.add()
         node.CopyFrom(graph.nodes[old])

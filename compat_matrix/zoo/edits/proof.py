@@ -6,7 +6,7 @@ the names of functions are (`reference_impl.format.canonical`); a function's is 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,19 +25,21 @@ from reference_impl.format.object_references import references
 from reference_impl.format.restore_plan import restore_plan
 from reference_impl.format.slices import slice_key
 
+Computed = dict[tuple[str, str], bytes]  # ("inputs", name) and so on -> hash
+
 
 @dataclass(frozen=True)
 class Facts:
     """What an edit of a MetaGraph may not change.
 
     Attributes:
-      signatures: key -> hash of what it computes.
+      signatures: key -> method, and for every input, default and output by name a hash of what it is computed from.
       functions: name -> hash of what it does.
       paths: for every object its path from the root.
       faults: what does not hold in it anyway.
     """
 
-    signatures: dict[str, bytes]
+    signatures: dict[str, Computed]
     functions: dict[str, bytes]
     paths: list[str]
     faults: frozenset[str]
@@ -54,34 +56,37 @@ def facts_of(graph: schema.MetaGraphDef) -> Facts:
                  frozenset(faults(graph)))  # fmt: skip
 
 
-def _signature(item: schema.SignatureDef, body: Body, needs: list[bytes]) -> bytes:
-    parts = [item.method_name.encode()]
-    for infos in (item.inputs, item.outputs):
-        for name in sorted(infos):
-            for slot in slots_of(infos[name])[1]:
+def _signature(item: schema.SignatureDef, body: Body, needs: list[bytes]) -> Computed:
+    found = {("method", ""): item.method_name.encode()}
+    for kind, infos in (("inputs", item.inputs), ("outputs", item.outputs)):
+        for name, info in infos.items():
+            parts: list[bytes] = []
+            for slot in slots_of(info)[1]:
                 place = body.resolve(slot.tensor)
                 where = slot.tensor.encode() if place is None else needs[place[0]] + place[1]
-                parts.append(digest(name.encode(), slot.part.encode(), str((slot.dtype, slot.shape)).encode(), where))
-        parts.append(b"|")
-    return digest(*parts)
+                parts += slot.part.encode(), str((slot.dtype, slot.shape)).encode(), where
+            found[kind, name] = digest(*parts)
+    return found | {("defaults", name): digest(schema.serialize(value)) for name, value in item.defaults.items()}
 
 
-def prove_message(graph: schema.MetaGraphDef, before: Facts, edited: Collection[str], file: str) -> None:
-    """Does everything that is still there mean what it meant? New keys must be those of old signatures.
+def prove_message(
+    graph: schema.MetaGraphDef, before: Facts, signatures: Mapping[str, Computed], edited: Collection[str], file: str
+) -> None:
+    """Does everything that is still there mean what it meant?
 
     Args:
-      edited: functions that were meant to change, as restoring does when it restores less.
+      signatures: what is to be computed under which names, from what `before` says of the model as it was.
+      edited: functions that were meant to change, as restoring does when it restores less, or that are new.
 
     Raises:
       RefusedError: no. It would be a defect of the edit, or of the model in a way that the edit cannot handle.
     """
     after = facts_of(graph)
-    known = set(before.signatures.values())
-    for key, value in after.signatures.items():
-        if before.signatures.get(key, value) != value and value not in known:
+    for key in sorted(signatures.keys() | after.signatures.keys()):
+        if key not in signatures or key not in after.signatures:
+            raise RefusedError("the signature would be lost, or come from nowhere", file=file, node=key)
+        if after.signatures[key] != signatures[key]:
             raise RefusedError("the signature would compute something else", file=file, node=key)
-        if key not in before.signatures and value not in known:
-            raise RefusedError("the signature would be none of those that were there", file=file, node=key)
     for name, value in after.functions.items():
         if name not in edited and before.functions.get(name) != value:
             raise RefusedError("the function would do something else", file=file, node=name)

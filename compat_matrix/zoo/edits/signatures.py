@@ -27,26 +27,28 @@ def rename(draft: Draft, old: str, new: str, tags: Optional[str] = None) -> None
       NoMetaGraphError: `tags` choose none.
     """
     index, graph = draft.graph(tags)
-    _existing(draft, graph, old)
+    existing(draft, graph, old)
     _free(draft, graph, new)
     graph.signature_def[new].CopyFrom(graph.signature_def[old])
     del graph.signature_def[old]
-    objects, holder = _map(draft, index, old)
+    draft.signatures[index][new] = draft.signatures[index].pop(old)
+    objects, holder = signature_map(draft, index, old)
     if objects is not None and holder is not None:
         objects.rename(holder, old, new)
-    draft.changes.append(f"signature {old} is called {new}{_where(objects, holder)}")
+    draft.changes.append(f"signature {old} is called {new}{where(objects, holder)}")
 
 
 def copy(draft: Draft, old: str, new: str, tags: Optional[str] = None) -> None:
     """Another key for the same signature. Arguments and errors as `rename`."""
     index, graph = draft.graph(tags)
-    _existing(draft, graph, old)
+    existing(draft, graph, old)
     _free(draft, graph, new)
     graph.signature_def[new].CopyFrom(graph.signature_def[old])
-    objects, holder = _map(draft, index, old)
+    draft.signatures[index][new] = draft.signatures[index][old]
+    objects, holder = signature_map(draft, index, old)
     if objects is not None and holder is not None:
         objects.add(holder, new, old)
-    draft.changes.append(f"signature {new} is the same as {old}{_where(objects, holder)}")
+    draft.changes.append(f"signature {new} is the same as {old}{where(objects, holder)}")
 
 
 def drop(draft: Draft, keys: tuple[str, ...], tags: Optional[str] = None) -> None:
@@ -56,12 +58,13 @@ def drop(draft: Draft, keys: tuple[str, ...], tags: Optional[str] = None) -> Non
     """
     index, graph = draft.graph(tags)
     for key in dict.fromkeys(keys):
-        _existing(draft, graph, key)
+        existing(draft, graph, key)
         del graph.signature_def[key]
-        objects, holder = _map(draft, index, key)
+        del draft.signatures[index][key]
+        objects, holder = signature_map(draft, index, key)
         if objects is not None and holder is not None:
             objects.cut(holder, key)
-        draft.changes.append(f"signature {key} is dropped{_where(objects, holder)}")
+        draft.changes.append(f"signature {key} is dropped{where(objects, holder)}")
     draft.collect(index)
 
 
@@ -72,7 +75,7 @@ def make_default(draft: Draft, key: str, old: Optional[str] = None, tags: Option
       old: new key of the signature that is the default now; without it there must be none.
     """
     _, graph = draft.graph(tags)
-    _existing(draft, graph, key)
+    existing(draft, graph, key)
     if key == DEFAULT:
         raise RefusedError("it is the default already", file=draft.file, node=key)
     if DEFAULT in graph.signature_def:
@@ -83,7 +86,7 @@ def make_default(draft: Draft, key: str, old: Optional[str] = None, tags: Option
     copy(draft, key, DEFAULT, tags)
 
 
-def _existing(draft: Draft, graph: schema.MetaGraphDef, key: str) -> None:
+def existing(draft: Draft, graph: schema.MetaGraphDef, key: str) -> None:
     if key in RESERVED:
         raise RefusedError("this is no signature for callers: it names what a loader runs first", file=draft.file, node=key)
     if key not in graph.signature_def:
@@ -100,7 +103,7 @@ def _free(draft: Draft, graph: schema.MetaGraphDef, key: str) -> None:
         raise RefusedError("there is a signature of this key already", file=draft.file, node=key)
 
 
-def _map(draft: Draft, index: int, key: str):  # type: ignore[no-untyped-def]
+def signature_map(draft: Draft, index: int, key: str):  # type: ignore[no-untyped-def]
     """The object graph and its map of signatures, as far as the model has them and the map has the key."""
     objects = draft.objects(index)
     holder = None if objects is None else objects.signature_map()
@@ -109,5 +112,5 @@ def _map(draft: Draft, index: int, key: str):  # type: ignore[no-untyped-def]
     return objects, holder
 
 
-def _where(objects: object, holder: Optional[int]) -> str:
+def where(objects: object, holder: Optional[int]) -> str:
     return " (the object graph does not have it)" if objects is not None and holder is None else ""

@@ -210,6 +210,14 @@ def _without(node: schema.NodeDef, gone: set[str]) -> None:
 
 def prune_functions(graph: schema.MetaGraphDef, extra: Optional[schema.Extension]) -> list[str]:
     """Remove the functions that nothing can reach, and what is said of them; their names."""
+    gone = unreached_functions(graph, extra)
+    if gone:
+        remove_functions(graph, set(gone))
+    return gone
+
+
+def unreached_functions(graph: schema.MetaGraphDef, extra: Optional[schema.Extension]) -> list[str]:
+    """The names of the functions that nothing can reach."""
     library = Library(graph.graph_def.library)
     starts: dict[str, None] = {}
     for node in graph.graph_def.node:
@@ -228,13 +236,11 @@ def prune_functions(graph: schema.MetaGraphDef, extra: Optional[schema.Extension
             more |= text_references(library, inner.attr)
         edges[name] += sorted(more)
     live = reachable([name for name in starts if name in library.functions], edges)
-    gone = [name for name in library.functions if name not in live]
-    if gone:
-        _remove(graph, set(gone))
-    return gone
+    return [name for name in library.functions if name not in live]
 
 
-def _remove(graph: schema.MetaGraphDef, gone: set[str]) -> None:
+def remove_functions(graph: schema.MetaGraphDef, gone: set[str]) -> None:
+    """Remove functions, and what is said of them."""
     library = graph.graph_def.library
     _filter(library.function, lambda item: item.signature.name not in gone)
     _filter(library.gradient, lambda item: item.function_name not in gone)
