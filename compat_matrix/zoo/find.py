@@ -15,9 +15,10 @@ import contextlib
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Optional, Protocol
+from typing import NamedTuple, Optional, Protocol
+
+from reference_impl.format.record import field, mutable_record, record
 
 FORMATS = ("saved_model.pb", "saved_model.pbtxt", "saved_model.cpb")  # in the order in which loaders look for them
 MEMBERS = ("variables", "assets", "assets.extra", "debug")  # of a model: what lies in them are no models
@@ -33,7 +34,7 @@ class Unusable(ValueError):
     """The arguments name nothing that can be looked at: a path that does not exist, an empty selection, no package for a URL."""
 
 
-@dataclass(frozen=True)
+@record
 class Skipped:
     """What a search did not look into, and why."""
 
@@ -42,7 +43,7 @@ class Skipped:
     kind: str = ""  # LINK, UNLISTED, UNFINISHED or ODD
 
 
-@dataclass(frozen=True)
+@record
 class Model:
     """One SavedModel.
 
@@ -77,7 +78,7 @@ class Model:
             yield path
 
 
-@dataclass
+@mutable_record
 class Found:
     """What the arguments stand for."""
 
@@ -110,8 +111,7 @@ class Place(Protocol):
         """See `Model.local`."""
 
 
-@dataclass(frozen=True, order=True)
-class Entry:
+class Entry(NamedTuple):
     """A member of a directory. ``kind``: directory, file, link (to a directory outside of the tree), other."""
 
     name: str

@@ -9,8 +9,9 @@ from __future__ import annotations
 import signal
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar, Union
+
+from reference_impl.format.record import record
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -20,7 +21,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 
-@dataclass(frozen=True)
+@record
 class Died:
     """In place of a result: the process ended. ``reason`` says how."""
 

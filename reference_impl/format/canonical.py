@@ -14,7 +14,6 @@ count something. Names that people use (signatures, attributes of objects, check
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple, Optional
 
 from . import files, layout
@@ -23,6 +22,7 @@ from .canonical_graph import digest
 from .canonical_meta_graph import GRAPH_SECTIONS, CanonicalMetaGraph
 from .canonical_objects import Fields, entries_hash
 from .graphs import check_functions
+from .record import record
 
 FORM = b"1"  # counts changes of the form; hashes of different forms must not be compared
 
@@ -40,7 +40,7 @@ class Difference(NamedTuple):
         return f"{self.section}: {self.where}: {self.what}"
 
 
-@dataclass(frozen=True)
+@record
 class Canonical:
     """What :func:`canonical` found.
 

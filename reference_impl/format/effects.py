@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Optional
 
 from . import schema
@@ -34,6 +33,7 @@ from .path_origins import (
     is_no_file,
     of_attribute,
 )
+from .record import mutable_record, record
 
 LOAD, CALL = "load", "call"
 _STEPS = 1_000_000  # nodes looked at; beyond it is left open when things happen
@@ -41,7 +41,7 @@ _WAYS = 8  # sets of arguments for which one function is looked at
 _OWN = ("_create_resource", "_initialize")  # functions of a resource that a loader runs
 
 
-@dataclass(frozen=True)
+@record
 class Start:
     """Something that a loader or a user can run.
 
@@ -62,7 +62,7 @@ class Start:
     checkpoint: bool = False
 
 
-@dataclass
+@mutable_record
 class _Found:
     effect: OpEffect
     node: str

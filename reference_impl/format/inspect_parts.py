@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Optional
+
+from .record import record
 
 Shape = Optional[tuple[Optional[int], ...]]
 
 
-@dataclass(frozen=True)
+@record
 class TensorSlot:
     """One tensor of the main graph that belongs to a signature. ``part`` is ``""`` for a dense argument, else ``values``,
     ``indices``, ``dense_shape`` or ``component_0``, …"""
@@ -19,7 +20,7 @@ class TensorSlot:
     shape: Shape
 
 
-@dataclass(frozen=True)
+@record
 class SignatureArgument:
     """An input or output of a signature. ``kind`` is ``dense``, ``sparse`` or ``composite``; ``type_spec`` describes a
     composite type (``RaggedTensorSpec(float32[?,?], …)``); ``default`` is the value used when an input is left out."""
@@ -33,7 +34,7 @@ class SignatureArgument:
     default: Optional[str]
 
 
-@dataclass(frozen=True)
+@record
 class Signature:
     key: str
     method_name: str
@@ -41,7 +42,7 @@ class Signature:
     outputs: tuple[SignatureArgument, ...]
 
 
-@dataclass(frozen=True)
+@record
 class InitOp:
     """What runs after loading. ``source`` is the collection or reserved signature that names ``op``."""
 
@@ -49,7 +50,7 @@ class InitOp:
     op: str
 
 
-@dataclass(frozen=True)
+@record
 class Effect:
     """Nodes of one op, in the main graph (``function`` is None) or one function, that act on the machine when they run.
 

@@ -8,7 +8,6 @@ need no special case. Sizes are bytes.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Optional
 
 from .inspect_parts import Effect as Effect
@@ -17,17 +16,18 @@ from .inspect_parts import Shape as Shape
 from .inspect_parts import Signature as Signature
 from .inspect_parts import SignatureArgument as SignatureArgument
 from .inspect_parts import TensorSlot as TensorSlot
+from .record import record
 
 SCHEMA = 1
 
 
-@dataclass(frozen=True)
+@record
 class Child:
     name: str
     id: int
 
 
-@dataclass(frozen=True)
+@record
 class ObjectNode:
     """A node of the object graph. ``path`` is its shortest path from the root (``""``), names joined by dots; None when no
     path leads to it. ``details`` holds what the kind has to say (dtype, identifier, traces, …)."""
@@ -40,7 +40,7 @@ class ObjectNode:
     details: dict[str, Any]
 
 
-@dataclass(frozen=True)
+@record
 class ConcreteFunction:
     """One trace. ``signature`` is Python-like: ``f(x: float32[?,3], training=True) -> float32[?]``."""
 
@@ -50,7 +50,7 @@ class ConcreteFunction:
     in_library: bool
 
 
-@dataclass(frozen=True)
+@record
 class Function:
     """A function of the object graph with its traces in the order in which a call tries them (FN-05)."""
 
@@ -60,7 +60,7 @@ class Function:
     traces: tuple[ConcreteFunction, ...]
 
 
-@dataclass(frozen=True)
+@record
 class LibraryFunction:
     """A FunctionDef; ``signature`` shows its flat arguments.
     ``reachable_from`` names the signatures whose call may run it; None where that was too much to find out."""
@@ -73,7 +73,7 @@ class LibraryFunction:
     reachable_from: Optional[tuple[str, ...]]
 
 
-@dataclass(frozen=True)
+@record
 class OpCount:
     """How often an op occurs: in the main graph, in all functions, and which functions these are."""
 
@@ -84,7 +84,7 @@ class OpCount:
     reachable_from: Optional[tuple[str, ...]]
 
 
-@dataclass(frozen=True)
+@record
 class Variable:
     """A variable. ``kind`` is ``resource`` or ``reference``; ``key`` its checkpoint key; ``stored`` whether the checkpoint
     has that key; ``slice`` which part of the key's tensor it is (partitioned variables)."""
@@ -103,7 +103,7 @@ class Variable:
     device: str
 
 
-@dataclass(frozen=True)
+@record
 class Asset:
     """A file of assets/. ``status`` is ``present``, ``missing`` or ``escapes`` (its name leads out of the directory)."""
 
@@ -113,7 +113,7 @@ class Asset:
     status: str
 
 
-@dataclass(frozen=True)
+@record
 class Saver:
     filename_tensor: str
     save_tensor: str
@@ -123,14 +123,14 @@ class Saver:
     restores: Optional[int]
 
 
-@dataclass(frozen=True)
+@record
 class Collection:
     key: str
     kind: str
     items: int
 
 
-@dataclass(frozen=True)
+@record
 class Constant:
     """A tensor written out in the graph, among the largest."""
 
@@ -141,7 +141,7 @@ class Constant:
     size: int
 
 
-@dataclass(frozen=True)
+@record
 class Sizes:
     """Bytes of the parts of one MetaGraph; ``constants`` is contained in ``graph`` and ``functions``."""
 
@@ -153,7 +153,7 @@ class Sizes:
     largest_constants: tuple[Constant, ...]
 
 
-@dataclass(frozen=True)
+@record
 class MetaGraph:
     tags: tuple[str, ...]
     tensorflow_version: str
@@ -180,13 +180,13 @@ class MetaGraph:
     collections: tuple[Collection, ...]
 
 
-@dataclass(frozen=True)
+@record
 class File:
     path: str
     size: int
 
 
-@dataclass(frozen=True)
+@record
 class Checkpoint:
     """variables/: ``tensors`` is the number of keys, ``size`` the bytes of their values as stored."""
 
@@ -195,7 +195,7 @@ class Checkpoint:
     size: int
 
 
-@dataclass(frozen=True)
+@record
 class SavedModelInfo:
     """A SavedModel directory. ``problems`` lists what is damaged or missing, one sentence each."""
 
@@ -222,4 +222,4 @@ def _json(value: Any) -> Any:
         return [_json(item) for item in value]
     if isinstance(value, dict):
         return {key: _json(item) for key, item in value.items()}
-    return {name: _json(getattr(value, name)) for name in value.__dataclass_fields__}
+    return {name: _json(item) for name, item in vars(value).items()}

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Collection
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Optional, Union
 
 from . import errors, files, limits, schema, split
+from .record import record
 
 SCHEMA_VERSION = 1
 
@@ -34,7 +34,7 @@ _HUB_MODULE = "tfhub_module.pb"
 _ASSETS_COLLECTION = "saved_model_assets"
 
 
-@dataclass(frozen=True)
+@record
 class Asset:
     """A file that the graph reads.
 
@@ -51,7 +51,7 @@ class Asset:
     exists: bool
 
 
-@dataclass(frozen=True)
+@record
 class Layout:
     """A SavedModel directory whose MetaGraphs have been read and whose other members are read when asked for.
 

@@ -9,9 +9,10 @@ of the model comes from a library of somebody else, and what it does is not know
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Optional, Union
+
+from .record import record
 
 READS, WRITES, PRINTS, CODE, NETWORK, PROCESS, UNKNOWN = (
     "reads files",
@@ -24,7 +25,7 @@ READS, WRITES, PRINTS, CODE, NETWORK, PROCESS, UNKNOWN = (
 )
 
 
-@dataclass(frozen=True)
+@record
 class OpEffect:
     """What an op does.
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Optional
+from typing import NamedTuple, Optional
 
 from . import schema
 from .graphs import CALL_OPS, data_inputs, parse_input
+from .record import mutable_record
 
 # Kinds of an origin: who calls gives it, a file of assets/, written in the model, joined behind another one, made at run time.
 GIVEN, ASSET, LITERAL, PART, COMPUTED = "given", "asset", "literal", "part", "computed"
@@ -26,8 +26,7 @@ _STEPS = 64  # nodes looked at for one path
 _TEXTS = 8  # strings of one constant
 
 
-@dataclass(frozen=True, order=True)
-class Origin:
+class Origin(NamedTuple):
     """One thing that a path may be or begin with: its kind, and the text of a literal or the name of an asset."""
 
     kind: str
@@ -39,7 +38,7 @@ GIVEN_PATH = frozenset({Origin(GIVEN)})
 COMPUTED_PATH = frozenset({Origin(COMPUTED)})
 
 
-@dataclass
+@mutable_record
 class Body:
     """The main graph or a function with what is known of its arguments.
 

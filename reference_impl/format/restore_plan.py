@@ -11,11 +11,11 @@ global variables would do it: by name, of partitioned ones their part (V1-08).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from typing import Optional
 
 from . import dtypes, errors, schema
 from .graphs import CONTROL, Edge, Library, data_inputs, parse_input
+from .record import field, mutable_record, record
 from .variable_defs import COLLECTIONS, GLOBAL, slice_spec, variable_defs
 
 _RESTORE_OPS = frozenset({"RestoreV2", "Restore", "RestoreSlice"})
@@ -26,7 +26,7 @@ _STEPS = 1_000_000  # edges followed and nodes looked at altogether
 _DEPTH = 64  # calls inside calls
 
 
-@dataclass(frozen=True)
+@record
 class Restored:
     """One tensor of the checkpoint on its way into the graph.
 
@@ -49,7 +49,7 @@ class Restored:
     fetch: Optional[str]
 
 
-@dataclass
+@mutable_record
 class _Frame:
     """A body being looked at: the main graph, or a function at one call of it."""
 

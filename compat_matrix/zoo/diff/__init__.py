@@ -78,12 +78,14 @@ def _same_bytes(one: Path, other: Path) -> bool:
 
 def _asked(found: list[Change], wanted: set[str]) -> Iterator[Change]:
     """The changes of what was asked for, in the order of SECTIONS."""
-    from dataclasses import replace
-
     alone = wanted <= set(_DERIVED)
     for change in sorted(found, key=lambda change: SECTIONS.index(change.section)):
         if change.section in wanted:
-            yield replace(change, counts=True) if alone else change
+            if alone and not change.counts:
+                from dataclasses import replace
+
+                change = replace(change, counts=True)
+            yield change
 
 
 def _meta_graphs(one: list[CanonicalMetaGraph], other: list[CanonicalMetaGraph]) -> Iterator[Change]:

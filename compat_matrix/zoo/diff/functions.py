@@ -10,7 +10,6 @@ import itertools
 import re
 from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 
 from compat_matrix.zoo.diff.align import Alignment
 from compat_matrix.zoo.diff.model import ADDED, CHANGED, REMOVED, RENAMED, Change
@@ -24,6 +23,7 @@ from reference_impl.format.graphs import Library as LibraryOfFunctions
 from reference_impl.format.inspect_functions import plain_name
 from reference_impl.format.inspect_text import dtype_name, flat_text
 from reference_impl.format.inspect_text import value_text as structure_text
+from reference_impl.format.record import field, mutable_record
 
 SECTION = "functions"
 _TENSOR = re.compile(r"\b\w+\[[^\]]*\]")
@@ -31,7 +31,7 @@ _NUMBER = re.compile(r"_\d+")
 _KEPT = 1 << 17  # nodes of functions that are kept, paired, until they are told; of more functions the bodies are made again
 
 
-@dataclass
+@mutable_record
 class Side:
     """The functions of one MetaGraph that the other has not.
 

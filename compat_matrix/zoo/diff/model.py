@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
 from typing import Any, Optional
+
+from reference_impl.format.record import field, record
 
 SCHEMA = 1
 
@@ -15,7 +16,7 @@ SECTIONS = ("meta", "signatures", "functions", "graph", "ops", "objects", "colle
 ADDED, REMOVED, CHANGED, RENAMED = "added", "removed", "changed", "renamed"
 
 
-@dataclass(frozen=True)
+@record
 class Change:
     """One difference.
 
@@ -40,10 +41,10 @@ class Change:
     counts: bool = True
 
     def to_json(self) -> dict[str, Any]:
-        return {name: plain(getattr(self, name)) for name in self.__dataclass_fields__}
+        return {name: plain(value) for name, value in vars(self).items()}
 
 
-@dataclass(frozen=True)
+@record
 class Side:
     """One of the two models. ``content_hash`` is that of `reference_impl.format.canonical`, None where not all was
     read, or where a difference was found without it and nobody asked."""
@@ -53,7 +54,7 @@ class Side:
     produced_by: tuple[str, ...]
 
 
-@dataclass(frozen=True)
+@record
 class Options:
     """What is compared, and how exactly.
 
@@ -82,7 +83,7 @@ class Options:
         return set(CONTENT) <= set(self.sections)
 
 
-@dataclass(frozen=True)
+@record
 class Weights:
     """What was compared of the checkpoints: tensors on both sides, how many of them equal, and bytes."""
 
@@ -91,7 +92,7 @@ class Weights:
     size: int = 0
 
 
-@dataclass(frozen=True)
+@record
 class ModelDiff:
     """Two SavedModels compared.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from typing import Any, Optional
 
 from compat_matrix.zoo.diff.align import Alignment
@@ -12,20 +11,21 @@ from reference_impl.format import schema
 from reference_impl.format.canonical_body import Body, plain_node_name
 from reference_impl.format.inspect_functions import plain_name
 from reference_impl.format.inspect_text import attribute_text, dtype_name, shape_of, shape_text
+from reference_impl.format.record import record
 
 _LONG = 100
 MAX_ELEMENTS = 1 << 20  # of a constant that is looked into
 SameFunction = Callable[[str, str], bool]
 
 
-@dataclass(frozen=True)
+@record
 class NodeChange:
     """A node that came, went or changed. ``what``: a line for each of its attributes, inputs and so on that differs."""
 
     kind: str
     name: str
     op: str
-    what: tuple[str, ...] = field(default=())
+    what: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         return {"kind": self.kind, "node": self.name, "op": self.op, "what": list(self.what)}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Optional
 
@@ -18,6 +17,7 @@ from reference_impl.format.bundle_entry import Entry
 from reference_impl.format.bundle_pieces import pieces
 from reference_impl.format.canonical_files import is_object_graph, is_of_table, stored_fields, tables_of, variable_fields
 from reference_impl.format.canonical_objects import Fields, tracked_objects
+from reference_impl.format.record import field, mutable_record
 
 if TYPE_CHECKING:
     from compat_matrix.zoo.diff.numbers import Distance
@@ -26,7 +26,7 @@ SECTION = "variables"
 ELEMENTS = 1 << 18  # compared at once
 
 
-@dataclass
+@mutable_record
 class Found:
     """What `compare` found: changes, and what `canonical_files.variables_of` says of either model."""
 
@@ -36,7 +36,7 @@ class Found:
     weights: Weights = field(default_factory=Weights)
 
 
-@dataclass
+@mutable_record
 class _Side:
     reader: Optional[BundleReader]
     tables: Mapping[str, str]

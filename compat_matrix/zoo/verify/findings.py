@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from reference_impl.format.record import record
 
 if TYPE_CHECKING:
     from compat_matrix.zoo.verify.model import Graph, Model
@@ -27,7 +28,7 @@ class Severity(enum.IntEnum):
         return self.name.lower()
 
 
-@dataclass(frozen=True)
+@record
 class Finding:
     """One defect.
 
@@ -62,7 +63,7 @@ class Finding:
         return " ".join([*tags, ", ".join(filter(None, parts)) or self.file or ""]).strip()
 
 
-@dataclass(frozen=True)
+@record
 class Fault:
     """What a rule yields: the part of a finding that differs from one to the next."""
 
@@ -78,7 +79,7 @@ ModelCheck = Callable[["Model"], Iterable[Fault]]
 GraphCheck = Callable[["Model", "Graph"], Iterable[Fault]]
 
 
-@dataclass(frozen=True)
+@record
 class Rule:
     """A rule.
 

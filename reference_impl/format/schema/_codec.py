@@ -44,7 +44,8 @@ def parse(cls: type[M], data: bytes, file: File = None, node: Optional[str] = No
     # what they were (an explicit zero, a list not packed) are legal and rare enough to be read a second time. So are unknown
     # fields: an entry of a map that has one is left out of the map and written anew in any order by protobuf from 4 on.
     if failure is None and message.ByteSize() == len(data):
-        if api_implementation.Type() == "python":  # keeps such an entry in the map, smaller; and does not count what it discards
+        # Python's own implementation keeps such an entry in the map, smaller; and does not count what it discards.
+        if not _wire.holds_maps(cast(Descriptor, cls.DESCRIPTOR)) or api_implementation.Type() == "python":
             return message
         message.DiscardUnknownFields()
         if message.ByteSize() == len(data):

@@ -33,6 +33,11 @@ def _type(descriptor: Descriptor) -> _Type:
     return _Type(descriptor)
 
 
+def holds_maps(descriptor: Descriptor) -> bool:
+    """Whether a message of this type, or one inside it, has a map."""
+    return _type(descriptor).holds_maps
+
+
 def _reachable(descriptor: Descriptor) -> list[Descriptor]:
     found = {descriptor.full_name: descriptor}
     pending = [descriptor]
