@@ -14,7 +14,7 @@ from reference_impl.format import extension, files, layout, schema
 from reference_impl.format.bundle import OBJECT_GRAPH_KEY, BundleReader
 from reference_impl.format.bundle_copy import copy_bundle
 from reference_impl.format.fingerprint import fingerprint
-from reference_impl.format.graphs import check_functions
+from reference_impl.format.graphs import Library, check_functions, reachable
 from reference_impl.format.layout_writer import LayoutWriter
 from reference_impl.format.ordered import ordered_bytes
 from reference_impl.format.slices import slice_key
@@ -132,8 +132,9 @@ class Draft:
         new = None if self._tracked is None else schema.serialize(self._tracked)
         if new is not None and new != schema.serialize(schema.parse(schema.TrackableObjectGraph, self._tracked_bytes)):
             for graph in self.message.meta_graphs:
-                for nodes in [graph.graph_def.node, *[function.node_def for function in graph.graph_def.library.function]]:
-                    _replace_constant(nodes, self._tracked_bytes, new)
+                _replace_constant(graph.graph_def.node, self._tracked_bytes, new)
+                found = [f for f in graph.graph_def.library.function if _replace_constant(f.node_def, self._tracked_bytes, new)]
+                self.edited_functions |= callers(graph.graph_def.library, {function.signature.name for function in found})
             self._new_tracked: Optional[bytes] = new
         else:
             self._new_tracked = None
@@ -214,10 +215,21 @@ def sizes_of(message: schema.SavedModel, directory: Optional[Path]) -> dict[str,
     return found
 
 
-def _replace_constant(nodes: Any, old: bytes, new: bytes) -> None:
+def callers(library: schema.FunctionDefLibrary, names: set[str]) -> set[str]:
+    """Some functions, and all that call them."""
+    found: dict[str, list[str]] = {}
+    for caller, called in Library(library).calls().items() if names else ():
+        for name in called:
+            found.setdefault(name, []).append(caller)
+    return names | set(reachable(sorted(names), found))
+
+
+def _replace_constant(nodes: Any, old: bytes, new: bytes) -> bool:
+    found = False
     for node in nodes:
         if node.op == "Const" and "value" in node.attr:
             values = node.attr["value"].tensor.string_val
             for position, value in enumerate(values):
                 if value == old:
-                    values[position] = new
+                    values[position], found = new, True
+    return found
