@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from compat_matrix.cli import HARNESS_ERROR, OK, UNEXPECTED, printable
+from compat_matrix.commands.plugin_options import plugin_option
 
 SAMPLES = Path(__file__).parent.parent / "plugins" / "samples"
 WIDTH = 16  # of the names
@@ -16,6 +17,7 @@ WIDTH = 16  # of the names
 
 @click.command("plugin-check")
 @click.argument("command", metavar="CMD", required=False)
+@plugin_option
 @click.option("--json", "as_json", is_flag=True, help="The outcomes as JSON.")
 @click.option("--only", multiple=True, metavar="CHECK", help="Only this check (and hello).")
 @click.option("--limit", type=click.FloatRange(0.1), default=60.0, show_default=True, help="Seconds for one step.")
@@ -25,6 +27,7 @@ WIDTH = 16  # of the names
 @click.option("--samples", type=click.Path(exists=True, file_okay=False, path_type=Path), help="Write the sample plug-ins there.")
 def plugin_check(
     command: str | None,
+    plugins: Path | None,
     as_json: bool,
     only: tuple[str, ...],
     limit: float,
@@ -36,8 +39,8 @@ def plugin_check(
     """Try every message, capability and failure path of a consumer.
 
     CMD is a command line ('./my-consumer --quiet'), the name of an entry point of savedmodel_compat.consumers or of a consumer
-    in pyproject.toml, or a consumer of ours. docs/protocol.md has the rules. Exit codes: 0 it keeps them, 1 it does not, 4 a
-    defect of this program, 64 usage.
+    in pyproject.toml or the file of --plugins, or a consumer of ours. docs/protocol.md has the rules. Exit codes: 0 it keeps
+    them, 1 it does not, 4 a defect of this program, 64 usage.
     """
     from compat_matrix.plugins import found
     from compat_matrix.plugins.check.checks import CHECKS
@@ -58,7 +61,7 @@ def plugin_check(
     if unknown:
         raise click.UsageError(f"no check called {unknown[0]} (--list shows them)")
     try:
-        program = found.command_of(command)
+        program = found.command_of(command, plugins)
     except PluginError as error:
         raise click.UsageError(str(error)) from error
     if program.broken:

@@ -172,14 +172,15 @@ def _made(kind: str, point: importlib.metadata.EntryPoint, where: str) -> Any:
     return _KINDS[kind][0](point.name, value, folder, where)
 
 
-def command_of(word: str, folder: Path | None = None) -> Program:
-    """The program ``plugin-check`` is given: the name of an entry point, of ``pyproject.toml``, or a command line.
+def command_of(word: str, file: Path | None = None) -> Program:
+    """The program ``plugin-check`` is given: a consumer of ``file``, of ``pyproject.toml`` or an entry point, or a command line.
 
     Raises :class:`PluginError`.
     """
-    folder = folder or Path.cwd()
+    folder = Path.cwd()
     if not any(character in word for character in " /.="):
-        for one in _asked("consumer", word, folder, _of_project(folder), set()):
+        declared = _of_file(file) if file else _of_project(folder)
+        for one in _asked("consumer", word, folder, declared, set()):
             assert isinstance(one.program, Program)
             return one.program
         if word in OURS.consumers:

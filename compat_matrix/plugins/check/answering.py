@@ -47,15 +47,10 @@ def wrong_tags(exam: Exam) -> None:
 
 
 def signatures(exam: Exam) -> None:
-    """The keys, names, dtypes and shapes of a model with four signatures, or of half_plus_two."""
-    directory = models.signs(exam.new("signs"))
-    try:
-        handle = exam.load(directory)
-    except NotAsked:
-        directory = models.half_plus_two() / "model"
-        handle = exam.load(directory)
+    """The keys, names, dtypes and shapes of a model with four signatures, or of another."""
+    handle, model = exam.load_any()
     got = exam.session.ok("signatures", handle=handle)["signatures"]
-    expected = oracle.signatures(directory, TAGS)
+    expected = oracle.signatures(model.directory, TAGS)
     try:
         differences = compare_signatures(expected, got)
     except (AttributeError, KeyError, TypeError) as error:
@@ -79,7 +74,7 @@ def signature_key(exam: Exam) -> None:
     negative = Tensor("float32", -X.array)
     exam.answer(handle, "same", {"x": X}, {"y": X}, {"the signature 'negative': the key in the request is ignored": negative})
     exam.answer(handle, "negative", {"x": X}, {"y": negative}, {"the signature 'same': the key in the request is ignored": X})
-    a, b = Tensor("float32", np.array([[1, 2], [3, 4]], np.float32)), Tensor("int64", np.array([7], np.int64))
+    a, b = Tensor("float32", np.array([[1, 2], [3, 4]], np.float32)), Tensor("int32", np.array([7], np.int32))
     exam.answer(handle, "crossed", {"a": a, "b": b}, {"a": b, "b": a})
     exam.answer(handle, "crossed", {"b": b, "a": a}, {"a": b, "b": a})
     exam.answered.add("signs")
@@ -87,7 +82,8 @@ def signature_key(exam: Exam) -> None:
 
 def no_state(exam: Exam) -> None:
     """The same request again after others; an answer of before is no answer."""
-    handle, key, inputs, wanted = exam.load_any()
+    handle, model = exam.load_any()
+    key, inputs, wanted = model.signature, model.inputs, model.wanted
     other_inputs = {name: Tensor(t.dtype, t.array[::-1].copy() if t.array.ndim else t.array) for name, t in inputs.items()}
     other = {name: Tensor(t.dtype, t.array[::-1].copy() if t.array.ndim else t.array) for name, t in wanted.items()}
     before = {"the request before: it keeps something between requests": next(iter(wanted.values()))}
@@ -97,15 +93,15 @@ def no_state(exam: Exam) -> None:
             exam.answer(handle, key, given, expected, others)
         except Mistake as error:
             raise Mistake(str(error), "P-13" if "between requests" in str(error) else error.rule) from None
+    exam.answered.add("the same again")
 
 
 def many_models(exam: Exam) -> None:
     """Two models at a time, each with its handle; one is closed, the other goes on."""
-    one, two = models.signs(exam.new("signs")), models.half_plus_two() / "model"
-    handles = []
-    for directory in (one, two, one, two):
+    handles, asked = [], list(exam.candidates())
+    for model in [*asked, *asked]:
         try:
-            handles.append(exam.load(directory))
+            handles.append(exam.load(model.directory))
         except NotAsked:
             continue
     if len(handles) < 2:
@@ -120,22 +116,24 @@ def many_models(exam: Exam) -> None:
 
 def close(exam: Exam) -> None:
     """A handle that is closed, one that never was."""
-    handle, key, inputs, _ = exam.load_any()
+    handle, model = exam.load_any()
     exam.session.ok("close", handle=handle)
     for what, number in (("a handle that is closed", handle), ("a handle that was never given", handle + 12345)):
-        exam.refusal(f"a call with {what}", exam.call(number, key, inputs)[0])
+        exam.refusal(f"a call with {what}", exam.call(number, model.signature, model.inputs)[0])
         exam.refusal(f"close of {what}", exam.session.say("close", handle=number))
 
 
 def wrong_signature(exam: Exam) -> None:
     """A key that the model has not."""
-    handle, _, inputs, _ = exam.load_any()
-    exam.refusal("a call of the signature 'no_such_key', which the model has not,", exam.call(handle, "no_such_key", inputs)[0])
+    handle, model = exam.load_any()
+    reply, _ = exam.call(handle, "no_such_key", model.inputs)
+    exam.refusal("a call of the signature 'no_such_key', which the model has not,", reply)
 
 
 def wrong_inputs(exam: Exam) -> None:
     """A missing input, one too many, one of another dtype; one of another shape may be answered or refused."""
-    handle, key, inputs, wanted = exam.load_any()
+    handle, model = exam.load_any()
+    key, inputs, wanted = model.signature, model.inputs, model.wanted
     name = next(iter(inputs))
     exam.answer(handle, key, inputs, wanted)  # what is remembered of it must not stand in for what is missing
     exam.refusal(f"a call without the input {name!r}", exam.call(handle, key, {})[0])
@@ -157,16 +155,20 @@ def wrong_inputs(exam: Exam) -> None:
 
 def dtypes(exam: Exam) -> None:
     """Every dtype: any shape, none, empty, the ends of its range, NaN payloads, -0.0, strings of all bytes."""
-    claimed, kept, refused = exam.session.hello.get("dtypes"), [], {}
+    claimed, kept, refused, changed = exam.session.hello.get("dtypes"), [], {}, []
     for dtype in models.ASKED_DTYPES:
         try:
             handle = exam.load(models.echo(exam.new("echo"), dtype))
             first = next(models.tensors_of(dtype))[1]
-            reply, _ = exam.call(handle, "serving_default", {"x": first})
+            reply, outputs = exam.call(handle, "serving_default", {"x": first})
             if reply["status"] != "ok":
                 raise NotAsked(f"{reply['status']}: {reply['message'].splitlines()[0][:120]}")
         except NotAsked as why:
             refused[dtype] = str(why)
+            continue
+        given = explain.read(outputs)[0].get("y")
+        if claimed is not None and dtype not in claimed and given is not None and given.dtype != dtype:
+            changed.append(f"{dtype} ({given.dtype})")
             continue
         for what, tensor in models.tensors_of(dtype):
             try:
@@ -182,23 +184,19 @@ def dtypes(exam: Exam) -> None:
         raise Mistake(f"hello claims the dtype {lacking[0]}, and a model of it is not answered: {refused[lacking[0]]}", "P-15")
     exam.answered.add("echo")
     exam.notes.append(f"{len(kept)} dtypes kept bit for bit: {', '.join(kept)}")
+    if changed:
+        exam.notes.append(f"not promised, and answered in another dtype: {', '.join(changed)}")
     if refused:
         exam.notes.append(f"not answered: {', '.join(refused)}")
 
 
 def untouched(exam: Exam) -> None:
     """A model is read, not written."""
-    directory = models.signs(exam.new("kept"))
-    before, key, inputs = stamp(directory), "same", {"x": X}
-    try:
-        handle = exam.load(directory)
-    except NotAsked:
-        shutil.rmtree(directory)
-        shutil.copytree(models.half_plus_two() / "model", directory)
-        before, request = stamp(directory), requests_of(models.half_plus_two())[0]
-        key, inputs = request["signature"], dict(tensors.load(models.half_plus_two() / "io" / request["inputs"]))
-        handle = exam.load(directory)
-    reply, outputs = exam.call(handle, key, inputs)
+    handle, model = exam.load_any()
+    exam.session.ok("close", handle=handle)
+    directory = shutil.copytree(model.directory, exam.new("kept"))
+    before, handle = stamp(directory), exam.load(directory)
+    reply, outputs = exam.call(handle, model.signature, model.inputs)
     exam.session.say("close", handle=handle)
     if stamp(directory) != before:
         raise Mistake("it has changed files of the model")
@@ -212,9 +210,9 @@ def functions(exam: Exam) -> None:
     artifact = models.functions()
     requests = requests_of(artifact, "function")
     if "functions" not in exam.session.capabilities:
-        handle, _, inputs, _ = exam.load_any()
+        handle, model = exam.load_any()
         io = exam.folder / "io"
-        asked = {**requests[0], "inputs": models.written(io, inputs)}
+        asked = {**requests[0], "inputs": models.written(io, model.inputs)}
         outputs = str(exam.new("answer").with_suffix(".npz"))
         unsupported(exam.session.say("call", handle=handle, request=asked, io_dir=str(io), outputs=outputs), "functions", "call")
         return
@@ -281,7 +279,7 @@ def resave(exam: Exam) -> None:
 
 def understood(exam: Exam) -> None:
     """Of the models of these checks it has answered at least one."""
-    for ask in (half_plus_two, signature_key, dtypes):
+    for ask in (half_plus_two, signature_key, dtypes, no_state):
         if not exam.answered:  # or --only left them out
             with contextlib.suppress(NotAsked):
                 ask(exam)

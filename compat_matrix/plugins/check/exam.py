@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,16 @@ X = Tensor("float32", np.array([1, 2, 5], np.float32))
 
 class NotAsked(Exception):
     """A check that has nothing to ask this plug-in; the message says why."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A model, one of its signatures, and inputs of that with the outputs that are right."""
+
+    directory: Path
+    signature: str
+    inputs: dict[str, Tensor]
+    wanted: dict[str, Tensor]
 
 
 @dataclass
@@ -47,16 +57,24 @@ class Exam:
             raise NotAsked(f"the model is not understood: {reply['status']}: {reply['message'].splitlines()[0][:200]}")
         return int(reply["handle"])
 
-    def load_any(self) -> tuple[int, str, dict[str, Tensor], dict[str, Tensor]]:
-        """A model that answers: handle, signature, inputs, outputs. Raises :class:`NotAsked`."""
-        try:
-            return self.load(models.signs(self.new("signs"))), "same", {"x": X}, {"y": X}
-        except NotAsked:
-            artifact = models.half_plus_two()
-            request = requests_of(artifact)[0]
-            io = artifact / "io"
+    def candidates(self) -> Iterator[Candidate]:
+        """Models with what is asked of them, the least demanding last but for those of TensorFlow itself."""
+        yield Candidate(models.signs(self.new("signs")), "same", {"x": X}, {"y": X})
+        yield Candidate(models.plain(self.new("plain")), "serving_default", {"x": X}, {"y": Tensor("float32", -X.array)})
+        for artifact in (models.half_plus_two(), models.functions()):
+            request, io = requests_of(artifact)[0], artifact / "io"
             given, wanted = tensors.load(io / request["inputs"]), tensors.load(io / request["outputs"])
-            return self.load(artifact / "model"), request["signature"], dict(given), dict(wanted)
+            yield Candidate(artifact / "model", request["signature"], dict(given), dict(wanted))
+
+    def load_any(self) -> tuple[int, Candidate]:
+        """The handle of the first candidate that is understood. Raises :class:`NotAsked` when none is."""
+        why = NotAsked("there is no model")
+        for one in self.candidates():
+            try:
+                return self.load(one.directory), one
+            except NotAsked as refusal:
+                why = refusal
+        raise why
 
     def call(self, handle: int, signature: str, inputs: Mapping[str, Tensor], **more: Any) -> tuple[dict[str, Any], Path]:
         """A call, and where its outputs are to be. Raises :class:`Mistake`."""
@@ -75,8 +93,10 @@ class Exam:
         wanted: Mapping[str, Tensor],
         others: Mapping[str, Tensor] | None = None,
     ) -> None:
-        """A call that must be answered with ``wanted``, bit for bit. Raises :class:`Mistake`."""
+        """A call that must be answered with ``wanted``, bit for bit, or cleanly refused. Raises :class:`Mistake`, :class:`NotAsked`."""
         reply, outputs = self.call(handle, signature, inputs)
+        if reply["status"] == "rejected":
+            raise NotAsked(f"a call of {signature!r} is refused: {reply['message'].splitlines()[0][:200]}")
         if reply["status"] != "ok":
             raise Mistake(
                 f"a call of {signature!r} is answered with {reply['status']}: {reply['error_class']}: {reply['message']}"

@@ -45,6 +45,14 @@ def echo(directory: Path, dtype: str) -> Path:
     return _saved(directory, model)
 
 
+def plain(directory: Path) -> Path:
+    """One signature, ``serving_default``, and all shapes known: input ``x`` of three numbers, output ``y``, their negatives."""
+    graph, model = _started()
+    x = _placeholder(graph, "x", "float32", (3,))
+    _signature(graph, "serving_default", {"x": x}, {"y": _op(graph, "y", "Neg", "x", "float32", (3,))})
+    return _saved(directory, model)
+
+
 def signs(directory: Path) -> Path:
     """Four signatures: ``same`` and ``negative`` differ in their answer alone, ``crossed`` has two inputs whose outputs are named
     the other way round, ``fixed`` has an input of shape [2, 3]."""
@@ -52,8 +60,8 @@ def signs(directory: Path) -> Path:
     x = _placeholder(graph, "x", "float32")
     _signature(graph, "same", {"x": x}, {"y": _op(graph, "same", "Identity", "x", "float32")})
     _signature(graph, "negative", {"x": x}, {"y": _op(graph, "negative", "Neg", "x", "float32")})
-    a, b = _placeholder(graph, "a", "float32"), _placeholder(graph, "b", "int64")
-    outputs = {"a": _op(graph, "of_b", "Identity", "b", "int64"), "b": _op(graph, "of_a", "Identity", "a", "float32")}
+    a, b = _placeholder(graph, "a", "float32"), _placeholder(graph, "b", "int32")
+    outputs = {"a": _op(graph, "of_b", "Identity", "b", "int32"), "b": _op(graph, "of_a", "Identity", "a", "float32")}
     _signature(graph, "crossed", {"a": a, "b": b}, outputs)
     shaped = _placeholder(graph, "shaped", "float32", (2, 3))
     _signature(graph, "fixed", {"x": shaped}, {"y": _op(graph, "fixed", "Identity", "shaped", "float32", (2, 3))})

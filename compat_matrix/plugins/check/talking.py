@@ -64,11 +64,11 @@ def large_messages(exam: Exam) -> None:
 
 def many_requests(exam: Exam) -> None:
     """Two hundred requests in one process."""
-    handle, key, inputs, wanted = exam.load_any()
+    handle, model = exam.load_any()
     pid = exam.session.process.pid
     for index in range(50):
         try:
-            exam.answer(handle, key, inputs, wanted)
+            exam.answer(handle, model.signature, model.inputs, model.wanted)
             for _ in range(3):
                 exam.session.ok("signatures", handle=handle)
         except Mistake as error:

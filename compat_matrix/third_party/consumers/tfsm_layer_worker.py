@@ -40,8 +40,14 @@ class TFSMLayerWorker(protocol.Worker):
     def call_signature(self, model, key, inputs):
         _, outputs = common.fitting(model.signatures, key, inputs, complete=False)
         given = {name: nests.to_tf(tf, tensor) for name, tensor in inputs.items()}
+        layer = self._layer(model, key)
         # One tensor is what the layer is made for; several have to be one argument.
-        result = self._layer(model, key)(next(iter(given.values())) if len(given) == 1 else given)
+        try:
+            result = layer(next(iter(given.values())) if len(given) == 1 else given)
+        except TypeError as error:
+            if len(given) == 1:
+                raise
+            raise NotImplementedError(f"TFSMLayer calls a signature with one tensor, {key!r} takes {sorted(given)}: {error}")
         return common.named(result, outputs, functools.partial(nests.flatten_output, tf))
 
 
