@@ -93,7 +93,7 @@ class Exam:
         wanted: Mapping[str, Tensor],
         others: Mapping[str, Tensor] | None = None,
     ) -> None:
-        """A call that must be answered with ``wanted``, bit for bit, or cleanly refused. Raises :class:`Mistake`, :class:`NotAsked`."""
+        """A call that must be answered with ``wanted``, bit for bit. Raises :class:`Mistake`, when refused :class:`NotAsked`."""
         reply, outputs = self.call(handle, signature, inputs)
         if reply["status"] == "rejected":
             raise NotAsked(f"a call of {signature!r} is refused: {reply['message'].splitlines()[0][:200]}")

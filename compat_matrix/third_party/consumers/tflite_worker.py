@@ -3,6 +3,7 @@
 import collections
 
 import common
+import numpy as np
 import tensorflow as tf
 from savedmodel_compat_workers import protocol
 from tensorflow.lite.python.convert import ConverterError
@@ -40,8 +41,18 @@ class TFLiteWorker(protocol.Worker):
 
     def call_signature(self, model, key, inputs):
         _, outputs = common.fitting(model.signatures, key, inputs, complete=False)
-        given = {name: common.to_numpy(tensor) for name, tensor in inputs.items()}
+        given = {name: taken(tensor) for name, tensor in inputs.items()}
         return common.named(model.interpreter.get_signature_runner(key)(**given), outputs)
+
+
+def taken(tensor):
+    """An input as the interpreter takes it, which of an array of shape [] takes the bytes: those of an object are its address."""
+    array = common.to_numpy(tensor)
+    if tensor.dtype != "string" or array.shape:
+        return array
+    if not array.item():
+        raise NotImplementedError("the interpreter takes no empty string of shape []")  # NumPy makes one of a byte
+    return np.array(array.item())
 
 
 def _described(details):
