@@ -12,7 +12,7 @@ import model_edits
 import pytest
 
 import reference_impl
-from reference_impl.format import layout
+from reference_impl.format import layout, restore_plan
 from reference_impl.format.canonical import canonical
 
 HERE = Path(__file__).parent
@@ -138,3 +138,17 @@ def test_FN_05_other_implementations_that_were_traced_are_saved(tf, tmp_path):
     for load in (reference_impl.load, tf.saved_model.load):
         assert load(str(tmp_path / "model")).f(tf.constant([1.0])).numpy() == [3.0]
     del kept
+
+
+# OpenVINO's frontend takes the name in the object graph, which several variables may have, for that of the last one's handle
+def test_handles_of_variables_of_one_name_are_numbered_as_tensorflow_does(tf, tmp_path):
+    root = tf.Module()
+    root.pair = (tf.Variable(1.0), {"inner": tf.Variable(2.0), "named": tf.Variable(3.0, name="w")})
+    root.third, root.w = tf.Variable(5.0), tf.Variable(7.0, name="w")
+    root.f = tf.function(lambda x: x * root.pair[0] * root.pair[1]["inner"] + root.third, input_signature=[tf.TensorSpec([])])
+    names = []
+    for save in (tf.saved_model.save, reference_impl.save):
+        save(root, str(tmp_path / save.__module__))
+        found = restore_plan.restore_plan(layout.read(tmp_path / save.__module__).meta_graph(None))
+        names.append({one.key: one.node for one in found})
+    assert names[0] == names[1] and len(names[0]) == 5

@@ -4,6 +4,7 @@ import importlib
 import json
 import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,7 @@ from compat_matrix.expectations import Ledger
 from compat_matrix.plugins import found
 from compat_matrix.plugins.probe import home
 from compat_matrix.runtimes.locked import DONE, Environment
-from compat_matrix.runtimes.worker import Worker
+from compat_matrix.runtimes.worker import NotStarted, Worker
 from compat_matrix.workers import tensors
 
 HERE = THIRD_PARTY.parent
@@ -129,3 +130,51 @@ def test_a_consumer_of_each_environment_that_is_installed_answers(registry, tmp_
         asked.append(one.name)
     if not asked:
         pytest.skip("no environment of a third party is installed: a matrix run with --plugins third-party makes them")
+
+
+@pytest.fixture
+def tfjs(common, monkeypatch, tmp_path):
+    """The worker of TensorFlow.js in an environment of its own, with a node and an npm that do what `npm` below says."""
+    worker = importlib.import_module("tfjs_worker")
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:/bin:/usr/bin")
+    (tmp_path / "bin").mkdir()
+
+    def npm(does):
+        for name, text in (("node", ":"), ("npm", does)):
+            path = tmp_path / "bin" / name
+            path.write_text(f"#!/bin/sh\n{text}\n")
+            path.chmod(0o755)
+
+    worker.npm = npm
+    yield worker
+    del sys.modules["tfjs_worker"]
+
+
+def test_npm_packages_are_locked_by_hashes_and_name_no_host(registry):
+    lock = json.loads((HERE / "consumers" / "tfjs" / "package-lock.json").read_text(encoding="utf-8"))
+    found = {path.removeprefix("node_modules/"): one for path, one in lock["packages"].items() if path}
+    assert found and all(one["integrity"].startswith("sha512-") and "resolved" not in one for one in found.values())
+    version = registry.consumers["tfjs"].version
+    assert {one["version"] for name, one in found.items() if name.startswith("@tensorflow/")} == {version}
+
+
+def test_npm_packages_are_installed_once_and_whole(tfjs, tmp_path):
+    tfjs.npm(f'echo "$@" >> {tmp_path / "asked"}; mkdir node_modules; echo "no such package" >&2; exit 1')
+    with pytest.raises(RuntimeError, match=r"(?s)npm ci .* failed \(1\):\nno such package"):
+        tfjs.packages()
+    assert not [path for path in tmp_path.glob("npm-*") if path.is_dir() and path.suffix != ".tmp"]
+    tfjs.npm(f'echo "$@" >> {tmp_path / "asked"}; mkdir node_modules')
+    place = tfjs.packages()
+    assert place == tfjs.packages() and sorted(path.name for path in place.iterdir()) == [
+        "node_modules", "package-lock.json", "package.json",
+    ]  # fmt: skip
+    assert len((tmp_path / "asked").read_text().splitlines()) == 2
+
+
+def test_without_node_the_cells_say_what_to_install(registry, tmp_path):
+    program = replace(registry.consumers["tfjs"].program, lock=(), python=sys.executable, environment=(("PATH", str(tmp_path)),))
+    worker = Worker(home(), program, tmp_path / "cwd", tmp_path / "log")
+    with pytest.raises(NotStarted, match=r"there is no node on PATH: install Node\.js"):
+        worker.hello()
+    worker.close()

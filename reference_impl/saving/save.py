@@ -223,16 +223,17 @@ class _Export:
         graph = MainGraph(self.tree, self.library, self._bound)
         asset_indices: dict[int, int] = {}
         constants: dict[int, str] = {}
-        for node in self.tree.nodes:
+        for node in reversed(self.tree.nodes):  # as TensorFlow: of variables of one name the last one has it without a number
             if node.number in self.variables:
                 self._variable(graph, node)
-            elif isinstance(node.object, api.Asset):
+        for node in self.tree.nodes:
+            if isinstance(node.object, api.Asset):
                 asset_indices[node.number] = len(out.asset_file_def)
                 asset = out.asset_file_def.add(filename=self.assets.add(node.object, node.path))
                 asset.tensor_info.name = graph.add_asset(node.number)
                 asset.tensor_info.dtype = schema.DT_STRING
                 asset.tensor_info.tensor_shape.SetInParent()
-            elif tf.is_tensor(node.object):
+            elif tf.is_tensor(node.object) and node.number not in self.variables:
                 constants[node.number] = graph.add_constant(node.number, node.object)
         self._saver_and_init(graph, found)
         out.graph_def.CopyFrom(graph.finish())

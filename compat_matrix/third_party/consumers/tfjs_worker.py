@@ -210,7 +210,7 @@ def packages():
     for program in ("node", "npm"):
         if shutil.which(program) is None:
             raise RuntimeError(
-                f"there is no {program} on PATH: TensorFlow.js runs in node, with packages that npm installs (Node.js 18)"
+                f"there is no {program} on PATH: install Node.js (18 or newer) and npm: TensorFlow.js runs there"
             )
     files = [SCRIPT.with_name("package.json"), SCRIPT.with_name("package-lock.json")]
     digest = hashlib.sha256(b"\0".join(file.read_bytes() for file in files)).hexdigest()[:12]
