@@ -209,9 +209,7 @@ def packages():
     """The folder of the npm packages, inside this environment; installed if they are not there. Raises RuntimeError."""
     for program in ("node", "npm"):
         if shutil.which(program) is None:
-            raise RuntimeError(
-                f"there is no {program} on PATH: install Node.js (18 or newer) and npm: TensorFlow.js runs there"
-            )
+            raise RuntimeError(f"there is no {program} on PATH: install Node.js (18 or newer) and npm: TensorFlow.js runs there")
     files = [SCRIPT.with_name("package.json"), SCRIPT.with_name("package-lock.json")]
     digest = hashlib.sha256(b"\0".join(file.read_bytes() for file in files)).hexdigest()[:12]
     place = pathlib.Path(sys.prefix, f"npm-{digest}")
