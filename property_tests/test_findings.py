@@ -47,3 +47,20 @@ def test_a_trace_has_no_gradient_for_tensorflow_behind_the_gradient_of_its_funct
         assert gradient(loaded, loaded.f) == 4.0
         with pytest.raises(ValueError, match="of a variable without handle data"):
             gradient(loaded, loaded.f.concrete_functions[0])
+
+
+def test_a_loaded_function_does_not_take_the_loaded_variable_with_tensorflow(tf):
+    """Finding 3, seen in 2.12 to 2.21: `tf.saved_model.load` finds no trace for it, but for a new variable."""
+    root = tf.Module()
+    root.v = tf.Variable(2.0)
+    root.f = tf.function(lambda x: x + 1.0)
+    root.f(root.v)
+    with world.folder() as folder:
+        path = implementations.save(TENSORFLOW, root, folder / "model")
+        loaded = implementations.load(REFERENCE, path)
+        assert loaded.f(loaded.v).numpy() == 3.0
+        loaded = implementations.load(TENSORFLOW, path)
+        assert loaded.f.concrete_functions[0](loaded.v).numpy() == 3.0
+        with pytest.raises(ValueError, match="Could not find matching concrete function"):
+            loaded.f(loaded.v)
+        assert loaded.f(tf.Variable(4.0)).numpy() == 5.0

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from property_tests import implementations, world
 from property_tests.implementations import BOTH
 from property_tests.profiles import budget
+from property_tests.strategies import functions as fn
 from property_tests.strategies.models import differentiable, models
 from reference_impl.format.canonical import canonical
 
@@ -32,6 +33,14 @@ def check_answers(script, folder, writer):
     expected = built.answers(built.root)
     for reader, other in loaded.items():
         assert built.answers(other) == expected, f"{writer} -> {reader}"
+
+
+@budget(10)
+@given(models(literals=(*fn.LITERALS, *fn.SHAPES, *fn.SHAPES)), st.just(implementations.REFERENCE))
+def test_a_model_with_shapes_as_arguments_answers_as_the_original(tf, model, writer):
+    """Either implementation reads them; only `reference_impl` writes them (PY-07)."""
+    with world.folder() as folder:
+        check_answers(model.script(), folder, writer)
 
 
 @budget(25)
@@ -89,6 +98,7 @@ def check_gradients(script, folder, writer):
 
 CHECKS = {
     "test_a_loaded_model_answers_as_the_original": check_answers,
+    "test_a_model_with_shapes_as_arguments_answers_as_the_original": check_answers,
     "test_the_second_generation_is_a_fixed_point_of_the_canonical_form": check_fixed_point,
     "test_a_loaded_model_has_the_gradients_of_the_original": check_gradients,
 }

@@ -49,7 +49,7 @@ def run(script: str) -> dict[str, Any]:
     with contextlib.suppress(InvalidArgument):  # a regression is no example
         note(script)
     names: dict[str, Any] = {"__name__": "script"}
-    exec(compile(script, "<script>", "exec"), names)
+    exec(compile(script, "<script>", "exec", dont_inherit=True), names)  # not the annotations of this module
     return names
 
 
@@ -70,6 +70,8 @@ def plain(value: Any) -> Any:
         return ("namedtuple", type(value).__name__, value._fields, tuple(map(plain, value)))
     if isinstance(value, (list, tuple)):
         return (type(value).__name__ if type(value) in (list, tuple) else "list", tuple(map(plain, value)))
+    if type(value).__name__ == "Scaled":
+        return ("Scaled", plain(value.values), plain(value.scale), value.label)
     if hasattr(value, "flat_values"):
         return ("ragged", *[plain(part) for part in (value.flat_values, *value.nested_row_splits)])
     if hasattr(value, "dense_shape"):

@@ -150,8 +150,9 @@ def differentiable(draw: st.DrawFn) -> Model:
     )
 
 
-def _material(model: Model, functions: int) -> steps.Material:
+def _material(model: Model, functions: list[Function]) -> steps.Material:
     captures, assignable = [], []
+    callable_ = tuple([index for index, function in enumerate(functions) if not function.takes_variables()])
     for index, item in enumerate(model.objects):
         kind = type(item).__name__
         if isinstance(item, (objects.Variable, objects.Constant)):
@@ -164,18 +165,28 @@ def _material(model: Model, functions: int) -> steps.Material:
             captures.append((index, f"Table.{item.key_dtype}"))
         elif isinstance(item, (objects.Asset, objects.Generator)):
             captures.append((index, kind))
-    return steps.Material(tuple(captures), tuple(assignable), tuple(range(functions)))
+    return steps.Material(tuple(captures), tuple(assignable), callable_)
 
 
 @st.composite
-def models(draw: st.DrawFn, max_objects: int = 6, max_functions: int = 3, signatures: bool = False) -> Model:
-    """An object graph with functions, and with signatures where functions can be; with ``signatures`` always with one."""
+def models(
+    draw: st.DrawFn,
+    max_objects: int = 6,
+    max_functions: int = 3,
+    signatures: bool = False,
+    literals: tuple[tuple[str, ...], ...] = fn.LITERALS,
+) -> Model:
+    """An object graph with functions, and with signatures where functions can be; with ``signatures`` always with one.
+
+    ``literals``: what Python arguments may be.
+    """
     graph = draw(object_graphs(max_objects))
     modules = [index for index, item in enumerate(graph.objects) if isinstance(item, objects.Module)]
     made: list[Function] = []
     for index in range(draw(st.integers(1, max_functions))):
         flat = True if signatures and index == 0 else None
-        made.append(draw(fn.functions(draw(st.sampled_from(modules)), f"f{index}", _material(graph, index), flat)))
+        owner = draw(st.sampled_from(modules))
+        made.append(draw(fn.functions(owner, f"f{index}", _material(graph, made), flat, literals)))
     requests = []
     for index, item in enumerate(made):
         if draw(st.booleans()) and item.signature:

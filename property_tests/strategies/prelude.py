@@ -2,11 +2,26 @@
 
 PRELUDE = '''\
 import collections
+import sys
+import types
 
 import numpy as np
 import tensorflow as tf
 
 Pair = collections.namedtuple("Pair", ["first", "second"])
+SHAPES = [tf.TensorShape([2, 3]), tf.TensorShape([None, 3]), tf.TensorShape(None), tf.TensorShape([])]
+shared = sys.modules.setdefault("types_of_scripts", types.ModuleType("types_of_scripts"))  # a type is registered once
+
+if not hasattr(shared, "Scaled"):
+
+    class Scaled(tf.experimental.ExtensionType):
+        __name__ = "scripts.Scaled"
+        values: tf.Tensor
+        scale: tf.Tensor
+        label: str
+
+    shared.Scaled = Scaled
+Scaled = shared.Scaled
 
 
 def weight(value):
