@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Optional
 
 from reference_impl.format import layout, schema
-from reference_impl.format.graphs import Library, waits
+from reference_impl.format.graphs import Library, Nodes
 from reference_impl.format.inspect_functions import Reach
 from reference_impl.format.inspect_objects import Paths
 
@@ -111,7 +111,7 @@ class Leads:
     @functools.cached_property
     def reach(self) -> Reach:
         """What each signature may run."""
-        return Reach(self.graph, self.library, self.calls, waits(self.graph.graph_def))
+        return Reach(self.graph, self.library, self.calls, Nodes(self.graph.graph_def))
 
     @functools.cached_property
     def _by_signature(self) -> tuple[Optional[dict[str, list[str]]], Optional[dict[str, list[str]]]]:

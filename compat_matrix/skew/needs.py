@@ -20,7 +20,7 @@ from compat_matrix.skew.lacks import Lack
 from compat_matrix.skew.locate import Leads
 from compat_matrix.skew.protos import plain_value
 from reference_impl.format import layout, schema
-from reference_impl.format.graphs import data_inputs, input_source, reachable, waits
+from reference_impl.format.graphs import Nodes, data_inputs, input_source, reachable
 from reference_impl.format.inspect_signatures import RESERVED, init_ops
 
 SCHEMA = 1
@@ -167,7 +167,7 @@ class Walk:
 
     def _run(self, starts: Sequence[str]) -> list[str]:
         """The uses that run when these nodes of the main graph do."""
-        nodes = [self.nodes[name] for name in reachable(starts, waits(self.graph.graph_def)) if name in self.nodes]
+        nodes = [self.nodes[name] for name in reachable(starts, Nodes(self.graph.graph_def).waits) if name in self.nodes]
         called = reachable([name for node in nodes for name in self.library.references(node)], self.calls)
         return [*self._keys(nodes, ""), *(key for name in called for key in self.bodies[name])]
 

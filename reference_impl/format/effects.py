@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Optional
 
 from . import schema
-from .graphs import Library, input_source, reachable, waits
+from .graphs import Library, Nodes, input_source, reachable
 from .inspect_objects import Paths
 from .inspect_parts import Effect
 from .inspect_signatures import RESERVED, init_ops, slots_of
@@ -129,7 +129,7 @@ def effects(
     library: Library,
     calls: dict[str, list[str]],
     paths: Paths,
-    inputs: dict[str, list[str]],
+    main: Nodes,
 ) -> tuple[Effect, ...]:
     """Everything in a MetaGraph that acts on the machine, also what nothing starts.
 
@@ -138,12 +138,12 @@ def effects(
       objects, paths: its object graph.
       assets: its files.
       library, calls: its functions and ``library.calls()``.
-      inputs: `graphs.waits` of its graph.
+      main: the nodes of its graph.
     """
     search = Search(meta_graph, objects, assets, library)
-    search.inputs = inputs
-    acting = {name for name, function in library.functions.items() if any(map(search.effect, function.node_def))}
-    if not acting and not any(map(search.effect, meta_graph.graph_def.node)):
+    search.nodes = main
+    acting = {name for name, function in library.functions.items() if any(search.effect(node.op) for node in function.node_def)}
+    if not acting and not search.acting:
         return ()
     callers: dict[str, list[str]] = {}
     for name, called in calls.items():
@@ -201,20 +201,32 @@ class Search:
     @functools.cached_property
     def main(self) -> Body:
         """The main graph, which a load of objects hardly ever asks for."""
-        return Body(None, {node.name: node for node in self.meta_graph.graph_def.node}, self._known)
+        return Body(None, self.nodes.by_name, self._known)
 
-    def effect(self, node: schema.NodeDef) -> Optional[OpEffect]:
-        """What the op of a node does; functions of the library do what is in them."""
-        if node.op not in self._of_op:
-            self._of_op[node.op] = None if node.op in self.library.functions else op_effect(node.op)
-        return self._of_op[node.op]
+    @functools.cached_property
+    def nodes(self) -> Nodes:
+        """The nodes of the main graph."""
+        return Nodes(self.meta_graph.graph_def)
+
+    @functools.cached_property
+    def acting(self) -> dict[str, schema.NodeDef]:
+        """Those that do something."""
+        return {name: self.nodes.by_name[name] for name, op in self.nodes.op_of.items() if self.effect(op)}
+
+    def effect(self, op: str) -> Optional[OpEffect]:
+        """What an op does; functions of the library do what is in them."""
+        if op not in self._of_op:
+            self._of_op[op] = None if op in self.library.functions else op_effect(op)
+        return self._of_op[op]
 
     def follow(self, start: Start) -> None:
         """Look at all that a start runs, up to _STEPS."""
         ways: dict[str, set[Arguments]] = {}
         pending: list[tuple[str, Arguments]] = []
         if start.nodes:
-            self._look(self.main, [self.main.nodes[name] for name in self._ancestors(start.nodes)], start, pending)
+            names = [name for name in reachable(start.nodes, self.nodes.waits) if name in self.nodes.waits]
+            self._note(self.main, [self.acting[name] for name in names if name in self.acting], start)
+            self._enter(self.main, [self.main.nodes[name] for name in names], pending)
         elif start.function in self.library.functions:
             pending.append((start.function, start.arguments or self._arguments(start.function, start.bound)))
         while pending:
@@ -229,24 +241,21 @@ class Search:
             known.add(arguments)
             if self.steps > _STEPS:
                 return
-            nodes = self._bodies.setdefault(name, {node.name: node for node in self.library.functions[name].node_def})
+            if name not in self._bodies:
+                self._bodies[name] = {node.name: node for node in self.library.functions[name].node_def}
+            nodes = self._bodies[name]
             names = [item.name for item in self.library.functions[name].signature.input_arg]
-            self._look(Body(name, nodes, dict(zip(names, arguments))), nodes.values(), start, pending)
+            body = Body(name, nodes, dict(zip(names, arguments)))
+            self._note(body, nodes.values(), start)
+            self._enter(body, nodes.values(), pending)
 
     def rest(self, acting: Iterable[str]) -> None:
         """Note what nothing starts."""
-        self._note(self.main, self.main.nodes.values(), None)
+        self._note(self.main, self.acting.values(), None)
         for name in acting:
             function = self.library.functions[name]
             arguments = {item.name: COMPUTED_PATH for item in function.signature.input_arg}
             self._note(Body(name, {node.name: node for node in function.node_def}, arguments), function.node_def, None)
-
-    def _ancestors(self, names: Iterable[str]) -> list[str]:
-        return [name for name in reachable(names, self.inputs) if name in self.inputs]
-
-    @functools.cached_property
-    def inputs(self) -> dict[str, list[str]]:
-        return waits(self.meta_graph.graph_def)
 
     def _arguments(self, name: str, bound: Sequence[int]) -> Arguments:
         """Arguments are given, up to the captures at their end."""
@@ -263,9 +272,9 @@ class Search:
             return frozenset({Origin(ASSET, self._assets[index].filename)}) if 0 <= index < len(self._assets) else COMPUTED_PATH
         return self.main.origins(nodes[number].constant.operation) if nodes[number].HasField("constant") else COMPUTED_PATH
 
-    def _look(self, body: Body, nodes: Collection[schema.NodeDef], start: Start, pending: list[tuple[str, Arguments]]) -> None:
+    def _enter(self, body: Body, nodes: Collection[schema.NodeDef], pending: list[tuple[str, Arguments]]) -> None:
+        """Put by the functions that nodes call or hand on."""
         self.steps += len(nodes)
-        self._note(body, nodes, start)
         for node in nodes if self.library.functions else ():
             names = [name for name in self.library.references(node) if self.relevant is None or name in self.relevant]
             counts = [len(self.library.functions[name].signature.input_arg) for name in names]
@@ -273,7 +282,7 @@ class Search:
 
     def _note(self, body: Body, nodes: Iterable[schema.NodeDef], start: Optional[Start]) -> None:
         for node in nodes:
-            effect = self.effect(node)
+            effect = self.effect(node.op)
             if effect is None:
                 continue
             origins = _path(body, node, effect)

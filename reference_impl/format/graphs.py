@@ -6,6 +6,7 @@ there may be a million of either, so all walks are iterative and linear.
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
@@ -51,12 +52,47 @@ def input_source(text: str, in_function: bool = False) -> str:
 
 def input_sources(nodes: Iterable[schema.NodeDef], in_function: bool = False) -> list[list[str]]:
     """For each node the nodes and arguments that it waits for."""
-    return [[input_source(text, in_function) for text in node.input] for node in nodes]
+    # Most inputs are the first output of a node, and written as its name.
+    return [
+        [input_source(text, in_function) if ":" in text or text[:1] == "^" else text for text in node.input] for node in nodes
+    ]
 
 
-def waits(graph: schema.GraphDef) -> dict[str, list[str]]:
-    """Node of a main graph -> nodes that it waits for."""
-    return dict(zip([node.name for node in graph.node], input_sources(graph.node)))
+class Nodes:
+    """The nodes of a main graph, with what most walks ask of every one of them, read once: a message makes a new string for
+    every question.
+
+    Args:
+      graph: a GraphDef.
+
+    Attributes:
+      messages, names, ops: the nodes in the order of the file, their names, their ops.
+    """
+
+    def __init__(self, graph: schema.GraphDef):
+        self.messages: list[schema.NodeDef] = list(graph.node)
+        self.names: list[str] = [node.name for node in self.messages]
+        self.ops: list[str] = [node.op for node in self.messages]
+
+    @functools.cached_property
+    def by_name(self) -> dict[str, schema.NodeDef]:
+        """Of two nodes of one name the last, as everywhere here."""
+        return dict(zip(self.names, self.messages))
+
+    @functools.cached_property
+    def op_of(self) -> dict[str, str]:
+        """Name -> op."""
+        return dict(zip(self.names, self.ops))
+
+    @functools.cached_property
+    def sources(self) -> list[list[str]]:
+        """For each node those that it waits for."""
+        return input_sources(self.messages)
+
+    @functools.cached_property
+    def waits(self) -> dict[str, list[str]]:
+        """The same by name."""
+        return dict(zip(self.names, self.sources))
 
 
 def data_inputs(node: schema.NodeDef) -> list[str]:
@@ -146,7 +182,10 @@ class Library:
 
 def repeated(names: Iterable[str]) -> list[str]:
     """The names that are there more than once, sorted."""
-    return sorted(name for name, count in Counter(names).items() if count > 1)
+    listed = list(names)
+    if len(set(listed)) == len(listed):
+        return []
+    return sorted(name for name, count in Counter(listed).items() if count > 1)
 
 
 def check_functions(library: schema.FunctionDefLibrary, file: str) -> None:

@@ -11,7 +11,7 @@ from typing import Any, Optional, Union
 
 from . import errors, extension, files, layout, schema
 from .effects import effects
-from .graphs import Library, waits
+from .graphs import Library, Nodes
 from .inspect_contradictions import contradictions, same_tags
 from .inspect_functions import Reach, functions, library_functions, op_counts, sizes
 from .inspect_objects import Paths, counterparts, objects
@@ -123,12 +123,12 @@ class _Inspection:
 
     def _meta_graph(self, graph: schema.MetaGraphDef) -> MetaGraph:
         info = graph.meta_info_def
-        self.problems.extend(contradictions(graph))
+        main = Nodes(graph.graph_def)
+        self.problems.extend(contradictions(graph, main))
         library = Library(graph.graph_def.library)
         calls = library.calls()
-        inputs = waits(graph.graph_def)
-        reach = Reach(graph, library, calls, inputs)
-        plan: Optional[list[Restored]] = self._attempt(lambda: restore_plan(graph, str(self.model.file)), None)
+        reach = Reach(graph, library, calls, main)
+        plan: Optional[list[Restored]] = self._attempt(lambda: restore_plan(graph, str(self.model.file), main), None)
         additional = self._attempt(lambda: extension.read(graph, str(self.model.file)), None)
         saved = extension.object_graph(graph, additional)
         paths = Paths(saved.nodes)
@@ -136,7 +136,7 @@ class _Inspection:
         if graph.HasField("object_graph_def"):
             variables = object_variables(saved, paths, keys, plan or (), self.entries)
         else:
-            variables = graph_variables(graph, plan or (), self.entries)
+            variables = graph_variables(graph, main, plan or (), self.entries)
         self._check_stored(variables, plan or ())
         definitions = library_functions(library, calls, reach)
         assets = self._attempt(lambda: self.model.asset_definitions(graph), ())
@@ -150,8 +150,8 @@ class _Inspection:
             bad_consumers=tuple(graph.graph_def.versions.bad_consumers),
             stripped_default_attrs=info.stripped_default_attrs,
             has_object_graph=graph.HasField("object_graph_def"),
-            nodes=len(graph.graph_def.node),
-            sizes=sizes(graph, library, definitions),
+            nodes=len(main.names),
+            sizes=sizes(graph, main, library, definitions),
             signatures=signatures(graph),
             objects=objects(saved, paths, keys, additional),
             functions=functions(saved, library, paths),
@@ -161,8 +161,8 @@ class _Inspection:
             assets=self._assets(assets),
             init_ops=init_ops(graph),
             saver=_saver(graph, plan),
-            effects=effects(graph, saved, assets, library, calls, paths, inputs),
-            ops=op_counts(graph, library, reach),
+            effects=effects(graph, saved, assets, library, calls, paths, main),
+            ops=op_counts(main, library, reach),
             collections=tuple([_collection(key, graph.collection_def[key]) for key in sorted(graph.collection_def)]),
         )
 

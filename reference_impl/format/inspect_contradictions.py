@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from . import schema
-from .graphs import repeated
+from .graphs import Nodes, repeated
 
 _SHOWN = 3
 
 
-def contradictions(graph: schema.MetaGraphDef) -> Iterator[str]:
-    """One sentence for each kind of contradiction in a MetaGraph."""
-    yield from _twice("nodes", (node.name for node in graph.graph_def.node))
+def contradictions(graph: schema.MetaGraphDef, main: Nodes) -> Iterator[str]:
+    """One sentence for each kind of contradiction in a MetaGraph, of whose graph ``main`` are the nodes."""
+    yield from _twice("nodes", main.names)
     yield from _twice("functions", (function.signature.name for function in graph.graph_def.library.function))
     nodes = graph.object_graph_def.nodes
     children = ((number, child.node_id) for number, node in enumerate(nodes) for child in node.children)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Optional
 
 from . import schema
-from .graphs import Library, input_source, reachable
+from .graphs import Library, Nodes, input_source, reachable
 from .inspect_objects import Paths
 from .inspect_signatures import slots_of
 from .inspect_text import dtype_name, flat_text, parameter_names, shape_of, trace_text
@@ -73,25 +73,22 @@ class Reach:
       meta_graph: the MetaGraph.
       library: its functions.
       calls: ``library.calls()``.
-      inputs: `graphs.waits` of its graph.
+      main: the nodes of its graph.
 
     Attributes:
       signatures: signature -> (nodes of the main graph, functions); None when that would take too long.
     """
 
-    def __init__(
-        self, meta_graph: schema.MetaGraphDef, library: Library, calls: dict[str, list[str]], inputs: dict[str, list[str]]
-    ):
+    def __init__(self, meta_graph: schema.MetaGraphDef, library: Library, calls: dict[str, list[str]], main: Nodes):
         self.signatures: Optional[dict[str, tuple[dict[str, None], dict[str, None]]]] = None
-        work = len(meta_graph.graph_def.node) + sum(map(len, calls.values()))
+        work = len(main.names) + sum(map(len, calls.values()))
         if work * len(meta_graph.signature_def) > _REACH_BUDGET:
             return
-        nodes = meta_graph.graph_def.node
-        uses = {node.name: list(library.references(node)) for node in nodes} if library.functions else {}
+        uses = {node.name: list(library.references(node)) for node in main.messages} if library.functions else {}
         self.signatures = {}
         for key, signature in sorted(meta_graph.signature_def.items()):
             tensors = [slot.tensor for info in signature.outputs.values() for slot in slots_of(info)[1]]
-            reached = reachable([input_source(tensor) for tensor in tensors], inputs)
+            reached = reachable([input_source(tensor) for tensor in tensors], main.waits)
             starts = [name for node in reached for name in uses.get(node, ())]
             self.signatures[key] = reached, reachable(starts, calls)
 
@@ -130,53 +127,50 @@ def library_functions(library: Library, calls: dict[str, list[str]], reach: Reac
     )
 
 
-def op_counts(meta_graph: schema.MetaGraphDef, library: Library, reach: Reach) -> tuple[OpCount, ...]:
+def op_counts(main: Nodes, library: Library, reach: Reach) -> tuple[OpCount, ...]:
     """The ops of the main graph and of *all* functions, sorted by name. A call by op type is listed under its function."""
-    main: dict[str, int] = {}
-    total: dict[str, int] = {}
+    in_main = Counter(main.ops)
+    total = in_main.copy()
     users: dict[str, dict[str, None]] = {}
-    signatures: dict[str, dict[str, None]] = {}
-    by_node, by_function = reach.nodes(), reach.functions()
-    for node in meta_graph.graph_def.node:
-        main[node.op] = main.get(node.op, 0) + 1
-        total[node.op] = total.get(node.op, 0) + 1
-        if by_node is not None:
-            signatures.setdefault(node.op, {}).update(dict.fromkeys(by_node.get(node.name, ())))
+    signatures: dict[str, set[str]] = {}
+    for key, (nodes, _) in (reach.signatures or {}).items():
+        for op in {main.op_of[name] for name in nodes if name in main.op_of}:
+            signatures.setdefault(op, set()).add(key)
+    by_function = reach.functions() or {}
     for name, function in library.functions.items():
-        counts: dict[str, int] = {}
-        for node in function.node_def:
-            counts[node.op] = counts.get(node.op, 0) + 1
-        for op, count in counts.items():
-            total[op] = total.get(op, 0) + count
+        counts = Counter([node.op for node in function.node_def])
+        total.update(counts)
+        for op in counts:
             users.setdefault(op, {})[name] = None
-            if by_function is not None:
-                signatures.setdefault(op, {}).update(dict.fromkeys(by_function.get(name, ())))
+            if name in by_function:
+                signatures.setdefault(op, set()).update(by_function[name])
     found = []
     for op in sorted(total):
-        reached = None if by_node is None else tuple(sorted(signatures.get(op, ())))
-        found.append(OpCount(op, total[op], main.get(op, 0), tuple(users.get(op, ())), reached))
+        reached = None if reach.signatures is None else tuple(sorted(signatures.get(op, ())))
+        found.append(OpCount(op, total[op], in_main[op], tuple(users.get(op, ())), reached))
     return tuple(found)
 
 
-def sizes(meta_graph: schema.MetaGraphDef, library: Library, functions: Iterable[LibraryFunction]) -> Sizes:
+def sizes(meta_graph: schema.MetaGraphDef, main: Nodes, library: Library, functions: Iterable[LibraryFunction]) -> Sizes:
     """Where the bytes of a MetaGraph are. ``functions`` describes those of the library."""
     constants: list[Constant] = []
     total = 0
-    inside = ((name, item.node_def) for name, item in library.functions.items())
-    for function, nodes in itertools.chain([(None, meta_graph.graph_def.node)], inside):
-        for node in nodes:
-            if node.op != "Const" or "value" not in node.attr:
-                continue
-            tensor = node.attr["value"].tensor
-            size = tensor.ByteSize()
-            total += size
-            if len(constants) < _LARGEST or size > constants[-1].size:
-                constants.append(Constant(node.name, function, dtype_name(tensor.dtype), shape_of(tensor.tensor_shape), size))
-                constants.sort(key=lambda item: -item.size)
-                del constants[_LARGEST:]
+    found: list[tuple[Optional[str], schema.NodeDef]]
+    found = [(None, node) for op, node in zip(main.ops, main.messages) if op == "Const"]
+    found += [(name, node) for name, item in library.functions.items() for node in item.node_def if node.op == "Const"]
+    for function, node in found:
+        if "value" not in node.attr:
+            continue
+        tensor = node.attr["value"].tensor
+        size = tensor.ByteSize()
+        total += size
+        if len(constants) < _LARGEST or size > constants[-1].size:
+            constants.append(Constant(node.name, function, dtype_name(tensor.dtype), shape_of(tensor.tensor_shape), size))
+            constants.sort(key=lambda item: -item.size)
+            del constants[_LARGEST:]
     return Sizes(
         meta_graph.ByteSize(),
-        sum([node.ByteSize() for node in meta_graph.graph_def.node]),
+        sum([node.ByteSize() for node in main.messages]),
         sum([function.size for function in functions]),
         meta_graph.object_graph_def.ByteSize(),
         total,

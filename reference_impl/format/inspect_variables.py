@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Optional
 
 from . import schema
+from .graphs import Nodes
 from .inspect_objects import Paths
 from .inspect_text import dtype_name, shape_of
 from .inspect_types import Shape, Variable
@@ -81,7 +82,7 @@ def stored_size(entry: Any) -> Optional[int]:
 
 
 def graph_variables(
-    meta_graph: schema.MetaGraphDef, plan: Iterable[Restored], entries: Mapping[str, Any]
+    meta_graph: schema.MetaGraphDef, main: Nodes, plan: Iterable[Restored], entries: Mapping[str, Any]
 ) -> tuple[Variable, ...]:
     """Variables of a MetaGraph without an object graph, in the order of the graph (V1-01).
 
@@ -92,29 +93,29 @@ def graph_variables(
         restored.setdefault(read.node, read)
     definitions, trainable = _definitions(meta_graph)
     found = []
-    for node in meta_graph.graph_def.node:
-        if node.op not in _VARIABLE_OPS:
+    for node_name, op, node in zip(main.names, main.ops, main.messages):
+        if op not in _VARIABLE_OPS:
             continue
-        item = restored.get(node.name)
+        item = restored.get(node_name)
         key = item.key if item else None
-        definition = definitions.get(node.name)
-        name = definition.variable_name.rpartition(":")[0] if definition else node.name
+        definition = definitions.get(node_name)
+        name = definition.variable_name.rpartition(":")[0] if definition else node_name
         dtype = node.attr["dtype"].type if "dtype" in node.attr else 0
         shape: Shape = shape_of(node.attr["shape"].shape) if "shape" in node.attr else None
         size = _size(entries, key)
         found.append(
             Variable(
-                name or node.name,
+                name or node_name,
                 None,
-                _VARIABLE_OPS[node.op],
+                _VARIABLE_OPS[op],
                 dtype_name(dtype),
                 shape,
                 _part_size(size, shape, entries, key) if item and item.slice else size,
-                node.name in trainable if definitions else None,
+                node_name in trainable if definitions else None,
                 key,
                 key is not None and key in entries,
                 item.slice if item and item.slice else None,
-                node.name,
+                node_name,
                 node.device,
             )
         )

@@ -10,11 +10,11 @@ global variables would do it: by name, of partitioned ones their part (V1-08).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Optional
 
 from . import dtypes, errors, schema
-from .graphs import CONTROL, Edge, Library, data_inputs, parse_input
+from .graphs import CONTROL, Edge, Library, Nodes, data_inputs, input_source, parse_input, reachable
 from .record import field, mutable_record, record
 from .variable_defs import COLLECTIONS, GLOBAL, slice_spec, variable_defs
 
@@ -67,12 +67,13 @@ class _Frame:
 _Origin = tuple[_Frame, schema.NodeDef, int]  # a node and which of its outputs
 
 
-def restore_plan(meta_graph: schema.MetaGraphDef, file: str = "") -> list[Restored]:
+def restore_plan(meta_graph: schema.MetaGraphDef, file: str = "", main: Optional[Nodes] = None) -> list[Restored]:
     """Follow the restore op of ``meta_graph``; without a SaverDef and an object graph, name its global variables.
 
     Args:
       meta_graph: a MetaGraphDef.
       file: named in errors.
+      main: the nodes of its graph, if they have been read.
 
     Returns:
       One entry per tensor that is read and assigned, in the order of the graph; empty when nothing is restored. Entries
@@ -82,17 +83,17 @@ def restore_plan(meta_graph: schema.MetaGraphDef, file: str = "") -> list[Restor
       LimitError: the functions that restore nest too deeply or are too many to follow.
     """
     if meta_graph.saver_def.restore_op_name:
-        return _Walk(meta_graph, file).plan()
+        return _Walk(meta_graph, file, main or Nodes(meta_graph.graph_def)).plan()
     if meta_graph.HasField("saver_def") or meta_graph.HasField("object_graph_def"):
         return []
-    return _by_name(meta_graph, file)
+    return _by_name(meta_graph, file, main or Nodes(meta_graph.graph_def))
 
 
-def _by_name(meta_graph: schema.MetaGraphDef, file: str) -> list[Restored]:
+def _by_name(meta_graph: schema.MetaGraphDef, file: str, main: Nodes) -> list[Restored]:
     """What a tf.train.Saver of the graph's variables would restore: the global ones; all where no collection says which."""
-    nodes = {node.name: node for node in meta_graph.graph_def.node if node.op in _VARIABLES}
+    nodes = {name: node for name, op, node in zip(main.names, main.ops, main.messages) if op in _VARIABLES}
     listed = {node: definition for _, node, definition in variable_defs(meta_graph, [GLOBAL], file)}
-    reads = _reads(meta_graph.graph_def.node)
+    reads = _reads(main)
     plan = []
     for name in nodes if not any(key in meta_graph.collection_def for key in COLLECTIONS) else listed:
         if name not in nodes:
@@ -106,23 +107,24 @@ def _by_name(meta_graph: schema.MetaGraphDef, file: str) -> list[Restored]:
     return plan
 
 
-def _reads(nodes: Iterable[schema.NodeDef]) -> dict[str, str]:
+def _reads(main: Nodes) -> dict[str, str]:
     """Handle -> a tensor with the variable's value, computed without waiting for anything else."""
     reads: dict[str, str] = {}
-    for node in nodes:
-        if node.op == "ReadVariableOp" and len(node.input) == 1:
-            reads.setdefault(parse_input(node.input[0]).source, f"{node.name}:0")
+    for name, op, node in zip(main.names, main.ops, main.messages):
+        if op == "ReadVariableOp" and len(node.input) == 1:
+            reads.setdefault(input_source(node.input[0]), f"{name}:0")
     return reads
 
 
 class _Walk:
-    def __init__(self, meta_graph: schema.MetaGraphDef, file: str):
+    def __init__(self, meta_graph: schema.MetaGraphDef, file: str, main: Nodes):
         self.file = file
         self.library = Library(meta_graph.graph_def.library)
-        self.main = _Frame({node.name: node for node in meta_graph.graph_def.node})
+        self.nodes = main
+        self.main = _Frame(main.by_name)
         self.start = parse_input(meta_graph.saver_def.restore_op_name).source
         self.steps = 0
-        self.reads = _reads(self.main.nodes.values())
+        self.reads = _reads(main)
         # What a restore op asks for: keys, slices and dtypes. The frame is kept since its id is the key.
         self.asked: dict[tuple[int, str], tuple[_Frame, list[str], list[str], list[int]]] = {}
 
@@ -148,15 +150,8 @@ class _Walk:
 
     def _ancestors(self, name: str) -> list[schema.NodeDef]:
         """The nodes of the main graph that the restore op needs, itself included, in graph order."""
-        seen, stack = {name}, [name]
-        while stack:
-            node = self.main.nodes.get(stack.pop())
-            for text in node.input if node is not None else ():
-                source = parse_input(text).source
-                if source not in seen:
-                    seen.add(source)
-                    stack.append(source)
-        return [node for name, node in self.main.nodes.items() if name in seen]
+        needed = reachable([name], self.nodes.waits)
+        return [node for name, node in self.main.nodes.items() if name in needed]
 
     def _enter(self, frame: _Frame, node: schema.NodeDef, called: str) -> _Frame:
         if frame.depth == _DEPTH:

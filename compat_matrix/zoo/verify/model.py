@@ -6,13 +6,13 @@ All of it is untrusted: a node may name inputs, functions and objects that do no
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, Optional
 
 from reference_impl.format import errors, extension, layout, schema
 from reference_impl.format.bundle import BundleReader
 from reference_impl.format.effects import effects
-from reference_impl.format.graphs import Library, input_source, input_sources, reachable
+from reference_impl.format.graphs import Library, Nodes, input_source, input_sources, reachable
 from reference_impl.format.inspect_functions import Reach
 from reference_impl.format.inspect_objects import Paths, counterparts
 from reference_impl.format.inspect_parts import Effect
@@ -80,8 +80,14 @@ class Graph:
         self.has_objects = proto.HasField("object_graph_def")
 
     @functools.cached_property
+    def main(self) -> Nodes:
+        """The nodes of the main graph."""
+        return Nodes(self.proto.graph_def)
+
+    @property
     def nodes(self) -> dict[str, schema.NodeDef]:
-        return {node.name: node for node in self.proto.graph_def.node}
+        """Those by name."""
+        return self.main.by_name
 
     @functools.cached_property
     def library(self) -> Library:
@@ -95,44 +101,44 @@ class Graph:
     def bodies(self) -> list[Body]:
         """The main graph, then every function."""
         functions = self.library.functions.items()
-        return [Body(None, self.proto.graph_def.node), *[Body(name, function.node_def) for name, function in functions]]
+        return [Body(None, self.main.messages), *[Body(name, function.node_def) for name, function in functions]]
+
+    @functools.cached_property
+    def names(self) -> list[list[str]]:
+        """For each body the names of its nodes."""
+        return [self.main.names, *[[node.name for node in body.nodes] for body in self.bodies[1:]]]
 
     @functools.cached_property
     def sources(self) -> list[list[list[str]]]:
         """For each body, for each of its nodes, the nodes and arguments that its inputs come from."""
-        return [input_sources(body.nodes, body.function is not None) for body in self.bodies]
+        return [self.main.sources, *[input_sources(body.nodes, True) for body in self.bodies[1:]]]
 
-    def all_nodes(self) -> Iterator[tuple[Optional[str], schema.NodeDef]]:
-        """(function or None, node) of every node."""
-        for body in self.bodies:
-            for node in body.nodes:
-                yield body.function, node
+    def of_op(self, ops: Collection[str]) -> Iterator[tuple[Optional[str], schema.NodeDef]]:
+        """(function or None, node) of every node of one of these ops."""
+        yield from [(None, node) for op, node in zip(self.main.ops, self.main.messages) if op in ops]
+        for body in self.bodies[1:]:
+            yield from [(body.function, node) for node in body.nodes if node.op in ops]
 
     @functools.cached_property
     def named(self) -> list[tuple[Optional[str], schema.NodeDef, list[str]]]:
         """(function or None, node, functions that its attributes name) of every node that names some, there or not."""
-        return [(function, node, names) for function, node in self.all_nodes() if (names := list(_named(node)))]
+        return [(body.function, node, names) for body in self.bodies for node in body.nodes if (names := _named(node))]
 
     @functools.cached_property
     def plan(self) -> list[Restored]:
         """What the restore op assigns. Raises LimitError."""
-        return restore_plan(self.proto, self.model.layout.file.name)
-
-    @functools.cached_property
-    def inputs(self) -> dict[str, list[str]]:
-        """Node of the main graph -> nodes that it waits for."""
-        return dict(zip([node.name for node in self.proto.graph_def.node], self.sources[0]))
+        return restore_plan(self.proto, self.model.layout.file.name, self.main)
 
     def reached(self, names: Iterable[str]) -> Reached:
         """What running nodes of the main graph may execute."""
-        nodes = reachable(names, self.inputs)
+        nodes = reachable(names, self.main.waits)
         starts = [name for node in nodes if node in self.nodes for name in self.library.references(self.nodes[node])]
         return Reached(nodes, reachable(starts, self.calls))
 
     @functools.cached_property
     def signatures(self) -> dict[str, Reached]:
         """Signature -> what a call of it may execute. Of a graph too large for that all signatures together, as ``*``."""
-        found = Reach(self.proto, self.library, self.calls, self.inputs).signatures
+        found = Reach(self.proto, self.library, self.calls, self.main).signatures
         if found is None:
             from reference_impl.format.inspect_signatures import slots_of
 
@@ -170,7 +176,7 @@ class Graph:
     def effects(self) -> tuple[Effect, ...]:
         """Ops that act on the machine, and when."""
         assets = self.model.layout.asset_definitions(self.proto)
-        return effects(self.proto, self.saved, assets, self.library, self.calls, self.paths, self.inputs)
+        return effects(self.proto, self.saved, assets, self.library, self.calls, self.paths, self.main)
 
     @functools.cached_property
     def used(self) -> Reached:
@@ -184,14 +190,16 @@ class Graph:
         return Reached(nodes, functions)
 
 
-def _named(node: schema.NodeDef) -> Iterator[str]:
+def _named(node: schema.NodeDef) -> list[str]:
     """Names of functions in the attributes of a node; an empty one stands for none."""
-    values = [node.attr[key] for key in node.attr]
+    attributes, names = node.attr, list[str]()
+    values = [attributes[key] for key in attributes]
     pending = [value for value in values if value.HasField("func") or (value.HasField("list") and value.list.func)]
     while pending:
         value = pending.pop()
         functions = [value.func] if value.HasField("func") else list(value.list.func)
         for function in functions:
             if function.name:
-                yield function.name
+                names.append(function.name)
             pending.extend(inner for inner in function.attr.values() if inner.HasField("func") or inner.list.func)
+    return names

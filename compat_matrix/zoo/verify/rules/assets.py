@@ -68,8 +68,8 @@ def asset_outside(model: Model, graph: Graph) -> Iterator[Fault]:
 )
 def absolute_path(model: Model, graph: Graph) -> Iterator[Fault]:
     fed = {parse_input(item.tensor_info.name).source for item in model.layout.asset_definitions(graph.proto)}
-    for function, node in graph.all_nodes():
-        if node.op != "Const" or "value" not in node.attr or (function is None and node.name in fed):
+    for function, node in graph.of_op(("Const",)):
+        if "value" not in node.attr or (function is None and node.name in fed):
             continue
         texts = node.attr["value"].tensor.string_val
         if not texts or len(texts) > _MANY:

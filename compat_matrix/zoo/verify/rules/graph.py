@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Optional
+from typing import TYPE_CHECKING
 
 from compat_matrix.zoo.verify.findings import Fault, Severity, few, graph_rule
-from reference_impl.format import schema
-from reference_impl.format.graphs import components, parse_input, repeated
+from reference_impl.format.graphs import components, input_source, parse_input, repeated
 from reference_impl.format.inspect_signatures import RESERVED, init_ops, slots_of
 
 if TYPE_CHECKING:
@@ -66,25 +66,23 @@ def loader_op_missing(model: Model, graph: Graph) -> Iterator[Fault]:
     fix="Export again; if a tool cut the graph, cut at other nodes.",
 )
 def edge_from_nowhere(model: Model, graph: Graph) -> Iterator[Fault]:
-    for (function, nodes, known), sources in zip(_bodies(graph), graph.sources):
-        for node, names in zip(nodes, sources):
-            if not known.issuperset(names):
-                lost = [text for text, name in zip(node.input, names) if name not in known]
-                yield Fault(f"input {', '.join(few(lost))} comes from no node", node=node.name, function=function)
-    for name, body in graph.library.functions.items():
-        inside = {node.name for node in body.node_def} | {argument.name for argument in body.signature.input_arg}
-        returned = [*body.ret.values(), *body.control_ret.values()]
-        lost = sorted(text for text in returned if parse_input(text, True).source not in inside)
-        if lost:
-            yield Fault(f"returns {', '.join(few(lost))}, which no node gives", function=name)
-
-
-def _bodies(graph: Graph) -> Iterator[tuple[Optional[str], list[schema.NodeDef], set[str]]]:
-    for body in graph.bodies:
-        known = {node.name for node in body.nodes}
+    returns: list[Fault] = []
+    for body, names, sources in zip(graph.bodies, graph.names, graph.sources):
+        known = set(names)
         if body.function is not None:
-            known |= {argument.name for argument in graph.library.functions[body.function].signature.input_arg}
-        yield body.function, body.nodes, known
+            function = graph.library.functions[body.function]
+            known.update([argument.name for argument in function.signature.input_arg])
+            returned = [*function.ret.values(), *function.control_ret.values()]
+            lost = sorted(text for text in returned if input_source(text, True) not in known)
+            if lost:
+                returns.append(Fault(f"returns {', '.join(few(lost))}, which no node gives", function=body.function))
+        if known.issuperset(itertools.chain.from_iterable(sources)):
+            continue
+        for node, wanted in zip(body.nodes, sources):
+            if not known.issuperset(wanted):
+                lost = [text for text, name in zip(node.input, wanted) if name not in known]
+                yield Fault(f"input {', '.join(few(lost))} comes from no node", node=node.name, function=body.function)
+    yield from returns
 
 
 @graph_rule(
@@ -98,8 +96,8 @@ def _bodies(graph: Graph) -> Iterator[tuple[Optional[str], list[schema.NodeDef],
 def name_twice(model: Model, graph: Graph) -> Iterator[Fault]:
     for name in repeated(item.signature.name for item in graph.proto.graph_def.library.function):
         yield Fault(f"several functions are called {name!r}", function=name)
-    for body in graph.bodies:
-        for name in repeated(node.name for node in body.nodes):
+    for body, names in zip(graph.bodies, graph.names):
+        for name in repeated(names):
             yield Fault(f"several nodes are called {name!r}", node=name, function=body.function)
 
 
@@ -159,8 +157,8 @@ def recursion(model: Model, graph: Graph) -> Iterator[Fault]:
     fix="Export again; in a model from somebody else, do not load it.",
 )
 def cycle_of_nodes(model: Model, graph: Graph) -> Iterator[Fault]:
-    for body, sources in zip(graph.bodies, graph.sources):
-        numbers = {node.name: number for number, node in enumerate(body.nodes)}
+    for body, found, sources in zip(graph.bodies, graph.names, graph.sources):
+        numbers = {name: number for number, name in enumerate(found)}
         if _in_order(sources, numbers):
             continue
         # The edges that close the loops of TF 1.x begin at NextIteration.
@@ -168,13 +166,17 @@ def cycle_of_nodes(model: Model, graph: Graph) -> Iterator[Fault]:
         edges = [[numbers[name] for name in names if name in numbers and name not in back] for names in sources]
         for component in components(edges):
             if len(component) > 1 or component[0] in edges[component[0]]:
-                circle = sorted(body.nodes[number].name for number in component)
+                circle = sorted(found[number] for number in component)
                 yield Fault(f"in a circle: {', '.join(few(circle))}", node=circle[0], function=body.function)
 
 
 def _in_order(sources: list[list[str]], numbers: dict[str, int]) -> bool:
     """Whether each node comes after those that it waits for, which is how most writers order them."""
-    return all(numbers.get(name, -1) < number for number, names in enumerate(sources) for name in names)
+    for number, names in enumerate(sources):
+        for name in names:
+            if numbers.get(name, -1) >= number:
+                return False
+    return True
 
 
 @graph_rule(

@@ -42,8 +42,9 @@ def slots_break_loading(model: Model, graph: Graph) -> Iterator[Fault]:
 def gradient_unsaved(model: Model, graph: Graph) -> Iterator[Fault]:
     """Calls have generated gradients, which loaders make themselves. One finding for a gradient."""
     first: dict[str, tuple[str | None, str, int]] = {}
-    for function, node in graph.all_nodes():
-        if _GRADIENT not in node.attr or node.op in CALL_OPS or node.op in graph.library.functions:
+    nodes = [(body.function, node) for body in graph.bodies for node in body.nodes if _GRADIENT in node.attr]
+    for function, node in nodes:
+        if node.op in CALL_OPS or node.op in graph.library.functions:
             continue
         name = node.attr[_GRADIENT].s.decode("utf-8", "backslashreplace")
         if name not in graph.library.gradients:

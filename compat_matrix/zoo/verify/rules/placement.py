@@ -29,10 +29,11 @@ def device_pinned(model: Model, graph: Graph) -> Iterator[Fault]:
     """One finding for a device: how often, and the first node."""
     first: dict[str, tuple[Optional[str], str]] = {}
     counts: dict[str, int] = {}
-    for function, node in graph.all_nodes():
-        if node.device:
-            first.setdefault(node.device, (function, node.name))
-            counts[node.device] = counts.get(node.device, 0) + 1
+    for body in graph.bodies:
+        for number, device in enumerate([node.device for node in body.nodes]):
+            if device:
+                first.setdefault(device, (body.function, body.nodes[number].name))
+                counts[device] = counts.get(device, 0) + 1
     tags = {tag.lower() for tag in graph.proto.meta_info_def.tags}
     for device, (function, name) in first.items():
         job, kind = parts(device)

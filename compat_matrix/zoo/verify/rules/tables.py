@@ -26,7 +26,7 @@ TABLES = frozenset({"HashTable", "HashTableV2"})
     "the table an attribute of the exported object.",
 )
 def table_not_initialised(model: Model, graph: Graph) -> Iterator[Fault]:
-    if not any(node.op in TABLES for _, node in graph.all_nodes()):
+    if not any(graph.of_op(TABLES)):
         return
     handles = Handles(graph, FILL)
     filled = handles.assigned(graph.at_init) | {item.node for item in graph.plan}
@@ -52,8 +52,8 @@ def _makers(graph: Graph) -> set[str]:
         tables = {node.name for node in function.node_def if node.op in TABLES}
         if any(parse_input(text, True).source in tables for text in function.ret.values()):
             returning.add(name)
-    return {name for name, node in graph.nodes.items() if node.op in TABLES or graph.library.called(node) in returning}
+    return {name for name, op in graph.main.op_of.items() if op in TABLES or graph.library.called(graph.nodes[name]) in returning}
 
 
 def _fillers(graph: Graph) -> list[str]:
-    return [name for name, node in graph.nodes.items() if node.op in FILL][:100]
+    return [name for name, op in graph.main.op_of.items() if op in FILL][:100]

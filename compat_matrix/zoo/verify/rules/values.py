@@ -74,9 +74,7 @@ def value_misfit(model: Model, graph: Graph) -> Iterator[Fault]:
 def variable_without_value(model: Model, graph: Graph) -> Iterator[Fault]:
     restored = {item.node for item in graph.plan}
     read = {
-        key: [
-            name for name in reached.nodes if name in graph.nodes and graph.nodes[name].op in VARIABLES and name not in restored
-        ]
+        key: [name for name in reached.nodes if graph.main.op_of.get(name) in VARIABLES and name not in restored]
         for key, reached in graph.signatures.items()
     }
     if not any(read.values()):
