@@ -69,12 +69,19 @@ class Mentioned:
 
     def _in_attributes(self, attributes: Any, counts: Counter[str]) -> bool:
         plain = True
-        for key, value in attributes.items():
+        for key in attributes:
+            value = attributes[key]
             kind = value.WhichOneof("value")
+            if key == "_gradient_op_type":
+                plain = False
             if kind == "list":
-                texts, functions = list(value.list.s), list(value.list.func)
+                texts, functions = value.list.s, value.list.func
+            elif kind == "s":
+                texts, functions = (value.s,), ()
+            elif kind == "func":
+                texts, functions = (), (value.func,)
             else:
-                texts, functions = [value.s] if kind == "s" else [], [value.func] if kind == "func" else []
+                continue
             for function in functions:
                 plain = plain and not function.attr
                 if function.name in self.library.functions:
@@ -84,7 +91,6 @@ class Mentioned:
                 if name is not None:
                     plain = plain and key not in OWN_TEXT
                     counts[name] += 1
-            plain = plain and key != "_gradient_op_type"
         return plain
 
 

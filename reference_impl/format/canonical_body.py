@@ -74,6 +74,11 @@ class Body:
         check_names(self.names, len(self.index))
         base = [digest(b"argument", b"%d" % number, item) for number, item in enumerate((arguments or {}).values())]
         base += [self.describe(node) for node in nodes]
+        functions = values.library.functions if self.in_function else {}
+        # Calls by op type, of which outputs have names: vertex -> function.
+        self.calls = {
+            vertex: node.op for vertex, node in enumerate(nodes if functions else (), self.arguments) if node.op in functions
+        }
         self.dangling = False  # whether a node needs one that is not there
         ordered: list[list[tuple[bytes, int]]] = [[] for _ in range(self.arguments)]
         unordered: list[list[int]] = [[] for _ in range(self.arguments)]
@@ -84,23 +89,22 @@ class Body:
             if dangling:
                 self.dangling = True
                 base[self.arguments + offset] = digest(base[self.arguments + offset], *dangling)
-        self.graph = Digraph(base, ordered, unordered, [natural(name) for name in self.names])
+        self.graph = Digraph(base, ordered, unordered, lambda vertex: natural(self.names[vertex]))
         self.order: list[int] = []
         self.position: list[int] = []
 
     def describe(self, node: schema.NodeDef) -> bytes:
         """What a node is, apart from its edges."""
-        op = node.op.encode()
-        if node.op in self.values.library.functions:
-            op = self.values.name(node.op)
+        op = node.op
+        said = self.values.name(op) if op in self.values.library.functions else op.encode()
         full_type = self._bytes_of(node)
-        attributes = self.values.attributes(node.attr, node.op, self.unsaid(node))
+        attributes = self.values.attributes(node.attr, op, self.unsaid(node))
         name = plain_node_name(node.name).encode() if self.keep_names else b""
-        return digest(op, node.device.encode(), attributes, full_type, name)
+        return digest(said, node.device.encode(), attributes, full_type, name)
 
     def unsaid(self, node: schema.NodeDef) -> frozenset[str]:
         """Attributes that are not part of what a node is: the name of a node to share a device with is said as its place."""
-        return _COLOCATION | self.ignored.get(node.name, frozenset())
+        return _COLOCATION | self.ignored.get(node.name, frozenset()) if self.ignored else _COLOCATION
 
     @staticmethod
     def _bytes_of(node: schema.NodeDef) -> bytes:
@@ -123,11 +127,11 @@ class Body:
 
     def port(self, edge: Edge, source: int) -> bytes:
         """An output of a node. A call by op type names outputs as the function does, so there positions are used."""
-        node = self.nodes[source]
-        if node is None or not self.in_function or node.op not in self.values.library.functions:
+        called = self.calls.get(source)
+        if called is None:
             return edge.port.encode()
         name, _, index = edge.port.partition(":")
-        number = self.values.library.output_number(node.op, name)
+        number = self.values.library.output_number(called, name)
         return edge.port.encode() if number is None else b"%d:%b" % (number, index.encode())
 
     def resolve(self, text: str) -> Optional[tuple[int, bytes]]:

@@ -109,7 +109,7 @@ class Functions:
         for name in members:
             base.append(self.digest(name))
             calls.append([(label, index[callee]) for label, callee in self._unnamed(name) if callee in index])
-        graph = Digraph(base, calls, [[] for _ in members], members)
+        graph = Digraph(base, calls, [[] for _ in members], members.__getitem__)
         self.hashes.update(zip(members, graph.needs(base)))
 
     def _unnamed(self, name: str) -> Iterator[tuple[bytes, str]]:

@@ -9,7 +9,7 @@ colours cannot tell apart; there the names decide, which two exports share as we
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Union
 
 from .graphs import components
@@ -33,7 +33,7 @@ class Digraph:
       base: what each vertex is, apart from its edges.
       ordered: for each vertex its inputs in order, as (label, vertex); the label says which output is meant.
       unordered: for each vertex the vertices it must come after.
-      ties: for each vertex what decides where nothing else does.
+      tie: gives for a vertex what decides where nothing else does.
     """
 
     def __init__(
@@ -41,12 +41,12 @@ class Digraph:
         base: Sequence[bytes],
         ordered: list[list[tuple[bytes, int]]],
         unordered: list[list[int]],
-        ties: Sequence[str],
+        tie: Callable[[int], str],
     ):
         self.base = base
         self.ordered = ordered
         self.unordered = unordered
-        self.ties = ties
+        self.tie = tie
         self.dropped = bytearray(len(base))
         self._colours: list[bytes] | None = None
         self._edges: list[list[tuple[bytes, int]]] | None = None
@@ -163,7 +163,7 @@ class Digraph:
             self._visit([*reversed(left)], order, seen)
 
     def _sorted(self, vertices: Sequence[int], colours: Sequence[bytes]) -> list[int]:
-        return sorted(vertices, key=lambda vertex: (colours[vertex], self.ties[vertex]))
+        return sorted(vertices, key=lambda vertex: (colours[vertex], self.tie(vertex)))
 
 
 def _arranged(edges: Sequence[Sequence[tuple[bytes, int]]]) -> list[Union[int, list[int]]]:

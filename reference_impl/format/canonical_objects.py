@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from operator import itemgetter
 from typing import Any, Optional
 
 from . import schema
@@ -53,11 +54,12 @@ class Labels:
         while queue:
             number = queue.popleft()
             self.order.append(number)
-            for child in sorted(self._nodes[number].children, key=lambda item: item.local_name):
-                if 0 <= child.node_id < len(self._nodes) and self._labels[child.node_id] is None:
-                    self._parents[child.node_id] = number, child.local_name
-                    self._labels[child.node_id] = self._path(child.node_id, start, label)
-                    queue.append(child.node_id)
+            children = [(child.local_name, child.node_id) for child in self._nodes[number].children]
+            for name, target in sorted(children, key=itemgetter(0)):
+                if 0 <= target < len(self._nodes) and self._labels[target] is None:
+                    self._parents[target] = number, name
+                    self._labels[target] = self._path(target, start, label)
+                    queue.append(target)
 
     def _path(self, number: int, start: int, label: str) -> str:
         """Names from ``start`` on; of a deep path the last ones, which its place in the order makes unique."""
@@ -103,9 +105,9 @@ class Objects:
         node = self.graph.nodes[number]
         for dependency in sorted(node.dependencies, key=lambda item: item.local_name):
             yield f"needs {dependency.local_name}", dependency.node_id
-        for name, item in sorted(node.saveable_objects.items()):
-            yield f"saves {name}", item.save_function
-            yield f"restores {name}", item.restore_function
+        for name in sorted(node.saveable_objects):
+            yield f"saves {name}", node.saveable_objects[name].save_function
+            yield f"restores {name}", node.saveable_objects[name].restore_function
         slots: dict[str, int] = {}
         for slot in node.slot_variables:
             slots[slot.slot_name] = slots.get(slot.slot_name, -1) + 1
@@ -134,11 +136,12 @@ class Objects:
                 for slot in node.slot_variables
             ]
             fields["slots"] = ", ".join(f"{name} of {variable}: {slot}" for name, variable, slot in sorted(slots))
-        for name, item in sorted(node.saveable_objects.items()):
+        for name in sorted(node.saveable_objects):
+            item = node.saveable_objects[name]
             fields[f"saveable {name}"] = f"{self.labels[item.save_function]}, {self.labels[item.restore_function]}"
-        for name in ("registered_name", "registered_saver"):
-            if getattr(node, name):
-                fields[name] = getattr(node, name)
+        for name, value in (("registered_name", node.registered_name), ("registered_saver", node.registered_saver)):
+            if value:
+                fields[name] = value
         if node.HasField("serialized_user_proto"):
             any_proto = node.serialized_user_proto
             fields["user proto"] = f"{any_proto.type_url} {hashed(any_proto.value)}"

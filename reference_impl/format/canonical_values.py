@@ -101,7 +101,8 @@ class Values:
         """One attribute."""
         kind = value.WhichOneof("value")
         if kind is None or kind in _VERBATIM:
-            return schema.serialize(value)
+            data: bytes = value.SerializeToString()  # nothing in it has an order that would have to be settled
+            return data
         if kind == "s":
             return b"s" + self.text(key, value.s, op)
         if kind == "tensor":
@@ -145,7 +146,8 @@ class Values:
             return _DATASET.sub(rb"\1", value)
         if text in self.library.functions:
             return self.name(text)
-        return _UUID.sub("<uuid>", _GENERATED.sub(r"\1", text)).encode()
+        text = _GENERATED.sub(r"\1", text) if text.startswith("__") else text
+        return (_UUID.sub("<uuid>", text) if "-" in text else text).encode()
 
 
 def _config_proto(data: bytes) -> bytes:

@@ -62,7 +62,7 @@ _GENERATED = re.compile(r"^__(?:inference|forward|backward)_(.*?)_\d+$", re.DOTA
 
 def plain_name(name: str) -> str:
     """The Python name inside a generated one: ``f`` of ``__inference_f_123``; other names are left as they are."""
-    match = _GENERATED.match(name)
+    match = _GENERATED.match(name) if name.startswith("__") else None
     return match.group(1) if match else name
 
 
