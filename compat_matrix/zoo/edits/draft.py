@@ -56,7 +56,8 @@ class Draft:
         self._tracked_bytes = b""
         self._objects: dict[int, Objects] = {}
         self._keras: Optional[schema.KerasMetadata] = None
-        self.facts: list[Facts] = [facts_of(graph) for graph in self.message.meta_graphs]
+        self._known: dict[bytes, bytes] = {}
+        self.facts: list[Facts] = [facts_of(graph, self._known) for graph in self.message.meta_graphs]
         self.signatures: list[dict[str, Computed]] = [dict(facts.signatures) for facts in self.facts]
         self.size_before = self._sizes()
 
@@ -139,7 +140,7 @@ class Draft:
         else:
             self._new_tracked = None
         for index, graph in enumerate(self.message.meta_graphs):
-            prove_message(graph, self.facts[index], self.signatures[index], self.edited_functions, self.file)
+            prove_message(graph, self.facts[index], self.signatures[index], self.edited_functions, self.file, self._known)
 
     def write(self, out: files.AnyPath) -> None:
         """Write the model to a new directory and prove it there, before it gets its name.

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Optional
 
 from compat_matrix.zoo.edits.refused import RefusedError
 from reference_impl.format import layout, schema
@@ -45,9 +45,13 @@ class Facts:
     faults: frozenset[str]
 
 
-def facts_of(graph: schema.MetaGraphDef) -> Facts:
-    """The facts of a MetaGraph. Raises DuplicateKeyError: two nodes share a name."""
-    functions = Functions(Library(graph.graph_def.library))
+def facts_of(graph: schema.MetaGraphDef, known: Optional[dict[bytes, bytes]] = None) -> Facts:
+    """The facts of a MetaGraph. Raises DuplicateKeyError: two nodes share a name.
+
+    Args:
+      known: hashes of functions by how they are written (`Functions`); most functions are the same before and after an edit.
+    """
+    functions = Functions(Library(graph.graph_def.library), known=known)
     body = Body(graph.graph_def.node, functions.values)
     needs = body.graph.needs(body.graph.base)
     signatures = {key: _signature(item, body, needs) for key, item in graph.signature_def.items()}
@@ -70,18 +74,24 @@ def _signature(item: schema.SignatureDef, body: Body, needs: list[bytes]) -> Com
 
 
 def prove_message(
-    graph: schema.MetaGraphDef, before: Facts, signatures: Mapping[str, Computed], edited: Collection[str], file: str
+    graph: schema.MetaGraphDef,
+    before: Facts,
+    signatures: Mapping[str, Computed],
+    edited: Collection[str],
+    file: str,
+    known: Optional[dict[bytes, bytes]] = None,
 ) -> None:
     """Does everything that is still there mean what it meant?
 
     Args:
       signatures: what is to be computed under which names, from what `before` says of the model as it was.
       edited: functions that were meant to change, as restoring does when it restores less, or that are new.
+      known: as for `facts_of`.
 
     Raises:
       RefusedError: no. It would be a defect of the edit, or of the model in a way that the edit cannot handle.
     """
-    after = facts_of(graph)
+    after = facts_of(graph, known)
     for key in sorted(signatures.keys() | after.signatures.keys()):
         if key not in signatures or key not in after.signatures:
             raise RefusedError("the signature would be lost, or come from nowhere", file=file, node=key)
