@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Optional, Union
 from reference_impl.format import schema, tensor_data
 from reference_impl.format.bundle_entry import HEADER_KEY, VERSION, Entry, index_file, parse_entry, shard_file
 from reference_impl.format.bundle_entry import OBJECT_GRAPH_KEY as OBJECT_GRAPH_KEY
-from reference_impl.format.checksum import PIECE, crc32c, masked
+from reference_impl.format.checksum import HELD, PIECE, crc32c, masked
 from reference_impl.format.errors import (
     ChecksumError,
     CorruptTableError,
@@ -201,6 +201,8 @@ class BundleReader:
             piece = bytes(data[start : start + PIECE])
             crc = crc32c(piece, crc)
             target[start : start + PIECE] = piece
+            if start % HELD == 0:
+                self._release(entry, max(start - HELD, 0), start)
         self._release(entry, 0, entry.size)
         with _Located(raw, shard_file(self.prefix, entry.shard, self.num_shards)):
             _check_crc(crc, entry)
@@ -302,7 +304,10 @@ class BundleReader:
             elif entry.dtype.name == "variant":
                 crc = tensor_data.decode_variants(data, entry.elements, self._order, True)[1]
             else:
-                crc = crc32c(data)
+                crc = 0
+                for start in range(0, len(data), HELD):
+                    crc = crc32c(data[start : start + HELD], crc)
+                    self._release(entry, start, min(start + HELD, len(data)))
             _check_crc(crc, entry)
 
     def _parts(self, raw: bytes, entry: Entry) -> list[tuple[bytes, Entry, Box]]:

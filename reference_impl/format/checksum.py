@@ -12,6 +12,8 @@ import google_crc32c
 # google_crc32c.extend takes `bytes` only; pieces of this size are copied inside the processor's cache, which costs next to
 # nothing, while a copy of a whole memory-mapped tensor costs more than the checksum.
 PIECE = 1 << 18
+# Bytes of a memory-mapped tensor that are in the process at once while its checksum is computed.
+HELD = 256 * PIECE
 _MASK_DELTA = 0xA282EAD8
 
 
