@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
@@ -13,12 +13,14 @@ from rich.text import Text
 from compat_matrix.outcomes import ExitCode, Outcome
 from compat_matrix.plan import Cell, Plan
 from compat_matrix.report import grid
-from compat_matrix.results import Result, one_line
+from compat_matrix.results import DESELECTED, Result, one_line
 
 MAX_LISTED = 40  # of one kind of trouble; the rest is counted and stands in summary.json
 MAX_ROWS = 40  # of more artifacts than this, only those that do not pass everything have a row
 MAX_SKEW = 600  # characters of what is told of a version skew
 WIDTH = 120  # where no terminal says how wide it is
+MIN_COLUMN, PADDING = 10, 3  # of a consumer: room for "not run 12"; the frame and two blanks
+_Consumer = tuple[str, str]  # name and version
 
 EXIT_WORDS = {
     ExitCode.AS_EXPECTED: "as expected",
@@ -62,7 +64,8 @@ def _artifacts(plan: Plan, by_cell: Mapping[str, Result], console: Console) -> N
             f"{passed} of {len(seen)} artifacts pass everything that was asked; the other {len(told)}:", highlight=False
         )
     if told:
-        console.print(matrix_table(plan, by_cell, told))
+        for table in matrix_tables(plan, by_cell, told, console.width):
+            console.print(table)
 
 
 def _unexpected(summary: Mapping[str, Any], by_cell: Mapping[str, Result], console: Console) -> None:
@@ -118,21 +121,44 @@ def rows_of(plan: Plan, by_cell: Mapping[str, Result]) -> tuple[set[str], set[st
     return seen, seen if len(seen) <= MAX_ROWS else failed
 
 
-def matrix_table(plan: Plan, by_cell: Mapping[str, Result], told: set[str]) -> Table:
-    """Rows: the artifacts ``told``. Columns: how it was made, the consumers; in each field what the checks came to."""
-    consumers = list(dict.fromkeys((c.consumer, c.consumer_version) for c in plan if not c.is_production))
-    fields: dict[str, dict[tuple[str, str], list[Cell]]] = {}
+def matrix_tables(plan: Plan, by_cell: Mapping[str, Result], told: set[str], width: int) -> Iterator[Table]:
+    """Rows: the artifacts ``told``. Columns: how it was made, the consumers that were asked; in fields what the checks came to.
+
+    One table after the other where a line of ``width`` characters has no room for all consumers.
+    """
+    fields: dict[str, dict[_Consumer, list[Cell]]] = {}
+    asked: dict[_Consumer, int] = {}  # and the width of its column
     for cell in plan:
-        fields.setdefault(cell.artifact_id, {}).setdefault((cell.consumer, cell.consumer_version), []).append(cell)
-    table = Table(Column("artifact", no_wrap=True, overflow="fold"), "made", header_style="bold")
-    for name, version in consumers:
-        table.add_column(f"{name}\n{version}")
-    for artifact, columns in fields.items():
-        if artifact not in told:
+        if cell.artifact_id not in told:
             continue
-        made = [cell for key, cells in columns.items() if key not in consumers for cell in cells]
+        key = (cell.consumer, cell.consumer_version)
+        fields.setdefault(cell.artifact_id, {}).setdefault(key, []).append(cell)
+        if not cell.is_production and _was_asked(by_cell.get(cell.id)):
+            asked.setdefault(key, max(MIN_COLUMN, *map(len, key)) + PADDING)
+    names = sum(max(map(len, column)) + PADDING for column in ([*fields, "artifact"], ["committed"])) + 1
+    while asked:
+        columns: list[_Consumer] = []
+        room = width - names
+        while asked and (not columns or asked[next(iter(asked))] <= room):
+            columns.append(next(iter(asked)))
+            room -= asked.pop(columns[-1])
+        yield _table(columns, fields, by_cell)
+
+
+def _was_asked(result: Result | None) -> bool:
+    return result is None or result.outcome.observable or (result.outcome is Outcome.NOT_RUN and result.message != DESELECTED)
+
+
+def _table(
+    columns: Sequence[_Consumer], fields: Mapping[str, Mapping[_Consumer, list[Cell]]], by_cell: Mapping[str, Result]
+) -> Table:
+    table = Table(Column("artifact", no_wrap=True, overflow="fold"), "made", header_style="bold")
+    for name, version in columns:
+        table.add_column(f"{name}\n{version}", min_width=max(len(name), len(version)))
+    for artifact, by_consumer in fields.items():
+        made = [cell for cells in by_consumer.values() for cell in cells if cell.is_production]
         field = field_text(made, by_cell) if made else Text("committed", style="dim")
-        table.add_row(artifact, field, *(field_text(columns.get(key, []), by_cell) for key in consumers))
+        table.add_row(artifact, field, *(field_text(by_consumer.get(key, []), by_cell) for key in columns))
     return table
 
 

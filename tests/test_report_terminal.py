@@ -1,0 +1,55 @@
+"""The report on a terminal: the table of the matrix, as wide as the terminal is."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from rich.console import Console
+
+from compat_matrix.outcomes import Outcome
+from compat_matrix.plan import Cell, Plan
+from compat_matrix.report.terminal import matrix_tables
+from compat_matrix.results import DESELECTED, Observation, Result
+
+CONSUMERS = [f"consumer_{number}" for number in range(9)]
+PLAN = Plan(
+    tuple(
+        [
+            Cell(case, "fixture", "1.15.5", name, "2.21.0", check, "local", "x")
+            for case in ("short", "a_rather_long_name_of_a_case")
+            for name in [*CONSUMERS, "not_asked"]
+            for check in ("load", "values")
+        ]
+    )
+)
+
+
+def printed(width):
+    results = {}
+    for cell in PLAN:
+        if cell.consumer == "not_asked":
+            results[cell.id] = Result.not_executed(PLAN.plan_id, cell.id, Outcome.NOT_RUN, DESELECTED)
+        else:
+            results[cell.id] = Result.observed(PLAN.plan_id, cell.id, Observation(Outcome.PASS))
+    console = Console(file=io.StringIO(), width=width)
+    for table in matrix_tables(PLAN, results, {cell.artifact_id for cell in PLAN}, width):
+        console.print(table)
+    return console.file.getvalue()
+
+
+@pytest.mark.parametrize("width", [80, 120, 400])
+def test_every_consumer_that_was_asked_has_a_column_that_can_be_read(width):
+    text = printed(width)
+    assert all(len(line) <= width for line in text.splitlines())
+    headers = [word for line in text.splitlines() for word in line.split() if word.startswith("consumer")]
+    assert headers == CONSUMERS  # each once, in full
+    assert "not_asked" not in text
+    assert text.count("pass 2") == 2 * len(CONSUMERS)
+    tables = text.count("artifact ")
+    assert (tables == 1) == (width == 400)
+    assert text.count("short/fixture@1.15.5") == tables
+
+
+def test_one_consumer_has_a_column_however_narrow_the_terminal_is():
+    assert printed(20).count("\u250f") == len(CONSUMERS)
