@@ -273,6 +273,20 @@ def test_an_old_name_may_have_an_equals_sign(tmp_path):
     assert list(layout.read(tmp_path / "out").meta_graph().signature_def["serving_default"].inputs) == ["x"]
 
 
+def test_diff_tells_arguments_of_one_type_apart(tmp_path):
+    """Both outputs are float32: the tensors say which is which, also under another key."""
+
+    def change(draft):
+        rename_arguments(draft, "serving_default", {"price": "cost"}, {"kind": "label"})
+        signatures.rename(draft, "serving_default", "score")
+
+    edit(fixture(KERAS), tmp_path / "out", change)
+    text = invoke("diff", fixture(KERAS), tmp_path / "out", "--only", "signatures", code=1).output
+    assert "serving_default: is now score" in text
+    assert "> input price: is now cost" in text and "> output kind: is now label" in text
+    assert "\n    +" not in text and "\n    -" not in text
+
+
 def test_diff_and_contract_say_just_that(tmp_path):
     source, out = fixture(KERAS), tmp_path / "out"
     renamed(source, out, "serving_default", {"price": "cost"})

@@ -25,11 +25,16 @@ def compare(
     graphs, entries = (one[0], other[0]), (one[1], other[1])
     known = [{item.key: item for item in signatures(graph)} for graph in graphs]
     renamed = renames(entries[0], entries[1])
+    called = renames(*[{key: _tensors(item) for key, item in side.items() if _tensors(item)} for side in known])
+    renamed = {**{old: new for old, new in called.items() if old not in renamed and new not in renamed.values()}, **renamed}
     arrived = set(renamed.values())
     for key in sorted(entries[0].keys() | entries[1].keys()):
         place = (*where, key)
         if key in renamed:
-            yield Change(SECTION, RENAMED, place, f"is now {renamed[key]}", key, renamed[key])
+            new = renamed[key]
+            yield Change(SECTION, RENAMED, place, f"is now {new}", key, new)
+            if entries[0][key] != entries[1][new]:
+                yield from _signature(place, [known[0].get(key), known[1].get(new)], entries[0][key], entries[1][new])
         elif key in arrived:
             continue
         elif key not in entries[1]:
@@ -67,10 +72,11 @@ def argument_text(item: SignatureArgument) -> str:
 def _signature(
     where: tuple[str, ...], known: list[Optional[Signature]], one: Mapping[str, str], other: Mapping[str, str]
 ) -> Iterator[Change]:
-    renamed = renames(
-        {name: text for name, text in one.items() if name.startswith(("input ", "output "))},
-        {name: text for name, text in other.items() if name.startswith(("input ", "output "))},
-    )
+    plain = [{name: text for name, text in side.items() if name.startswith(("input ", "output "))} for side in (one, other)]
+    renamed = renames(plain[0], plain[1])
+    # Of several that are declared alike, the one that stands for the same tensors.
+    meant = [{name: (text, held.get(name)) for name, text in side.items()} for side, held in zip(plain, map(_meant, known))]
+    renamed = {**renames(meant[0], meant[1]), **renamed}
     renamed = {old: new for old, new in renamed.items() if old.split(" ")[0] == new.split(" ")[0]}
     arrived, texts = set(renamed.values()), [_texts(item) for item in known]
     for name in sorted(one.keys() | other.keys()):
@@ -86,6 +92,17 @@ def _signature(
             change = field_change(SECTION, where, name, one.get(name), other.get(name))
             if change is not None:
                 yield change
+
+
+def _meant(signature: Optional[Signature]) -> dict[str, tuple[str, ...]]:
+    """``input x``, ``output y`` -> the tensors of the graph that it stands for."""
+    sides = () if signature is None else (("input", signature.inputs), ("output", signature.outputs))
+    return {f"{kind} {item.name}": tuple(slot.tensor for slot in item.tensors) for kind, side in sides for item in side}
+
+
+def _tensors(signature: Signature) -> tuple[str, ...]:
+    """All tensors of a signature, whatever its arguments are called."""
+    return tuple(sorted(f"{name.split(' ')[0]} {tensor}" for name, held in _meant(signature).items() for tensor in held))
 
 
 def _texts(signature: Optional[Signature]) -> dict[str, Optional[str]]:
