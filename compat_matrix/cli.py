@@ -111,6 +111,8 @@ class LazyGroup(click.Group):
             code = 130
         except Exception as error:
             code = _report(error)
+        if args is None:  # as a program: what is left ends with it, and Python need not look for cycles in all of that first
+            gc.freeze()
         sys.exit(code if isinstance(code, int) else OK)
 
 

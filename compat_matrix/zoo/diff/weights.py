@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Optional
 
@@ -41,7 +42,7 @@ class _Side:
     reader: Optional[BundleReader]
     tables: Mapping[str, str]
 
-    @property
+    @cached_property
     def entries(self) -> Mapping[str, Entry]:
         return self.reader.entries() if self.reader is not None else {}
 

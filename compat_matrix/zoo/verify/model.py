@@ -19,6 +19,10 @@ from reference_impl.format.inspect_parts import Effect
 from reference_impl.format.inspect_signatures import RESERVED, init_ops
 from reference_impl.format.restore_plan import Restored, restore_plan
 
+GRADIENT = "_gradient_op_type"
+
+Place = tuple[Optional[str], schema.NodeDef]  # function (None: the main graph), node of it
+
 
 class Body(NamedTuple):
     """The main graph (no function), or a function of the library."""
@@ -113,16 +117,38 @@ class Graph:
         """For each body, for each of its nodes, the nodes and arguments that its inputs come from."""
         return [self.main.sources, *[input_sources(body.nodes, True) for body in self.bodies[1:]]]
 
-    def of_op(self, ops: Collection[str]) -> Iterator[tuple[Optional[str], schema.NodeDef]]:
+    def of_op(self, ops: Collection[str]) -> Iterator[Place]:
         """(function or None, node) of every node of one of these ops."""
         yield from [(None, node) for op, node in zip(self.main.ops, self.main.messages) if op in ops]
         for body in self.bodies[1:]:
             yield from [(body.function, node) for node in body.nodes if node.op in ops]
 
     @functools.cached_property
+    def _with_functions(self) -> tuple[list[Place], list[Place]]:
+        """The nodes with a function in an attribute, and those with a custom gradient: found in one pass, which takes a while."""
+        naming, gradients = list[Place](), list[Place]()
+        for function, nodes in self.bodies:
+            for node in nodes:
+                attributes, found = node.attr, False
+                for key in attributes:
+                    value = attributes[key]
+                    kind = value.WhichOneof("value")
+                    found = found or kind == "func" or (kind == "list" and bool(value.list.func))
+                    if key == GRADIENT:
+                        gradients.append((function, node))
+                if found:
+                    naming.append((function, node))
+        return naming, gradients
+
+    @functools.cached_property
     def named(self) -> list[tuple[Optional[str], schema.NodeDef, list[str]]]:
         """(function or None, node, functions that its attributes name) of every node that names some, there or not."""
-        return [(body.function, node, names) for body in self.bodies for node in body.nodes if (names := _named(node))]
+        return [(function, node, names) for function, node in self._with_functions[0] if (names := list(_named(node)))]
+
+    @property
+    def with_gradient(self) -> list[Place]:
+        """The nodes with a custom gradient, (function or None, node)."""
+        return self._with_functions[1]
 
     @functools.cached_property
     def plan(self) -> list[Restored]:
@@ -190,16 +216,12 @@ class Graph:
         return Reached(nodes, functions)
 
 
-def _named(node: schema.NodeDef) -> list[str]:
+def _named(node: schema.NodeDef) -> Iterator[str]:
     """Names of functions in the attributes of a node; an empty one stands for none."""
-    attributes, names = node.attr, list[str]()
-    values = [attributes[key] for key in attributes]
-    pending = [value for value in values if value.HasField("func") or (value.HasField("list") and value.list.func)]
+    pending = list(node.attr.values())
     while pending:
         value = pending.pop()
-        functions = [value.func] if value.HasField("func") else list(value.list.func)
-        for function in functions:
+        for function in [value.func] if value.HasField("func") else list(value.list.func):
             if function.name:
-                names.append(function.name)
-            pending.extend(inner for inner in function.attr.values() if inner.HasField("func") or inner.list.func)
-    return names
+                yield function.name
+            pending.extend(function.attr.values())

@@ -6,12 +6,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from compat_matrix.zoo.verify.findings import Fault, Severity, few, graph_rule
+from compat_matrix.zoo.verify.model import GRADIENT
 from reference_impl.format.graphs import CALL_OPS
 
 if TYPE_CHECKING:
     from compat_matrix.zoo.verify.model import Graph, Model
-
-_GRADIENT = "_gradient_op_type"
 
 
 @graph_rule(
@@ -42,11 +41,10 @@ def slots_break_loading(model: Model, graph: Graph) -> Iterator[Fault]:
 def gradient_unsaved(model: Model, graph: Graph) -> Iterator[Fault]:
     """Calls have generated gradients, which loaders make themselves. One finding for a gradient."""
     first: dict[str, tuple[str | None, str, int]] = {}
-    nodes = [(body.function, node) for body in graph.bodies for node in body.nodes if _GRADIENT in node.attr]
-    for function, node in nodes:
+    for function, node in graph.with_gradient:
         if node.op in CALL_OPS or node.op in graph.library.functions:
             continue
-        name = node.attr[_GRADIENT].s.decode("utf-8", "backslashreplace")
+        name = node.attr[GRADIENT].s.decode("utf-8", "backslashreplace")
         if name not in graph.library.gradients:
             where, inside, count = first.get(name, (function, node.name, 0))
             first[name] = where, inside, count + 1
