@@ -86,8 +86,9 @@ def run_slim(folder: Path) -> None:
 
 
 def run_signatures(folder: Path) -> None:
-    """Each signature is renamed, copied and dropped; the lists."""
+    """Each signature is renamed, copied and dropped, its arguments put in the opposite order; the lists."""
     from compat_matrix.zoo.edits import signatures
+    from compat_matrix.zoo.edits.arguments import rename_arguments
     from compat_matrix.zoo.edits.listing import signatures_of
     from compat_matrix.zoo.edits.result import edit
     from reference_impl.format import layout
@@ -95,8 +96,15 @@ def run_signatures(folder: Path) -> None:
     for graph in signatures_of(layout.read(folder)):
         for signature in graph["signatures"]:
             key, tags = signature["key"], ",".join(graph["tags"])
+            inputs, outputs = (
+                {item["name"]: f"x_{len(signature[side]) - number:03}" for number, item in enumerate(signature[side])}
+                for side in ("inputs", "outputs")
+            )
 
-            def change(draft: Any, key: str = key, tags: str = tags) -> None:
+            def change(
+                draft: Any, key: str = key, tags: str = tags, inputs: dict[str, str] = inputs, outputs: dict[str, str] = outputs
+            ) -> None:
+                rename_arguments(draft, key, inputs, outputs, tags)
                 signatures.copy(draft, key, "another", tags)
                 signatures.rename(draft, key, "renamed", tags)
                 signatures.drop(draft, ("another",), tags)

@@ -93,15 +93,18 @@ class Callee:
     def _results(self, outputs: Names) -> list[int]:
         places: dict[str, list[int]] = {}
         number = 0
-        for name in sorted(self.results):
-            held = self.results[name]
-            size = held.type_spec_value.num_flat_components if held.HasField("type_spec_value") else 1
+        for name, size in self._sizes():
+            if not 0 <= number + size <= len(self.function.signature.output_arg):
+                raise self.refused(f"{self.name} does not give a tensor for each of its results")
             places[outputs.get(name, name)] = list(range(number, number + size))
             number += size
-        order = [place for name in sorted(places) for place in places[name]]
-        if order != sorted(order) and number != len(self.function.signature.output_arg):
-            raise self.refused(f"{self.name} does not give one tensor for each of its results")
-        return order
+        return [place for name in sorted(places) for place in places[name]]
+
+    def _sizes(self) -> Iterator[tuple[str, int]]:
+        """Each result, in the order in which the function gives them, and how many tensors it is."""
+        for name in sorted(self.results):
+            held = self.results[name]
+            yield name, held.type_spec_value.num_flat_components if held.HasField("type_spec_value") else 1
 
     def computes(self, inputs: Names, outputs: Names) -> dict[str, Any]:
         """What each result is made of, by the names that arguments and results are given here, whatever their positions."""
@@ -121,9 +124,7 @@ class Callee:
         effects = [body.index[name] for name in self.function.control_ret.values() if name in body.index]
         found: dict[str, Any] = {"side effects": sorted(needs[vertex] for vertex in effects)}
         number = 0
-        for name in sorted(self.results):
-            held = self.results[name]
-            size = held.type_spec_value.num_flat_components if held.HasField("type_spec_value") else 1
+        for name, size in self._sizes():
             found[f"result {outputs.get(name, name)}"] = flat[number : number + size]
             number += size
         return found
