@@ -23,7 +23,7 @@ from unittest import mock
 
 import common
 import numpy as np
-from savedmodel_compat_workers import protocol, signature_wire, tf2_worker
+from savedmodel_compat_workers import protocol, signature_wire
 
 DEFAULT = "serving_default"
 SCRIPT = pathlib.Path(__file__).parent / "tfjs" / "run.js"
@@ -94,12 +94,12 @@ class TFJSWorker(protocol.Worker):
         """The node that has the graph model of a signature."""
         if key not in model.running:
             with tempfile.TemporaryDirectory() as folder:
-                outputs = self.convert(model, key, folder)
-                model.running[key] = Node(self.packages, pathlib.Path(folder, "model.json"), outputs)
+                names = self.convert(model, key, folder)
+                model.running[key] = Node(self.packages, pathlib.Path(folder, "model.json"), *names)
         return model.running[key]
 
     def convert(self, model, key, folder):
-        """Write the graph model of a signature; the tensor of each output, which only the loaded model tells."""
+        """Write the graph model of a signature; the tensors of its inputs and outputs, which only the loaded model tells."""
         load, loaded = self.converter.load, []
         with mock.patch.object(self.converter, "load", lambda *words: loaded.append(load(*words)) or loaded[-1]):
             try:
@@ -110,7 +110,8 @@ class TFJSWorker(protocol.Worker):
         names = sorted(function.structured_outputs)
         if len(names) != len(function.outputs):
             raise NotImplementedError(f"TensorFlow.js has no composite tensors: {len(function.outputs)} tensors for {names}")
-        return dict(zip(names, (tensor.name for tensor in function.outputs)))
+        inputs, outputs = ([tensor.name for tensor in side] for side in (function.inputs, function.outputs))
+        return dict(zip(function._arg_keywords, inputs)), dict(zip(names, outputs))
 
     def signatures(self, model):
         return signature_wire.describe(model.signatures)
@@ -120,8 +121,8 @@ class TFJSWorker(protocol.Worker):
         node = self.running(model, key)
         given = {}
         for entry in entries:
-            name = node.find(entry)
-            if name is not None:  # one that nothing depends on is not there
+            name = node.find(entry.name)
+            if name in node.known:  # one that nothing depends on is not there
                 given[name] = packed(inputs[entry.name])
         return common.named({name: unpacked(tensor) for name, tensor in node.ask(given).items()}, outputs)
 
@@ -141,20 +142,20 @@ def refused(error):
 class Node:
     """A process of node with one graph model, which is asked and answers in lines of JSON. Raises JavaScriptError."""
 
-    def __init__(self, packages, model, outputs):
-        self.outputs = outputs
+    def __init__(self, packages, model, inputs, outputs):
+        self.inputs, self.outputs = inputs, outputs
         command = ["node", str(SCRIPT), str(packages), str(model)]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8")
         try:
-            self.inputs = self.answer()["inputs"]
+            self.known = self.answer()["inputs"]
         except JavaScriptError:
             self.close()
             raise
 
-    def find(self, entry):
-        """The node of an input of the signature, or None. It has the name of the old graph, or that of an argument."""
-        asked = (entry.tensor.partition(":")[0], tf2_worker.identifier(entry.name), entry.name)
-        return next((name for name in asked if name in self.inputs), None)
+    def find(self, name):
+        """The node of an input of the signature. Raises KeyError."""
+        argument = name if name in self.inputs else "_".join(name.rsplit("/", 1))  # a part of a composite one
+        return self.inputs[argument].partition(":")[0]
 
     def ask(self, inputs):
         try:
