@@ -15,6 +15,7 @@ import reference_impl
 from reference_impl.format import errors as format_errors
 from reference_impl.format import extension, layout, schema
 from reference_impl.format.canonical import canonical
+from reference_impl.format.restore_plan import restore_plan
 
 pytestmark = pytest.mark.tensorflow
 
@@ -70,10 +71,12 @@ def test_extension_is_only_there_when_it_says_something(tf, net_export, tmp_path
 
 def test_session_readers_do_not_notice(tf, net_export):
     v1 = tf.compat.v1
+    plan = restore_plan(layout.read(net_export).saved_model.meta_graphs[0])
+    (fetch,) = [item.fetch for item in plan if item.key.endswith("/var/.ATTRIBUTES/VARIABLE_VALUE")]
     for scope in (None, "imported"):
         with v1.Session(graph=tf.Graph()) as session:
             v1.saved_model.loader.load(session, ["serve"], str(net_export), import_scope=scope)
-            name = "/".join(filter(None, (scope, "Variable/Read/ReadVariableOp:0")))
+            name = "/".join(filter(None, (scope, fetch)))
             assert session.run(name).tolist() == [1.0, 2.0, 3.0, 4.0, 5.0]
 
 
