@@ -214,3 +214,10 @@ def test_no_space_or_no_right_is_one_line(world, monkeypatch, tmp_path):
     (tmp_path / "home").write_text("a file", encoding="utf-8")
     done = run("install", "9.9")
     assert (done.exit_code, "Traceback" in done.output, "tf9.9: FAILED: " in done.output) == (4, False, True), done.output
+
+
+def test_an_option_counts_whatever_the_environment_says(monkeypatch):
+    """uv 0.13.9 refuses an option that contradicts a variable, as tox.ini sets it."""
+    monkeypatch.setenv("UV_COMPILE_BYTECODE", "1")
+    uv.run(["pip", "install", "--no-compile-bytecode", "--dry-run", "--python", sys.executable, "-r", "-"], "")
+    assert [uv.compiling(python) for python in ("3.7", "3.8.18", "3.13", None)] == [[], *[["--compile-bytecode"]] * 3]

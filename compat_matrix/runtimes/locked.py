@@ -58,7 +58,8 @@ class Environment:
                 python = interpreters.find(self.version)
                 uv.run(["venv", "--quiet", "--relocatable", "--no-project", "--python", python, str(staging)])
                 interpreter = str(records.interpreter(staging))
-                uv.run(["pip", "install", "--quiet", "--python", interpreter, "--require-hashes", "-r", str(self.lock)])
+                options = ["--quiet", *uv.compiling(self.version), "--python", interpreter, "--require-hashes"]
+                uv.run(["pip", "install", *options, "-r", str(self.lock)])
                 (staging / DONE).write_text(f"{self.lock.name}\n", encoding="utf-8")
                 shutil.rmtree(place, ignore_errors=True)
                 staging.rename(place)

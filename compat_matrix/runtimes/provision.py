@@ -105,9 +105,8 @@ def _make(wanted: Wanted, staging: Path, known: registry.Registry, report: Repor
     uv.run(["venv", "--quiet", "--relocatable", "--no-project", "--python", python, str(staging)])
     timed("venv")
     report("installing")
-    # uv compiles for Python 3.8 and newer; for the others the first import does it.
-    compiled = "--no-compile-bytecode" if _old(wanted.python) else "--compile-bytecode"
-    uv.run(["pip", "install", "--quiet", compiled, "--python", str(records.interpreter(staging)), *arguments], given)
+    compiled = uv.compiling(wanted.python)
+    uv.run(["pip", "install", "--quiet", *compiled, "--python", str(records.interpreter(staging)), *arguments], given)
     timed("install")
     report("starting it")
     versions = _proof(wanted, staging)
@@ -124,10 +123,6 @@ def _make(wanted: Wanted, staging: Path, known: registry.Registry, report: Repor
         bytes=records.disk(staging),
         lacks=lacks,
     )
-
-
-def _old(python: str | None) -> bool:
-    return python is not None and int(python.split(".")[1]) < 8
 
 
 def _proof(wanted: Wanted, staging: Path) -> dict[str, str]:

@@ -8,10 +8,15 @@ import shutil
 import subprocess
 from collections.abc import Sequence
 
+from packaging.version import Version
+
 from compat_matrix.runtimes.places import RuntimeTrouble
 
-# What would make uv look at another environment or install something else than what it is asked for.
-CHANGING = ("PYTHON", "VIRTUAL_ENV", "CONDA_PREFIX", "UV_PYTHON_PREFERENCE", "UV_CONSTRAINT", "UV_OVERRIDE", "UV_SYSTEM_PYTHON")
+# What would make uv look at another environment, install something else than what it is asked for, or contradict an option.
+CHANGING = (
+    *("PYTHON", "VIRTUAL_ENV", "CONDA_PREFIX", "UV_PYTHON_PREFERENCE", "UV_CONSTRAINT", "UV_OVERRIDE", "UV_SYSTEM_PYTHON"),
+    "UV_COMPILE_BYTECODE",
+)
 TAIL = 40  # lines of uv's complaint that are shown
 
 
@@ -35,6 +40,11 @@ def find() -> str:
     if found is None:
         raise UvTrouble("uv makes the environments and is not here: pip install uv")
     return found
+
+
+def compiling(python: str | None) -> list[str]:
+    """The option with which uv compiles what it installs; it can from Python 3.8 on, before the first import does."""
+    return [] if python is not None and Version(python) < Version("3.8") else ["--compile-bytecode"]
 
 
 def run(arguments: Sequence[str], given: str | None = None) -> str:
