@@ -53,3 +53,12 @@ def test_every_consumer_that_was_asked_has_a_column_that_can_be_read(width):
 
 def test_one_consumer_has_a_column_however_narrow_the_terminal_is():
     assert printed(20).count("\u250f") == len(CONSUMERS)
+
+
+def test_productions_alone_have_a_table_too():
+    cell = Cell("made", "tf2", "2.21.0", "-", "", "produce", "local", "x", "local")
+    plan = Plan((cell,))
+    failed = Result.observed(plan.plan_id, cell.id, Observation(Outcome.TIMEOUT))
+    (table,) = matrix_tables(plan, {cell.id: failed}, {cell.artifact_id}, 120)
+    assert [column.header for column in table.columns] == ["artifact", "made"]
+    assert table.row_count == 1

@@ -60,6 +60,12 @@ def test_without_a_saver_and_collections_every_variable_is_meant():
     bare = without_saver(graph)
     bare.ClearField("collection_def")
     assert [(item.key, item.node, item.fetch) for item in restore_plan(bare)] == [("a", "a", "a:0"), ("b", "b", "b:0")]
+    (node,) = [node for node in bare.graph_def.node if node.name == "a"]
+    del node.attr["dtype"]
+    before = bare.SerializeToString(deterministic=True)
+    with pytest.raises(errors.SavedModelError, match="dtype"):
+        restore_plan(bare)
+    assert bare.SerializeToString(deterministic=True) == before  # looking at a model does not change it
     broken = without_saver(graph)
     broken.collection_def["variables"].bytes_list.value.append(b"\xff")
     with pytest.raises(errors.MalformedError, match=r"file: .*cut off"):

@@ -136,13 +136,15 @@ def matrix_tables(plan: Plan, by_cell: Mapping[str, Result], told: set[str], wid
         if not cell.is_production and _was_asked(by_cell.get(cell.id)):
             asked.setdefault(key, max(MIN_COLUMN, *map(len, key)) + PADDING)
     names = sum(max(map(len, column)) + PADDING for column in ([*fields, "artifact"], ["committed"])) + 1
-    while asked:
-        columns: list[_Consumer] = []
-        room = width - names
-        while asked and (not columns or asked[next(iter(asked))] <= room):
-            columns.append(next(iter(asked)))
-            room -= asked.pop(columns[-1])
-        yield _table(columns, fields, by_cell)
+    columns: list[_Consumer] = []
+    room = width - names
+    for key, size in asked.items():
+        if columns and size > room:
+            yield _table(columns, fields, by_cell)
+            columns, room = [], width - names
+        columns.append(key)
+        room -= size
+    yield _table(columns, fields, by_cell)  # also of productions alone
 
 
 def _was_asked(result: Result | None) -> bool:

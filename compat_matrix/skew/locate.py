@@ -109,9 +109,14 @@ class Leads:
         self.calls = self.library.calls()
 
     @functools.cached_property
+    def main(self) -> Nodes:
+        """The nodes of the main graph."""
+        return Nodes(self.graph.graph_def)
+
+    @functools.cached_property
     def reach(self) -> Reach:
         """What each signature may run."""
-        return Reach(self.graph, self.library, self.calls, Nodes(self.graph.graph_def))
+        return Reach(self.graph, self.library, self.calls, self.main)
 
     @functools.cached_property
     def _by_signature(self) -> tuple[Optional[dict[str, list[str]]], Optional[dict[str, list[str]]]]:

@@ -20,7 +20,7 @@ from compat_matrix.skew.lacks import Lack
 from compat_matrix.skew.locate import Leads
 from compat_matrix.skew.protos import plain_value
 from reference_impl.format import layout, schema
-from reference_impl.format.graphs import Nodes, data_inputs, input_source, reachable
+from reference_impl.format.graphs import data_inputs, input_source, reachable
 from reference_impl.format.inspect_signatures import RESERVED, init_ops
 
 SCHEMA = 1
@@ -143,7 +143,7 @@ class Walk:
         self.lacks: dict[tuple[str, int, bool, Optional[Excuse]], Optional[Lack]] = {}
         self.lack_at: dict[Lack, str] = {}  # a use that has it
         self.versions = graph.graph_def.versions
-        self.nodes = {node.name: node for node in graph.graph_def.node}
+        self.nodes = self.leads.main.by_name
         self.bodies = {name: self._keys(function.node_def, name) for name, function in self.library.functions.items()}
         self.start = self._keys(self.nodes.values(), "")
         self.everything = [*self.start, *(key for keys in self.bodies.values() for key in keys)]
@@ -167,7 +167,7 @@ class Walk:
 
     def _run(self, starts: Sequence[str]) -> list[str]:
         """The uses that run when these nodes of the main graph do."""
-        nodes = [self.nodes[name] for name in reachable(starts, Nodes(self.graph.graph_def).waits) if name in self.nodes]
+        nodes = [self.nodes[name] for name in reachable(starts, self.leads.main.waits) if name in self.nodes]
         called = reachable([name for node in nodes for name in self.library.references(node)], self.calls)
         return [*self._keys(nodes, ""), *(key for name in called for key in self.bodies[name])]
 

@@ -103,7 +103,10 @@ def _by_name(meta_graph: schema.MetaGraphDef, file: str, main: Nodes) -> list[Re
         key, spec = (part.full_name, slice_spec(part)) if part.full_name else (name, "")
         reference = node.op in _REF_VARIABLES
         by, fetch = ("Assign", f"{name}:0") if reference else ("AssignVariableOp", reads.get(name))
-        plan.append(Restored(key, spec, dtypes.by_number(node.attr["dtype"].type).name, name, node.op, by, fetch))
+        dtype = dtypes.by_number(
+            node.attr["dtype"].type if "dtype" in node.attr else 0
+        )  # to ask for one that is not there adds it
+        plan.append(Restored(key, spec, dtype.name, name, node.op, by, fetch))
     return plan
 
 

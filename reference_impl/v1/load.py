@@ -228,9 +228,11 @@ class _Loader:
             restore(prefix=prefix)
             return
         # Modules of TensorFlow Hub's first format bring no saver along.
-        for item in restore_plan(self.meta_graph, self.file):
-            if self.wants(item.node):
-                made = self.state[item.node]
+        plan = {item.node: item for item in restore_plan(self.meta_graph, self.file)}
+        for variable in self.program.variables:
+            item = plan.get(variable.name)
+            if item is not None and self.wants(variable.name):
+                made = self.state[variable.name]
                 read = tf.raw_ops.RestoreV2(
                     prefix=prefix, tensor_names=[item.key], shape_and_slices=[item.slice], dtypes=[made.dtype]
                 )

@@ -15,7 +15,6 @@ from compat_matrix.zoo.edits import callee
 from compat_matrix.zoo.edits.draft import Draft
 from compat_matrix.zoo.edits.refused import RefusedError
 from compat_matrix.zoo.edits.signatures import existing, signature_map, where
-from reference_impl.format import schema
 from reference_impl.format.argument_names import python_name
 
 
@@ -45,7 +44,7 @@ def rename_arguments(
         draft.edited_functions |= callee.rename(objects, holder, graph, draft.file, key, inputs, outputs)
     renamed = {"inputs": inputs, "outputs": outputs, "defaults": inputs}
     for kind, names in renamed.items():
-        _rename_keys(getattr(signature, kind), names)
+        callee.rename_keys(getattr(signature, kind), names)
     facts = draft.signatures[index]
     facts[key] = {(kind, renamed.get(kind, {}).get(name, name)): value for (kind, name), value in facts[key].items()}
     for word, pairs in (("input", inputs), ("output", outputs)):
@@ -72,17 +71,3 @@ def _check_keyword(draft: Draft, key: str, name: str) -> None:
     if not plain or name == "self" or python_name(name) != name:
         reason = f"{name!r} cannot be the name of an input: it must be what Python takes as a keyword, and begin with a letter"
         raise RefusedError(reason, file=draft.file, node=key, clause="SIG-07")
-
-
-def _rename_keys(entries: Any, names: Mapping[str, str]) -> None:
-    """Rename keys of a map field, all at once."""
-    moved = {names[old]: entries[old] for old in names if old in entries}
-    copies: dict[str, schema.TensorInfo] = {}
-    for new, value in moved.items():
-        copies[new] = type(value)()
-        copies[new].CopyFrom(value)
-    for old in names:
-        if old in entries:
-            del entries[old]
-    for new, copied in copies.items():
-        entries[new].CopyFrom(copied)

@@ -206,17 +206,18 @@ def _rename(callee: Callee, order: Order, inputs: Names, outputs: Names) -> None
             _rename_specs(value, {name: outputs[name]})
     if callee.bare.HasField("function_spec"):
         _rename_parameters(callee.bare.function_spec, known)
-    _rename_fields(callee.named, keyed)
-    _rename_fields(callee.results, outputs)
+    rename_keys(callee.named, keyed)
+    rename_keys(callee.results, outputs)
     rename_arguments(callee.function, {n: inputs[name] for n, name in enumerate(callee.keywords) if name in inputs})
     callee.bare.argument_keywords[:] = [inputs.get(name, name) for name in callee.keywords]
 
 
-def _rename_fields(fields: Any, names: Names) -> None:
-    copies = {names.get(name, name): schema.serialize(value) for name, value in fields.items()}
-    fields.clear()
+def rename_keys(entries: Any, names: Names) -> None:
+    """Rename keys of a map of messages, all at once: two may change places."""
+    copies = {names.get(name, name): schema.serialize(value) for name, value in entries.items()}
+    entries.clear()
     for name, data in copies.items():
-        fields[name].ParseFromString(data)
+        entries[name].ParseFromString(data)
 
 
 def _rename_specs(value: schema.StructuredValue, names: Names) -> None:
@@ -252,4 +253,4 @@ def _rename_parameters(spec: schema.FunctionSpec, names: Names) -> None:
             for text, name in zip(texts, sorted(found) if pair.key == "kwonlyargs" and before == sorted(before) else found):
                 text.string_value = name
         elif pair.key in ("kwonlydefaults", "annotations") and pair.value.HasField("dict_value"):
-            _rename_fields(pair.value.dict_value.fields, names)
+            rename_keys(pair.value.dict_value.fields, names)
