@@ -15,7 +15,8 @@ from compat_matrix.zoo.edits.result import edit
 from compat_matrix.zoo.verify.run import verify
 from reference_impl.format import layout, structure
 from reference_impl.format.canonical import canonical
-from reference_impl.format.inspect_signatures import RESERVED, slots_of
+from reference_impl.format.inspect_signatures import slots_of
+from reference_impl.format.names import RESERVED_SIGNATURES
 
 KERAS = "keras_functional_save"  # price: float32, words: int64 -> kind, value: float32
 
@@ -66,7 +67,7 @@ def test_each_signature_of_genuine_models_means_the_same_tensors_under_new_names
     rename_all(source, tmp_path / "out", names)
     for before, after in zip(layout.read(source).saved_model.meta_graphs, layout.read(tmp_path / "out").saved_model.meta_graphs):
         tags = ",".join(sorted(before.meta_info_def.tags))
-        for key in set(before.signature_def) - set(RESERVED):
+        for key in set(before.signature_def) - set(RESERVED_SIGNATURES):
             old, new = tensors_of(before, key), tensors_of(after, key)
             assert new == [{pairs[name]: held for name, held in side.items()} for side, pairs in zip(old, names[tags, key])]
         assert before.graph_def.node == after.graph_def.node
@@ -234,7 +235,7 @@ def test_a_mistake_of_the_edit_would_be_noticed(tmp_path, monkeypatch):
 
 def test_with_several_meta_graphs_tags_choose(tmp_path):
     source = fixture("serve_and_train")
-    key = next(key for key in layout.read(source).meta_graph("serve").signature_def if key not in RESERVED)
+    key = next(key for key in layout.read(source).meta_graph("serve").signature_def if key not in RESERVED_SIGNATURES)
     (name, *_) = layout.read(source).meta_graph("serve").signature_def[key].outputs
     renamed(source, tmp_path / "out", key, {}, {name: "found"}, "serve")
     assert "found" in layout.read(tmp_path / "out").meta_graph("serve").signature_def[key].outputs

@@ -11,7 +11,7 @@ from typing import Any, Optional
 from reference_impl.format import layout, schema
 from reference_impl.format.graphs import Library, Nodes
 from reference_impl.format.inspect_functions import Reach
-from reference_impl.format.inspect_objects import Paths
+from reference_impl.format.object_graph import Paths
 
 Wanted = Callable[[schema.NodeDef], bool]
 

@@ -21,7 +21,8 @@ from compat_matrix.skew.locate import Leads
 from compat_matrix.skew.protos import plain_value
 from reference_impl.format import layout, schema
 from reference_impl.format.graphs import data_inputs, input_source, reachable
-from reference_impl.format.inspect_signatures import RESERVED, init_ops
+from reference_impl.format.inspect_signatures import init_ops
+from reference_impl.format.names import RESERVED_SIGNATURES
 
 SCHEMA = 1
 MAX_LACKS = 20  # told of one release
@@ -122,7 +123,7 @@ def of_graph(graph: schema.MetaGraphDef, table: History, objects_since: str = "2
     """What one MetaGraph needs. ``objects_since``: the first release to ask for ``tf.saved_model.load``."""
     walk = Walk(graph, table)
     parts = [walk.part(SESSION, walk.start, walk.at_load, imports_calls=True)]
-    keys = sorted(set(graph.signature_def) - set(RESERVED))
+    keys = sorted(set(graph.signature_def) - set(RESERVED_SIGNATURES))
     parts += [walk.part(f"signature {key}", walk.start, [*walk.at_load, *walk.reached(key)], imports_calls=True) for key in keys]
     # Without an object graph it imports the main graph, and the functions that are called with all that is in them.
     imported = walk.everything if graph.HasField("object_graph_def") else [*walk.start, *walk.called]

@@ -24,8 +24,8 @@ from compat_matrix.skew.protos import plain_value
 from compat_matrix.zoo import features
 from compat_matrix.zoo.downgrade import attrs
 from reference_impl.format import layout, schema
-from reference_impl.format.inspect_objects import Paths
-from reference_impl.format.inspect_signatures import RESERVED
+from reference_impl.format.names import RESERVED_SIGNATURES
+from reference_impl.format.object_graph import Paths
 
 SCHEMA = 1
 SESSION, CPP, OBJECTS = "session", "c++", "objects"
@@ -132,7 +132,7 @@ class _Asker:
     def uses(self) -> list[Use]:
         walk = self.walk
         found = []
-        keys = sorted(set(self.graph.signature_def) - set(RESERVED))
+        keys = sorted(set(self.graph.signature_def) - set(RESERVED_SIGNATURES))
         for loader in (SESSION, CPP):
             found.append(self._use(LOAD, loader, walk.start, walk.at_load))
             for key in keys:

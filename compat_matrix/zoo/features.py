@@ -16,7 +16,7 @@ from compat_matrix.skew.protos import dtype_name
 from compat_matrix.zoo.handles import FIRST, FIXED, Handles, Made
 from reference_impl.format import schema
 from reference_impl.format.graphs import data_inputs, parse_input, reachable
-from reference_impl.format.inspect_signatures import RESERVED
+from reference_impl.format.names import RESERVED_SIGNATURES
 
 _HANDLE = "handle"
 _AUTO_SELECT = 3  # of tf.random.Algorithm
@@ -34,7 +34,7 @@ _LOWERED = frozenset({"If", "While", "Case", "StatelessIf", "StatelessWhile", "S
 def of_objects(graph: schema.MetaGraphDef, table: History) -> list[Lack]:
     """What ``tf.saved_model.load`` needs of a release for the whole MetaGraph."""
     found = list(_xla_alone(graph.graph_def.node, table))
-    signatures = [item for key, item in graph.signature_def.items() if key not in RESERVED]
+    signatures = [item for key, item in graph.signature_def.items() if key not in RESERVED_SIGNATURES]
     infos = [info for item in signatures for info in (*item.inputs.values(), *item.outputs.values())]
     if not graph.HasField("object_graph_def"):
         found += [lack for lack in of_sessions(graph, table) if lack.value == _HANDLE]

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, Optional, Union
 
 from reference_impl.format import schema, tensor_data
 from reference_impl.format.bundle_entry import HEADER_KEY, VERSION, Entry, index_file, parse_entry, shard_file
-from reference_impl.format.bundle_entry import OBJECT_GRAPH_KEY as OBJECT_GRAPH_KEY
 from reference_impl.format.checksum import HELD, PIECE, crc32c, masked
 from reference_impl.format.errors import (
     ChecksumError,
@@ -32,6 +31,7 @@ from reference_impl.format.errors import (
     V1CheckpointError,
 )
 from reference_impl.format.mapped import map_file
+from reference_impl.format.names import OBJECT_GRAPH_KEY as OBJECT_GRAPH_KEY
 from reference_impl.format.slices import Box, check_cover, slice_key, to_box
 from reference_impl.format.sstable import MAGIC, TableReader
 

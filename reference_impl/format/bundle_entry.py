@@ -10,7 +10,6 @@ from reference_impl.format.errors import DtypeError, ShapeError
 from reference_impl.format.slices import Slice
 
 HEADER_KEY = b""
-OBJECT_GRAPH_KEY = "_CHECKPOINTABLE_OBJECT_GRAPH"
 VERSION = 1  # of the format, as TensorFlow counts
 _MAX_BYTES = (1 << 63) - 1
 

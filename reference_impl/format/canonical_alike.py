@@ -15,6 +15,7 @@ from . import schema
 from .canonical_graph import digest
 from .canonical_values import OWN_TEXT, is_temporary, text_references
 from .graphs import Library
+from .names import CUSTOM_GRADIENT
 
 # As a string constant: the number of the field, the length, the text.
 _TEMPORARY = re.compile(rb"\x42\x2b_temp_[0-9a-f]{32}/part")
@@ -72,7 +73,7 @@ class Mentioned:
         for key in attributes:
             value = attributes[key]
             kind = value.WhichOneof("value")
-            if key == "_gradient_op_type":
+            if key == CUSTOM_GRADIENT:
                 plain = False
             if kind == "list":
                 texts, functions = value.list.s, value.list.func

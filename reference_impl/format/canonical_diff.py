@@ -12,8 +12,8 @@ from .canonical import MODEL_SECTIONS, Canonical, Difference
 from .canonical_body import Body
 from .canonical_meta_graph import GRAPH_SECTIONS, CanonicalMetaGraph
 from .canonical_objects import Fields
-from .inspect_functions import plain_name
 from .inspect_text import attribute_text
+from .names import plain_name
 
 HASH = re.compile(r"\b[0-9a-f]{64}\b")
 _LONG = 100

@@ -8,8 +8,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from . import files, layout
-from .bundle_entry import OBJECT_GRAPH_KEY, Entry
+from .bundle_entry import Entry
 from .canonical_objects import Fields, entries_hash, tracked_objects
+from .names import OBJECT_GRAPH_KEY
 from .restore_plan import restore_plan
 
 if TYPE_CHECKING:

@@ -17,6 +17,7 @@ from typing import Any
 from . import dtypes, errors, limits, schema
 from .canonical_graph import digest
 from .graphs import Library
+from .names import CUSTOM_GRADIENT
 from .varint import read_varint
 
 _GENERATED = re.compile(r"^(__(?:inference|forward|backward)_.*)_\d+$", re.DOTALL)
@@ -58,7 +59,7 @@ def shared_name(op: str, name: str) -> str:
 
 
 # String attributes that are not looked up among the names of functions, or not as they are.
-OWN_TEXT = frozenset({"config_proto", "shared_name", "metadata", "_gradient_op_type"})
+OWN_TEXT = frozenset({"config_proto", "shared_name", "metadata", CUSTOM_GRADIENT})
 
 # What callers may call an argument stands in the object graph; here the tracer notes it, or counts captures.
 _SAID_ELSEWHERE = frozenset({"_user_specified_name"})
@@ -139,7 +140,7 @@ class Values:
             return value
         if key == "shared_name":
             return shared_name(op, text).encode()
-        if key == "_gradient_op_type":
+        if key == CUSTOM_GRADIENT:
             gradient = self.library.gradients.get(text)
             return re.sub(r"-\d+$", "", text).encode() if gradient is None else b"gradient " + self.name(gradient)
         if key == "metadata":

@@ -13,9 +13,10 @@ from typing import Optional
 
 from . import schema
 from .graphs import Library, Nodes, input_source, reachable
-from .inspect_objects import Paths
 from .inspect_parts import Effect
-from .inspect_signatures import RESERVED, init_ops, slots_of
+from .inspect_signatures import init_ops, slots_of
+from .names import CREATE, INITIALIZE, RESERVED_SIGNATURES, SIGNATURES
+from .object_graph import Paths
 from .op_effects import READS, OpEffect, op_effect
 from .path_origins import (
     ASSET,
@@ -38,7 +39,7 @@ from .record import mutable_record, record
 LOAD, CALL = "load", "call"
 _STEPS = 1_000_000  # nodes looked at; beyond it is left open when things happen
 _WAYS = 8  # sets of arguments for which one function is looked at
-_OWN = ("_create_resource", "_initialize")  # functions of a resource that a loader runs
+_OWN = (CREATE, INITIALIZE)  # functions of a resource that a loader runs
 
 
 @record
@@ -79,7 +80,7 @@ def graph_starts(meta_graph: schema.MetaGraphDef) -> Iterator[Start]:
     for op in dict.fromkeys(item.op for item in init_ops(meta_graph)):
         yield Start(f"init op {op}", LOAD, (input_source(op),))
     for key, signature in sorted(meta_graph.signature_def.items()):
-        if key in RESERVED:
+        if key in RESERVED_SIGNATURES:
             continue
         tensors = [slot.tensor for info in signature.outputs.values() for slot in slots_of(info)[1]]
         yield Start(f"signature {key}", CALL, tuple([input_source(tensor) for tensor in tensors]))
@@ -98,7 +99,7 @@ def object_starts(graph: schema.SavedObjectGraph, paths: Paths, wanted: Optional
     named: set[int] = set()  # entries of signatures are starts of the main graph, a trace is one of its function
     for number, node in enumerate(graph.nodes):
         kind = node.WhichOneof("kind")
-        if kind == "function" or (kind == "user_object" and node.user_object.identifier == "signature_map"):
+        if kind == "function" or (kind == "user_object" and node.user_object.identifier == SIGNATURES):
             named.update(child.node_id for child in node.children)
         if kind == "resource" and (wanted is None or number in wanted):
             for child in node.children:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from . import schema
 from .errors import DuplicateKeyError
+from .names import CUSTOM_GRADIENT
 
 CONTROL = ""
 
@@ -143,7 +144,7 @@ class Library:
         for key in node.attr:
             value = node.attr[key]
             # Most attributes are plain; asking them twice is cheaper than a generator for each.
-            if value.HasField("func") or key == "_gradient_op_type" or (value.HasField("list") and value.list.func):
+            if value.HasField("func") or key == CUSTOM_GRADIENT or (value.HasField("list") and value.list.func):
                 yield from self.attribute_references(key, value)
 
     def attribute_references(self, key: str, value: schema.AttrValue) -> Iterator[str]:
@@ -156,7 +157,7 @@ class Library:
             elif value.HasField("list"):
                 functions = list(value.list.func)
             else:
-                if key == "_gradient_op_type" and value.HasField("s"):
+                if key == CUSTOM_GRADIENT and value.HasField("s"):
                     gradient = self.gradients.get(value.s.decode("utf-8", "replace"))
                     if gradient in self.functions:
                         yield gradient

@@ -14,11 +14,12 @@ from .effects import effects
 from .graphs import Library, Nodes
 from .inspect_contradictions import contradictions, same_tags
 from .inspect_functions import Reach, functions, library_functions, op_counts, sizes
-from .inspect_objects import Paths, counterparts, objects
+from .inspect_objects import objects
 from .inspect_signatures import init_ops, signature_spec, signatures
 from .inspect_types import Asset, Checkpoint, File, MetaGraph, SavedModelInfo, Saver
 from .inspect_types import Collection as CollectionInfo
 from .inspect_variables import graph_variables, object_variables, stored_size
+from .object_graph import Paths, counterparts
 from .replaced import not_replaced
 from .restore_plan import Restored, restore_plan
 
@@ -103,7 +104,7 @@ class _Inspection:
 
     def _checkpoint(self) -> Optional[Checkpoint]:
         from .bundle import BundleReader
-        from .bundle_entry import OBJECT_GRAPH_KEY
+        from .names import OBJECT_GRAPH_KEY
 
         old_format = self._attempt(lambda: self.model.root.exists(layout.CHECKPOINT), False)  # the reader says so
         if not self._attempt(lambda: self.model.has_checkpoint, False) and not old_format:

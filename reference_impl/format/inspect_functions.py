@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Optional
 
 from . import schema
 from .graphs import Library, Nodes, input_source, reachable
-from .inspect_objects import Paths
 from .inspect_signatures import slots_of
 from .inspect_text import dtype_name, flat_text, parameter_names, shape_of, trace_text
 from .inspect_types import ConcreteFunction, Constant, Function, LibraryFunction, OpCount, Sizes
+from .names import plain_name
+from .object_graph import Paths
 
 # Work (signatures times nodes) above which it is not worth finding out what each signature reaches.
 _REACH_BUDGET = 20_000_000
@@ -55,15 +55,6 @@ def _trace(
     else:
         text = f"{display}(?)"
     return ConcreteFunction(name, text, bound, name in library.functions)
-
-
-_GENERATED = re.compile(r"^__(?:inference|forward|backward)_(.*?)_\d+$", re.DOTALL)
-
-
-def plain_name(name: str) -> str:
-    """The Python name inside a generated one: ``f`` of ``__inference_f_123``; other names are left as they are."""
-    match = _GENERATED.match(name) if name.startswith("__") else None
-    return match.group(1) if match else name
 
 
 class Reach:

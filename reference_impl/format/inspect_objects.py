@@ -1,120 +1,13 @@
-"""The object graph as data: node kinds, names, paths, shared nodes and cycles (FMT-01, RP-01).
-
-Paths are found by a walk from the root and kept as links to the parent, so a chain of a million objects costs no more than
-its length; only the last names of a deep path are written out.
-"""
+"""The object graph as data: node kinds, names, paths, shared nodes and cycles (FMT-01, RP-01)."""
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Sequence
 from typing import Any, Optional
 
 from . import schema
 from .inspect_text import dtype_name, shape_of
 from .inspect_types import Child, ObjectNode
-
-_SHOWN_DEPTH = 32
-
-
-class Paths:
-    """The shortest path of every node of an object graph from node 0, as far as one leads there.
-
-    Args:
-      nodes: messages with ``children`` (``node_id``, ``local_name``): a SavedObjectGraph's or a TrackableObjectGraph's.
-
-    Attributes:
-      order: ids of the nodes that a path leads to, nearest first.
-    """
-
-    def __init__(self, nodes: Sequence[Any]):
-        self._parents: list[Optional[tuple[int, str]]] = [None] * len(nodes)
-        self._known = bytearray(len(nodes))
-        self.order: list[int] = []
-        queue = deque([0] if nodes else [])
-        if nodes:
-            self._known[0] = 1
-        while queue:
-            current = queue.popleft()
-            self.order.append(current)
-            for child in nodes[current].children:
-                if 0 <= child.node_id < len(nodes) and not self._known[child.node_id]:
-                    self._known[child.node_id] = 1
-                    self._parents[child.node_id] = current, child.local_name
-                    queue.append(child.node_id)
-
-    def names(self, node: int) -> Optional[tuple[str, ...]]:
-        """The names on the path; None for a node that no path leads to. Of a deep path ``…`` and the last names."""
-        if not 0 <= node < len(self._known) or not self._known[node]:
-            return None
-        found: list[str] = []
-        parent = self._parents[node]
-        while parent is not None:
-            if len(found) == _SHOWN_DEPTH:
-                found.append("…")
-                break
-            found.append(parent[1])
-            parent = self._parents[parent[0]]
-        return tuple(reversed(found))
-
-    def text(self, node: int) -> Optional[str]:
-        """The path joined by dots: empty for the root, None for a node that no path leads to."""
-        names = self.names(node)
-        return None if names is None else ".".join(names)
-
-    def label(self, node: int) -> str:
-        """How to speak of a node in any case: its path, ``(root)`` or ``(node 7)``."""
-        text = self.text(node)
-        return f"(node {node})" if text is None else text or "(root)"
-
-
-def counterparts(saved: schema.SavedObjectGraph, tracked: schema.TrackableObjectGraph) -> dict[int, dict[str, str]]:
-    """Match the object graph of a SavedModel with the one in its checkpoint, by walking both from the root at once.
-
-    The two number their nodes differently, and the checkpoint's lacks functions. A slot variable is reached from its
-    optimizer.
-
-    Returns:
-      id in ``saved`` -> {attribute name: checkpoint key}; nodes without attributes are left out.
-    """
-    pairs = matched(saved, tracked).items()
-    attributes = ((here, tracked.nodes[there].attributes) for here, there in pairs)
-    return {here: {item.name: item.checkpoint_key for item in items} for here, items in attributes if items}
-
-
-def matched(saved: schema.SavedObjectGraph, tracked: schema.TrackableObjectGraph) -> dict[int, int]:
-    """id in ``saved`` -> id in ``tracked``, found as `counterparts` does."""
-    found: dict[int, int] = {}
-    if not saved.nodes or not tracked.nodes:
-        return found
-    seen = {0}
-    pairs = deque([(0, 0)])
-    while pairs:
-        here, there = pairs.popleft()
-        found[here] = there
-        theirs = tracked.nodes[there]
-        ours = {child.local_name: child.node_id for child in saved.nodes[here].children}
-        links = [(ours.get(child.local_name), child.node_id) for child in theirs.children]
-        slots = [(slot.slot_name, slot.slot_variable_node_id) for slot in saved.nodes[here].slot_variables]
-        if slots:
-            links += _slot_links(slots, theirs)
-        for mine, other in links:
-            if mine is not None and mine not in seen and 0 <= mine < len(saved.nodes) and 0 <= other < len(tracked.nodes):
-                seen.add(mine)
-                pairs.append((mine, other))
-    return found
-
-
-def _slot_links(slots: list[tuple[str, int]], theirs: Any) -> list[tuple[Optional[int], int]]:
-    """Slots are matched in order, name by name: both graphs list them in the order of the optimizer (OPT-02)."""
-    ours: dict[str, deque[int]] = {}
-    for name, node in slots:
-        ours.setdefault(name, deque()).append(node)
-    links: list[tuple[Optional[int], int]] = []
-    for slot in theirs.slot_variables:
-        waiting = ours.get(slot.slot_name)
-        links.append((waiting.popleft() if waiting else None, slot.slot_variable_node_id))
-    return links
+from .object_graph import Paths
 
 
 def objects(
@@ -128,7 +21,7 @@ def objects(
     Args:
       graph: the object graph.
       paths: its paths.
-      keys: checkpoint keys from :func:`counterparts`.
+      keys: checkpoint keys from `object_graph.counterparts`.
       extension: what the file says beyond the format.
     """
     found = []

@@ -8,10 +8,10 @@ from typing import Any
 from . import schema
 from .inspect_parts import InitOp, Signature, SignatureArgument, TensorSlot
 from .inspect_text import dtype_name, shape_of, tensor_text, type_spec_text
+from .names import LEGACY_INIT_OP, MAIN_OP, RESERVED_SIGNATURES, TRAIN_OP
 
 # Signatures that are no entry points: they name what a loader runs.
-RESERVED = ("__saved_model_init_op", "__saved_model_train_op")
-_INIT_COLLECTIONS = ("saved_model_main_op", "legacy_init_op", "saved_model_train_op")
+_INIT_COLLECTIONS = (MAIN_OP, LEGACY_INIT_OP, TRAIN_OP)
 _INT64 = "int64"
 
 
@@ -26,7 +26,7 @@ def signatures(meta_graph: schema.MetaGraphDef) -> tuple[Signature, ...]:
                 tuple(_arguments(signature.outputs, {})),
             )
             for key, signature in sorted(meta_graph.signature_def.items())
-            if key not in RESERVED
+            if key not in RESERVED_SIGNATURES
         ]
     )
 
@@ -100,7 +100,7 @@ def init_ops(meta_graph: schema.MetaGraphDef) -> tuple[InitOp, ...]:
     for key in _INIT_COLLECTIONS:
         if key in meta_graph.collection_def:
             found += [InitOp(key, name) for name in meta_graph.collection_def[key].node_list.value]
-    for key in RESERVED:
+    for key in RESERVED_SIGNATURES:
         if key in meta_graph.signature_def:
             outputs = meta_graph.signature_def[key].outputs
             found += [InitOp(key, outputs[name].name) for name in sorted(outputs)]

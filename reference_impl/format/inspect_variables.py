@@ -7,13 +7,13 @@ from typing import Any, Optional
 
 from . import schema
 from .graphs import Nodes
-from .inspect_objects import Paths
 from .inspect_text import dtype_name, shape_of
 from .inspect_types import Shape, Variable
+from .names import VALUE, checkpoint_key, key_prefix
+from .object_graph import Paths
 from .restore_plan import Restored
 from .variable_defs import TRAINABLE, variable_defs
 
-VALUE = "VARIABLE_VALUE"
 _VARIABLE_OPS = {"Variable": "reference", "VariableV2": "reference", "VarHandleOp": "resource"}
 
 
@@ -66,7 +66,7 @@ def _expected_key(names: Optional[tuple[str, ...]]) -> Optional[str]:
     """The key that a checkpoint would use; ``.`` and ``/`` in a name are escaped."""
     if not names or names[0] == "…":
         return None
-    return "/".join([name.replace(".", "..").replace("/", ".S") for name in names] + [".ATTRIBUTES", VALUE])
+    return checkpoint_key(key_prefix(names), VALUE)
 
 
 def _size(entries: Mapping[str, Any], key: Optional[str]) -> Optional[int]:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Optional, Union
 
 from . import errors, files, limits, schema, split
+from .names import ASSETS_COLLECTION
 from .record import record
 
 SCHEMA_VERSION = 1
@@ -31,7 +32,6 @@ KERAS_METADATA = "keras_metadata.pb"  # written by Keras 2, not part of the form
 # TensorFlow's own Python loader looks for them in this order (and not at all for the last).
 _FORMATS = (PB, PBTXT, CPB)
 _HUB_MODULE = "tfhub_module.pb"
-_ASSETS_COLLECTION = "saved_model_assets"
 
 
 @record
@@ -176,10 +176,10 @@ class Layout:
 
     def asset_definitions(self, meta_graph: schema.MetaGraphDef) -> list[schema.AssetFileDef]:
         """From the field, or, as the first releases stored them, from a collection."""
-        if meta_graph.asset_file_def or _ASSETS_COLLECTION not in meta_graph.collection_def:
+        if meta_graph.asset_file_def or ASSETS_COLLECTION not in meta_graph.collection_def:
             return list(meta_graph.asset_file_def)
-        node = f"collection_def[{_ASSETS_COLLECTION!r}]"
-        values = meta_graph.collection_def[_ASSETS_COLLECTION].any_list.value
+        node = f"collection_def[{ASSETS_COLLECTION!r}]"
+        values = meta_graph.collection_def[ASSETS_COLLECTION].any_list.value
         return [schema.parse(schema.AssetFileDef, value.value, self.file, node) for value in values]
 
 

@@ -1,27 +1,25 @@
 """The values of a load: which checkpoint key belongs to which object (RP-08, V1-18, OPT-02).
 
-A SavedObjectGraph and the checkpoint's own TrackableObjectGraph describe one tree with two numberings. Walking both from the
-root by the names of children, and from variables to their slots, pairs the nodes without making a single object; so variables
-can be created with their values, and nothing needs to be restored afterwards.
+Keys are found without making a single object, so variables can be created with their values, and nothing needs to be restored
+afterwards.
 """
 
 from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Mapping
 from typing import Any
 
 import tensorflow as tf
 
 from reference_impl.errors import MissingValueError
 from reference_impl.format.bundle import BundleReader
-from reference_impl.format.bundle_entry import OBJECT_GRAPH_KEY, Entry
+from reference_impl.format.bundle_entry import Entry
 from reference_impl.format.errors import MissingFileError, MissingKeyError, ShapeError
 from reference_impl.format.layout import Layout
+from reference_impl.format.names import OBJECT_GRAPH_KEY, VALUE
+from reference_impl.format.object_graph import Paths, counterparts
 from reference_impl.loading.tensors import read_tensor
-
-VALUE = "VARIABLE_VALUE"
 
 
 class Checkpoint:
@@ -42,49 +40,20 @@ class Checkpoint:
         return BundleReader(self.prefix)
 
     @functools.cached_property
-    def _nodes(self) -> Mapping[int, Any]:
-        """Number in the SavedObjectGraph -> node of the TrackableObjectGraph."""
-        saved, stored = self._graph.nodes, self._reader.object_graph().nodes
-        pairs = {0: 0}
-        stack = [(0, 0)]
-        while stack:
-            here, there = stack.pop()
-            children = {child.local_name: child.node_id for child in stored[there].children}
-            for child in saved[here].children:
-                twin = children.get(child.local_name)
-                if twin is not None and child.node_id not in pairs and 0 <= twin < len(stored):
-                    pairs[child.node_id] = twin
-                    stack.append((child.node_id, twin))
-        for here, there in list(pairs.items()):
-            slots = {
-                (slot.slot_name, slot.original_variable_node_id): slot.slot_variable_node_id
-                for slot in stored[there].slot_variables
-            }
-            for slot in saved[here].slot_variables:
-                twin = slots.get((slot.slot_name, pairs.get(slot.original_variable_node_id)))
-                if twin is not None and 0 <= twin < len(stored):
-                    pairs.setdefault(slot.slot_variable_node_id, twin)
-        return {here: stored[there] for here, there in pairs.items()}
+    def _keys(self) -> dict[int, dict[str, str]]:
+        return counterparts(self._graph, self._reader.object_graph())
 
     def keys(self, number: int) -> dict[str, str]:
         """The checkpoint keys of a node of the SavedObjectGraph by attribute name."""
-        node = self._nodes.get(number)
-        return {} if node is None else {attribute.name: attribute.checkpoint_key for attribute in node.attributes}
+        return self._keys.get(number, {})
 
     def path(self, number: int) -> str:
         """A node's path from the root, for messages."""
-        return self._paths.get(number, f"node {number}")
+        return self._paths.from_root(number)
 
     @functools.cached_property
-    def _paths(self) -> dict[int, str]:
-        paths = {0: "root"}
-        queue = [0]
-        for here in queue:
-            for child in self._graph.nodes[here].children:
-                if child.node_id not in paths:
-                    paths[child.node_id] = f"{paths[here]}.{child.local_name}"
-                    queue.append(child.node_id)
-        return paths
+    def _paths(self) -> Paths:
+        return Paths(self._graph.nodes)
 
     def variable(self, number: int, dtype: tf.DType, shape: tf.TensorShape) -> tf.Tensor:
         """The stored value of a variable.

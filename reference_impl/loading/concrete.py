@@ -27,7 +27,7 @@ from reference_impl import tensorflow_api as api
 from reference_impl.errors import BindingError, UnsupportedModelError
 from reference_impl.format.argument_names import python_name
 from reference_impl.format.errors import MalformedError
-from reference_impl.format.inspect_functions import plain_name
+from reference_impl.format.names import plain_name
 from reference_impl.loading import patterns, rebuild
 from reference_impl.loading.binding import Binder
 from reference_impl.loading.diagnosis import ArgumentDtypeError, why_not_found

@@ -22,9 +22,10 @@ import tensorflow as tf
 
 from reference_impl.errors import UnsupportedModelError
 from reference_impl.format import effects, extension
+from reference_impl.format import names as reserved
 from reference_impl.format.errors import MalformedError, MissingKeyError
-from reference_impl.format.inspect_objects import Paths
 from reference_impl.format.layout import Layout
+from reference_impl.format.object_graph import Paths
 from reference_impl.loading import additions, constants, keras_identity, machine_ops, objects, revived, variables
 from reference_impl.loading.assets import Assets
 from reference_impl.loading.binding import Binder
@@ -38,7 +39,7 @@ from reference_impl.loading.options import LoadOptions, add_function_aliases
 from reference_impl.loading.origin import Origin
 from reference_impl.loading.polymorphic import LoadedFunction
 from reference_impl.loading.provenance import provenance
-from reference_impl.loading.resources import CREATE, DESTROY, INITIALIZE, TENSORS, LoadedResource, named_content
+from reference_impl.loading.resources import TENSORS, LoadedResource, named_content
 from reference_impl.loading.selection import Selection
 from reference_impl.loading.signatures import SignatureMap, complete
 
@@ -113,7 +114,7 @@ class Loader:
     def make_all(self) -> None:
         tuples = []
         for number, node in enumerate(self.graph.nodes):
-            if node.WhichOneof("kind") == "user_object" and node.user_object.identifier == objects.TUPLE:
+            if node.WhichOneof("kind") == "user_object" and node.user_object.identifier == reserved.TUPLE:
                 tuples.append(number)
             elif self.selection is None or number in self.selection.nodes:
                 self.objects[number] = self.make(number, node)
@@ -147,11 +148,11 @@ class Loader:
 
     def user_object(self, number: int, node: Any) -> Any:
         identifier = node.user_object.identifier
-        if identifier == objects.LIST:
+        if identifier == reserved.LIST:
             return objects.new_list()
-        if identifier == objects.DICT:
+        if identifier == reserved.DICT:
             return objects.new_dict(root=number == 0)
-        if identifier == objects.SIGNATURES:
+        if identifier == reserved.SIGNATURES:
             return None  # made of its children, which come later
         state = self.origin.registered.get(number)
         if node.registered_name:
@@ -289,16 +290,16 @@ class Loader:
                     if self.is_signature_map(child.node_id):
                         self.attach(parent, child.local_name, child.node_id)
                         children.pop(child.local_name, None)
-            if identifier == objects.LIST:
+            if identifier == reserved.LIST:
                 objects.fill_list(parent, children)
-            elif identifier == objects.DICT:
+            elif identifier == reserved.DICT:
                 objects.fill_dict(parent, children)
-            elif identifier not in (objects.TUPLE, objects.SIGNATURES) and parent is not None:
+            elif identifier not in (reserved.TUPLE, reserved.SIGNATURES) and parent is not None:
                 for child in node.children:
                     self.attach(parent, child.local_name, child.node_id)
         elif isinstance(parent, LoadedResource):
             for name, child in children.items():
-                if name in (CREATE, INITIALIZE, DESTROY):
+                if name in (reserved.CREATE, reserved.INITIALIZE, reserved.DESTROY):
                     parent.functions[name] = child
                 else:
                     objects.attach(parent, name, child)
@@ -308,7 +309,7 @@ class Loader:
 
     def is_signature_map(self, number: int) -> bool:
         node = self.graph.nodes[number]
-        return node.WhichOneof("kind") == "user_object" and node.user_object.identifier == objects.SIGNATURES
+        return node.WhichOneof("kind") == "user_object" and node.user_object.identifier == reserved.SIGNATURES
 
     def attach(self, parent: Any, name: str, number: int) -> None:
         node = self.graph.nodes[number]

@@ -16,13 +16,6 @@ from reference_impl import tensorflow_api as api
 from reference_impl.format.errors import LimitError
 from reference_impl.loading import containers
 
-LIST, TUPLE, DICT, SIGNATURES = (
-    "trackable_list_wrapper",
-    "trackable_tuple_wrapper",
-    "trackable_dict_wrapper",
-    "signature_map",
-)  # values of SavedUserObject.identifier
-
 _LONGEST = 10**6  # a file of a few bytes may claim an element with any index
 
 _wrap = tf.__internal__.tracking.wrap

@@ -25,7 +25,7 @@ import tensorflow as tf
 from reference_impl import tensorflow_api as api
 from reference_impl.format import graphs, schema
 from reference_impl.format.errors import MalformedError
-from reference_impl.format.inspect_functions import plain_name
+from reference_impl.format.names import CUSTOM_GRADIENT, plain_name
 from reference_impl.loading import diagnosis
 from reference_impl.loading.library import FunctionLibrary
 from reference_impl.loading.refusals import REFUSED, refuse
@@ -36,7 +36,7 @@ HANDLES = (schema.DT_RESOURCE, schema.DT_VARIANT)
 _CALLS = graphs.CALL_OPS - {"RemoteCall", "TPUPartitionedCall"}
 # TensorFlow looks for Python contexts of these, which only their makers can give them.
 _V1_FLOW = {prefix + op for prefix in ("", "Ref") for op in ("Switch", "Merge", "Enter", "Exit", "NextIteration")}
-_DROPPED = {"_gradient_op_type", "_class", "_output_shapes"}
+_DROPPED = {CUSTOM_GRADIENT, "_class", "_output_shapes"}
 # Attributes of a FunctionDef that tf.function lets its callers set, and that mean something to who runs the function.
 _KEPT_ATTRIBUTES = (
     "_implements", "_noinline", "_tf_data_function", "api_implements", "api_preferred_device", "disable_summaries_at_runtime",
@@ -156,9 +156,9 @@ class _Interpreter:
             for value, function in zip(values, functions):
                 function.add_to_graph(self.graph)
                 value.name = function.function_def.signature.name
-        if "_gradient_op_type" in node.attr:
-            op_type = custom_gradient(self.library, node.attr["_gradient_op_type"].s.decode("utf-8", "replace"))
-            attrs["_gradient_op_type"] = tf.compat.v1.AttrValue(s=op_type.encode())
+        if CUSTOM_GRADIENT in node.attr:
+            op_type = custom_gradient(self.library, node.attr[CUSTOM_GRADIENT].s.decode("utf-8", "replace"))
+            attrs[CUSTOM_GRADIENT] = tf.compat.v1.AttrValue(s=op_type.encode())
         elif NOT_A_LIST in node.attr:
             attrs.update(refuse(node.attr[NOT_A_LIST].s.decode("utf-8", "replace")))
         try:
@@ -167,8 +167,8 @@ class _Interpreter:
             raise diagnosis.cannot_be_rebuilt(self.library, node, self.name, error) from error
         for output, shape in zip(operation.outputs, _output_shapes(node)):
             output.set_shape(shape)
-        if "_gradient_op_type" in node.attr:
-            self.library.sites[attrs["_gradient_op_type"].s.decode()] = weakref.ref(self.graph), operation.name
+        if CUSTOM_GRADIENT in node.attr:
+            self.library.sites[attrs[CUSTOM_GRADIENT].s.decode()] = weakref.ref(self.graph), operation.name
         self.describe_handles(node.op, operation, built)
         if built and "While" in node.op and any(tensor.dtype == tf.resource for tensor in inputs):
             self.keep_graphs(operation, node, inputs)

@@ -13,6 +13,7 @@ from typing import Any, Optional
 import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
+from reference_impl.format.names import CUSTOM_GRADIENT
 
 REFUSED = "ReferenceImplNoGradient"  # op type of the gradient; an export leaves it out
 _REASON = "_no_gradient_because"
@@ -20,7 +21,7 @@ _REASON = "_no_gradient_because"
 
 def refuse(reason: str) -> dict[str, Any]:
     """Attributes that keep an operation from being differentiated."""
-    values = {"_gradient_op_type": REFUSED, _REASON: reason}
+    values = {CUSTOM_GRADIENT: REFUSED, _REASON: reason}
     return {key: tf.compat.v1.AttrValue(s=value.encode()) for key, value in values.items()}
 
 

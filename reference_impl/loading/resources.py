@@ -11,9 +11,9 @@ from reference_impl import function_defs
 from reference_impl import tensorflow_api as api
 from reference_impl.format import schema
 from reference_impl.format.errors import MissingKeyError
+from reference_impl.format.names import CREATE, DESTROY, INITIALIZE
 from reference_impl.loading.concrete import LoadedConcreteFunction
 
-CREATE, INITIALIZE, DESTROY = "_create_resource", "_initialize", "_destroy_resource"
 TENSORS = ".TENSORS"  # the key in SavedObject.saveable_objects of the functions that exchange a dict of tensors
 
 

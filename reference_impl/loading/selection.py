@@ -20,11 +20,13 @@ from typing import Any, Union
 from reference_impl.errors import UnknownPathError
 from reference_impl.format import schema
 from reference_impl.format.graphs import Library
+from reference_impl.format.names import LIST, TUPLE
+from reference_impl.format.object_graph import Paths
 from reference_impl.format.object_references import references
 
 _LISTED = 10_000  # paths that are looked at for a suggestion
 _STATE = ("variable", "resource", "asset")
-_CONTAINERS = ("trackable_list_wrapper", "trackable_tuple_wrapper")
+_CONTAINERS = (LIST, TUPLE)
 
 
 class Selection:
@@ -166,12 +168,5 @@ def _resolve(graph: Any, path: str, file: str) -> list[int]:
 
 def _paths(graph: Any) -> list[str]:
     """The shortest path of every object below the root, as far as there are not too many."""
-    found = {0: ""}
-    queue = [0]
-    for number in queue:
-        for child in graph.nodes[number].children:
-            if child.node_id not in found and len(found) < _LISTED:
-                found[child.node_id] = f"{found[number]}.{child.local_name}" if number else child.local_name
-                queue.append(child.node_id)
-    del found[0]
-    return list(found.values())
+    paths = Paths(graph.nodes)
+    return [paths.text(number) or "" for number in paths.order[1:_LISTED]]

@@ -10,15 +10,13 @@ import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
 from reference_impl.format import schema
-from reference_impl.saving.contents import Content, escape
+from reference_impl.format.names import OBJECT_GRAPH_KEY, VALUE, checkpoint_key, key_prefix, slot_prefix
+from reference_impl.saving.contents import Content
 from reference_impl.saving.contents import read as read_content
-from reference_impl.saving.saver import OBJECT_GRAPH_KEY
 from reference_impl.saving.shards import Value
 from reference_impl.saving.slots import Slot
 from reference_impl.saving.tree import Tree
 from reference_impl.saving.values import in_graph, of_variable, run
-
-VALUE = "VARIABLE_VALUE"
 
 
 class Keys:
@@ -29,13 +27,13 @@ class Keys:
         for node in tree.nodes:
             if node.number in self._prefixes:
                 for name, child in node.children.items():
-                    self._prefixes.setdefault(child, f"{self._prefixes[node.number]}{escape(name)}/")
+                    self._prefixes.setdefault(child, self._prefixes[node.number] + key_prefix((name,)))
         for slot in slots:
             optimizer, variable = self._prefixes[slot.optimizer], self._prefixes[slot.variable]
-            self._prefixes.setdefault(slot.value, f"{variable}.OPTIMIZER_SLOT/{optimizer}{escape(slot.name)}/")
+            self._prefixes.setdefault(slot.value, slot_prefix(variable, optimizer, slot.name))
 
     def key(self, number: int, attribute: str) -> str:
-        return f"{self._prefixes[number]}.ATTRIBUTES/{attribute}"
+        return checkpoint_key(self._prefixes[number], attribute)
 
 
 def object_graph(

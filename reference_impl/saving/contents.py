@@ -17,7 +17,8 @@ import tensorflow as tf
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import SaveError
 from reference_impl.format.errors import SavedModelError
-from reference_impl.loading.resources import CREATE, TENSORS, LoadedResource
+from reference_impl.format.names import CREATE, escape
+from reference_impl.loading.resources import TENSORS, LoadedResource
 from reference_impl.saving.functions import eager_tensor
 from reference_impl.saving.tree import Tree
 from reference_impl.saving.values import of_tensors
@@ -166,11 +167,6 @@ def _named_restore(restore: Callable[[list[tf.Tensor]], Any], specs: Sequence[tf
         return _one(restore(list(restored_tensors)))
 
     return tf.function(restore_fn, autograph=False).get_concrete_function(*specs)
-
-
-def escape(name: str) -> str:
-    """A name as a part of a checkpoint key, where dots and slashes have a meaning."""
-    return name.replace(".", "..").replace("/", ".S")
 
 
 def _one(_: Any) -> tf.Tensor:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import functools
 import itertools
-import re
 from collections.abc import Collection, Iterable, Iterator
 from typing import Any, Optional
 
@@ -18,11 +17,11 @@ import tensorflow as tf
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import SaveError
 from reference_impl.format import schema
+from reference_impl.format.names import CUSTOM_GRADIENT, stem
 from reference_impl.loading.library import FunctionLibrary, find_live, find_suffix
 from reference_impl.loading.refusals import REFUSED
 
 _PREFIX = "__inference_"
-CUSTOM_GRADIENT = "_gradient_op_type"
 _TEXT_REFERENCES = ("forward_function_name", "backward_function_name")  # attributes of a FunctionDef that name others
 # The attribute of a FunctionDef that says for which interface it is one of several implementations. Nothing refers to the others:
 # Grappler looks for that of the device at hand (Keras 2 has its LSTM and GRU for GPUs so).
@@ -101,7 +100,7 @@ class Library:
     def _claim(self, source: Source, name: str) -> tuple[Source, str, str]:
         key = self._key(source, name)
         if key not in self._names:
-            self._names[key] = f"{_PREFIX}{plain_name(key[1])}_{len(self._names)}"
+            self._names[key] = f"{_PREFIX}{stem(key[1])}_{len(self._names)}"
         return (*key, self._names[key])
 
     def _fetch(self, source: Source, name: str) -> Any:
@@ -247,12 +246,6 @@ def references(node: Any) -> Iterator[str]:
         for function in [value.func] if value.HasField("func") else value.list.func if value.HasField("list") else ():
             yield function.name
             stack.extend(_by_key(function.attr))
-
-
-def plain_name(name: str) -> str:
-    """What a function is called without the marks of writers: ``__inference_f_37`` -> ``f``."""
-    name = re.sub(r"^(__inference_|__forward_|__backward_)+", "", name)
-    return re.sub(r"(_\d+)+$", "", name) or "function"
 
 
 def strip_defaults(node: Any) -> None:

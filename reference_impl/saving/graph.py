@@ -16,12 +16,11 @@ from reference_impl import specs
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import SaveError
 from reference_impl.format import schema, structure
+from reference_impl.format.names import CREATE, INITIALIZE
 from reference_impl.saving.functions import Library, strip_defaults
 from reference_impl.saving.signatures import SignatureFunction, shape_proto
 from reference_impl.saving.tree import Tree
 
-INIT_OP = "__saved_model_init_op"
-MAIN_OP = "saved_model_main_op"
 SPARSE = ("indices", "values", "dense_shape")
 
 Key = Union[int, tuple[int, int]]  # the number of a node, or of a variable's and of one of its replicas
@@ -84,7 +83,7 @@ class MainGraph:
             node = self._tree.nodes[number]
             if not isinstance(node.object, api.CapturableResource):
                 raise SaveError("only exists inside of another function, so it cannot be captured here", node=node.path)
-            creator = node.children.get("_create_resource")
+            creator = node.children.get(CREATE)
             if creator is None:
                 raise SaveError("the resource has no function that creates it", node=node.path, clause="RES-03")
             trace, name = self.trace(creator), last_step(node.path)
@@ -166,9 +165,9 @@ class MainGraph:
         done = list(self._assigns)
         resources = [node for node in self._tree.nodes if isinstance(node.object, api.CapturableResource)]
         for node in resources:
-            if "_create_resource" in node.children:
+            if CREATE in node.children:
                 self.tensor(node.number)
-        initializers = [self.trace(node.children["_initialize"]) for node in resources if "_initialize" in node.children]
+        initializers = [self.trace(node.children[INITIALIZE]) for node in resources if INITIALIZE in node.children]
         done += [self.call_bound(number, fresh=True).name for number in initializers]
         return str(self.add("NoOp", "NoOp", [f"^{name}" for name in done]).name)
 

@@ -16,6 +16,7 @@ import tensorflow as tf
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import SaveError
 from reference_impl.format import graphs, schema
+from reference_impl.format.names import CUSTOM_GRADIENT
 from reference_impl.loading import initial_values
 from reference_impl.saving import traces
 from reference_impl.saving.captures import Captures
@@ -174,7 +175,7 @@ def _cut_out(definition: Any, value: str, dtype: int) -> tuple[Any, list[str]]:
             copy.CopyFrom(node)
             del copy.input[:]
             copy.input.extend(graphs.data_inputs(node))  # without side effects that came before
-            for key in ("_class", "_gradient_op_type"):
+            for key in ("_class", CUSTOM_GRADIENT):
                 copy.attr.pop(key, None)
     out.signature.output_arg.add(name="value", type=dtype)
     out.ret["value"] = value

@@ -12,6 +12,7 @@ from reference_impl.errors import AliasError, InsideFunctionError, SaveError
 from reference_impl.format import extension, limits, schema
 from reference_impl.format.errors import LimitError
 from reference_impl.format.layout_writer import LayoutWriter
+from reference_impl.format.names import CREATE, CUSTOM_GRADIENT, INIT_SIGNATURE, MAIN_OP, OPTIMIZER, VALUE
 from reference_impl.format.ordered import ordered_bytes
 from reference_impl.loading.concrete import LoadedConcreteFunction
 from reference_impl.saving import (
@@ -33,9 +34,9 @@ from reference_impl.saving.assets import Assets
 from reference_impl.saving.captures import Captures
 from reference_impl.saving.debug_info import debug_info
 from reference_impl.saving.fingerprint import fingerprint
-from reference_impl.saving.functions import CUSTOM_GRADIENT, Library, library_proto, references
+from reference_impl.saving.functions import Library, library_proto, references
 from reference_impl.saving.gradients import Gradients
-from reference_impl.saving.graph import INIT_OP, MAIN_OP, Key, MainGraph
+from reference_impl.saving.graph import Key, MainGraph
 from reference_impl.saving.initial_values import InitialValues
 from reference_impl.saving.options import SaveOptions, resolve
 from reference_impl.saving.replicas import Merger
@@ -208,8 +209,8 @@ class _Export:
 
     def _shared_names(self) -> None:
         for node in self.tree.nodes:
-            if isinstance(node.object, api.CapturableResource) and "_create_resource" in node.children:
-                self.library.share(self.names[self._concrete(node.children["_create_resource"])], node.path)
+            if isinstance(node.object, api.CapturableResource) and CREATE in node.children:
+                self.library.share(self.names[self._concrete(node.children[CREATE])], node.path)
         self.library.apply_shared_names()
 
     def _concrete(self, number: int) -> int:
@@ -273,7 +274,7 @@ class _Export:
         shapes.infer_outputs(called, self.saved_functions, graph.graph_def, self.library)
         init = graph.add_init()
         out.collection_def[MAIN_OP].node_list.value.append(init)
-        info = out.signature_def[INIT_OP].outputs[INIT_OP]
+        info = out.signature_def[INIT_SIGNATURE].outputs[INIT_SIGNATURE]
         info.name = init
         info.tensor_shape.unknown_rank = True
         if self.options.skip_saver:
@@ -282,7 +283,7 @@ class _Export:
         for number in self.variables:
             dtype = api.variable_components(self.tree.nodes[number].object)[0].dtype.as_datatype_enum
             handles = [graph.tensor(number), *self.replicas.get(number, ())]
-            variables.append(SavedVariable(self.keys.key(number, checkpoint.VALUE), handles, dtype))
+            variables.append(SavedVariable(self.keys.key(number, VALUE), handles, dtype))
         saved = [self._saved_content(graph, number, content) for number, items in self.contents.items() for content in items]
         out.saver_def.CopyFrom(add_saver(graph, self.library, variables, saved, self.object_graph))
 
@@ -320,7 +321,7 @@ class _Export:
             if slot.listed:
                 continue  # children of their optimizer, see the extension
             # Of the types that every shipped reader knows without any package, the one whose objects can have slots (V1-18).
-            out.nodes[slot.optimizer].user_object.identifier = "tf_deprecated_optimizer"
+            out.nodes[slot.optimizer].user_object.identifier = OPTIMIZER
             proto = out.nodes[slot.optimizer].slot_variables.add(slot_name=slot.name)
             proto.original_variable_node_id, proto.slot_variable_node_id = slot.variable, slot.value
         for name, function in self.saved_functions.items():

@@ -11,10 +11,9 @@ from dataclasses import dataclass
 from typing import Any, Optional
 
 from reference_impl.format import schema
+from reference_impl.format.names import OBJECT_GRAPH_KEY
 from reference_impl.saving.functions import Library
 from reference_impl.saving.graph import MainGraph, set_call
-
-OBJECT_GRAPH_KEY = "_CHECKPOINTABLE_OBJECT_GRAPH"
 
 
 @dataclass

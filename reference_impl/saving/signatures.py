@@ -20,15 +20,14 @@ from reference_impl.errors import SignatureError
 from reference_impl.format import schema
 from reference_impl.format.argument_names import python_name
 from reference_impl.format.errors import SavedModelError
+from reference_impl.format.names import DEFAULT_SIGNATURE, RESERVED_SIGNATURES, stem
 from reference_impl.saving import traces
-from reference_impl.saving.functions import Library, is_function, plain_name
+from reference_impl.saving.functions import Library, is_function
 from reference_impl.saving.traces import Trace
 from reference_impl.saving.tree import SIGNATURES, Tree, is_signature_map
 
 _log = logging.getLogger(__name__)
 
-DEFAULT = "serving_default"
-RESERVED = ("__saved_model_init_op", "__saved_model_train_op")
 PREDICT = "tensorflow/serving/predict"
 _ABSENT = object()
 
@@ -73,12 +72,12 @@ def choose(tree: Tree, given: Optional[Any]) -> dict[str, SignatureFunction]:
     if own is not None:
         return _from_argument(own, tree.strict)
     found = _inferred(tree)
-    return {} if found is None else {DEFAULT: found}
+    return {} if found is None else {DEFAULT_SIGNATURE: found}
 
 
 def _from_argument(given: Any, strict: bool) -> dict[str, SignatureFunction]:
     if is_function(given):
-        given = {DEFAULT: given}
+        given = {DEFAULT_SIGNATURE: given}
     if not isinstance(given, Mapping):
         raise SignatureError(
             f"Expected a TensorFlow function or a map of such, got {type(given).__name__}", node="signatures", clause="API-03"
@@ -86,7 +85,7 @@ def _from_argument(given: Any, strict: bool) -> dict[str, SignatureFunction]:
     for key in given:
         if not isinstance(key, str):
             raise SignatureError(f"keys must be strings, got {key!r}", node="signatures", clause="API-03")
-        if key in RESERVED:
+        if key in RESERVED_SIGNATURES:
             raise SignatureError("the key is reserved for the initialisation of the model", node=key, clause="API-03")
     return {key: signature_function(key, given[key], strict) for key in sorted(given)}
 
@@ -115,7 +114,7 @@ def _inferred(tree: Tree) -> Optional[SignatureFunction]:
         if not is_function(child) or (isinstance(child, api.Function) and child.input_signature is None):
             continue
         try:
-            found[name] = signature_function(DEFAULT, child, tree.strict)
+            found[name] = signature_function(DEFAULT_SIGNATURE, child, tree.strict)
         except SavedModelError as error:
             refused.append(f"root.{name} cannot be it: {error}")
     if len(found) == 1:
@@ -281,7 +280,7 @@ def write_wrapper(signature: SignatureFunction, target: str, library: Library) -
         out.signature.is_stateful = True
         out.signature.control_output.append("call")
         out.control_ret["call"] = "call"
-    written = library.write(out, f"signature_wrapper_{plain_name(target)}")
+    written = library.write(out, f"signature_wrapper_{stem(target)}")
     specs_in = {name: signature.inputs[name] for name in names}
     structure = ((), specs_in), signature.outputs
     return Trace(None, written, trace.captures, lambda: structure, names, _positional(names), _keyword_only(names))

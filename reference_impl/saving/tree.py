@@ -18,9 +18,10 @@ import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import NotTrackableError, SaveError, UntracedFunctionError
-from reference_impl.loading import objects
+from reference_impl.format.names import CREATE, DESTROY, DICT, GENERIC, INITIALIZE, LIST, TUPLE
+from reference_impl.format.names import SIGNATURES as SIGNATURE_MAP
 from reference_impl.loading.polymorphic import LoadedFunction
-from reference_impl.loading.resources import CREATE, DESTROY, INITIALIZE, LoadedResource
+from reference_impl.loading.resources import LoadedResource
 from reference_impl.loading.signatures import SignatureMap
 from reference_impl.saving import traces
 from reference_impl.saving.functions import is_function
@@ -253,12 +254,12 @@ def is_signature_map(obj: Any) -> bool:
 def identifier(obj: Any) -> str:
     """The identifier of a SavedUserObject."""
     if is_signature_map(obj):
-        return objects.SIGNATURES
+        return SIGNATURE_MAP
     if isinstance(obj, _TUPLES):
-        return objects.TUPLE
+        return TUPLE
     if isinstance(obj, (*_LISTS, list)):
-        return objects.LIST
-    return objects.DICT if isinstance(obj, (*_DICTS, dict)) else "_generic_user_object"
+        return LIST
+    return DICT if isinstance(obj, (*_DICTS, dict)) else GENERIC
 
 
 def _attributes(obj: Any, classes: dict[type, tuple[frozenset[str], frozenset[str]]]) -> dict[str, Any]:

@@ -17,6 +17,7 @@ import tensorflow as tf
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import SaveError
 from reference_impl.format import schema
+from reference_impl.format.names import CUSTOM_GRADIENT
 from reference_impl.loading.library import FunctionLibrary
 from reference_impl.saving.functions import Library, library_proto
 
@@ -108,7 +109,7 @@ def add(library: Library, rule: Rule) -> str:
     definition = schema.FunctionDef()
     definition.CopyFrom(rule.definition)
     for node in definition.node_def:
-        node.attr.pop("_gradient_op_type", None)  # nobody differentiates an update
+        node.attr.pop(CUSTOM_GRADIENT, None)  # nobody differentiates an update
     name = library.derive(definition, "update")
     _forget_shapes([library.definitions[one] for one in library.closure(name)])
     return name

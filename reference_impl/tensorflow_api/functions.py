@@ -7,6 +7,7 @@ from typing import Any, Optional
 
 import tensorflow as tf
 
+from reference_impl.format.names import CUSTOM_GRADIENT
 from reference_impl.tensorflow_api.lookup import private, text
 
 # The classes of tf.function objects: an imported function must be one, or neither Keras nor TensorFlow's own writer takes it
@@ -86,4 +87,4 @@ def gradient_op_type(operation: Any) -> str:
 
     Public `get_attr` raises for a missing attribute, at the cost of an error for every operation.
     """
-    return operation.node_def.attr["_gradient_op_type"].s.decode() if operation.type.startswith("Identity") else ""
+    return operation.node_def.attr[CUSTOM_GRADIENT].s.decode() if operation.type.startswith("Identity") else ""

@@ -24,6 +24,7 @@ from reference_impl.format.bundle import BundleReader
 from reference_impl.format.effects import LOAD, Start
 from reference_impl.format.errors import MissingFileError, SavedModelError, V1CheckpointError
 from reference_impl.format.layout import VARIABLES, Layout
+from reference_impl.format.names import CREATE
 from reference_impl.format.path_origins import ASSET, COMPUTED_PATH, GIVEN_PATH, Origin
 from reference_impl.format.restore_plan import restore_plan
 from reference_impl.loading import machine_ops, objects
@@ -202,7 +203,7 @@ class _Loader:
     def make_resource(self, name: str) -> LoadedResource:
         resource = LoadedResource(device="CPU" if name in self.program.tables else "")
         create = self.program.create_function(name)
-        resource.functions["_create_resource"] = self.function(create, {}, tf.TensorSpec([], tf.resource))
+        resource.functions[CREATE] = self.function(create, {}, tf.TensorSpec([], tf.resource))
         return resource
 
     def run_restore(self) -> None:

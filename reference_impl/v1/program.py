@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from typing import Any, Optional
 
 from reference_impl.format import errors, schema
+from reference_impl.format.names import ASSETS_COLLECTION, INIT_SIGNATURE, LEGACY_INIT_OP, MAIN_OP, RESERVED_SIGNATURES
 from reference_impl.format.variable_defs import TRAINABLE, variable_defs
 from reference_impl.v1.extract import Extracted, Feed, UnfedPlaceholderError, extract, placeholder_shape
 from reference_impl.v1.flow import Body
@@ -32,9 +33,6 @@ from reference_impl.v1.graph import Graph, Ref, parse_ref
 from reference_impl.v1.op_table import INT64, RESOURCE, STRING, OpTable
 from reference_impl.v1.references import rewrite_references
 
-INIT_SIGNATURE = "__saved_model_init_op"
-# SignatureDefs that name an op to run, not tensors to answer with.
-OP_SIGNATURES = (INIT_SIGNATURE, "__saved_model_train_op")
 SPARSE_PARTS = ("indices", "values", "dense_shape")
 
 __all__ = ["Input", "Output", "Program", "Signature", "UnfedPlaceholderError", "Variable", "compile_program"]
@@ -97,7 +95,7 @@ class Program:
         self.signatures = {
             key: _signature(key, definition)
             for key, definition in sorted(meta_graph.signature_def.items())
-            if key not in OP_SIGNATURES
+            if key not in RESERVED_SIGNATURES
         }
         fetched = [ref for signature in self.signatures.values() for output in signature.outputs for ref in output.tensors]
         self.rewrite = rewrite_references(self.graph, fetched)
@@ -267,7 +265,7 @@ class Program:
         named = self.meta_graph.signature_def
         if INIT_SIGNATURE in named:
             return [parse_ref(info.name).node for info in named[INIT_SIGNATURE].outputs.values()]
-        for name in ("saved_model_main_op", "legacy_init_op"):
+        for name in (MAIN_OP, LEGACY_INIT_OP):
             if name in collections and collections[name].node_list.value:
                 return [parse_ref(text).node for text in collections[name].node_list.value]
         return None
@@ -320,10 +318,10 @@ def _asset_files(meta_graph: Any) -> list[Any]:
     """The AssetFileDefs; exporters of the first hour wrote them into a collection only (V1-12)."""
     if meta_graph.asset_file_def:
         return list(meta_graph.asset_file_def)
-    if "saved_model_assets" not in meta_graph.collection_def:
+    if ASSETS_COLLECTION not in meta_graph.collection_def:
         return []
     out = []
-    for packed in meta_graph.collection_def["saved_model_assets"].any_list.value:
+    for packed in meta_graph.collection_def[ASSETS_COLLECTION].any_list.value:
         asset = schema.AssetFileDef()
         asset.ParseFromString(packed.value)
         out.append(asset)

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 
 from reference_impl.format.canonical_body import Body
-from reference_impl.format.inspect_functions import plain_name
+from reference_impl.format.names import plain_name
 
 Pairs = Iterable[tuple[int, int]]
 

@@ -20,9 +20,9 @@ from reference_impl.format.canonical_functions import Functions, declared
 from reference_impl.format.canonical_meta_graph import CanonicalMetaGraph
 from reference_impl.format.canonical_objects import function_names
 from reference_impl.format.graphs import Library as LibraryOfFunctions
-from reference_impl.format.inspect_functions import plain_name
 from reference_impl.format.inspect_text import dtype_name, flat_text
 from reference_impl.format.inspect_text import value_text as structure_text
+from reference_impl.format.names import plain_name
 from reference_impl.format.record import field, mutable_record
 
 SECTION = "functions"

@@ -16,7 +16,7 @@ from compat_matrix.zoo.diff.nodes import node_changes
 from compat_matrix.zoo.diff.objects import Objects
 from reference_impl.format.canonical_body import Body
 from reference_impl.format.canonical_meta_graph import CanonicalMetaGraph, Root
-from reference_impl.format.inspect_functions import plain_name
+from reference_impl.format.names import plain_name
 
 # What follows from another section: names of functions stand in objects, nodes and collections as hashes of what they do.
 _FUNCTIONS = "functions"

@@ -9,8 +9,8 @@ from compat_matrix.zoo.diff.align import Alignment
 from compat_matrix.zoo.diff.model import ADDED, CHANGED, REMOVED
 from reference_impl.format import schema
 from reference_impl.format.canonical_body import Body, plain_node_name
-from reference_impl.format.inspect_functions import plain_name
 from reference_impl.format.inspect_text import attribute_text, dtype_name, shape_of, shape_text
+from reference_impl.format.names import plain_name
 from reference_impl.format.record import record
 
 _LONG = 100

@@ -6,8 +6,9 @@ from typing import Any
 
 from compat_matrix.zoo.edits.objects import Objects
 from reference_impl.format import layout
-from reference_impl.format.inspect_signatures import RESERVED, signatures
+from reference_impl.format.inspect_signatures import signatures
 from reference_impl.format.inspect_types import SignatureArgument
+from reference_impl.format.names import RESERVED_SIGNATURES
 
 
 def signatures_of(model: layout.Layout) -> list[dict[str, Any]]:
@@ -48,7 +49,7 @@ def tags_of(model: layout.Layout) -> list[dict[str, Any]]:
         {
             "tags": sorted(graph.meta_info_def.tags),
             "object_graph": graph.HasField("object_graph_def"),
-            "signatures": sum(key not in RESERVED for key in graph.signature_def),
+            "signatures": sum(key not in RESERVED_SIGNATURES for key in graph.signature_def),
         }
         for graph in model.saved_model.meta_graphs
     ]

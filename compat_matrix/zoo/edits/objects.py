@@ -11,7 +11,7 @@ from typing import Any, Optional
 
 from reference_impl.format import schema
 from reference_impl.format.errors import MalformedError
-from reference_impl.format.inspect_objects import Paths, matched
+from reference_impl.format.object_graph import Paths, matched
 from reference_impl.format.object_references import references
 
 SIGNATURE_MAP = "signature_map"

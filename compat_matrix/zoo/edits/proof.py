@@ -19,8 +19,8 @@ from reference_impl.format.canonical_body import Body
 from reference_impl.format.canonical_functions import Functions
 from reference_impl.format.canonical_graph import digest
 from reference_impl.format.graphs import Library, parse_input
-from reference_impl.format.inspect_objects import Paths
 from reference_impl.format.inspect_signatures import slots_of
+from reference_impl.format.object_graph import Paths
 from reference_impl.format.object_references import references
 from reference_impl.format.restore_plan import restore_plan
 from reference_impl.format.slices import slice_key

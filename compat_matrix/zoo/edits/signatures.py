@@ -11,7 +11,7 @@ from typing import Optional
 from compat_matrix.zoo.edits.draft import Draft
 from compat_matrix.zoo.edits.refused import RefusedError
 from reference_impl.format import schema
-from reference_impl.format.inspect_signatures import RESERVED
+from reference_impl.format.names import RESERVED_SIGNATURES
 
 DEFAULT = "serving_default"
 
@@ -87,15 +87,15 @@ def make_default(draft: Draft, key: str, old: Optional[str] = None, tags: Option
 
 
 def existing(draft: Draft, graph: schema.MetaGraphDef, key: str) -> None:
-    if key in RESERVED:
+    if key in RESERVED_SIGNATURES:
         raise RefusedError("this is no signature for callers: it names what a loader runs first", file=draft.file, node=key)
     if key not in graph.signature_def:
-        found = ", ".join(sorted(key for key in graph.signature_def if key not in RESERVED)) or "none"
+        found = ", ".join(sorted(key for key in graph.signature_def if key not in RESERVED_SIGNATURES)) or "none"
         raise RefusedError(f"there is no such signature; there are: {found}", file=draft.file, node=key)
 
 
 def _free(draft: Draft, graph: schema.MetaGraphDef, key: str) -> None:
-    if key in RESERVED:
+    if key in RESERVED_SIGNATURES:
         raise RefusedError("the key is reserved for what a loader runs first", file=draft.file, node=key, clause="API-03")
     if not key or not key.isprintable():
         raise RefusedError(f"{key!r} cannot be a key: empty, or with characters that cannot be shown", file=draft.file)

@@ -14,9 +14,10 @@ from reference_impl.format.bundle import BundleReader
 from reference_impl.format.effects import effects
 from reference_impl.format.graphs import Library, Nodes, input_source, input_sources, reachable
 from reference_impl.format.inspect_functions import Reach
-from reference_impl.format.inspect_objects import Paths, counterparts
 from reference_impl.format.inspect_parts import Effect
-from reference_impl.format.inspect_signatures import RESERVED, init_ops
+from reference_impl.format.inspect_signatures import init_ops
+from reference_impl.format.names import RESERVED_SIGNATURES
+from reference_impl.format.object_graph import Paths, counterparts
 from reference_impl.format.restore_plan import Restored, restore_plan
 
 GRADIENT = "_gradient_op_type"
@@ -168,11 +169,11 @@ class Graph:
         if found is None:
             from reference_impl.format.inspect_signatures import slots_of
 
-            keys = [key for key in self.proto.signature_def if key not in RESERVED]
+            keys = [key for key in self.proto.signature_def if key not in RESERVED_SIGNATURES]
             infos = [info for key in keys for info in self.proto.signature_def[key].outputs.values()]
             names = [input_source(slot.tensor) for info in infos for slot in slots_of(info)[1]]
             return {"*": self.reached(names)}
-        return {key: Reached(*reached) for key, reached in found.items() if key not in RESERVED}
+        return {key: Reached(*reached) for key, reached in found.items() if key not in RESERVED_SIGNATURES}
 
     @functools.cached_property
     def init_nodes(self) -> list[str]:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from compat_matrix.zoo.verify.findings import Fault, Severity, few, graph_rule
 from reference_impl.format.graphs import components, input_source, parse_input, repeated
-from reference_impl.format.inspect_signatures import RESERVED, init_ops, slots_of
+from reference_impl.format.inspect_signatures import init_ops, slots_of
+from reference_impl.format.names import RESERVED_SIGNATURES
 
 if TYPE_CHECKING:
     from compat_matrix.zoo.verify.model import Graph, Model
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 )
 def signature_tensor_missing(model: Model, graph: Graph) -> Iterator[Fault]:
     for key, signature in sorted(graph.proto.signature_def.items()):
-        if key in RESERVED:
+        if key in RESERVED_SIGNATURES:
             continue
         for side, infos in (("input", signature.inputs), ("output", signature.outputs)):
             for name, info in sorted(infos.items()):
@@ -188,5 +189,5 @@ def _in_order(sources: list[list[str]], numbers: dict[str, int]) -> bool:
     fix="Export again with signatures=, if others than Python are to use it.",
 )
 def no_signature(model: Model, graph: Graph) -> Iterator[Fault]:
-    if all(key in RESERVED for key in graph.proto.signature_def):
+    if all(key in RESERVED_SIGNATURES for key in graph.proto.signature_def):
         yield Fault("nothing but Python can call this MetaGraph: it has no signature")

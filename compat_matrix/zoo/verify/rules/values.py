@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from compat_matrix.zoo.verify.findings import Fault, Severity, graph_rule
 from compat_matrix.zoo.verify.handles import Handles
 from reference_impl.format.inspect_text import shape_of, shape_text
-from reference_impl.format.inspect_variables import VALUE
+from reference_impl.format.names import VALUE
 
 if TYPE_CHECKING:
     from compat_matrix.zoo.verify.model import Graph, Model

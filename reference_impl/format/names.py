@@ -1,0 +1,75 @@
+"""Every name that the format reserves, and what generated names are made of."""
+
+from __future__ import annotations
+
+import re
+
+# Signatures of a MetaGraph
+DEFAULT_SIGNATURE = "serving_default"
+INIT_SIGNATURE = "__saved_model_init_op"
+TRAIN_SIGNATURE = "__saved_model_train_op"
+RESERVED_SIGNATURES = (INIT_SIGNATURE, TRAIN_SIGNATURE)  # they tell a session what to run and are no signatures of the model
+
+# Collections of a MetaGraph
+MAIN_OP, LEGACY_INIT_OP, TRAIN_OP = "saved_model_main_op", "legacy_init_op", "saved_model_train_op"
+ASSETS_COLLECTION = "saved_model_assets"
+
+# SavedUserObject.identifier
+GENERIC = "_generic_user_object"
+LIST, TUPLE, DICT = "trackable_list_wrapper", "trackable_tuple_wrapper", "trackable_dict_wrapper"
+SIGNATURES = "signature_map"
+OPTIMIZER = "tf_deprecated_optimizer"
+
+# Children of a resource
+CREATE, INITIALIZE, DESTROY = "_create_resource", "_initialize", "_destroy_resource"
+
+# Checkpoint keys and attributes
+OBJECT_GRAPH_KEY = "_CHECKPOINTABLE_OBJECT_GRAPH"
+VALUE = "VARIABLE_VALUE"
+_ATTRIBUTES, _SLOT = ".ATTRIBUTES", ".OPTIMIZER_SLOT"
+
+# Attribute of a node: the custom gradient of its op
+CUSTOM_GRADIENT = "_gradient_op_type"
+
+_GENERATED = re.compile(r"__(?:inference|forward|backward)_(.+)_\d+", re.DOTALL)
+
+
+def plain_name(name: str) -> str:
+    """Return the Python name inside a generated one: ``f_1`` of ``__inference_f_1_2``. Other names are left as they are.
+
+    TensorFlow adds a prefix and one number, and to the functions that it makes of a function (its gradient) a second time.
+    """
+    match = _GENERATED.fullmatch(name) if name.startswith("__") else None
+    while match is not None:
+        name = match.group(1)
+        match = _GENERATED.fullmatch(name)
+    return name
+
+
+def stem(name: str) -> str:
+    """Return what a function is called in another file: its plain name, and ``cond_true`` of ``cond_true_7``.
+
+    Branches and bodies have no prefix, but a number that differs from one process to the next.
+    """
+    plain = plain_name(name)
+    return re.sub(r"(?<=.)_\d+$", "", name) if plain == name else plain
+
+
+def escape(name: str) -> str:
+    """Return a name of a child as a part of a checkpoint key, where dots and slashes have a meaning."""
+    return name.replace(".", "..").replace("/", ".S")
+
+
+def key_prefix(names: tuple[str, ...]) -> str:
+    """Return the beginning of the checkpoint keys of the object with this path."""
+    return "".join(f"{escape(name)}/" for name in names)
+
+
+def slot_prefix(variable: str, optimizer: str, slot: str) -> str:
+    """Return the beginning of the checkpoint keys of a slot variable from those of the variable and the optimizer."""
+    return f"{variable}{_SLOT}/{optimizer}{escape(slot)}/"
+
+
+def checkpoint_key(prefix: str, attribute: str) -> str:
+    """Return the checkpoint key of an attribute of the object whose keys begin with `prefix`."""
+    return f"{prefix}{_ATTRIBUTES}/{attribute}"

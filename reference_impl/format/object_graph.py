@@ -1,0 +1,123 @@
+"""The object graph of a SavedModel: paths of its nodes, and the checkpoint keys of their values (FMT-01, RP-01, RP-08, OPT-02).
+
+Paths are found by a walk from the root and kept as links to the parent, so a chain of a million objects costs no more than
+its length; only the last names of a deep path are written out.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from typing import Any, Optional
+
+from . import schema
+
+_SHOWN_DEPTH = 32
+
+
+class Paths:
+    """The shortest path of every node of an object graph from node 0, as far as one leads there.
+
+    Args:
+      nodes: messages with ``children`` (``node_id``, ``local_name``): a SavedObjectGraph's or a TrackableObjectGraph's.
+
+    Attributes:
+      order: ids of the nodes that a path leads to, nearest first.
+    """
+
+    def __init__(self, nodes: Sequence[Any]):
+        self._parents: list[Optional[tuple[int, str]]] = [None] * len(nodes)
+        self._known = bytearray(len(nodes))
+        self.order: list[int] = []
+        queue = deque([0] if nodes else [])
+        if nodes:
+            self._known[0] = 1
+        while queue:
+            current = queue.popleft()
+            self.order.append(current)
+            for child in nodes[current].children:
+                if 0 <= child.node_id < len(nodes) and not self._known[child.node_id]:
+                    self._known[child.node_id] = 1
+                    self._parents[child.node_id] = current, child.local_name
+                    queue.append(child.node_id)
+
+    def names(self, node: int) -> Optional[tuple[str, ...]]:
+        """The names on the path; None for a node that no path leads to. Of a deep path ``…`` and the last names."""
+        if not 0 <= node < len(self._known) or not self._known[node]:
+            return None
+        found: list[str] = []
+        parent = self._parents[node]
+        while parent is not None:
+            if len(found) == _SHOWN_DEPTH:
+                found.append("…")
+                break
+            found.append(parent[1])
+            parent = self._parents[parent[0]]
+        return tuple(reversed(found))
+
+    def text(self, node: int) -> Optional[str]:
+        """The path joined by dots: empty for the root, None for a node that no path leads to."""
+        names = self.names(node)
+        return None if names is None else ".".join(names)
+
+    def label(self, node: int) -> str:
+        """How to speak of a node in any case: its path, ``(root)`` or ``(node 7)``."""
+        text = self.text(node)
+        return f"(node {node})" if text is None else text or "(root)"
+
+    def from_root(self, node: int) -> str:
+        """The path as Python reaches the node from a loaded model: ``root.layers.0``, or ``node 7`` without a path."""
+        text = self.text(node)
+        return f"node {node}" if text is None else f"root.{text}" if text else "root"
+
+
+def counterparts(saved: schema.SavedObjectGraph, tracked: schema.TrackableObjectGraph) -> dict[int, dict[str, str]]:
+    """Return the checkpoint keys of the nodes of an object graph.
+
+    Args:
+      saved: the object graph of the MetaGraph.
+      tracked: the object graph in the checkpoint.
+
+    Returns:
+      id in ``saved`` -> {attribute name: checkpoint key}; nodes without attributes are left out.
+
+    RFC: RP-08, FMT-01
+    """
+    pairs = matched(saved, tracked).items()
+    attributes = ((here, tracked.nodes[there].attributes) for here, there in pairs)
+    return {here: {item.name: item.checkpoint_key for item in items} for here, items in attributes if items}
+
+
+def matched(saved: schema.SavedObjectGraph, tracked: schema.TrackableObjectGraph) -> dict[int, int]:
+    """Pair the nodes of the object graph of a MetaGraph with those of the object graph in its checkpoint.
+
+    The two describe one tree and number their nodes differently; the checkpoint's lacks functions. Both are walked from the root
+    at once by the names of children. Then each slot variable is paired by its optimizer, its name and the variable it belongs
+    to: no writer promises an order of slots. Numbers out of range are passed over.
+
+    Returns:
+      id in ``saved`` -> id in ``tracked``; empty if one of the graphs is empty.
+
+    RFC: RP-08, OPT-02
+    """
+    if not saved.nodes or not tracked.nodes:
+        return {}
+    pairs = {0: 0}
+    queue = deque(pairs)
+    while queue:
+        here = queue.popleft()
+        theirs = {child.local_name: child.node_id for child in tracked.nodes[pairs[here]].children}
+        for child in saved.nodes[here].children:
+            twin = theirs.get(child.local_name, -1)
+            if child.node_id not in pairs and 0 <= twin < len(tracked.nodes) and 0 <= child.node_id < len(saved.nodes):
+                pairs[child.node_id] = twin
+                queue.append(child.node_id)
+    for here, there in list(pairs.items()):
+        slots = {(slot.slot_name, slot.original_variable_node_id): slot for slot in tracked.nodes[there].slot_variables}
+        for slot in saved.nodes[here].slot_variables if slots else ():
+            twin_slot = slots.get((slot.slot_name, pairs.get(slot.original_variable_node_id, -1)))
+            number = slot.slot_variable_node_id
+            other = -1 if twin_slot is None else twin_slot.slot_variable_node_id
+            if 0 <= number < len(saved.nodes) and 0 <= other < len(tracked.nodes):
+                pairs.setdefault(number, other)
+    return pairs
