@@ -1,31 +1,42 @@
-"""State that functions keep inside of themselves, where no save finds it (V1-17).
+"""State that functions keep inside of themselves, where no save finds it.
 
 A TF 1.x MetaGraph that tf.saved_model.load imports keeps its reference variables and its tables as nodes of the functions. Their
 values live in the runtime, belong to no object, and would be gone from the export without a word.
+
+A resource with a shared name is carried when a resource object creates it too. One that never changes after it has been filled is
+carried as well when an initialiser of the export fills it, or the function that uses it.
+
+RFC: V1-17
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple, Optional, Union
 
+from reference_impl import tensorflow_api as api
 from reference_impl.errors import SaveError
-from reference_impl.format.graphs import data_inputs, parse_input
+from reference_impl.format import schema
+from reference_impl.format.graphs import Library, data_inputs, parse_input, reachable
 
 _VARIABLES = frozenset({"Variable", "VariableV2", "AutoReloadVariable"})
+# Resources that are of no use before something has been put into them.
+_FILLED = ("VarHandleOp", "Iterator", "IteratorV2", "DecisionTreeResourceHandleOp")
+_FILLED_MARKS = ("HashTable", "BoostedTrees")
 _SHOWN = 8
 
 
-def check(functions: Iterable[Any]) -> None:
-    """Refuse functions with state in them.
+def check(definitions: Mapping[str, Any], created: Iterable[str], initialized: Iterable[str]) -> None:
+    """Refuse functions with state in them that the export would lose.
 
     Args:
-      functions: FunctionDefs of the export.
+      definitions: name -> FunctionDef, all of the export, with the shared names that are written.
+      created, initialized: names of the functions that create resource objects, and of those that initialise them.
 
     Raises:
       SaveError: naming the nodes, all at once.
     """
-    found = sorted({text for function in functions for text in _nodes(function)})
+    found = sorted(_hidden(definitions, created, initialized))
     if not found:
         return
     more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
@@ -37,22 +48,176 @@ def check(functions: Iterable[Any]) -> None:
     )
 
 
-def _nodes(function: Any) -> Iterator[str]:
-    tables = set()
-    for node in function.node_def:
-        if node.op in _VARIABLES:
-            yield node.name
-        elif node.op.startswith("Mutable") and "HashTable" in node.op and _is_shared(node):
-            tables.add(node.name)
-    if tables:  # what only creates a table hands it on; whose table that is, the object graph says
-        users = [node for node in function.node_def if node.op != "Identity"]
-        used = {parse_input(text, in_function=True).source for node in users for text in data_inputs(node)}
-        yield from tables & used
+class _Maker(NamedTuple):
+    """A resource by what the runtime finds it with; `node` is for messages."""
+
+    op: str
+    container: bytes
+    shared_name: bytes
+    node: str
+
+    @property
+    def may_change(self) -> bool:
+        """Whether what is in it now may differ from what an initialiser puts into it."""
+        return self.op == "VarHandleOp" or self.op.startswith("Mutable")
 
 
-_SHARING = (("shared_name", "s"), ("use_node_name_sharing", "b"))
+_Resource = Union[_Maker, int]
 
 
-def _is_shared(node: Any) -> bool:
+def _hidden(definitions: Mapping[str, Any], created: Iterable[str], initialized: Iterable[str]) -> set[str]:
+    found = {node.name for function in definitions.values() for node in function.node_def if node.op in _VARIABLES}
+    if not any(_maker(node) for function in definitions.values() for node in function.node_def):
+        return found
+    library = Library(schema.FunctionDefLibrary())
+    library.functions = dict(definitions)
+    calls = library.calls()
+    held = {maker[:3] for name in reachable(created, calls) for maker in _makers(definitions[name])}
+    filled_at_load = {maker[:3] for name in reachable(initialized, calls) for maker in _makers(definitions[name])}
+    flows: dict[str, _Flow] = {}
+    for name in _inner_first(calls):
+        flow = flows[name] = _Flow(definitions[name], library, flows)
+        for maker in flow.used:
+            if not isinstance(maker, _Maker) or maker[:3] in held:
+                continue
+            if maker.may_change or not (maker[:3] in filled_at_load or maker in flow.filled):
+                found.add(maker.node)
+    return found
+
+
+def _makers(function: Any) -> list[_Maker]:
+    return [maker for node in function.node_def if (maker := _maker(node)) is not None]
+
+
+def _maker(node: Any) -> Optional[_Maker]:
+    """The resource that a node makes, when it has a shared name and begins empty."""
+    if not (node.op in _FILLED or any(mark in node.op for mark in _FILLED_MARKS)):
+        return None
     attributes = dict(node.attr)  # asking the message for an attribute that it lacks would put an empty one there
-    return any(bool(getattr(attributes[key], kind)) for key, kind in _SHARING if key in attributes)
+    shared = attributes["shared_name"].s if "shared_name" in attributes else b""
+    if not shared and "use_node_name_sharing" in attributes and attributes["use_node_name_sharing"].b:
+        shared = node.name.encode()
+    op_def = api.op_def(node.op)
+    makes = op_def is not None and len(op_def.output_arg) == 1 and any(attr.name == "shared_name" for attr in op_def.attr)
+    container = attributes["container"].s if "container" in attributes else b""
+    return _Maker(node.op, container, shared, node.name) if shared and makes else None
+
+
+def _inner_first(calls: Mapping[str, list[str]]) -> list[str]:
+    """Every function after those that it refers to; one that calls itself comes somewhere."""
+    order: dict[str, None] = {}
+    for start in calls:
+        stack = [] if start in order else [(start, iter(calls[start]))]
+        entered = {start}
+        while stack:
+            name, inner = stack[-1]
+            other = next((item for item in inner if item not in order and item not in entered), None)
+            if other is None:
+                order[name] = None
+                stack.pop()
+            else:
+                entered.add(other)
+                stack.append((other, iter(calls[other])))
+    return list(order)
+
+
+class _Flow:
+    """What a function does to the resources that it makes (`_Maker`) or is handed (positions of arguments).
+
+    Args:
+      function: a FunctionDef.
+      library: knows the functions that it calls.
+      inner: what these do.
+
+    Attributes:
+      used, filled: the resources of which nodes of the function, or of one that it calls, take the handle.
+      results: number of a result -> the resources whose handle it is.
+    """
+
+    def __init__(self, function: Any, library: Library, inner: Mapping[str, _Flow]):
+        self.used: dict[_Resource, None] = {}
+        self.filled: dict[_Resource, None] = {}
+        self.results: dict[int, dict[_Resource, None]] = {}
+        self._library, self._inner = library, inner
+        self._work: list[tuple[str, str, _Resource]] = []  # node or argument, its port ("" for any), what it hands out
+        self._seen: set[tuple[str, str, _Resource]] = set()
+        self._start(function)
+        self._follow(function)
+
+    def _start(self, function: Any) -> None:
+        for position, argument in enumerate(function.signature.input_arg):
+            if argument.type == schema.DT_RESOURCE:
+                self._hand_on(argument.name, "", position)
+        for node in function.node_def:
+            maker = _maker(node)
+            if maker is not None:
+                self._hand_on(node.name, "", maker)
+            called = self._called(node)
+            if called is not None:
+                self.filled.update((made, None) for made in called.filled if isinstance(made, _Maker))
+                for number, made in called.results.items():
+                    for resource in made:
+                        if isinstance(resource, _Maker):
+                            self._hand_on(node.name, self._port(node, number), resource)
+
+    def _follow(self, function: Any) -> None:
+        takers: dict[str, list[tuple[Any, int, str]]] = {}
+        for node in function.node_def:
+            for position, text in enumerate(data_inputs(node)):
+                source, port = parse_input(text, in_function=True)
+                takers.setdefault(source, []).append((node, position, port))
+        results: dict[str, list[tuple[int, str]]] = {}
+        for number, result in enumerate(function.signature.output_arg):
+            source, port = parse_input(function.ret.get(result.name, ""), in_function=True)
+            results.setdefault(source, []).append((number, port))
+        while self._work:
+            source, port, resource = self._work.pop()
+            for number, wanted in results.get(source, ()):
+                if port in ("", wanted):
+                    self.results.setdefault(number, {})[resource] = None
+            for node, position, wanted in takers.get(source, ()):
+                if port in ("", wanted):
+                    self._take(node, position, resource)
+
+    def _take(self, node: Any, position: int, resource: _Resource) -> None:
+        called = self._called(node)
+        if called is not None:
+            if position in called.used:
+                self.used[resource] = None
+            if position in called.filled:
+                self._fill(resource)
+            for number, handed in called.results.items():
+                if position in handed:
+                    self._hand_on(node.name, self._port(node, number), resource)
+        elif node.op in ("Identity", "IdentityN"):
+            self._hand_on(node.name, f"output:{position}" if node.op == "IdentityN" else "", resource)
+        elif _fills(node):
+            self._fill(resource)
+        else:
+            self.used[resource] = None
+
+    def _fill(self, resource: _Resource) -> None:
+        self.filled[resource] = None
+        if isinstance(resource, _Maker) and resource.may_change:
+            self.used[resource] = None
+
+    def _hand_on(self, node: str, port: str, resource: _Resource) -> None:
+        item = node, port, resource
+        if item not in self._seen:
+            self._seen.add(item)
+            self._work.append(item)
+
+    def _called(self, node: Any) -> Optional[_Flow]:
+        return self._inner.get(self._library.called(node) or "")
+
+    def _port(self, node: Any, number: int) -> str:
+        """The output of a call that gives result ``number`` of the function."""
+        if node.op in self._library.functions:
+            return f"{self._library.functions[node.op].signature.output_arg[number].name}:0"
+        return f"output:{number}"
+
+
+def _fills(node: Any) -> bool:
+    """Whether a node changes the resource that it takes and gives nothing."""
+    op_def = api.op_def(node.op)
+    return op_def is not None and not op_def.output_arg

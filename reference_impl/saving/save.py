@@ -12,7 +12,7 @@ from reference_impl.errors import AliasError, InsideFunctionError, SaveError
 from reference_impl.format import extension, limits, schema
 from reference_impl.format.errors import LimitError
 from reference_impl.format.layout_writer import LayoutWriter
-from reference_impl.format.names import CREATE, CUSTOM_GRADIENT, INIT_SIGNATURE, MAIN_OP, OPTIMIZER, VALUE
+from reference_impl.format.names import CREATE, CUSTOM_GRADIENT, INIT_SIGNATURE, INITIALIZE, MAIN_OP, OPTIMIZER, VALUE
 from reference_impl.format.ordered import ordered_bytes
 from reference_impl.loading.concrete import LoadedConcreteFunction
 from reference_impl.saving import (
@@ -87,8 +87,8 @@ class _Export:
         self.extension = self._extension()
         self._gradients()
         size.check(tree, self.library, self.names)
-        self._hidden_state()
         self._shared_names()
+        self._hidden_state()
         self.variables = {node.number: objects.variable_name(node.object) for node in tree.nodes if api.is_variable(node.object)}
         stored = [slot for slot in self.slots if not slot.listed]
         self.keys = checkpoint.Keys(tree, stored)
@@ -203,15 +203,21 @@ class _Export:
 
     def _hidden_state(self) -> None:
         try:
-            hidden_state.check(self.library.definitions.values())
+            hidden_state.check(self.library.definitions, self._of_resources(CREATE), self._of_resources(INITIALIZE))
         except SaveError as error:
             self.tree.lose(error, "state is left out")
 
     def _shared_names(self) -> None:
-        for node in self.tree.nodes:
-            if isinstance(node.object, api.CapturableResource) and CREATE in node.children:
-                self.library.share(self.names[self._concrete(node.children[CREATE])], node.path)
+        for node in self._resources(CREATE):
+            self.library.share(self.names[self._concrete(node.children[CREATE])], node.path)
         self.library.apply_shared_names()
+
+    def _resources(self, child: str) -> list[Node]:
+        """Resources that have this function."""
+        return [node for node in self.tree.nodes if isinstance(node.object, api.CapturableResource) and child in node.children]
+
+    def _of_resources(self, child: str) -> list[str]:
+        return [self.names[self._concrete(node.children[child])] for node in self._resources(child)]
 
     def _concrete(self, number: int) -> int:
         node = self.tree.nodes[number]

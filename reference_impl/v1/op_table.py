@@ -22,6 +22,7 @@ _WRITTEN: dict[str, tuple[tuple[str, Any], ...]] = {
     "VarIsInitializedOp": (("is_initialized", BOOL),),
     "ResourceCountUpTo": (("output", "T"),),
     "Identity": (("output", "T"),),
+    "IdentityN": (("output", ("T",)),),
     "Const": (("output", "dtype"),),
     "Enter": (("output", "T"),),
     "Exit": (("output", "T"),),
@@ -55,7 +56,7 @@ _WRITTEN: dict[str, tuple[tuple[str, Any], ...]] = {
     "TensorListElementShape": (("element_shape", "shape_type"),),
     "TensorListLength": (("length", 3),),
 }
-_STATELESS = {"Identity", "LogicalNot", "Const", "Fill", "NoOp", "AddV2", "Enter", "Exit", "NextIteration"}
+_STATELESS = {"Identity", "IdentityN", "LogicalNot", "Const", "Fill", "NoOp", "AddV2", "Enter", "Exit", "NextIteration"}
 _STATELESS |= {"Switch", "Merge", "LoopCond"}
 # Updates the rewrite writes put out nothing.
 _WRITTEN_UPDATES = (

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from typing import Any, Optional
 
 from reference_impl.format import errors, schema
+from reference_impl.format.graphs import Library
 from reference_impl.format.names import ASSETS_COLLECTION, INIT_SIGNATURE, LEGACY_INIT_OP, MAIN_OP, RESERVED_SIGNATURES
 from reference_impl.format.variable_defs import TRAINABLE, variable_defs
 from reference_impl.v1.extract import Extracted, Feed, UnfedPlaceholderError, extract, placeholder_shape
@@ -29,7 +30,8 @@ from reference_impl.v1.flow import Body
 from reference_impl.v1.frames import inside_of_loops
 from reference_impl.v1.functionalise import functionalise, functionalise_library, has_v1_flow, is_functional, results_in_branches
 from reference_impl.v1.gradients import call_gradient_functions
-from reference_impl.v1.graph import Graph, Ref, parse_ref
+from reference_impl.v1.graph import CONTROL, Graph, Ref, parse_ref
+from reference_impl.v1.inlining import inline_makers
 from reference_impl.v1.op_table import INT64, RESOURCE, STRING, OpTable
 from reference_impl.v1.references import rewrite_references
 
@@ -92,6 +94,7 @@ class Program:
         call_gradient_functions(graph_def)
         functionalise_library(graph_def.library, self.ops, self._free_name)
         self.graph = Graph(graph_def, file)
+        inline_makers(self.graph, self.ops, self._makes_shared_handle)
         self.signatures = {
             key: _signature(key, definition)
             for key, definition in sorted(meta_graph.signature_def.items())
@@ -99,10 +102,12 @@ class Program:
         }
         fetched = [ref for signature in self.signatures.values() for output in signature.outputs for ref in output.tensors]
         self.rewrite = rewrite_references(self.graph, fetched)
+        self._merge_by_shared_name()
         self.variables = self._variables()
         # Tensor -> AssetFileDef filename, for every tensor that loading feeds with the path of a file of the model.
         self.assets = {parse_ref(asset.tensor_info.name): asset.filename for asset in _asset_files(meta_graph)}
         self.resources = tuple(node.name for node in self.graph if self._makes_shared_handle(node))
+        self._library = Library(graph_def.library)
         self._hoisted = frozenset(
             [*(variable.name for variable in self.variables), *self.resources, *(ref.node for ref in self.assets)]
         )
@@ -135,8 +140,27 @@ class Program:
             )
         return tuple(out)
 
+    def _merge_by_shared_name(self) -> None:
+        """Let nodes that name one variable or resource be one: the first makes the handle, the others hand it on.
+
+        A session finds what has a shared name by this name alone.
+        """
+        first: dict[tuple[Any, ...], str] = {}
+        for node in self.graph:
+            shared = node.attr["shared_name"].s if "shared_name" in node.attr else b""
+            if not shared or not (node.op == "VarHandleOp" or self._makes_shared_handle(node)):
+                continue
+            kinds = [node.attr[key].type for key in ("dtype", "key_dtype", "value_dtype") if key in node.attr]
+            container = node.attr["container"].s if "container" in node.attr else b""
+            key = (node.op, container, shared, *kinds)
+            known = first.setdefault(key, node.name)
+            if known != node.name:
+                handed = schema.NodeDef(name=node.name, op="Identity", input=[known], device=node.device)
+                handed.attr["T"].type = RESOURCE
+                node.CopyFrom(handed)
+
     def _makes_shared_handle(self, node: Any) -> bool:
-        """A node whose one result is a handle that outlives a call.
+        """A node whose one result is a handle that outlives a call, variables excluded.
 
         Resources of one call (TensorArrays, stacks) have no shared name.
         """
@@ -249,11 +273,32 @@ class Program:
         return True
 
     def initializers_of(self, resource: str) -> list[str]:
-        """Nodes of the init function that fill a resource: they are handed its handle and put nothing out."""
-        init = self.init_function
-        inside = [self.graph.nodes[node.name] for node in init.function.node_def] if init is not None else []
-        handle = Ref(resource, 0)
-        return [node.name for node in inside if handle in map(parse_ref, node.input) and not self.ops.outputs(node)]
+        """Nodes of the init function that fill a resource."""
+        return [name for name, used in self.acting(self.init_function) if resource in used]
+
+    def acting(self, extracted: Optional[Extracted]) -> list[tuple[str, frozenset[str]]]:
+        """Nodes of a function that may change something of the state: name, and the state they are handed.
+
+        They put nothing out, as what fills a table or assigns a variable, or call a function, as initialisers of TF 2.
+        """
+        found = []
+        for name in [node.name for node in extracted.function.node_def] if extracted is not None else ():
+            node = self.graph.nodes[name]
+            if not self.ops.outputs(node) or self._library.called(node) is not None:
+                used = frozenset(ref.node for ref in map(self.handle, map(parse_ref, node.input)) if ref.index != CONTROL)
+                found.append((name, used & self._hoisted))
+        return [(name, used) for name, used in found if used]
+
+    def handle(self, ref: Ref) -> Ref:
+        """The tensor that ``ref`` hands on unchanged."""
+        seen = set()
+        while ref.index != CONTROL and ref.node in self.graph and ref not in seen:
+            seen.add(ref)
+            node = self.graph.nodes[ref.node]
+            if node.op not in ("Identity", "IdentityN") or ref.index >= len(node.input):
+                break
+            ref = parse_ref(node.input[ref.index])
+        return ref
 
     @functools.cached_property
     def tables(self) -> frozenset[str]:

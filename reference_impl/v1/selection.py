@@ -15,7 +15,7 @@ from reference_impl.errors import UnknownPathError
 from reference_impl.format import schema, tensor_proto
 from reference_impl.format.errors import SavedModelError
 from reference_impl.v1.extract import Extracted, Feed, UnfedPlaceholderError
-from reference_impl.v1.graph import CONTROL, parse_ref
+from reference_impl.v1.graph import parse_ref
 from reference_impl.v1.op_table import STRING
 from reference_impl.v1.program import Program
 
@@ -81,15 +81,8 @@ class Part:
         return self._program.function("init", [], {}, targets) if targets else None
 
     def _users(self, extracted: Extracted) -> list[str]:
-        """Nodes of a function that are handed something of the state and put nothing out."""
-        graph, ops = self._program.graph, self._program.ops
-        nodes = [graph.nodes[node.name] for node in extracted.function.node_def]
-        return [
-            node.name
-            for node in nodes
-            if not ops.outputs(node)
-            and any(ref.index != CONTROL and ref.node in self.state for ref in map(parse_ref, node.input))
-        ]
+        """Nodes of a function that act on something of the state."""
+        return [name for name, used in self._program.acting(extracted) if used & self.state]
 
 
 def _signature_function(program: Program, key: str) -> Extracted:

@@ -1,0 +1,172 @@
+"""Put the bodies of functions that make shared handles into the graph that calls them.
+
+A graph may make a table in a function: whoever loads a TF 2 model in TF 1.15 and exports the session gets one for each table. A
+session finds such a table by its shared name. A function that is exported again must get the handle as a capture, so the node
+that makes it has to be in the main graph, where :class:`reference_impl.v1.program.Program` looks for state.
+
+Other calls stay calls. So do those with a gradient or dtypes of their own, those of a function that calls itself, and what makes
+a handle in the branch or body of an If or While; `reference_impl.saving.hidden_state` refuses what would be lost with them.
+
+RFC: V1-17
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Optional
+
+from reference_impl.format import errors, schema
+from reference_impl.format.graphs import Library, input_source, reachable
+from reference_impl.v1.graph import CONTROL, Graph, Ref, parse_ref
+from reference_impl.v1.op_table import OpTable
+
+_CALLS = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
+MAX_NODES = 100_000  # functions that call others twice each grow without bound
+
+MakesHandle = Callable[[Any], bool]
+
+
+def inline_makers(graph: Graph, ops: OpTable, makes_handle: MakesHandle) -> None:
+    """Replace, in place, every call through which a shared handle is made by the nodes of the function.
+
+    The node of the call stays, as an Identity, IdentityN or NoOp: its outputs and control edges mean what they meant.
+
+    Args:
+      graph: the main graph with its library.
+      ops: describes outputs of nodes.
+      makes_handle: whether a node makes a shared handle.
+    """
+    library = Library(graph.graph_def.library)
+    makers = _functions_that_make(library, makes_handle)
+    if not makers:
+        return
+    added = 0
+    work = [(name, frozenset[str]()) for name in list(graph.nodes)]
+    while work:
+        name, callers = work.pop()
+        called = _called(library, graph.nodes[name], makers)
+        if called is None or called in callers or added > MAX_NODES:
+            continue
+        try:
+            inner = _Inlined(graph, ops, graph.nodes[name], library.functions[called], makes_handle).apply()
+        except errors.SavedModelError:  # a function that contradicts itself: whoever calls it is told
+            continue
+        added += len(inner)
+        work.extend((node, callers | {called}) for node in inner)
+
+
+def _functions_that_make(library: Library, makes_handle: MakesHandle) -> frozenset[str]:
+    """Functions that make a shared handle themselves or through calls."""
+    callers: dict[str, list[str]] = {}
+    found = []
+    for name, function in library.functions.items():
+        for node in function.node_def:
+            if makes_handle(node):
+                found.append(name)
+            called = library.called(node)
+            if called is not None:
+                callers.setdefault(called, []).append(name)
+    return frozenset(reachable(found, callers))
+
+
+def _called(library: Library, node: Any, makers: frozenset[str]) -> Optional[str]:
+    if node.op not in _CALLS and node.op not in library.functions:
+        return None
+    called = library.called(node)
+    if called not in makers or library.functions[called].signature.attr:  # the call decides its dtypes
+        return None
+    gradient = node.attr["_gradient_op_type"].s.decode("utf-8", "replace") if "_gradient_op_type" in node.attr else ""
+    return None if gradient in library.gradients or called in library.gradient_of else called
+
+
+class _Inlined:
+    """One call; nothing changes before all of its parts are known to be right."""
+
+    def __init__(self, graph: Graph, ops: OpTable, call: Any, function: Any, makes_handle: MakesHandle):
+        self.graph, self.ops, self.call, self.function, self.makes_handle = graph, ops, call, function, makes_handle
+        self.taken: set[str] = set()
+        self.arguments = {argument.name: self._free(argument.name) for argument in function.signature.input_arg}
+        self.nodes = {node.name: self._free(node.name) for node in function.node_def}
+        self.ready = self._free("inputs")
+        self.bodies = {node.name: node for node in function.node_def}
+
+    def _free(self, wanted: str) -> str:
+        base = f"{self.call.name}/{wanted}"
+        name, count = base, 0
+        while name in self.graph or name in self.taken:
+            count += 1
+            name = f"{base}_{count}"
+        self.taken.add(name)
+        return name
+
+    def apply(self) -> list[str]:
+        """Put the nodes into the graph; returns their names."""
+        inputs = [parse_ref(text) for text in self.call.input]
+        data = [ref for ref in inputs if ref.index != CONTROL]
+        wanted = self.function.signature.input_arg
+        if len(data) != len(wanted):
+            reason = f"calls {self.function.signature.name}, which takes {len(wanted)} arguments, with {len(data)}"
+            raise errors.MalformedError(reason, file=self.graph.file, node=self.call.name)
+        added = [self._argument(argument, ref) for argument, ref in zip(wanted, data)]
+        ready = schema.NodeDef(name=self.ready, op="NoOp", device=self.call.device)
+        ready.input.extend([f"^{node.name}" for node in added] + [ref.text for ref in inputs if ref.index == CONTROL])
+        added.append(ready)
+        added += [self._inner(node) for node in self.function.node_def]
+        stub = self._stub()
+        for node in added:
+            self.graph.add(node)
+        self.call.CopyFrom(stub)
+        return [node.name for node in added]
+
+    def _argument(self, argument: Any, ref: Ref) -> Any:
+        node = schema.NodeDef(name=self.arguments[argument.name], op="Identity", input=[ref.text], device=self.call.device)
+        node.attr["T"].type = argument.type
+        return node
+
+    def _inner(self, node: Any) -> Any:
+        copy = schema.NodeDef()
+        copy.CopyFrom(self.bodies[node.name])
+        copy.name = self.nodes[node.name]
+        copy.device = node.device or self.call.device
+        copy.attr.pop("_class", None)  # it names nodes of the function
+        copy.input[:] = [self._text(text) for text in node.input]
+        if not copy.input and not self.makes_handle(copy):  # it runs when the function does
+            copy.input.append(f"^{self.ready}")
+        return copy
+
+    def _text(self, text: str) -> str:
+        """An input of the function's form as one of the graph's."""
+        source = input_source(text, in_function=True)
+        if text.startswith("^"):
+            known = self.nodes.get(source) or self.arguments.get(source)
+            if known is not None:
+                return f"^{known}"
+        elif source in self.arguments and text == source:
+            return self.arguments[source]
+        elif source in self.bodies:
+            _, _, port = text.partition(":")
+            name, _, position = port.partition(":")
+            for index, (output, inside, _) in enumerate(self.ops.outputs(self.bodies[source])):
+                if output == name and str(inside) == (position or "0"):
+                    return Ref(self.nodes[source], index).text
+        reason = f"refers to {text!r}, which is not in the function"
+        raise errors.MalformedError(reason, file=self.graph.file, node=self.function.signature.name)
+
+    def _stub(self) -> Any:
+        """What stands for the call: its results, after everything that it has to run."""
+        results = self.function.signature.output_arg
+        stub = schema.NodeDef(name=self.call.name, device=self.call.device)
+        stub.op = "NoOp" if not results else "Identity" if len(results) == 1 else "IdentityN"
+        if any(result.name not in self.function.ret for result in results):
+            raise errors.MalformedError("a result has no tensor", file=self.graph.file, node=self.function.signature.name)
+        stub.input.extend(self._text(self.function.ret[result.name]) for result in results)
+        types = [result.type for result in results]
+        if len(types) == 1:
+            stub.attr["T"].type = types[0]
+        elif types:
+            stub.attr["T"].list.type.extend(types)
+        acting = [name for name, node in self.bodies.items() if self.ops.is_stateful(node) and not self.makes_handle(node)]
+        runs = dict.fromkeys([*self.function.control_ret.values(), *acting])
+        controls = [f"^{self.nodes[name]}" for name in runs if name in self.nodes]
+        stub.input.extend([f"^{self.ready}", *controls])
+        return stub
