@@ -4,11 +4,14 @@ import json
 
 import pytest
 
-from compat_matrix.skew import collect, contrib, spans
+from compat_matrix.skew import advice, collect, contrib, spans
 from compat_matrix.skew.changes import changes
 from compat_matrix.skew.history import TABLE, History, TableError, history
+from compat_matrix.skew.protos import kernels_of
 from compat_matrix.skew.records import Attr, Op, Release
 from compat_matrix.skew.table import encode, products
+from reference_impl.format import schema
+from reference_impl.format.dtypes import by_name
 
 LINES = TABLE.read_text(encoding="utf-8").splitlines()
 
@@ -183,6 +186,141 @@ def test_every_op_that_only_contrib_had_says_what_to_do():
         library = op.library(op.members[-1])
         if library.startswith("contrib/"):
             assert contrib.replacement(name, library) is not None, name
+
+
+def told(op, table):
+    """The releases that have the op in their core library and tell its kernels."""
+    return [index for index in op.members if table.releases[index].has_kernels and not op.library(index)]
+
+
+# Kernels that a later release really does not have. All else that seems to vanish is a defect of the collector.
+DROPPED = {
+    "2.9": (
+        "BoostedTrees",
+        "IsBoostedTrees",
+    ),  # TensorFlow stopped to train boosted trees: the ops stayed, so that old graphs can be read
+    "1.15": "FilterByLastComponentDataset",
+    "1.14": ("Experimental", "TensorListPushBackBatch"),
+    "2.0": "Abs",  # 1.15.5 has newer kernels than 2.0, which branched earlier
+    "2.6": "QuantizedConcatV2",  # of qint32
+}
+
+
+def test_a_kernel_stays_as_long_as_its_op():
+    table = history()
+    lost = {}
+    for name in table.names:
+        op = table.op(name)
+        releases = told(op, table)
+        for before, after in zip(releases, releases[1:]):
+            gone = {
+                kernel
+                for kernel in set(op.kernels(before)) - set(op.kernels(after))
+                if not advice.has_kernel(op, after, {attr: (value,) for attr, value in kernel})
+            }
+            gone = set() if name in UNUSABLE else gone
+            if gone and not name.startswith(DROPPED.get(table.releases[after].name, ("no op",))):
+                lost[name, table.releases[after].name] = sorted(gone)[:3]
+    assert lost == {}
+
+
+# TensorFlow refuses these nodes: "OpKernel 'TopK' has constraint on attr 'index_type' not in NodeDef". TopKV2 has that attr.
+UNUSABLE = {"TopK", "TileGrad"}
+
+
+def test_a_kernel_is_told_of_releases_that_have_the_op_and_constrains_its_attrs():
+    table = history()
+    for name in table.names:
+        op = table.op(name)
+        releases = told(op, table)
+        for members, products_ in op.kernel_spans():
+            assert set(members) <= set(releases), name
+            for index in members:
+                known = {attr.name: attr for attr in op.definition(index).attrs}
+                for product in products_:
+                    assert set(product) <= set(known) or name in UNUSABLE, (name, table.releases[index].name)
+                    for attr, values in product.items():
+                        if attr not in known:
+                            continue
+                        if known[attr].type not in ("type", "list(type)"):
+                            allowed = known[attr].allowed
+                            assert allowed is None or set(values) <= set(allowed), (name, attr)
+                        else:
+                            assert set(values) <= set(table.dtypes), (name, attr)
+
+
+def test_an_op_that_has_gone_does_not_come_back():
+    """But for the ops of datasets that 1.13 and 1.14 called Experimental, a few of 1.15 that 2.0 does not have, and contrib's."""
+    table = history()
+    for name in table.names:
+        op = table.op(name)
+        gap = {table.releases[index].name for index in range(op.members[0], op.members[-1]) if index not in op.members}
+        moved = {"1.12", "1.13", "1.14"} if name.endswith(("Dataset", "Handle", "Summary", "TFRecord", "GetDevice")) else set()
+        moved = {"2.1"} if name == "ImageProjectiveTransformV2" else moved
+        assert gap <= {"2.0"} | moved or name.startswith("_Mkl"), (name, op.span)
+
+
+def kernel_list(*kernels):
+    """A serialized KernelList: (op, device, {attr: values}) each."""
+
+    def field(number, data):
+        assert len(data) < 128
+        return bytes([number << 3 | 2, len(data)]) + data
+
+    out = b""
+    for op_name, device, constraints in kernels:
+        data = field(1, op_name.encode()) + field(2, device.encode())
+        for attr, values in constraints.items():
+            listed = schema.AttrValue()
+            listed.list.SetInParent()
+            for value in values:
+                kind = {str: "type", bytes: "s", int: "i", bool: "b", float: "f"}[type(value)]
+                getattr(listed.list, kind).append(by_name(value).number if kind == "type" else value)
+            data += field(3, field(1, attr.encode()) + field(2, listed.SerializeToString()))
+        out += field(1, data)
+    return out
+
+
+def test_kernels_with_constraints_of_every_kind_are_read():
+    data = kernel_list(
+        ("GatherNd", "CPU", {"Tparams": ["float32", "int8"], "policy": [b"", b"IGNORE"]}),
+        ("ApproxTopK", "CPU", {"is_max_k": [True], "reduction_dimension": [-1], "recall": [0.5]}),
+        ("Free", "CPU", {}),
+        ("Free", "GPU", {"T": ["float32"]}),
+    )
+    found = kernels_of(data, ["CPU"])
+    assert found["GatherNd"] == {(("Tparams", t), ("policy", p)) for t in ("float32", "int8") for p in ("", "IGNORE")}
+    assert found["ApproxTopK"] == {(("is_max_k", "true"), ("recall", "0.5"), ("reduction_dimension", "-1"))}
+    assert found["Free"] == {()}
+
+
+def test_a_constraint_that_cannot_be_read_is_an_error():
+    with pytest.raises(ValueError, match="lists no values"):
+        kernels_of(kernel_list(("Op", "CPU", {"T": []})), ["CPU"])
+
+
+@pytest.mark.parametrize(
+    ("name", "types", "releases"),
+    [
+        ("GatherNd", {"Tparams": ("float32",), "Tindices": ("int32",)}, "1.12-"),
+        ("GatherNd", {"Tparams": ("float32",), "Tindices": ("int32",), "bad_indices_policy": ("ERROR",)}, "1.12-"),
+        ("GatherNd", {"Tparams": ("float32",), "Tindices": ("int32",), "bad_indices_policy": ("odd",)}, "1.12-2.17"),
+        ("DepthToSpace", {"T": ("float32",)}, "1.12-"),
+        ("DepthToSpace", {"T": ("float32",), "data_format": ("NCHW",)}, "1.12-2.0"),  # later ones would have failed when run
+        ("SpaceToDepth", {"T": ("float32",), "data_format": ("NHWC",)}, "1.12-"),
+        ("ApproxTopK", {"T": ("float32",), "is_max_k": ("true",)}, "2.13-"),
+        ("TopK", {"T": ("float32",)}, "1.12-2.12"),
+        ("PyFunc", {"Tin": ("float32",), "Tout": ("float32",)}, "1.12-"),
+        ("EagerPyFunc", {"Tin": ("float32",), "Tout": ("float32",)}, "1.12-"),
+    ],
+)
+def test_releases_with_a_kernel_for_these_attrs(name, types, releases):
+    table = history()
+    assert table.text(advice.with_kernel(table.op(name), types, table)) == releases
+
+
+def test_kernels_that_only_python_has_are_told():
+    assert [name for name in history().names if history().op(name).needs_python] == ["EagerPyFunc", "PyFunc", "PyFuncStateless"]
 
 
 def public(names):

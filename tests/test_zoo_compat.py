@@ -78,6 +78,9 @@ def test_what_is_passed_over_is_a_risk(tmp_path):
     [
         ("tensor default", "2.13", "2.12"),
         ("slots", None, "2.21"),  # nowhere
+        ("slots", None, "2.15"),
+        ("slots of Keras 2", "2.15", "2.16"),
+        ("slots of Keras 2", "2.0", "2.6"),  # whose import does not load keras
         ("ragged input", "2.4", "2.3"),
     ],
 )
@@ -89,6 +92,10 @@ def test_forms_that_older_releases_do_not_read(edit, loads, fails, tmp_path):
             node.function.function_spec.fullargspec.list_value.values.add().tensor_value.dtype = schema.DT_FLOAT
         elif edit == "slots":
             graph.object_graph_def.nodes[0].slot_variables.add(slot_name="m")
+        elif edit == "slots of Keras 2":
+            optimizer = graph.object_graph_def.nodes.add()
+            optimizer.user_object.identifier = "optimizer"
+            optimizer.slot_variables.add(slot_name="m")
         else:
             info = graph.signature_def["serving_default"].inputs["x"]
             info.composite_tensor.components.add(name=info.name)
@@ -139,6 +146,52 @@ def test_one_release_is_yes_or_no_and_the_rewrite_that_helps_is_named(tmp_path):
 
     lost = edited(fixture("module_functions"), tmp_path / "lost", random)
     assert "downgrade cannot rewrite it for 1.15" in run(lost, "--target", "1.15").output
+
+
+def test_a_rewrite_that_changes_nothing_is_not_advised(tmp_path):
+    """No rewrite gives an optimizer with slots a class, although no release of the table has that class either."""
+
+    def slots(message):
+        message.meta_graphs[0].object_graph_def.nodes[0].slot_variables.add(slot_name="m")
+
+    model = edited(fixture("module_functions"), tmp_path / "m", slots)
+    done = run(model, "--target", "2.21")
+    assert done.exit_code == 1 and "slot variables of an optimizer" in done.output, done.output
+    assert "downgrade cannot rewrite it for 2.21" in done.output and "--target 2.21" not in done.output
+    assert json.loads(run(model, "--target", "2.21", "--json").output)["models"][0]["rewritable"] == ["session", "c++"]
+
+
+@pytest.mark.parametrize(
+    ("op", "attrs", "fails"),
+    [
+        ("GatherNd", {"Tparams": "type:float32", "Tindices": "type:int32"}, ()),
+        ("GatherNd", {"Tparams": "type:float32", "Tindices": "type:int32", "bad_indices_policy": "odd"}, ("2.18", "2.21")),
+        ("DepthToSpace", {"T": "type:float32", "block_size": 2}, ()),
+        ("SpaceToDepth", {"T": "type:float32", "block_size": 2, "data_format": "NHWC"}, ()),
+        ("SpaceToDepth", {"T": "type:float32", "block_size": 2, "data_format": "NCHW"}, ("2.18", "2.21")),
+        ("TopK", {"T": "type:float32", "k": 1, "producer": 6}, ("2.18", "2.21")),  # its kernels constrain an attr that it does not have
+    ],
+)
+def test_kernels_that_constrain_attrs_besides_dtypes(op, attrs, fails, tmp_path):
+    from skew_models import model
+
+    inputs = ("x", "x") if op == "GatherNd" else ("x",)
+    path = model(tmp_path / "m", op, inputs=inputs, **attrs)
+    for release in ("1.15", "2.18", "2.21"):
+        if "bad_indices_policy" in attrs and release == "1.15":
+            continue  # it does not know the attr
+        verdict = uses(path, release)["signature serving_default", "c++"]
+        assert verdict.loads == (release not in fails), (release, verdict.reasons)
+        assert verdict.loads or f"CPU kernel of op '{op}'" in verdict.reasons[0]
+
+
+@pytest.mark.parametrize("release", ["2.10", "2.21"])
+def test_python_functions_have_a_kernel_in_python_alone(release):
+    found = uses(fixture("py_func"), release)
+    key = next(part for part, loader in found if loader == "session" and part.startswith("signature"))
+    assert found[key, "session"].loads and found["load", "objects"].loads
+    assert not found[key, "c++"].loads and "outside of Python" in found[key, "c++"].reasons[0]
+    assert found["load", "c++"].loads == (release == "2.10")  # whose only library is the one of Python
 
 
 def test_what_another_function_of_the_session_needs_is_said_of_the_signature(tmp_path):

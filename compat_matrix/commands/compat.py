@@ -91,8 +91,23 @@ def _graphs(model: Model, asked: tuple[int, ...], follow_links: bool) -> tuple[l
         return graphs, []
     from compat_matrix.zoo.downgrade.model import plan
 
-    stopped = {loader for _, found in plan(found, asked[0]).refused for loader in found}
-    return graphs, [loader for loader in LOADERS if loader not in stopped]
+    planned = plan(found, asked[0])
+    refused = {loader for _, loaders in planned.refused for loader in loaders}
+    after = [of_graph(graph, asked, history()) for graph in planned.message.meta_graphs]
+    bad, still_bad = _bad(graphs), _bad(after)
+    return graphs, [
+        loader for loader in LOADERS if loader not in refused and (not bad[loader] or still_bad[loader] < bad[loader])
+    ]
+
+
+def _bad(graphs: list[GraphCompat]) -> dict[str, set[tuple[int, str]]]:
+    """Loader -> the parts, as (number of the MetaGraph, name), that do not load, or lose something, in a release asked about."""
+    bad: dict[str, set[tuple[int, str]]] = {loader: set() for loader in LOADERS}
+    for number, graph in enumerate(graphs):
+        for use in graph.uses:
+            if not _good(use, True):
+                bad[use.loader].add((number, use.part))
+    return bad
 
 
 def _advice(rewritable: list[str], loaders: tuple[str, ...], stopped: set[str], release: str) -> str:

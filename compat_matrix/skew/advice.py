@@ -7,6 +7,7 @@ from typing import Any, Optional
 
 from compat_matrix.skew import contrib
 from compat_matrix.skew.history import History, OpHistory
+from compat_matrix.skew.records import kernel_values
 
 # Attrs whose value no answer depends on, checked by hand: dropping them is safe, whatever they hold.
 IDLE_ATTRS: dict[tuple[str, str], str] = {
@@ -105,15 +106,29 @@ def takes(products: Sequence[Mapping[str, Sequence[str]]], types: Mapping[str, S
     )
 
 
+def has_kernel(known: OpHistory, index: int, types: Mapping[str, Sequence[str]]) -> bool:
+    """Whether a CPU kernel of this release takes these attr values; an attr that is not given has its default.
+
+    Kernels that constrain an attr that neither op nor node has (TopK since 2.13: index_type) are never found by TensorFlow.
+    """
+    products, op = known.products(index), known.definition(index)
+    if op is None or all(set(product) <= set(types) for product in products):
+        return takes(products, types)
+    attrs = {attr.name: attr.default for attr in op.attrs}
+    defaults = {name: kernel_values(default) for name, default in attrs.items() if default is not None}
+    found = [product for product in products if set(product) <= {*attrs, *types}]
+    return takes(found, {**defaults, **types})
+
+
 def with_kernel(known: OpHistory, types: Mapping[str, Sequence[str]], table: History) -> list[int]:
-    """The releases that have a kernel for these dtypes, of those that tell; they must know the dtypes, too."""
-    dtypes = {dtype for found in types.values() for dtype in found}
+    """The releases that have a kernel for these attr values, of those that tell; they must know the dtypes, too."""
+    dtypes = {dtype for found in types.values() for dtype in found if dtype in table.dtypes or dtype.startswith("number ")}
     return [
         index
         for index in known.members
         if table.releases[index].has_kernels
         and all(index in table.dtypes.get(dtype, ()) for dtype in dtypes)
-        and takes(known.products(index), types)
+        and has_kernel(known, index, types)
     ]
 
 
@@ -135,7 +150,7 @@ def kernel(
 ) -> str:
     """A kernel that the release does not have for these dtypes; ``members`` are the releases that do."""
     instead = contrib.replacement(op)
-    if op.startswith(("PyFunc", "EagerPyFunc")):
+    if known.needs_python:
         return "it calls Python code of the process that made the model: no other process can run it"
     if members:
         later = here is None or members[-1] > here

@@ -76,4 +76,7 @@ def attr_words(attr: Attr) -> str:
 
 def kernel_words(found: list[dict[str, list[str]]]) -> list[str]:
     """``T in float32, float64`` of each product; ``any`` of a kernel for every dtype."""
-    return ["; ".join(f"{attr} in {', '.join(dtypes)}" for attr, dtypes in product.items()) or "any" for product in found]
+    return [
+        "; ".join(f"{attr} in {', '.join(value or repr(value) for value in values)}" for attr, values in product.items()) or "any"
+        for product in found
+    ]

@@ -10,12 +10,13 @@ import re
 import tempfile
 from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
+from typing import Optional
 
 from compat_matrix.runtimes.host import Host
 from compat_matrix.runtimes.runtime import Runtime
 from compat_matrix.skew.history import TABLE, History
 from compat_matrix.skew.protos import dtype_name, kernels_of, op_record
-from compat_matrix.skew.records import Release, Snapshot
+from compat_matrix.skew.records import Kernel, Release, Snapshot
 from compat_matrix.skew.table import encode
 from reference_impl.format import schema
 
@@ -37,15 +38,24 @@ def ask(runtime: Runtime) -> tuple[Release, Snapshot]:
 
 def read_registry(folder: Path, devices: Collection[str]) -> Snapshot:
     """The files that the worker wrote, as records; ``devices`` are the types that a session has."""
-    known = kernels_of((folder / "kernels.binpb").read_bytes(), devices) if (folder / "kernels.binpb").exists() else None
+    known = _kernels(folder / "kernels.binpb", devices)
+    in_python = _kernels(folder / "kernels_python.binpb", devices)
     found: Snapshot = {}
     files = [("", folder / "ops.binpb")]
     files += [(path.stem.replace("__", "/"), path) for path in sorted((folder / "libraries").glob("*.binpb"))]
     for library, path in files:
         for definition in schema.OpList.FromString(path.read_bytes()).op:
-            kernels = None if known is None or library else frozenset(known.get(definition.name, ()))
-            found.setdefault(definition.name, op_record(definition, library, kernels))
+            kernels, python = None, False
+            if known is not None and in_python is not None and not library:
+                kernels = frozenset(in_python.get(definition.name, ()))
+                python = bool(kernels) and definition.name not in known
+            found.setdefault(definition.name, op_record(definition, library, kernels, python))
     return found
+
+
+def _kernels(path: Path, devices: Collection[str]) -> Optional[dict[str, set[Kernel]]]:
+    """Op -> its kernels; None when the release does not tell its kernels."""
+    return kernels_of(path.read_bytes(), devices) if path.exists() else None
 
 
 def update(runtimes: Iterable[Runtime], report: Callable[[str], object] = lambda line: None, table: Path = TABLE) -> str:

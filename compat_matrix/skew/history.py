@@ -86,11 +86,21 @@ class OpHistory:
             self.deprecated(index),
             self.library(index),
             None,
+            self.in_python(index),
         )
 
     def library(self, index: int) -> str:
         """The file that must be mapped before this release has the op; "" for a core op."""
         return self._value(self._line.get("lib"), index) or ""
+
+    @property
+    def needs_python(self) -> bool:
+        """Whether some release has its kernels only in the library of the Python package: no other program has them."""
+        return any(self.in_python(index) for index in self.members)
+
+    def in_python(self, index: int) -> bool:
+        """Whether this release has its kernels only in the library of the Python package."""
+        return bool(self._value(self._line.get("python"), index))
 
     def deprecated(self, index: int) -> Optional[tuple[int, str]]:
         """(GraphDef version from which on graphs may not use it, advice), as this release says."""
@@ -108,22 +118,27 @@ class OpHistory:
         return value
 
     def kernels(self, index: int) -> Iterator[Kernel]:
-        """Every combination of dtypes that a CPU kernel of the release takes."""
+        """Every combination of attr values that a CPU kernel of the release takes."""
         for product in self.products(index):
             yield from _combinations(product)
 
     def products(self, index: int) -> list[dict[str, list[str]]]:
-        """The same, not multiplied out: ``[{attr: [dtype, ...]}, ...]``; an attr that is not there may have any value."""
+        """The same, not multiplied out: ``[{attr: [value, ...]}, ...]``; an attr that is not there may have any value."""
         kernels = self._line.get("cpu", [])
         if isinstance(kernels, list):
             return kernels
         return [product for span, group in kernels.items() if index in self._table.span(span) for product in group]
 
+    @functools.cached_property
+    def constrained(self) -> frozenset[str]:
+        """The attrs that some kernel of some release constrains."""
+        return frozenset(name for _, group in self.kernel_spans() for product in group for name in product)
+
     def kernel_spans(self) -> list[tuple[tuple[int, ...], list[dict[str, list[str]]]]]:
         """(releases, products) of the kernels, those of the same releases together."""
         kernels = self._line.get("cpu", [])
         if isinstance(kernels, list):
-            told = tuple(index for index in self.members if self._table.releases[index].has_kernels)
+            told = tuple(index for index in self.members if self._table.releases[index].has_kernels and not self.library(index))
             return [(told, kernels)] if kernels else []
         return [(self._table.span(span), group) for span, group in kernels.items()]
 

@@ -11,7 +11,7 @@ from compat_matrix.skew import advice
 from compat_matrix.skew.history import History, OpHistory
 from compat_matrix.skew.naming import dtypes_of
 from compat_matrix.skew.protos import plain_value
-from compat_matrix.skew.records import Op
+from compat_matrix.skew.records import Op, kernel_values
 from reference_impl.format import schema
 from reference_impl.format.graphs import data_inputs
 
@@ -170,11 +170,20 @@ def _requires(known: OpHistory, member: int, attr_name: str) -> bool:
 def kernel(use: Use, table: History, index: int) -> Optional[Lack]:
     """The kernel that a release lacks; nothing where the table has none of any release (Python's, a TPU's), or does not tell."""
     known = use.history
-    if known is None or not table.releases[index].has_kernels or advice.takes(known.products(index), use.types):
+    if known is None or not table.releases[index].has_kernels:
         return None
-    members = tuple(advice.with_kernel(known, use.types, table))
+    types = {**use.types, **_constrained(use)}
+    if advice.has_kernel(known, index, types):
+        return None
+    members = tuple(advice.with_kernel(known, types, table))
     if not any(known.products(member) for member in known.members):
         return None
     op = use.node.op
-    words = ", ".join(f"{attr}={'/'.join(dtypes)}" for attr, dtypes in sorted(use.types.items()))
+    words = ", ".join(f"{attr}={'/'.join(dtypes)}" for attr, dtypes in sorted(types.items()))
     return Lack("missing_kernel", op, "", words, members, f"a CPU kernel of op '{op}'" + (f" for {words}" if words else ""))
+
+
+def _constrained(use: Use) -> dict[str, tuple[str, ...]]:
+    """The values of the node's attrs that are not dtypes, for those that some kernel constrains (a policy, a data format)."""
+    names = use.history.constrained - set(use.types) if use.history is not None else frozenset()
+    return {name: kernel_values(plain_value(use.attrs[name])) for name in sorted(names & set(use.attrs))}

@@ -254,7 +254,8 @@ def _missing_kernel(case: _Case) -> Optional[_Found]:
     what = f"no CPU kernel of op '{case.op}'" + (f" for {words}" if words else "")
     if case.known is None:
         return _Found(what, (), advice.custom_op(case.op))
-    members = advice.with_kernel(case.known, types, case.table)
+    # A process that lacks such a kernel is not Python, and no other process has it in any release.
+    members = [] if case.known.needs_python else advice.with_kernel(case.known, types, case.table)
     return _Found(what, members, advice.kernel(case.op, case.known, case.here, case.table, members, types))
 
 

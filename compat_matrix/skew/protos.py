@@ -6,7 +6,7 @@ import base64
 from collections.abc import Collection, Iterator
 from typing import Any
 
-from compat_matrix.skew.records import Attr, Kernel, Op
+from compat_matrix.skew.records import Attr, Kernel, Op, kernel_values
 from reference_impl.format import schema
 from reference_impl.format.dtypes import by_number
 from reference_impl.format.errors import DtypeError
@@ -56,8 +56,8 @@ def _scalar(kind: str, value: Any) -> Any:
     return value  # i, b, placeholder
 
 
-def op_record(definition: schema.OpDef, library: str, kernels: frozenset[Kernel] | None) -> Op:
-    """The record of an OpDef."""
+def op_record(definition: schema.OpDef, library: str, kernels: frozenset[Kernel] | None, python: bool = False) -> Op:
+    """The record of an OpDef. ``library``, ``kernels``, ``python``: as in :class:`Op`."""
     attrs = tuple(
         Attr(
             attr.name,
@@ -77,6 +77,7 @@ def op_record(definition: schema.OpDef, library: str, kernels: frozenset[Kernel]
         (deprecated.version, deprecated.explanation) if definition.HasField("deprecation") else None,
         library,
         kernels,
+        python,
     )
 
 
@@ -106,12 +107,14 @@ def kernels_of(data: bytes, devices: Collection[str]) -> dict[str, set[Kernel]]:
 
 
 def _constraints(constraints: list[bytes]) -> Iterator[Kernel]:
-    """Every combination of dtypes that a kernel takes."""
+    """Every combination of attr values that a kernel takes: dtypes, and also strings, numbers and flags."""
     combinations: list[Kernel] = [()]
     for constraint in constraints:
-        value = schema.AttrValue.FromString(b"".join(_fields(constraint, 2)))
-        names = [dtype_name(number) for number in value.list.type]
-        combinations = [(*known, (_text(constraint, 1), name)) for known in combinations for name in names]
+        name = _text(constraint, 1)
+        values = kernel_values(plain_value(schema.AttrValue.FromString(b"".join(_fields(constraint, 2)))) or [])
+        if not values:
+            raise ValueError(f"a kernel's constraint of attr '{name}' lists no values")
+        combinations = [(*known, (name, value)) for known in combinations for value in values]
     for combination in combinations:
         yield tuple(sorted(combination))
 

@@ -5,8 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Optional
 
-# A kernel's dtypes: ((attr, dtype name), ...), sorted by attr; an attr that is not there may have any value.
+# A kernel's constraints: ((attr, value), ...), sorted by attr; an attr that is not there may have any value. Most values are
+# names of dtypes; some kernels also constrain strings (GatherNd: bad_indices_policy), numbers or flags, written as text.
 Kernel = tuple[tuple[str, str], ...]
+
+
+def kernel_values(plain: Any) -> tuple[str, ...]:
+    """Return an attr's value as the constraints of kernels are recorded.
+
+    Args:
+      plain: the value as :func:`compat_matrix.skew.protos.plain_value` writes it; each item of a list counts.
+    """
+    values = plain if isinstance(plain, list) else [plain]
+    return tuple(str(value).lower() if isinstance(value, bool) else str(value) for value in values)
 
 
 @dataclass(frozen=True)
@@ -57,6 +68,7 @@ class Op:
       library: the file, below the package, that must be mapped before the op exists (tensorflow.contrib); "" for core ops.
       kernels: those for the devices of a session without accelerator (CPU; until 2.3 also XLA_CPU); None where the release
         does not tell.
+      python: the kernels are in the library of the Python package alone, not in the one that programs without Python use.
     """
 
     name: str
@@ -66,6 +78,7 @@ class Op:
     deprecated: Optional[tuple[int, str]]
     library: str
     kernels: Optional[frozenset[Kernel]]
+    python: bool = False
 
     def attr(self, name: str) -> Optional[Attr]:
         """The attr of this name, or None."""

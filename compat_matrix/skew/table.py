@@ -58,6 +58,7 @@ def _line(name: str, known: Mapping[int, Op], names: Sequence[str]) -> dict[str,
     line["attrs"] = attrs
     kernels = {index: op.kernels for index, op in known.items() if op.kernels is not None}
     line["cpu"] = _kernels(kernels, names)
+    line["python"] = vary({index: op.python for index, op in known.items()})
     return {key: value for key, value in line.items() if value not in ("", False, None, {}) or key == "op"}
 
 

@@ -16,6 +16,8 @@ CODES = {
     15: "TF_DATA_LOSS", 16: "TF_UNAUTHENTICATED",
 }  # fmt: skip
 
+PYTHON_LIBRARY = "_pywrap_tensorflow_internal.so"  # in the package's folder python/
+
 _P, _S, _I = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int
 _PP = ctypes.POINTER(ctypes.c_void_p)
 
@@ -96,7 +98,7 @@ def libraries(folder):
     framework = _find(folder, r"libtensorflow_framework\.(so(\.[12])?|([12]\.)?dylib)")
     kernels = _find(folder, r"libtensorflow_cc\.(so\.2|2\.dylib)")
     if kernels is None:
-        kernels = _find(os.path.join(folder, "python"), r"_pywrap_tensorflow_internal\.so")
+        kernels = _find(os.path.join(folder, "python"), re.escape(PYTHON_LIBRARY))
     found = [path for path in (framework, kernels) if path]
     if kernels is None:
         raise ImportError("{} holds no library with the C API".format(folder))

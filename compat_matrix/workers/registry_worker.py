@@ -55,14 +55,20 @@ class RegistryWorker(protocol.Worker):
         return out
 
     def op_registry(self, request):
-        """Write ``ops.binpb`` (OpList), ``kernels.binpb`` (KernelList) and ``libraries/*.binpb`` (OpLists) into ``dir``."""
+        """Write the registry into ``dir``, as serialized OpLists and KernelLists.
+
+        ``ops.binpb`` and ``kernels.binpb``: of the library with the C API. ``kernels_python.binpb``: the kernels once the library
+        of the Python package is mapped, too. ``libraries/*.binpb``: the ops of libraries that are mapped on demand.
+        """
         folder = request["dir"]
         self._write(folder, "ops.binpb", self.library.TF_GetAllOpList())
-        has_kernels = self.library.TF_GetAllRegisteredKernels is not None
-        if has_kernels:
+        if self.library.TF_GetAllRegisteredKernels is not None:
             self._write(folder, "kernels.binpb", self._checked(self.library.TF_GetAllRegisteredKernels))
+            # From 2.12 on the kernels of PyFunc are in this library alone. Before, it is the one with the C API.
+            ctypes.CDLL(os.path.join(c_library.package_folder(), "python", c_library.PYTHON_LIBRARY))
+            self._write(folder, "kernels_python.binpb", self._checked(self.library.TF_GetAllRegisteredKernels))
         producer, min_consumer = self._graph_versions()
-        # After the two above: from here on the registry holds more than a session that imports nothing knows.
+        # After those above: from here on the registry holds more than a session that imports nothing knows.
         failed = self._libraries(os.path.join(folder, "libraries"))
         return {
             "versions": self.versions(),

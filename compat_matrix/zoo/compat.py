@@ -191,6 +191,9 @@ class _Asker:
         part = self.walk.part(name, imported, run, first, imports_calls, self.excuses[loader], self.releases)
         uses = list(dict.fromkeys(run))
         formats = [*self.format[loader], *more]
+        if loader == CPP:
+            ops = [self.walk.uses[key].node.op for key in uses]
+            formats += features.of_programs_without_python(ops, name != LOAD, self.table)
         return Use(name, loader, {index: self._verdict(part, formats, uses, index) for index in part.lacks})
 
     def _verdict(self, part: Part, formats: Sequence[Lack], uses: Sequence[str], index: int) -> Verdict:

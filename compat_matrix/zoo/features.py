@@ -6,7 +6,7 @@ Every range was seen in the version grid (docs/grid.md): a genuine release loads
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Optional
 
 from compat_matrix.skew import advice
@@ -28,6 +28,8 @@ _CASES, _LISTED = ("Case", "StatelessCase"), "functions in a list of an attr (Ca
 REFERENCE = 100  # data types above are references
 # To assign these, releases before 2.4 have kernels for XLA_CPU alone: the variable that is read on the CPU is another one.
 XLA_ALONE = frozenset({"uint32", "uint64", "qint16", "quint16"})
+_KERAS_OPTIMIZER = "optimizer"  # the identifier of Keras 2's optimizers; those of Keras 2.11 and newer save no slots
+_KERAS_2_UNTIL, _KERAS_NOT_IMPORTED = "2.15", ("2.6",)  # seen with 24 models of seven writers in 1.15 to 2.16
 _LOWERED = frozenset({"If", "While", "Case", "StatelessIf", "StatelessWhile", "StatelessCase"})
 
 
@@ -54,10 +56,7 @@ def of_objects(graph: schema.MetaGraphDef, table: History) -> list[Lack]:
             found.append(
                 Lack(KIND, "", "", "save", readers, "tables with content, saved since 2.13: a save function without a key")
             )
-    if any(node.slot_variables for node in nodes):
-        found.append(
-            Lack(KIND, "", "", "slots", (), "slot variables of an optimizer that is no class of this TensorFlow (add_slot)")
-        )
+    found += _slots(nodes, table)
     functions = graph.graph_def.library.function
     if any(node.op in _CASES for function in functions for node in function.node_def):
         found.append(_since("2.3", _LISTED, table))
@@ -66,6 +65,20 @@ def of_objects(graph: schema.MetaGraphDef, table: History) -> list[Lack]:
     for call, made in itertools.islice(inner, 1):
         found.append(_handed_out(call, made, table, SILENT))
     return found
+
+
+def _slots(nodes: Sequence[schema.SavedObject], table: History) -> Iterator[Lack]:
+    """The class of optimizers with slot variables. Of all classes, importing tensorflow registers only that of Keras 2."""
+    holders = {node.user_object.identifier for node in nodes if node.slot_variables}
+    if holders - {_KERAS_OPTIMIZER}:
+        yield Lack(KIND, "", "", "slots", (), "slot variables of an optimizer that is no class of this TensorFlow (add_slot)")
+    elif holders:
+        last = table.index(_KERAS_2_UNTIL) or 0
+        members = tuple(index for index in range(last + 1) if table.releases[index].name not in _KERAS_NOT_IMPORTED)
+        what = (
+            "the optimizer class of Keras 2, for its slot variables (add_slot): import keras (2.6) or tf_keras (since 2.16) first"
+        )
+        yield Lack(KIND, "", "", "slots", members, what)
 
 
 def of_function(graph: schema.MetaGraphDef, node: schema.SavedObject, table: History) -> list[Lack]:
@@ -141,6 +154,20 @@ def of_session_call(graph: schema.MetaGraphDef, nodes: Iterable[schema.NodeDef],
     """What a session needs of a release to run these nodes of the main graph."""
     # Without functions a session puts variable and reader onto one device.
     return list(_xla_alone(nodes, table)) if graph.HasField("object_graph_def") else []
+
+
+def of_programs_without_python(ops: Iterable[str], called: bool, table: History) -> list[Lack]:
+    """What a program without Python needs to load these ops or, if they are ``called``, to run them.
+
+    Until 2.11 the only library is that of Python, which has the kernels: a graph with them loads, and fails when they run.
+    """
+    found = []
+    for name in sorted(set(ops)):
+        known = table.op(name)
+        if known is not None and known.needs_python:
+            members = () if called else tuple(index for index in known.members if not known.in_python(index))
+            found.append(Lack(KIND, name, "", "python", members, f"a kernel of op '{name}' outside of Python"))
+    return found
 
 
 def _handed_out(call: schema.NodeDef, made: Made, table: History, kind: str) -> Lack:
