@@ -169,7 +169,11 @@ def test_a_rewrite_that_changes_nothing_is_not_advised(tmp_path):
         ("DepthToSpace", {"T": "type:float32", "block_size": 2}, ()),
         ("SpaceToDepth", {"T": "type:float32", "block_size": 2, "data_format": "NHWC"}, ()),
         ("SpaceToDepth", {"T": "type:float32", "block_size": 2, "data_format": "NCHW"}, ("2.18", "2.21")),
-        ("TopK", {"T": "type:float32", "k": 1, "producer": 6}, ("2.18", "2.21")),  # its kernels constrain an attr that it does not have
+        (
+            "TopK",
+            {"T": "type:float32", "k": 1, "producer": 6},
+            ("2.18", "2.21"),
+        ),  # its kernels constrain an attr that it does not have
     ],
 )
 def test_kernels_that_constrain_attrs_besides_dtypes(op, attrs, fails, tmp_path):
