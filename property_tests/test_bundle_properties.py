@@ -1,5 +1,6 @@
 """Tensor bundles: what is written is read back, and no change of a byte has another effect than a named error."""
 
+import contextlib
 import math
 import tempfile
 import tracemalloc
@@ -187,10 +188,9 @@ def test_truncated_files(number, place):
         file = sorted(folder.iterdir())[number]
         data = file.read_bytes()
         file.write_bytes(data[: int(place * len(data))])
+        assert expected
         reader = outcome(lambda: BundleReader(folder / "b"))
-        if reader is None:
-            return
-        with reader:
+        with reader or contextlib.nullcontext():
             for key, array in expected.items():
-                value = outcome(lambda key=key: reader.read(key))
+                value = reader and outcome(lambda key=key: reader.read(key))
                 assert value is None or equal(value, array)

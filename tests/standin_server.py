@@ -84,9 +84,9 @@ class Server:
 
     def wait_for(self, name: str, states: list[tuple[int, str]]) -> None:
         end = time.monotonic() + LIMIT
-        while self.states(name) != states:
-            assert time.monotonic() < end, (self.states(name), self.log()[-2000:])
+        while self.states(name) != states and time.monotonic() < end:
             time.sleep(0.05)
+        assert self.states(name) == states, self.log()[-2000:]
 
 
 def free_ports(count: int = 2) -> list[int]:

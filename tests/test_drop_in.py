@@ -93,7 +93,7 @@ def test_errors_keep_their_class_on_their_way_out_of_a_traced_function(tf, tmp_p
 
 def test_options_may_be_positional(tf, tmp_path, model):
     reference_impl.save(model, tmp_path / "m", None, tf.saved_model.SaveOptions())
-    reference_impl.load(tmp_path / "m", None, tf.saved_model.LoadOptions())
+    assert reference_impl.load(tmp_path / "m", None, tf.saved_model.LoadOptions()).signatures is not None
 
 
 def test_an_alias_of_something_that_is_no_function_is_a_type_error(tf, tmp_path, model):
@@ -246,5 +246,6 @@ def test_captures_have_the_names_of_the_file(tf, tmp_path, model):
     model.g = tf.function(lambda x: x @ model.w, input_signature=[tf.TensorSpec([None, 2], name="x")])
     loaded = _plain(tf, tmp_path, model)
     theirs = tf.saved_model.load(str(tmp_path / "m"))
+    assert len(loaded.g.concrete_functions) == len(theirs.g.concrete_functions) == 1
     for function, other in zip(loaded.g.concrete_functions, theirs.g.concrete_functions):
         assert [tensor.name for tensor in function.inputs] == [tensor.name for tensor in other.inputs]

@@ -137,6 +137,7 @@ def test_we_read_what_tensorflow_reads(tf, theirs, values):
 
 def test_tensorflow_reads_what_we_write(tf, ours, values):
     keys = list(values)
+    assert keys
     restored = tf.raw_ops.RestoreV2(
         prefix=str(ours), tensor_names=keys, shape_and_slices=[""] * len(keys), dtypes=[values[key][0].number for key in keys]
     )
@@ -257,9 +258,10 @@ def test_tensorflow_agrees_about_big_endian(tf, tmp_path):
 
 @pytest.mark.parametrize("name", [name for name in plain.BUNDLES if not name.endswith("variants")])
 def test_the_committed_bundles_are_what_tensorflow_reads(tf, stored, name):
-    for key, expected in tensors.load(str(plain.DATA / f"{name}.npz")).items():
-        if dtypes.by_name(expected.dtype) not in stored:
-            continue
+    expected_of = tensors.load(str(plain.DATA / f"{name}.npz"))
+    readable = {key: value for key, value in expected_of.items() if dtypes.by_name(value.dtype) in stored}
+    assert readable
+    for key, expected in readable.items():
         # TensorFlow reads partitioned strings only slice by slice.
         slices = ["5 0,3", "5 3,2"] if key == "words" else [""]
         restored = tf.raw_ops.RestoreV2(
@@ -278,7 +280,9 @@ def test_the_committed_bundles_are_what_tensorflow_reads(tf, stored, name):
 
 @pytest.mark.skipif(not zoo.models(), reason=zoo.ABSENT)
 def test_real_models(tf):
-    for index in plain.real_indexes():
+    indexes = list(plain.real_indexes())
+    assert indexes
+    for index in indexes:
         prefix = os.fspath(Path(index).with_suffix(""))
         reader = tf.train.load_checkpoint(prefix)
         with BundleReader(prefix) as mine:

@@ -20,7 +20,9 @@ def test_the_parts_of_a_sparse_tensor_fit_each_other():
         "dense_shape": {"dtype": "int64", "shape": [3]},
         "b/values": {"dtype": "float32", "shape": [None]},
     }
-    for made in made_up(inputs):
+    requests = list(made_up(inputs))
+    assert requests
+    for made in requests:
         for prefix, rank in (("a$", 2), ("", 3)):
             values, indices, shape = (made[prefix + part].array for part in ("values", "indices", "dense_shape"))
             assert indices.shape == (len(values), rank)

@@ -218,4 +218,4 @@ def test_outcomes_that_say_all_need_no_error():
 def test_our_own_ledger_is_valid():
     from compat_matrix.expectations import DEFAULT_PATH
 
-    Ledger.read(DEFAULT_PATH)
+    assert Ledger.read(DEFAULT_PATH).entries

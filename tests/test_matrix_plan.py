@@ -125,7 +125,7 @@ def decisions(plan):
 
 
 def test_capabilities_decide_what_does_not_apply():
-    able = Consumer("able", "x", frozenset({"functions", "resave", "variables", "tags"}), "")
+    able = Consumer("able", "x", frozenset({"describe", "functions", "resave", "variables", "tags"}), "")
     unable = Consumer("unable", "x", frozenset(), "")
     plan = planned(artifact(kinds=frozenset({"function"})), consumers={"able": able, "unable": unable})
     found = decisions(plan)
@@ -154,6 +154,7 @@ def test_a_consumer_may_be_for_some_checks_only():
 def test_a_production_that_is_expected_to_fail_leaves_nothing_to_ask():
     known = entry("a", "tf2", "-", "produce", reason="the RFC forbids it")
     plan = planned(artifact(), artifact(producer="reference"), ledger=known)
+    assert {cell.producer for cell in plan} == {"tf2", "reference"}
     for cell in plan:
         if cell.producer == "reference" or cell.is_production:
             assert cell.decided is None or "expected to refuse" not in cell.decided.reason

@@ -300,10 +300,11 @@ def test_the_table_of_messages_is_the_grammar():
 def test_every_dtype_is_told_as_it_travels():
     """Section Tensors names those that have no NumPy type."""
     section = PROTOCOL[PROTOCOL.index("## Tensors") :]
-    for dtype, carrier in tensors.CARRIERS.items():
+    carried = {one: carrier for one, carrier in tensors.CARRIERS.items() if one != carrier and not one.startswith("float4")}
+    assert carried
+    for dtype, carrier in carried.items():
         family = re.sub(r"_e.*", "_*", dtype)
-        if dtype != carrier and not dtype.startswith("float4"):
-            assert re.search(rf"`{re.escape(family)}`[^.]*? as\s{carrier}", section), dtype
+        assert re.search(rf"`{re.escape(family)}`[^.]*? as\s{carrier}", section), dtype
 
 
 def replayed(command, tmp_path, environment):

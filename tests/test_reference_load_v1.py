@@ -102,6 +102,7 @@ def test_a_loop_of_tf1_runs_and_can_be_traced(tf):
     arguments = {name: tf.ones([1 if d is None else d for d in spec.shape], spec.dtype)
                  for name, spec in signature.structured_input_signature[1].items()}  # fmt: skip
     eager = {key: value.numpy() for key, value in signature(**arguments).items()}
+    assert eager
     traced = tf.function(lambda kwargs: signature(**kwargs))(arguments)
     for key, value in eager.items():
         np.testing.assert_array_equal(traced[key].numpy(), value)

@@ -46,7 +46,9 @@ def without_saver(graph):
 @pytest.mark.parametrize("case", [case for case in CASES if case not in OF_THEIR_OWN])
 def test_without_a_saver_variables_are_restored_by_name(case):
     """As the saver of all global variables does it, which fixtures were exported with: parts too, no local ones"""
-    for graph in layout.read(edits.fixture(case)).saved_model.meta_graphs:
+    graphs = layout.read(edits.fixture(case)).saved_model.meta_graphs
+    assert graphs
+    for graph in graphs:
         if graph.HasField("object_graph_def"):
             assert restore_plan(without_saver(graph)) == []
             continue

@@ -67,6 +67,7 @@ def test_what_reference_impl_needs_is_what_the_project_declares(known):
     project = tomlkit.parse((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     declared = map(Requirement, project["dependencies"])
     by_name = {one.name: one.specifier for one in declared}
+    assert known.reference
     for requirement in map(Requirement, known.reference):
         assert by_name[requirement.name] == requirement.specifier, requirement.name
 

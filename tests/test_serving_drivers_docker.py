@@ -113,7 +113,7 @@ def test_models_that_only_their_owner_may_read(fleet, tmp_path):
     (secret / "variables/variables.index").chmod(0o600)
     secret.chmod(0o700)
     (tmp_path / "work").chmod(0o700)
-    fleet.served(secret)
+    assert fleet.served(secret)
 
 
 def test_another_set_of_tags_is_another_container(client, driver, fleet, tmp_path):

@@ -61,6 +61,7 @@ def test_a_new_version_takes_over_and_the_last_one_comes_back(server: Server, tm
     server.wait_for("versions", [(2, AVAILABLE), (1, END)])
     shutil.rmtree(base / "2")
     server.wait_for("versions", [(2, END), (1, AVAILABLE)])
+    assert server.states("versions") == [(2, END), (1, AVAILABLE)]
 
 
 def test_requests_go_on_while_versions_change(server: Server, tmp_path: Path) -> None:

@@ -53,7 +53,7 @@ def test_locks_hold_hashes_and_no_address(declared):
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
 def test_scripts_compile_and_shadow_nothing(script):
-    compile(script.read_text(encoding="utf-8"), str(script), "exec")
+    assert compile(script.read_text(encoding="utf-8"), str(script), "exec")
     locks = "\n".join(path.read_text(encoding="utf-8") for path in HERE.glob("locks/*.txt"))
     packages = {name.replace("-", "_") for name in re.findall(r"(?m)^([a-z0-9_.-]+)==", locks)}
     if script.parent.name == "consumers":  # their folder comes first on sys.path: `tflite.py` would stand for a module `tflite`
@@ -62,7 +62,9 @@ def test_scripts_compile_and_shadow_nothing(script):
 
 def test_each_known_failure_is_of_third_parties(declared):
     names = {one.name for one in declared}
-    for entry in Ledger.read(HERE / "known.toml").entries:
+    known = Ledger.read(HERE / "known.toml").entries
+    assert known
+    for entry in known:
         assert names & {*entry.consumer, *entry.producer}, f"{entry.title()} names none of them"
 
 

@@ -364,5 +364,7 @@ def test_old_interpreters_compile_the_programs() -> None:
     program = (
         "import sys\nfor path in sys.stdin.read().split('\\n'):\n    compile(open(path, encoding='utf-8').read(), path, 'exec')"
     )
-    for python in old_interpreters():
+    interpreters = old_interpreters()
+    assert interpreters
+    for python in interpreters:
         subprocess.run([python, "-c", program], input="\n".join(map(str, OLD_SYNTAX)), text=True, check=True)

@@ -49,12 +49,18 @@ def test_a_model_is_equal_to_itself_and_its_hash_is_the_content_hash(case):
     assert result.first.content_hash == model_edits.form(case).hash
 
 
-@pytest.mark.parametrize(("edit", "case"), [*itertools.product(edits.EDITS, CASES)])
+EDITED = {edit.__name__: ["module_functions"] for edit in edits.EDITS} | {
+    "swap": ["control_flow_v2", "function_flow"],  # the fixtures with an op whose inputs are not interchangeable
+    "signature_key": list(CASES),
+    "signature_output": list(CASES),
+}
+
+
+@pytest.mark.parametrize(("edit", "case"), [(edit, case) for edit in edits.EDITS for case in EDITED[edit.__name__]])
 def test_every_single_edit_is_seen(edit, case, tmp_path):
     target = copied(case, tmp_path)
     what = edit(target, lambda items: items[0])
-    if what is None:
-        return
+    assert what, "the edit finds nothing to change in this model"
     source, after = model_edits.fixture(case), canonical(target)
     differing = {section for section, value in model_edits.form(case).sections.items() if value != after.sections[section]}
     for result in (diff(source, target, HASHES), diff(target, source, HASHES)):
@@ -315,6 +321,8 @@ def test_one_damaged_model_does_not_stop_the_others(run, tmp_path):
 
 def test_random_pairs_of_fixtures_differ_both_ways_and_terminate():
     names = sorted(path.parent.name for path in model_edits.FIXTURES.glob("*/model"))
-    for one, other in random.Random(7).sample(list(itertools.combinations(names, 2)), 6):
+    pairs = random.Random(7).sample(list(itertools.combinations(names, 2)), 6)
+    assert len(pairs) == 6
+    for one, other in pairs:
         found = diff(model_edits.fixture(one), model_edits.fixture(other))
         assert found.verdict == "different" and json.dumps(found.to_json(), allow_nan=False)

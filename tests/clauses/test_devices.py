@@ -103,6 +103,7 @@ def test_DEV_03_a_device_named_in_the_body_is_in_the_file(run):
 def test_DEV_03_a_device_that_is_missing_here_is_no_obstacle(tf):
     """A TF 1.x model with nodes on GPU:0, where there is none: soft placement, in Python."""
     loaded = reference_impl.load(Path(__file__).parents[2] / "fixtures_v1" / "gpu_pinned" / "model")
+    assert len(loaded.signatures) > 0
     for signature in loaded.signatures.values():
         specs = signature.structured_input_signature[1]
         given = {name: tf.ones([2 if size is None else size for size in spec.shape], spec.dtype) for name, spec in specs.items()}

@@ -51,6 +51,7 @@ def test_second_order_gradients(tf, original, loaded, training):
                 y = tf.reduce_sum(model(x, training) ** 2)
             first = inner.gradient(y, x)
         results.append([gradient.numpy() for gradient in outer.gradient(first, [x, model.dense.w])])
+    assert len(results[1]) == len(results[0]) == 2
     for got, expected in zip(results[1], results[0]):
         np.testing.assert_allclose(got, expected, rtol=1e-6)  # sums of products in an order that optimisers choose
 
