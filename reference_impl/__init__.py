@@ -20,8 +20,9 @@ if TYPE_CHECKING:
     from reference_impl.loading.options import LoadOptions
     from reference_impl.registration import register, unregister
     from reference_impl.saving.options import SaveOptions
+    from reference_impl.strict_mode import strictness
 
-__all__ = ["LoadOptions", "SaveOptions", "initializer", "inspect", "load", "register", "save", "unregister"]
+__all__ = ["LoadOptions", "SaveOptions", "initializer", "inspect", "load", "register", "save", "strictness", "unregister"]
 
 _HOMES = {
     "LoadOptions": "reference_impl.loading.options",
@@ -31,6 +32,7 @@ _HOMES = {
     "load": "reference_impl.api",
     "register": "reference_impl.registration",
     "save": "reference_impl.api",
+    "strictness": "reference_impl.strict_mode",
     "unregister": "reference_impl.registration",
 }
 

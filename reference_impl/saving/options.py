@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from reference_impl.errors import SaveError
 from reference_impl.format import files
+from reference_impl.strict_mode import is_strict
 
 SERVE = "serve"
 DEVICES, EXPAND = "save_variable_devices", "expand_distributed_variables"
@@ -21,7 +22,7 @@ class SaveOptions:
     """How to save.
 
     Attributes:
-      strict: what would be lost is an error (the default); otherwise a warning.
+      strict: what would be lost is an error (the default, see `reference_impl.strictness`); otherwise a warning.
       numbers_as_tensors: functions that were called with Python numbers are traced once more with tensors in their place, so that
         they can be called with other numbers after loading (PY-02). This runs their Python code.
       extra_tags: tags of the MetaGraph beside "serve".
@@ -48,7 +49,7 @@ class SaveOptions:
         one, but a power failure soon after may leave empty files: for exports that are copied elsewhere or thrown away.
     """
 
-    strict: bool = True
+    strict: bool = field(default_factory=is_strict)
     numbers_as_tensors: bool = False
     extra_tags: tuple[str, ...] = ()
     custom_gradients: bool = True

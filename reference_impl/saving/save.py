@@ -18,6 +18,7 @@ from reference_impl.loading.concrete import LoadedConcreteFunction
 from reference_impl.saving import (
     checkpoint,
     contents,
+    dropped,
     hidden_state,
     numbers,
     objects,
@@ -87,6 +88,7 @@ class _Export:
         self.extension = self._extension()
         self._gradients()
         size.check(tree, self.library, self.names)
+        dropped.check(tree, self.library)
         self._shared_names()
         self._hidden_state()
         self.variables = {node.number: objects.variable_name(node.object) for node in tree.nodes if api.is_variable(node.object)}

@@ -197,30 +197,13 @@ class Tree:
             found.pop(SIGNATURES, None)
         elif isinstance(signatures, SignatureMap):
             found[SIGNATURES] = signatures  # of a model that became a part of another one (ATTR-08)
-        found = {name: _trackable(child) for name, child in found.items() if child is not None and not python_only(child)}
-        if isinstance(obj, _LISTS + _DICTS + _TUPLES):
-            self._check_leaves(obj, found, path)
-        return found
+        return {name: _trackable(child) for name, child in found.items() if child is not None and not holds_python_values(child)}
 
     def _resource_children(self, obj: Any) -> dict[str, Any]:
         if isinstance(obj, LoadedResource):
             functions = {name: obj.functions[name] for name in (CREATE, INITIALIZE, DESTROY) if name in obj.functions}
             return {**functions, **api.trackable_children(obj)}
         return api.trackable_children(obj, self._cache)
-
-    def _check_leaves(self, container: Any, children: Mapping[str, Any], path: str) -> None:
-        """Python values beside tracked ones in a container would be dropped, and with them the order of a list (PRIM-06)."""
-        if not children:
-            return
-        items = container.items() if isinstance(container, Mapping) else enumerate(container)
-        kept = {id(child) for child in children.values()}
-        lost = [(key, item) for key, item in items if item is not None and id(item) not in kept and not _is_kept(item)]
-        if path.rpartition(".")[2].startswith("_"):  # what a library keeps for itself, as the operations of a Keras 3 model
-            lost = [(key, item) for key, item in lost if _library(type(item)) not in _LIBRARIES]
-        if lost:
-            names = ", ".join(f"{path}[{key!r}]" for key, _ in lost[:8])
-            reason = f"not trackable, so they would be missing after loading: {names}"
-            self.lose(SaveError(reason + ". Save with strict=False to leave them out.", node=path, clause="PRIM-06"))
 
 
 def _identity(obj: Any) -> int:
@@ -302,8 +285,8 @@ def _loaded(function: Any) -> bool:
     return hasattr(function, "concrete_functions")
 
 
-def python_only(item: Any) -> bool:
-    """Is it a container with Python values and nothing that can be tracked? It is no more saved than a number is (FN-14).
+def holds_python_values(item: Any) -> bool:
+    """Is it a container of Python values with nothing in it that can be tracked? It is no more saved than a number is (FN-14).
 
     Shipped TensorFlow leaves an empty list or dict in its place.
     """
@@ -321,13 +304,6 @@ def python_only(item: Any) -> bool:
         else:
             found = found or value is not None
     return found
-
-
-def _is_kept(item: Any) -> bool:
-    """Elements that wrappers list under another identity: containers in containers."""
-    if isinstance(item, (list, dict, tuple)):
-        return not python_only(item)
-    return isinstance(item, api.Trackable) or is_function(item)
 
 
 def _trackable(child: Any) -> Any:

@@ -1,0 +1,318 @@
+"""What hangs on the objects of an export, holds numbers, and is not written.
+
+A SavedModel has places for variables, tables, functions, modules, and for lists, tuples and dicts of these. Whatever else is an
+attribute is gone after loading. Plain Python values are meant to be (FN-14); arrays, tensors, and variables in containers that
+TensorFlow does not look into are state, and somebody has to be told (PRIM-06). The constants of a function are in the file.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import dis
+import functools
+import inspect
+import sys
+import sysconfig
+import types
+import weakref
+from collections import UserDict, UserList, deque
+from collections.abc import Callable, ItemsView, Iterator, KeysView, Mapping, Sequence, Set, ValuesView
+from typing import Any, NamedTuple
+
+import numpy as np
+import tensorflow as tf
+
+from reference_impl import tensorflow_api as api
+from reference_impl.errors import SaveError
+from reference_impl.format import tensor_proto
+from reference_impl.saving.functions import Library, eager_tensor, is_function
+from reference_impl.saving.tree import Node, Tree, holds_python_values
+
+_SHOWN = 8
+# Packages whose objects keep to themselves what no user put there. Their own attributes are their own business.
+_FRAMEWORKS = frozenset({"keras", "tf_keras", "tensorflow", "reference_impl"})
+_KERAS = frozenset({"keras", "tf_keras"})
+_PLAIN = (bool, int, float, complex, str, bytes, type(None))
+_VIEWS = (KeysView, ValuesView, ItemsView)
+_CODE = (type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.GeneratorType)
+_HOLDERS = (UserDict, UserList, types.SimpleNamespace)  # of the standard library; its other objects hold nothing of a model
+_INSTALLED = tuple({sysconfig.get_path("purelib"), sysconfig.get_path("platlib")})
+
+
+class Lost(NamedTuple):
+    """Something that is not written: how Python reaches it, what it is ("" if nobody needs to be told), its numbers."""
+
+    place: str
+    what: str
+    arrays: Sequence[Any] = ()
+
+
+def check(tree: Tree, library: Library) -> None:
+    """Report everything with numbers in it that an export leaves out.
+
+    Args:
+      tree, library: complete.
+
+    Raises:
+      SaveError: naming the attributes and elements, all at once (with ``strict``; a warning otherwise).
+
+    RFC: PRIM-06, FN-14
+    """
+    lost = [item for node in list(tree.nodes) for item in _of_node(tree, node)]
+    constants = Constants(tree, library) if any(item.arrays for item in lost) else None
+    found = [item for item in lost if constants is None or not item.arrays or not all(map(constants.has, item.arrays))]
+    if not found:
+        return
+    named = ", ".join(f"{item.place} ({item.what})" if item.what else item.place for item in found[:_SHOWN])
+    more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
+    reason = f"not trackable, so they would be missing after loading: {named}{more}. Make variables of numbers "
+    reason += "(trainable=False for constants), and keep variables in attributes, lists, tuples and dicts. "
+    reason += "Save with strict=False to leave them out."
+    tree.lose(SaveError(reason, node=found[0].place, clause="PRIM-06"))
+
+
+class Constants:
+    """The constants of an export: those in its functions and those that they capture."""
+
+    def __init__(self, tree: Tree, library: Library):
+        self._by_shape: dict[tuple[int, ...], list[Callable[[], Any]]] = {}
+        for node in tree.nodes:
+            if eager_tensor(node.object) and not api.is_variable(node.object):
+                self._by_shape.setdefault(tuple(node.object.shape), []).append(node.object.numpy)
+        for definition in library.definitions.values():
+            for item in definition.node_def:
+                if item.op == "Const":
+                    proto = item.attr["value"].tensor
+                    shape = tuple(dim.size for dim in proto.tensor_shape.dim)
+                    self._by_shape.setdefault(shape, []).append(functools.partial(tensor_proto.decode, proto))
+
+    def has(self, array: Any) -> bool:
+        """Is there a constant with these numbers, be it of another dtype?"""
+        return any(_same(array, constant()) for constant in self._by_shape.get(array.shape, ()))
+
+
+def _same(array: Any, constant: Any) -> bool:
+    constant = np.asarray(constant)
+    if array.dtype.kind == "U":
+        array = np.char.encode(array, "utf-8").astype(object)
+    try:
+        return np.array_equal(array.astype(constant.dtype), constant, equal_nan=constant.dtype.kind in "fc")
+    except (TypeError, ValueError):
+        return False
+
+
+def _of_node(tree: Tree, node: Node) -> Iterator[Lost]:
+    obj = node.object
+    if api.is_variable(obj):
+        if _constraint(obj) is not None:
+            yield Lost(f"{node.path}.constraint", "the constraint of a variable")
+    elif isinstance(obj, (list, tuple, Mapping)):
+        yield from _leaves(tree, node)
+    elif isinstance(obj, api.Trackable) and not isinstance(obj, (api.Function, api.ConcreteFunction, api.CapturableResource)):
+        walk = _Walk(tree)
+        for name, value in _attributes(obj):
+            if name not in node.children:
+                yield from walk.lost(value, f"{node.path}.{name}", True)
+
+
+def _constraint(variable: Any) -> Any:
+    """What a user bound a variable to. Those of Keras are in its own description of the layer."""
+    holder = variable if isinstance(variable, tf.Variable) else api.variable_components(variable)[0]
+    constraint = getattr(holder, "constraint", None)
+    return None if _package(constraint) in _FRAMEWORKS else constraint
+
+
+def _leaves(tree: Tree, node: Node) -> Iterator[Lost]:
+    """Python values beside tracked ones in a container would be dropped, and with them the order of a list."""
+    container = node.object
+    children = [tree.nodes[number].object for name, number in node.children.items()]
+    if not children:
+        return
+    kept = {id(child) for child in children}
+    for key, item in container.items() if isinstance(container, Mapping) else enumerate(container):
+        if item is None or id(item) in kept or _is_kept(item):
+            continue
+        if node.path.rpartition(".")[2].startswith("_") and _package(type(item)) in _FRAMEWORKS:
+            continue  # what a library keeps for itself, as the operations of a Keras 3 model
+        yield Lost(f"{node.path}[{key!r}]", "")
+
+
+def _is_kept(item: Any) -> bool:
+    """Elements that wrappers list under another identity: containers in containers."""
+    if isinstance(item, (list, dict, tuple)):
+        return not holds_python_values(item)
+    return isinstance(item, api.Trackable) or is_function(item)
+
+
+# Attributes
+
+
+def _attributes(obj: Any) -> Iterator[tuple[str, Any]]:
+    """The attributes of a trackable that its author gave it, class attributes included, those of a framework left out."""
+    cls = type(obj)
+    if _package(cls) in _FRAMEWORKS and not api.tracks_attributes(obj):
+        return
+    private = not any(_package(base) in _KERAS for base in cls.__mro__) and not _is_installed(cls)
+    theirs = _stored_by_frameworks(cls) | frozenset(getattr(cls, "_TF_MODULE_IGNORED_PROPERTIES", ()))
+    own = [vars(base) for base in cls.__mro__ if _package(base) not in _FRAMEWORKS and base is not object]
+    for members in (getattr(obj, "__dict__", {}), *own):
+        for name, value in list(members.items()):
+            known = name in theirs or name.startswith(("_self_", "__"))
+            if not known and (private or not name.startswith("_")):
+                yield name, _slot_value(obj, value) if isinstance(value, types.MemberDescriptorType) else value
+
+
+def _slot_value(obj: Any, slot: Any) -> Any:
+    try:
+        return slot.__get__(obj, type(obj))
+    except AttributeError:
+        return None
+
+
+_stored: weakref.WeakKeyDictionary[type, frozenset[str]] = weakref.WeakKeyDictionary()
+
+
+def _stored_by_frameworks(cls: type) -> frozenset[str]:
+    """Names that the methods of the frameworks' classes among the bases assign to: nobody else put these attributes there."""
+    found: frozenset[str] = frozenset()
+    for base in cls.__mro__:
+        if _package(base) in _FRAMEWORKS:
+            if base not in _stored:
+                _stored[base] = frozenset(name for member in list(vars(base).values()) for name in _stores(member))
+            found |= _stored[base]
+    return found
+
+
+def _stores(member: Any) -> Iterator[str]:
+    if isinstance(member, property):
+        for part in (member.fget, member.fset):
+            yield from _stores(part)
+    if isinstance(member, (staticmethod, classmethod)):
+        member = member.__func__
+    codes = [getattr(inspect.unwrap(member), "__code__", None)] if callable(member) and not isinstance(member, type) else []
+    while codes:
+        code = codes.pop()
+        if isinstance(code, types.CodeType):
+            yield from (item.argval for item in dis.get_instructions(code) if item.opname == "STORE_ATTR")
+            codes.extend(constant for constant in code.co_consts if isinstance(constant, types.CodeType))
+
+
+def _package(item: Any) -> str:
+    """The package of a class, a function or an object."""
+    return str(getattr(item, "__module__", None)).partition(".")[0]
+
+
+def _is_installed(cls: type) -> bool:
+    """Is a class from an installed package, which its user cannot change?"""
+    file = getattr(sys.modules.get(cls.__module__), "__file__", None)
+    return file is not None and file.startswith(_INSTALLED)
+
+
+# Values
+
+
+class _Walk:
+    """Looks into the values of attributes. Everything is looked at once."""
+
+    def __init__(self, tree: Tree):
+        self._tree = tree
+        self._seen: dict[int, Any] = {}
+
+    def lost(self, value: Any, place: str, data: bool) -> Iterator[Lost]:
+        """What is not written of a value.
+
+        Args:
+          data: arrays and tensors count. They do not in objects of unknown classes, which may hold anything.
+        """
+        stack = [(value, place, data)]
+        while stack:
+            value, place, data = stack.pop()
+            if isinstance(value, (*_PLAIN, *_CODE)) or id(value) in self._seen:
+                continue
+            self._seen[id(value)] = value
+            object_ = isinstance(value, api.Trackable) and not isinstance(value, (list, tuple, dict))
+            if object_ and self._tree.number_of(value) is not None:
+                continue
+            what = _state(value) or (_numbers(value) if data else "")
+            if what:
+                yield Lost(place, what, _arrays(value))
+            else:
+                inside = [(item, f"{place}{step}", data and deeper) for step, item, deeper in _inside(value)]
+                stack.extend(reversed(inside))
+
+
+def _state(value: Any) -> str:
+    """What kind of state a value is: a variable or a table. "" for anything else."""
+    if isinstance(value, api.Trackable) and api.is_variable(value):
+        return "a variable"
+    return f"a {type(value).__name__}" if isinstance(value, api.CapturableResource) else ""
+
+
+def _numbers(value: Any) -> str:
+    """What kind of array or tensor a value is, "" for none. A tensor of a graph has no numbers."""
+    if isinstance(value, np.ndarray):
+        return f"an array of {value.dtype}"
+    if isinstance(value, api.Trackable):
+        return ""
+    if isinstance(value, tf.__internal__.CompositeTensor):
+        parts = tf.nest.flatten(value, expand_composites=True)
+        return f"a {type(value).__name__}" if any(map(eager_tensor, parts)) else ""
+    if isinstance(value, tf.TensorArray):
+        return "a TensorArray"
+    if tf.is_tensor(value):
+        return f"a tensor of {value.dtype.name}" if eager_tensor(value) else ""
+    foreign = hasattr(type(value), "__array__") and not isinstance(value, np.generic) and _package(type(value)) not in _FRAMEWORKS
+    return f"a {type(value).__name__}" if foreign else ""
+
+
+def _arrays(value: Any) -> list[Any]:
+    """The arrays that a value consists of, as far as it can be told."""
+    if isinstance(value, np.ndarray):
+        return [value]
+    if not isinstance(value, (tf.Tensor, tf.__internal__.CompositeTensor)) or isinstance(value, api.Trackable):
+        return []
+    return [np.asarray(part.numpy()) for part in tf.nest.flatten(value, expand_composites=True) if eager_tensor(part)]
+
+
+def _inside(value: Any) -> Iterator[tuple[str, Any, bool]]:
+    """(step of the path, value, does an array in it count) of everything that a value holds."""
+    if isinstance(value, (dict, types.MappingProxyType)):
+        for key, item in list(value.items()):
+            yield f"[{key!r}]", item, True
+    elif isinstance(value, (list, tuple, deque, Set, *_VIEWS)):
+        for index, item in enumerate(list(value)):
+            yield f"[{index}]", item, True
+    elif isinstance(value, functools.partial):
+        for name, item in {**dict(enumerate(value.args)), **value.keywords}.items():
+            yield f"[{name!r}]", item, True
+    elif isinstance(value, api.Trackable):
+        yield from _dependencies(value)
+    elif isinstance(value, _HOLDERS) or not _is_foreign(type(value)):
+        cls = type(value)
+        holder = isinstance(value, _HOLDERS) or dataclasses.is_dataclass(cls) or hasattr(cls, "__attrs_attrs__")
+        slots = {name: member for base in cls.__mro__ for name, member in vars(base).items() if _is_slot(member, name)}
+        members = {**{name: _slot_value(value, slot) for name, slot in slots.items()}, **getattr(value, "__dict__", {})}
+        for name, item in members.items():
+            yield f".{name}", item, holder
+
+
+def _is_slot(member: Any, name: str) -> bool:
+    return isinstance(member, types.MemberDescriptorType) and not name.startswith("__")
+
+
+def _dependencies(value: Any) -> Iterator[tuple[str, Any, bool]]:
+    """What a trackable that is not in the export would have brought."""
+    if isinstance(value, (api.Function, api.ConcreteFunction, tf.data.Dataset)):
+        return
+    try:
+        children = api.trackable_children(value)
+    except (ValueError, NotImplementedError):
+        return
+    for name, child in children.items():
+        yield f".{name}", child, False
+
+
+def _is_foreign(cls: type) -> bool:
+    """Classes of the frameworks and of the standard library: nothing of a user's model is in their objects."""
+    package = _package(cls)
+    return package in _FRAMEWORKS or package in getattr(sys, "stdlib_module_names", ("builtins", "threading", "logging"))
