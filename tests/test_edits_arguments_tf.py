@@ -84,6 +84,20 @@ def test_two_inputs_of_one_dtype_are_not_taken_for_each_other(tf, model, tmp_pat
     assert tape.gradient(result, variable).numpy() == -B.sum()
 
 
+@pytest.mark.parametrize("save", ["shipped", "reference"])
+@pytest.mark.parametrize("new", ["user_z", "user_a"])  # before and behind user_id
+def test_an_input_beside_one_with_a_slash_is_renamed(tf, tmp_path, save, new):
+    """TensorFlow sorts ``user/id`` as ``user_id``."""
+    save = tf.saved_model.save if save == "shipped" else reference_impl.save
+    model = made(tf, save, tmp_path / "model", "user/id", "user_age")
+    edit(model, tmp_path / "out", lambda draft: rename_arguments(draft, "serving_default", {"user_age": new}, {}))
+    for load in (tf.saved_model.load, reference_impl.load):
+        function = load(str(tmp_path / "out")).signatures["serving_default"]
+        for name in ("user/id", "user_id"):
+            found = function(**{name: tf.constant(A), new: tf.constant(B)})
+            assert found["p"].numpy().tolist() == P.tolist()
+
+
 def test_the_other_signature_of_a_shared_function_keeps_its_names(tf, model, tmp_path):
     def change(draft):
         signatures.copy(draft, "serving_default", "old")

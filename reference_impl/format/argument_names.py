@@ -2,14 +2,36 @@
 
 from __future__ import annotations
 
+import keyword
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
 
 def python_name(name: str) -> str:
-    """The keyword that TensorFlow makes of the name of an argument: ``image/encoded`` is given as ``image_encoded``."""
-    swapped = "".join(c if c.isalnum() else "_" for c in name)
-    return swapped if swapped[:1].isalpha() else f"arg_{swapped}"
+    """Return the keyword that TensorFlow makes of the name of an argument: ``image/encoded`` is given as ``image_encoded``.
+
+    What TensorFlow makes of a keyword of Python (``in``) and of some letters is no name of a parameter, and TensorFlow itself
+    cannot load it. Those get a name here that can be one: ``arg_in``.
+    """
+    swapped = "".join(c if c.isalnum() and f"_{c}".isidentifier() else "_" for c in name)
+    plain = swapped[:1].isalpha() and swapped.isidentifier() and not keyword.iskeyword(swapped)
+    return swapped if plain else f"arg_{swapped}"
+
+
+def python_names(names: Iterable[str]) -> dict[str, str]:
+    """Return the different keywords of the inputs of a function, in the order in which TensorFlow passes them.
+
+    TensorFlow sorts inputs that are given by keyword, and sorts them by these names: ``in1`` comes before ``in-x``, which is
+    ``in_x``. Functions of a file must take their arguments in this order (SIG-07).
+    """
+    found: dict[str, str] = {}
+    for name in sorted(names, key=lambda name: (python_name(name) != name, name)):  # a name that fits keeps itself
+        free, count = python_name(name), 0
+        while free in found.values():
+            count += 1
+            free = f"{python_name(name)}_{count}"
+        found[name] = free
+    return dict(sorted(found.items(), key=lambda item: item[1]))
 
 
 def argument_name(text: str, taken: Collection[str]) -> str:

@@ -8,6 +8,7 @@ positional in a tuple, everything else in a dict, and the defaults filled in; so
 from __future__ import annotations
 
 import inspect
+import keyword
 from collections.abc import Mapping, Sequence
 from typing import Any, Optional
 
@@ -106,10 +107,7 @@ def _identifier(name: str) -> str:
 
     Adapted as TensorFlow does it: in a re-export this name must fit the one that its reader makes of the input's name (SIG-07).
     """
-    if name.isidentifier():
-        return name
-    swapped = python_name(name)
-    return swapped if swapped.isidentifier() else "_" + "".join(c if c.isidentifier() or c.isdigit() else "_" for c in name)
+    return name if name.isidentifier() and not keyword.iskeyword(name) else python_name(name)
 
 
 def _same(value: Any, default: Any) -> bool:

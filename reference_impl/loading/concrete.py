@@ -16,16 +16,17 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import inspect
 import re
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, NamedTuple, Optional
 
 import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import BindingError, UnsupportedModelError
-from reference_impl.format.argument_names import python_name
+from reference_impl.format.argument_names import python_name, python_names
 from reference_impl.format.errors import MalformedError
 from reference_impl.format.names import plain_name
 from reference_impl.loading import patterns, rebuild
@@ -138,7 +139,7 @@ class LoadedConcreteFunction(api.ConcreteFunction):  # type: ignore[misc,valid-t
     # Calling
 
     @tf.autograph.experimental.do_not_convert
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Call with the arguments of the Python function, or, where that does not fit, with flat ones.
 
         Raises:
@@ -168,7 +169,7 @@ class LoadedConcreteFunction(api.ConcreteFunction):  # type: ignore[misc,valid-t
             self._pattern = patterns.pattern(self._structured[0])
         tensors: list[tf.Tensor] = []
         try:
-            self._pattern.match((args, kwargs), level, tensors)
+            self._pattern.match((args, _as_named(kwargs, self._structured[0][1])), level, tensors)
         except patterns.Mismatch as mismatch:
             mismatch.path = _argument_path(mismatch.path, self.binder)
             raise
@@ -287,8 +288,12 @@ class LoadedConcreteFunction(api.ConcreteFunction):  # type: ignore[misc,valid-t
         with self.library.lock, tf.init_scope(), api.eager_mode() if self.library.eager else contextlib.nullcontext():
             args, kwargs = self._structured[0]
             body = self._body()
-            if not all(name.isidentifier() for name in kwargs):  # TensorFlow gives such a name another form than we do
-                kwargs = {f"input_{index:06}": kwargs[name] for index, name in enumerate(sorted(kwargs))}
+            if any(python_name(name) != name for name in kwargs):  # TensorFlow would sort them by the names it gives them
+                kinds = inspect.Parameter
+                keywords = python_names(kwargs)
+                parameters = [kinds(keywords[name], kinds.POSITIONAL_OR_KEYWORD) for name in sorted(kwargs)]
+                body.__signature__ = inspect.Signature(parameters)
+                args, kwargs = tuple(kwargs[name] for name in sorted(kwargs)), {}
             elif self.binder is not None:
                 body.__signature__ = self.binder.signature
             traced = rebuild.as_tf_function(self.library, self.saved_name, body).get_concrete_function(*args, **kwargs)
@@ -337,16 +342,16 @@ def _op_name(argument: str) -> Optional[str]:
     return argument if re.fullmatch(r"[A-Za-z0-9.][\w.\\/>-]*", argument, re.ASCII) else None
 
 
-def _as_named(kwargs: dict[str, Any], keywords: Sequence[str]) -> dict[str, Any]:
-    """Arguments under the names of the file, where they came under what `tf.function` makes of those for Python (SIG-07)."""
-    unknown = kwargs.keys() - set(keywords)
+def _as_named(kwargs: dict[str, Any], keywords: Collection[str]) -> dict[str, Any]:
+    """Return arguments under the names of the file: TensorFlow takes those of the writer and those of Python alike (SIG-07)."""
+    unknown = [name for name in kwargs if name not in keywords]
     if not unknown:
         return kwargs
-    sanitised: dict[str, list[str]] = {}
-    for key in keywords:
-        if key not in kwargs:
-            sanitised.setdefault(python_name(key), []).append(key)
-    names = {name: found[0] for name, found in sanitised.items() if name in unknown and len(found) == 1}
+    free = [key for key in keywords if key not in kwargs]
+    found = {name: [key for key in free if python_name(key) == python_name(name)] for name in unknown}
+    names = {name: keys[0] for name, keys in found.items() if len(keys) == 1}
+    if len(set(names.values())) < len(names):  # two names for one argument
+        return kwargs
     return {names.get(name, name): value for name, value in kwargs.items()}
 
 

@@ -56,7 +56,7 @@ class LoadedFunction(api.Function):  # type: ignore[misc,valid-type]
         return object.__getattribute__(self, name)
 
     @tf.autograph.experimental.do_not_convert
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Call the trace made for such arguments.
 
         Raises:

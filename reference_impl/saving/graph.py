@@ -16,6 +16,7 @@ from reference_impl import specs
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import SaveError
 from reference_impl.format import schema, structure
+from reference_impl.format.argument_names import python_names
 from reference_impl.format.names import CREATE, INITIALIZE
 from reference_impl.saving.functions import Library, strip_defaults
 from reference_impl.saving.signatures import SignatureFunction, shape_proto
@@ -177,13 +178,13 @@ class MainGraph:
         """Placeholders and the call of a signature; its SignatureDef."""
         out = schema.SignatureDef(method_name=signature.method_name)
         feeds: dict[str, Any] = {}
-        for name in sorted(signature.inputs):
+        for name in python_names(signature.inputs):  # the order in which the function takes them
             spec = signature.inputs[name]
-            feed = self._feed(f"{key}_{name}", spec, signature.defaults.get(name), out, name)
+            feed = self._feed(f"{key}_{name}".replace("/", "_"), spec, signature.defaults.get(name), out, name)
             feeds[name] = schema.TensorInfo(
                 name=f"{feed}:0", dtype=spec.dtype.as_datatype_enum, tensor_shape=shape_proto(spec.shape)
             )
-        call = self.call_bound(number, [feeds[name].name.rpartition(":")[0] for name in sorted(feeds)])
+        call = self.call_bound(number, [feed.name.rpartition(":")[0] for feed in feeds.values()])
         for name, info in _encoded_inputs(feeds, signature.definition).items():
             out.inputs[name].CopyFrom(info)
         position = 0

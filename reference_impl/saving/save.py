@@ -150,14 +150,15 @@ class _Export:
         return node.path if number is None else self.tree.nodes[number].path
 
     def _trace(self, node: Node) -> Trace:
-        if not isinstance(node.object, SignatureFunction):
+        function = node.object if isinstance(node.object, SignatureFunction) else signatures.renamed(node.object)
+        if function is None:
             return trace_of(node.object)
-        if node.object.direct:
-            return signatures.direct_trace(node.object)
-        target = trace_of(node.object.target)
+        if function.direct:
+            return signatures.direct_trace(function)
+        target = trace_of(function.target)
         name = self.library.add(target.source, target.name)
-        self.annotations.complete(node.object.target)
-        return signatures.write_wrapper(node.object, name, self.library)
+        self.annotations.complete(function.target)
+        return signatures.write_wrapper(function, name, self.library)
 
     def _gradients(self) -> None:
         """Functions for the custom gradients that nodes name (FMT-14)."""

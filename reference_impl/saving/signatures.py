@@ -18,7 +18,7 @@ import tensorflow as tf
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import SignatureError
 from reference_impl.format import schema
-from reference_impl.format.argument_names import python_name
+from reference_impl.format.argument_names import python_name, python_names
 from reference_impl.format.errors import SavedModelError
 from reference_impl.format.names import DEFAULT_SIGNATURE, RESERVED_SIGNATURES, stem
 from reference_impl.saving import traces
@@ -140,7 +140,7 @@ def signature_function(key: str, function: Any, strict: bool) -> SignatureFuncti
         given = [trace.inputs[1][name] for name in sorted(trace.inputs[1])]
         # Clients know the names of the flat arguments; those of the Python signature may be adapted to what Python allows.
         names = trace.keywords if len(trace.keywords) == len(given) else sorted(trace.inputs[1])
-        if names == sorted(names):
+        if names == list(python_names(names)):
             inputs, outputs = dict(zip(names, given)), dict(sorted(trace.outputs.items()))
             order = list(range(len(traces.flat_outputs(outputs))))
             return SignatureFunction(concrete, names, inputs, outputs, order, defaults, definition, direct=True)
@@ -152,6 +152,19 @@ def signature_function(key: str, function: Any, strict: bool) -> SignatureFuncti
         defaults.update((name, value) for name, value in given.items() if name in inputs)
     outputs, order = _outputs(key, trace.outputs)
     return SignatureFunction(concrete, list(inputs), inputs, outputs, order, defaults, definition)
+
+
+def renamed(function: Any) -> Optional[SignatureFunction]:
+    """Return how to write a function of the object tree that is called as a signature is, by names that Python does not take.
+
+    None for all others. Signatures of TF 1.x, and of writers before TensorFlow adapted the names, can be anywhere in the tree.
+    """
+    if all(python_name(name) == name for name in api.flat_arguments(function)[0]):
+        return None
+    try:
+        return signature_function("", function, strict=False) if traces.is_flat(traces.trace_of(function)) else None
+    except SavedModelError:  # a type in its signature is not known here: it is written as it was read
+        return None
 
 
 def _concrete(key: str, function: Any) -> tuple[Any, Optional[inspect.Signature]]:
@@ -192,10 +205,41 @@ def _inputs(key: str, trace: Trace, strict: bool) -> dict[str, tf.TensorSpec]:
             )
             raise SignatureError(reason, node=key, clause="SIG-13")
     flat = [leaf for leaf in tf.nest.flatten((args, kwargs), expand_composites=True) if isinstance(leaf, tf.TensorSpec)]
+    if not args and kwargs.keys() == set(trace.keywords):  # TensorFlow has those of TF 1.x in another order than the dict
+        flat = [kwargs[name] for name in trace.keywords]
     if len(flat) != len(trace.keywords) or len(set(trace.keywords)) != len(flat):
         names = ", ".join(trace.keywords)
         raise SignatureError(f"its {len(flat)} input tensors have no names of their own ({names})", node=key, clause="SIG-07")
-    return {name: tf.TensorSpec(spec.shape, spec.dtype, name) for name, spec in zip(trace.keywords, flat)}
+    return _as_python_binds(
+        trace, {name: tf.TensorSpec(spec.shape, spec.dtype, name) for name, spec in zip(trace.keywords, flat)}
+    )
+
+
+def _as_python_binds(trace: Trace, inputs: dict[str, tf.TensorSpec]) -> dict[str, tf.TensorSpec]:
+    """Return the inputs in the order of the function's arguments, bound as TensorFlow binds them.
+
+    A concrete function takes keywords for those of its Python function, if they fit, and else for names of its tensors. It makes
+    a difference when the name of a TensorSpec is that of another parameter.
+    """
+    if trace.signature is None:
+        return inputs
+    args, kwargs = trace.inputs
+    specs = [*args, *(kwargs[name] for name in sorted(kwargs))]
+    try:
+        parameters = [p.replace(default=p.empty) for p in trace.signature.parameters.values()]  # a trace has no defaults
+        found = inspect.Signature(parameters).bind(**{keyword: name for name, keyword in python_names(inputs).items()})
+    except (TypeError, ValueError):
+        return inputs
+    named = {python_name(keyword): name for keyword, name in found.kwargs.items()}
+    names = [*found.args, *(named.get(python_name(keyword)) for keyword in sorted(kwargs))]
+    if len(specs) != len(names) or not all(name and _fits(inputs[name], spec) for name, spec in zip(names, specs)):
+        return inputs
+    return {name: inputs[name] for name in names}
+
+
+def _fits(given: tf.TensorSpec, wanted: Any) -> bool:
+    plain = isinstance(wanted, tf.TensorSpec) and wanted.dtype == given.dtype
+    return plain and wanted.shape.is_compatible_with(given.shape)
 
 
 def _check_names(key: str, names: Iterable[str]) -> None:
@@ -239,10 +283,14 @@ def _outputs(key: str, outputs: Any) -> tuple[dict[str, Any], list[int]]:
 
 
 def write_wrapper(signature: SignatureFunction, target: str, library: Library) -> Any:
-    """The Trace of a signature: a function that calls `target` (a name of the export) with inputs and outputs sorted by name."""
+    """The Trace of a signature: a function that calls `target` (a name of the export), its inputs in the order of Python's names.
+
+    Outputs are sorted by name.
+    """
     trace = traces.trace_of(signature.target)
     inner = library.definitions[target]
-    names = sorted(signature.inputs)
+    keywords = python_names(signature.inputs)
+    names = list(keywords)
     out = schema.FunctionDef()
     used: set[str] = set()
     argument_of: dict[str, str] = {}
@@ -281,17 +329,26 @@ def write_wrapper(signature: SignatureFunction, target: str, library: Library) -
         out.signature.control_output.append("call")
         out.control_ret["call"] = "call"
     written = library.write(out, f"signature_wrapper_{stem(target)}")
-    specs_in = {name: signature.inputs[name] for name in names}
-    structure = ((), specs_in), signature.outputs
-    return Trace(None, written, trace.captures, lambda: structure, names, _positional(names), _keyword_only(names))
+    structure = _structure(signature)
+    return Trace(None, written, trace.captures, lambda: structure, names, _positional(names), _keyword_only(keywords.values()))
 
 
 def direct_trace(signature: SignatureFunction) -> Any:
     """The Trace of a signature that needs no wrapper."""
     trace = traces.trace_of(signature.target)
+    keywords = python_names(signature.names)
+    if trace.inputs[1].keys() != set(keywords.values()):  # of TF 1.x, or of a writer that kept names which Python does not take
+        structure = _structure(signature)
+        trace = Trace(trace.source, trace.name, trace.captures, lambda: structure)
     trace.keywords, trace.positional = signature.names, _positional(signature.names)
-    trace.signature = trace.signature or _keyword_only(signature.names)
+    trace.signature = trace.signature or _keyword_only(keywords.values())
     return trace
+
+
+def _structure(signature: SignatureFunction) -> tuple[Any, Any]:
+    """Arguments and results of a signature, as its readers call it: by the names that Python takes."""
+    inputs = {keyword: signature.inputs[name] for name, keyword in python_names(signature.inputs).items()}
+    return ((), inputs), signature.outputs
 
 
 def _positional(names: Sequence[str]) -> int:
@@ -299,19 +356,8 @@ def _positional(names: Sequence[str]) -> int:
     return 1 if len(names) == 1 else 0
 
 
-def _keyword_only(names: Sequence[str]) -> inspect.Signature:
-    kinds = inspect.Parameter
-    fitting = [name if name.isidentifier() else "_" for name in names]
-    parameters = [_Named(kinds(fit, kinds.KEYWORD_ONLY), name) for fit, name in zip(fitting, names)]
-    return inspect.Signature(parameters, __validate_parameters__=False)  # type: ignore[call-arg,arg-type]
-
-
-class _Named(inspect.Parameter):
-    """A parameter whose name may be any string: names of inputs are those of TensorSpecs."""
-
-    def __init__(self, parameter: inspect.Parameter, name: str):
-        super().__init__(parameter.name, parameter.kind)
-        self._name = name
+def _keyword_only(names: Iterable[str]) -> inspect.Signature:
+    return inspect.Signature([inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY) for name in names])
 
 
 def _free(name: str, used: set[str]) -> str:

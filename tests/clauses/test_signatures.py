@@ -165,6 +165,83 @@ def test_SIG_07_inputs_are_named_by_argument_or_spec(tf, export, session, tmp_pa
         reference_impl.save(root, tmp_path / "m", root.f)
 
 
+NAMES = {
+    "a slash sorts before an underscore": ("user/id", "user_age"),
+    "a slash sorts before a digit": ("b/1", "b1"),
+    "a hyphen sorts before a digit": ("in-x", "in1"),
+    "each has the name of the other parameter": ("b", "a"),
+    "keywords of Python": ("in", "from"),
+    "not the first character of a parameter": ("_x", "x"),
+}
+
+
+@pytest.fixture(params=NAMES.values(), ids=NAMES)
+def names(request):
+    return request.param
+
+
+def check_inputs(tf, directory, names, expected):
+    """Every reader gives a - 10 * b, whose inputs have these names, for a = 2 and b = 3."""
+    given = dict(zip(names, (2.0, 3.0)))
+    assert Session(tf, directory).run("serving_default", given) == {"y": expected}
+    for reader in READERS:
+        signature = load(tf, directory, reader).signatures["serving_default"]
+        assert float(signature(**{name: tf.constant(value) for name, value in given.items()})["y"]) == expected, reader
+        keywords = list(signature.structured_input_signature[1])
+        assert all(name.isidentifier() for name in keywords)
+        named = {
+            name: given[next(raw for raw in names if name.endswith(raw.replace("/", "_").replace("-", "_")))] for name in keywords
+        }
+        assert float(signature(**{name: tf.constant(value) for name, value in named.items()})["y"]) == expected, reader
+
+
+def test_SIG_07_readers_bind_inputs_as_the_function_did_whatever_their_names(tf, tmp_path, names):
+    root = tf.Module()
+    specs = [tf.TensorSpec([], tf.float32, name=name) for name in names]
+    root.f = tf.function(lambda a, b: {"y": a - 10.0 * b}, input_signature=specs)
+    given = {name: tf.constant(value) for name, value in zip(names, (2.0, 3.0))}
+    expected = float(root.f.get_concrete_function()(**given)["y"])
+    assert expected == (-17.0 if names == ("b", "a") else -28.0)  # keywords are those of Python, if all are
+    reference_impl.save(root, tmp_path / "one", root.f)
+    check_inputs(tf, tmp_path / "one", names, expected)
+    reference_impl.save(reference_impl.load(tmp_path / "one"), tmp_path / "two")
+    check_inputs(tf, tmp_path / "two", names, expected)
+    if names not in (("in", "from"), ("_x", "x")):  # TensorFlow refuses to save these
+        theirs = tf.saved_model.load(str(tmp_path / "one"))
+        tf.saved_model.save(theirs, str(tmp_path / "three"), signatures=theirs.signatures)
+        check_inputs(tf, tmp_path / "three", names, expected)
+
+
+def test_SIG_07_readers_bind_inputs_of_a_tf_1_signature_as_its_session_did(tf, tmp_path, names):
+    """Loaded and saved again; as signature, and as an attribute of another object."""
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        a, b = (tf.compat.v1.placeholder(tf.float32, []) for _ in range(2))
+        tf.compat.v1.saved_model.simple_save(session, str(tmp_path / "one"), dict(zip(names, (a, b))), {"y": a - 10.0 * b})
+    loaded = reference_impl.load(tmp_path / "one")
+    reference_impl.save(loaded, tmp_path / "two")
+    check_inputs(tf, tmp_path / "two", names, -28.0)
+    root = tf.Module()
+    root.model, root.f = loaded, loaded.signatures["serving_default"]
+    reference_impl.save(root, tmp_path / "three", {})
+    given = {name: tf.constant(value) for name, value in zip(names, (2.0, 3.0))}
+    for reader in READERS:
+        assert float(load(tf, tmp_path / "three", reader).f(**given)["y"]) == -28.0, reader
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_SIG_07_functions_with_any_keywords_take_them_by_either_name(tf, tmp_path, reader):
+    """TensorFlow keeps ``user/id`` as ``user_id``, and takes both."""
+    root = tf.Module()
+    root.f = tf.function(lambda **given: given["user_id"] - 10.0 * given["user_age"])
+    root.f(**{"user/id": tf.constant(2.0), "user_age": tf.constant(3.0)})
+    reference_impl.save(root, tmp_path / "m", {})
+    f = load(tf, tmp_path / "m", reader).f
+    for name in ("user/id", "user_id"):
+        assert float(f(**{name: tf.constant(2.0), "user_age": tf.constant(3.0)})) == -28.0
+    with pytest.raises((TypeError, ValueError)):
+        f(**{"user/id": tf.constant(2.0), "user id": tf.constant(2.0)})
+
+
 def test_SIG_10_a_dict_names_the_outputs_in_sorted_order(tf, export, session):
     answer = reference_impl.load(export).signatures["mapping"](x=tf.constant([1.0, 2.0]))
     assert [(name, value.numpy().tolist()) for name, value in answer.items()] == [

@@ -82,8 +82,8 @@ class Callee:
         free = sum(key not in self.named for key in keys)
         if any(key not in self.named for key in keys[free:]) or len(self.named) != len(keys) - free:
             raise self.refused(f"the arguments of {self.name} are not those of its keywords")
-        wanted = [inputs.get(keyword, key) for keyword, key in zip(self.keywords, keys)]
-        if len({python_name(name) for name in wanted}) < len(wanted):
+        wanted = [python_name(inputs.get(keyword, key)) for keyword, key in zip(self.keywords, keys)]
+        if len(set(wanted)) < len(wanted):
             raise RefusedError("two inputs would be one keyword in Python", file=self.file, node=self.key, clause="SIG-07")
         positions = range(free, len(keys))
         if sorted(positions, key=keys.__getitem__) != list(positions):
@@ -197,7 +197,8 @@ def _free_name(name: str, taken: Mapping[str, Any]) -> str:
 
 
 def _rename(callee: Callee, order: Order, inputs: Names, outputs: Names) -> None:
-    keyed = {callee.key_of(old): new for old, new in inputs.items()}
+    keys = {keyword: callee.key_of(keyword) for keyword in callee.keywords}
+    keyed = {key: python_name(inputs.get(keyword, key)) for keyword, key in keys.items()}  # the order is that of these names
     known = {**{python_name(old): new for old, new in inputs.items()}, **inputs}
     for value in (callee.positional, *callee.named.values()):
         _rename_specs(value, known)
