@@ -7,6 +7,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+LOCK_FILE = ".lock"  # of an output folder
+_held: set[Path] = set()  # output folders of this process
+
+
+class FolderInUse(BlockingIOError):
+    """Another process writes to the output folder."""
+
 
 @contextmanager
 def alone(lock: Path, waiting: Callable[[], object] = lambda: None) -> Iterator[None]:
@@ -22,3 +29,26 @@ def alone(lock: Path, waiting: Callable[[], object] = lambda: None) -> Iterator[
             waiting()
             fcntl.flock(stream, fcntl.LOCK_EX)
         yield
+
+
+@contextmanager
+def sole_writer(folder: Path) -> Iterator[None]:
+    """Hold an output folder, made if need be, so that no second command writes to it. May be nested in one process.
+
+    Raises FolderInUse at once when another process holds it: what that one is writing must neither be emptied nor mixed.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder.resolve()
+    if path in _held:
+        yield
+        return
+    with (path / LOCK_FILE).open("w") as stream:
+        try:
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise FolderInUse(f"another run is writing to {folder}. Wait until it ends, or choose another folder.") from None
+        _held.add(path)
+        try:
+            yield
+        finally:
+            _held.discard(path)

@@ -7,21 +7,27 @@ A subcommand lives in ``compat_matrix/commands/<name>.py``. It may return an exi
 2     stale or invalid expectation
 3     incomplete run
 4     harness or environment error (a file that cannot be read, no space, a defect of ours)
+130   interrupted, by SIGINT or SIGTERM: there is no verdict
 64    usage: an unknown option or command, a path that does not exist, an empty selection
 ====  =================================================================="""
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import importlib
 import os
 import sys
-from collections.abc import Sequence
-from typing import Any, NoReturn
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn, TypeVar
 
 import click
 
+from compat_matrix import interrupts
+
 OK, UNEXPECTED, BAD_EXPECTATION, INCOMPLETE, HARNESS_ERROR, USAGE = 0, 1, 2, 3, 4, 64
+
+_F = TypeVar("_F", bound=Callable[..., Any])
 
 # name -> (module:attribute, one line of help). The help stands here so that ``--help`` imports none of them.
 COMMANDS: dict[str, tuple[str, str]] = {
@@ -95,25 +101,57 @@ class LazyGroup(click.Group):
 
     def main(self, args: Sequence[str] | None = None, *rest: Any, **extra: Any) -> NoReturn:
         """Run the program and exit. Every way out goes through here, also under ``click.testing.CliRunner``."""
+        with interrupts.handled():
+            code = self._run(args, *rest, **extra)
+            if interrupts.received():
+                click.echo(f"interrupted: there is no verdict. {self._how_to_go_on(args)}".rstrip(), err=True)
+                code = interrupts.EXIT_CODE
+        if args is None:  # as a program: what is left ends with it, and Python need not look for cycles in all of that first
+            gc.freeze()
+        sys.exit(code if isinstance(code, int) else OK)
+
+    def _run(self, args: Sequence[str] | None, *rest: Any, **extra: Any) -> Any:
+        """Run the program; its exit code."""
         extra["standalone_mode"] = False
         # Commands make many small objects and end soon; with Python's threshold of 700 they spend up to a tenth of it on cycles.
         gc.set_threshold(1 << 16)
         try:
-            code = super().main(args, *rest, **extra)
+            return super().main(args, *rest, **extra)
         except click.UsageError as error:
             error.show()
-            code = USAGE
+            return USAGE
         except click.ClickException as error:
             click.echo(f"Error: {printable(error.format_message())}", err=True)
-            code = error.exit_code
+            return error.exit_code
         except (click.Abort, KeyboardInterrupt):
-            click.echo("interrupted", err=True)
-            code = 130
+            interrupts.note()
+            return interrupts.EXIT_CODE
         except Exception as error:
-            code = _report(error)
-        if args is None:  # as a program: what is left ends with it, and Python need not look for cycles in all of that first
-            gc.freeze()
-        sys.exit(code if isinstance(code, int) else OK)
+            if interrupts.received():  # it came of that
+                return interrupts.EXIT_CODE
+            return _report(error)
+
+    def _how_to_go_on(self, args: Sequence[str] | None) -> str:
+        """What to do after an interruption, for the command of these arguments."""
+        command: click.Command = self
+        with contextlib.suppress(Exception):
+            for word in sys.argv[1:] if args is None else args:
+                if not isinstance(command, click.Group):
+                    break
+                command = command.get_command(click.Context(command), word) or command
+        if any(parameter.name == "resume" for parameter in command.params):
+            return "Run the command again with --resume to go on."
+        return str(getattr(command.callback, "goes_on", ""))
+
+
+def goes_on(words: str) -> Callable[[_F], _F]:
+    """What an interrupted command tells its user to do, where that is not ``--resume``."""
+
+    def noted(function: _F) -> _F:
+        function.goes_on = words  # type: ignore[attr-defined]
+        return function
+
+    return noted
 
 
 def _report(error: Exception) -> int:
@@ -168,5 +206,5 @@ def main() -> None:
     """Does this SavedModel mean the same thing everywhere it will be used?
 
     Exit codes: 0 as expected, 1 unexpected result, 2 stale or invalid expectation, 3 incomplete run, 4 harness or
-    environment error, 64 usage.
+    environment error, 64 usage, 130 interrupted.
     """

@@ -22,9 +22,21 @@ from typing import IO, TYPE_CHECKING, Any
 
 import pytest
 
+from compat_matrix import interrupts
 from compat_matrix.expectations import Ledger, LedgerError
 from compat_matrix.outcomes import Outcome
-from compat_matrix.plan import LEDGER_FILE, PLAN_FILE, RESULTS_FILE, Cell, Plan, PlanError, is_complete, models_to_serve
+from compat_matrix.plan import (
+    ASKING,
+    LEDGER_FILE,
+    MAKING,
+    PLAN_FILE,
+    RESULTS_FILE,
+    Cell,
+    Plan,
+    PlanError,
+    is_complete,
+    models_to_serve,
+)
 from compat_matrix.results import DESELECTED, Observation, Result, ResultsError, read_results, write_results
 
 if TYPE_CHECKING:
@@ -54,14 +66,23 @@ class Run:
         self.ledger = Ledger.read(self.out / LEDGER_FILE) if (self.out / LEDGER_FILE).exists() else Ledger()
         chosen = config.getoption("compat_cells")
         self.chosen = set(Path(chosen).read_text(encoding="utf-8").split()) if chosen else None
+        self.phase = config.getoption("compat_phase")
         self.productions = {cell.artifact_id: cell for cell in self.plan if cell.is_production and not cell.decided}
         self.failed: dict[str, str] = {}  # artifact -> why it was not made
         self.resources = contextlib.ExitStack()
         self._host: Any = None
 
     def items(self) -> list[Cell]:
-        """The cells to execute: undecided, and chosen when there is a choice."""
-        return [cell for cell in self.plan if not cell.decided and (self.chosen is None or cell.id in self.chosen)]
+        """The cells to execute: undecided, chosen when there is a choice, and of this phase when there are phases."""
+        return [cell for cell in self.plan if not cell.decided and self.wanted(cell) and self.in_phase(cell)]
+
+    def wanted(self, cell: Cell) -> bool:
+        """Whether the run is to execute a cell, in this session or in another."""
+        return self.chosen is None or cell.id in self.chosen
+
+    def in_phase(self, cell: Cell) -> bool:
+        """Whether this session executes such a cell."""
+        return not self.phase or cell.is_production == (self.phase == MAKING)
 
     def host(self) -> Any:
         """The host of worker processes, started with the first cell that needs it."""
@@ -78,28 +99,39 @@ class Run:
         return self._host
 
     @functools.cached_property
-    def failed_before(self) -> dict[str, str]:
-        """Artifact -> why an earlier session on this folder could not make it."""
-        path = self.out / RESULTS_FILE
-        results = {result.cell: result for result in read_results(path)} if path.exists() else {}
+    def produced_before(self) -> dict[str, Result]:
+        """Artifact -> the result of its production in an earlier session on this folder.
+
+        An artifact without such a result was made by a session that was killed before it could write the line.
+        """
+        results = {result.cell: result for result in read_results(self.out / RESULTS_FILE)}
         found = {artifact: results.get(production.id) for artifact, production in self.productions.items()}
         return {
-            artifact: _why(result)
+            artifact: result
             for artifact, result in found.items()
-            if result and result.plan_id == self.plan_id and result.outcome.gate_failure
+            if result and result.plan_id == self.plan_id and result.outcome.observable
         }
+
+    def failed_before(self, artifact: str) -> str | None:
+        """Why an earlier session on this folder could not make an artifact."""
+        result = self.produced_before.get(artifact)
+        return _why(result) if result and result.outcome.gate_failure else None
+
+    def stands(self, production: Cell) -> bool:
+        """Whether an earlier session has made an artifact, and has said so."""
+        return production.artifact_id in self.produced_before and is_complete(production.artifact_dir(self.out))
 
     def settled(self, production: Cell) -> bool:
         """Whether an earlier session of a plan over many runtimes has dealt with a production."""
         if not self.plan.in_phases:
             return False
-        return is_complete(production.artifact_dir(self.out)) or production.artifact_id in self.failed_before
+        return self.stands(production) or self.failed_before(production.artifact_id) is not None
 
     def not_made(self, cell: Cell) -> str | None:
         """Why the artifact a cell asks about was not made: by this process, or by an earlier session."""
         if cell.is_production or is_complete(cell.artifact_dir(self.out)):
             return None
-        return self.failed.get(cell.artifact_id) or self.failed_before.get(cell.artifact_id)
+        return self.failed.get(cell.artifact_id) or self.failed_before(cell.artifact_id)
 
     @functools.cached_property
     def _replay(self) -> Callable[[Cell], str]:
@@ -179,8 +211,9 @@ class CellItem(pytest.Item):
 
     def runtest(self) -> None:
         run = self.config.stash[RUN]
-        if self.needed_by_others and is_complete(self.cell.artifact_dir(run.out)):
-            return  # made by an earlier run in this folder, whose result stands
+        interrupts.check()
+        if self.needed_by_others and run.stands(self.cell):
+            return
         self.result = result = run.execute(self.cell)
         self.user_properties.append(("outcome", str(result.outcome)))
         if result.outcome is Outcome.NOT_RUN:
@@ -270,6 +303,7 @@ class Recorder:
                 self._record(self.run.ledger.judged(cell, Result.observed(self.run.plan_id, cell_id, seen)))
 
     def _record(self, result: Result) -> None:
+        interrupts.check()
         self.results[result.cell] = result
         if self.stream:
             self.stream.write(result.to_line() + "\n")
@@ -287,11 +321,11 @@ class Recorder:
         """Say of each cell without a result why it has none, and leave the file in the order of the plan."""
         stopped = str(self.interrupted or session.shouldfail or session.shouldstop or "no result")
         for cell in self.run.plan:
-            if cell.id not in self.results:
-                left_out = self.collected is not None and cell.id not in self.collected
-                unwanted = self.run.chosen is not None and cell.id not in self.run.chosen
-                reason = DESELECTED if left_out or unwanted else stopped
-                self.results[cell.id] = Result.not_executed(self.run.plan_id, cell.id, Outcome.NOT_RUN, reason)
+            if cell.id in self.results or (self.run.wanted(cell) and not self.run.in_phase(cell)):
+                continue  # the next phase owes its result
+            left_out = self.collected is not None and cell.id not in self.collected
+            reason = DESELECTED if left_out or not self.run.wanted(cell) else stopped
+            self.results[cell.id] = Result.not_executed(self.run.plan_id, cell.id, Outcome.NOT_RUN, reason)
         if self.progress:
             self.progress.stop()
         if self.stream:
@@ -310,7 +344,8 @@ def _distributed(config: pytest.Config) -> bool:
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("savedmodel-compat")
     group.addoption("--compat-cells", metavar="FILE", default=None, help="execute only the cells named in FILE, one id a line")
-    group.addoption("--compat-progress", action="store_true", help="show the progress of the matrix in place of pytest's report")
+    group.addoption("--compat-phase", choices=(MAKING, ASKING), default="", help="execute only the cells of this phase")
+    group.addoption("--compat-progress", action="store_true", help="show the progress of the matrix")
 
 
 def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
@@ -331,13 +366,13 @@ def pytest_configure(config: pytest.Config) -> None:
     except (PlanError, LedgerError, OSError) as error:
         raise pytest.UsageError(str(error)) from error
     if hasattr(config, "workerinput"):
+        interrupts.interruptible()
         return
     progress = None
     if config.getoption("compat_progress"):
         from compat_matrix.report.progress import Progress
 
         progress = Progress("cells", "unexpected")
-        config.pluginmanager.unregister(name="terminalreporter")
     config.pluginmanager.register(Recorder(run, progress), "compat_recorder")
 
 
@@ -386,6 +421,22 @@ def pytest_compat_run_cell(cell: Cell, out: Path, config: pytest.Config) -> Obse
     from compat_matrix.checks import run_cell
 
     return run_cell(cell, config.stash[RUN].host(), out)
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_sessionstart(session: pytest.Session) -> Iterator[None]:
+    """The processes of pytest-xdist start here; a signal to all of us must not find one that is not ready for it."""
+    if RUN in session.config.stash and _distributed(session.config):
+        with interrupts.starting_processes():
+            yield
+    else:
+        yield
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection(session: pytest.Session) -> None:
+    if RUN in session.config.stash:
+        interrupts.check()
 
 
 @pytest.hookimpl(optionalhook=True)

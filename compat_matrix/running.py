@@ -10,6 +10,7 @@ import os
 import platform
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -23,10 +24,12 @@ import psutil
 from packaging.version import Version
 from rich.console import Console
 
+from compat_matrix import interrupts
+from compat_matrix.alone import LOCK_FILE, sole_writer
 from compat_matrix.expectations import Ledger
 from compat_matrix.made_programs import make_programs
 from compat_matrix.outcomes import Outcome
-from compat_matrix.plan import LEDGER_FILE, PLAN_FILE, RESULTS_FILE, RUNTIMES_FILE, Cell, Plan
+from compat_matrix.plan import ASKING, LEDGER_FILE, MAKING, PLAN_FILE, RESULTS_FILE, RUNTIMES_FILE, Cell, Plan
 from compat_matrix.plugins.registry import OURS, Registry
 from compat_matrix.report import grid, grid_html, html, junit, terminal
 from compat_matrix.report.summary import summarise
@@ -42,7 +45,7 @@ GIVEN_FOLDER = "given"  # what a run is about, where it is made for the run alon
 RUN_SCHEMA = 1
 MEMORY_PER_PROCESS = 3 << 30  # bytes: four workers with a TensorFlow each
 TAIL_CHARACTERS, TAIL_LINES = 4000, 20  # of a log, on the page
-NO_TESTS_COLLECTED = 5  # of pytest
+INTERRUPTED, NO_TESTS_COLLECTED = 2, 5  # of pytest
 
 
 class RunError(Exception):
@@ -94,19 +97,17 @@ def prepare(
     """Make ``out`` ready for a run of ``plan`` in ``runtimes``; returns the ids of cells that need not run again.
 
     A folder of an earlier run is emptied (only of what a run writes), or with ``resume`` taken over: what was observed of a cell
-    stands if this plan asks the same of it, whatever became of other cells. Raises RunError for a folder that holds something
-    else, or a run that has nothing in common with the plan. ``options`` are those of ``matrix run`` that make such a plan.
+    stands if this plan asks the same of it, whatever became of other cells. Raises RunError for a run that has nothing in common
+    with the plan. ``options`` are those of ``matrix run`` that make such a plan.
     """
-    if out.is_dir() and {path.name for path in out.iterdir()} - {GIVEN_FOLDER} and not (out / PLAN_FILE).is_file():
-        raise RunError(f"{out} holds files that are not from a run; choose another folder")
-    out.mkdir(parents=True, exist_ok=True)
     done: set[str] = set()
+    for name in (SUMMARY_FILE, JUNIT_FILE, HTML_FILE, GRID_FILE):  # they tell of what was observed before
+        (out / name).unlink(missing_ok=True)
     if resume and (out / PLAN_FILE).is_file():
         done = _take_over(out, plan, Ledger.parse(ledger_text))
-        (out / SUMMARY_FILE).unlink(missing_ok=True)  # it tells of what was observed before
         shutil.rmtree(out / SCRATCH_FOLDER, ignore_errors=True)  # of a session that was killed
     else:
-        for name in (SUMMARY_FILE, RESULTS_FILE, RUN_FILE, CELLS_FILE, JUNIT_FILE, HTML_FILE, GRID_FILE):
+        for name in (RESULTS_FILE, RUN_FILE, CELLS_FILE):
             (out / name).unlink(missing_ok=True)
         for name in FOLDERS:
             shutil.rmtree(out / name, ignore_errors=True)
@@ -184,17 +185,38 @@ def execute(out: Path, plan: Plan, wanted: set[str], processes: int, pytest_args
 
     Where many runtimes answer, everything is made first, in a session of its own: then each is asked about all artifacts.
     """
-    phases = [wanted]
+    write_text(out / CELLS_FILE, "".join(f"{cell_id}\n" for cell_id in sorted(wanted)))
+    phases = [""]
     if plan.in_phases:
-        productions = {cell.id for cell in plan if cell.is_production} & wanted
-        phases = [cells for cells in (productions, wanted - productions) if cells] or [wanted]
-    for cells in phases:
-        if _session(out, cells, processes, pytest_args):
-            break  # interrupted
+        made = {plan.by_id[cell_id].is_production for cell_id in wanted}
+        phases = [phase for phase, makes in ((MAKING, True), (ASKING, False)) if makes in made] or [""]
+    for phase in phases:
+        status = _session(out, phase, processes, pytest_args)
+        if status == NO_TESTS_COLLECTED and wanted and phase != MAKING:  # -k
+            raise RunError("the selection holds no cell that could be executed")
+        if status == INTERRUPTED:
+            break  # by -x
 
 
-def _session(out: Path, wanted: set[str], processes: int, pytest_args: Sequence[str]) -> bool:
-    """One pytest session; whether it was interrupted."""
+class _Interruption:
+    """A pytest plugin that notes whether a session was interrupted from outside, and hands that on to the other processes.
+
+    They would notice only after seconds: those of pytest-xdist are ended by a message, which nobody reads while a cell runs.
+    """
+
+    came = False
+
+    def pytest_keyboard_interrupt(self, excinfo: Any) -> None:
+        self.came = excinfo.type is KeyboardInterrupt  # a derived class is how pytest-xdist does -x
+        if self.came:
+            for process in psutil.Process().children():
+                with contextlib.suppress(psutil.Error, ProcessLookupError):
+                    if os.getsid(process.pid) == os.getsid(0):  # a worker has a session of its own, and is ended by its host
+                        process.send_signal(signal.SIGINT)
+
+
+def _session(out: Path, phase: str, processes: int, pytest_args: Sequence[str]) -> int:
+    """One pytest session; its exit status. Raises KeyboardInterrupt when it was interrupted from outside."""
     import pytest
 
     arguments = [str(out / PLAN_FILE), "-p", "compat_matrix.pytest_plugin"]
@@ -202,21 +224,22 @@ def _session(out: Path, wanted: set[str], processes: int, pytest_args: Sequence[
     arguments += ["-c", os.devnull, "--rootdir", str(out), "--confcutdir", str(out), "-p", "no:cacheprovider"]
     arguments += ["-p", "no:tmpdir"]  # a parallel run would leave its folder in the system's
     arguments += ["--capture=no"]  # what a worker prints goes to its own files
-    write_text(out / CELLS_FILE, "".join(f"{cell_id}\n" for cell_id in sorted(wanted)))
-    arguments += ["--compat-cells", str(out / CELLS_FILE)]
+    arguments += ["--compat-cells", str(out / CELLS_FILE), *(["--compat-phase", phase] if phase else [])]
     if processes > 1:
         arguments += ["-p", "xdist", "-n", str(processes), "--dist", "loadgroup"]
     if not any(argument.startswith("-v") for argument in pytest_args):
-        arguments += ["--compat-progress"]
+        arguments += ["--compat-progress", "-p", "no:terminalreporter"]  # it would speak of an interruption, too
     with _environment("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1"):
-        status = int(pytest.main([*arguments, *pytest_args]))
-    if status == NO_TESTS_COLLECTED and wanted:  # -k
-        raise RunError("the selection holds no cell that could be executed")
+        interruption = _Interruption()
+        status = int(pytest.main([*arguments, *pytest_args], plugins=[interruption]))
+    interrupts.check()
+    if interruption.came:
+        raise KeyboardInterrupt
     if status == pytest.ExitCode.USAGE_ERROR:
         raise RunError("pytest refused its arguments")
-    if status not in (0, 1, pytest.ExitCode.INTERRUPTED, NO_TESTS_COLLECTED):
+    if status not in (0, 1, INTERRUPTED, NO_TESTS_COLLECTED):
         raise RunError(f"pytest ended with status {status}", harness=True)
-    return status == pytest.ExitCode.INTERRUPTED
+    return status
 
 
 @contextlib.contextmanager
@@ -300,16 +323,33 @@ def selection_of(
 def carry_out(out: Path, order: Order, console: Console | None = None) -> dict[str, Any]:
     """Prepare the folder, run what is missing, write the reports; returns the summary. Raises what its parts raise.
 
-    ``console``: where the report is printed, in place of stdout.
+    ``console``: where the report is printed, in place of stdout. Raises RunError for a folder that holds something else,
+    FolderInUse for one that another process writes to, KeyboardInterrupt when the run is interrupted: then there is no report.
     """
+    if out.is_dir() and {path.name for path in out.iterdir()} - {GIVEN_FOLDER, LOCK_FILE} and not (out / PLAN_FILE).is_file():
+        raise RunError(f"{out} holds files that are not from a run; choose another folder")
+    with sole_writer(out):
+        return _carry_out(out, order, console)
+
+
+def _carry_out(out: Path, order: Order, console: Console | None) -> dict[str, Any]:
     before = float(_description(out).get("seconds") or 0) if order.resume else 0.0
     done = prepare(out, order.plan, order.ledger_text, order.resume, order.runtimes, order.options, order.registry)
-    missing = order.chosen - done
+    missing = _with_productions(order.plan, order.chosen) - done
     wanted = {cell.id for cell in order.plan if cell.id in missing and not cell.decided}
     make_programs(order.plan, wanted, order.runtimes, order.registry)
     description = describe_run(order.require, order.selection, order.processes or default_processes())
     run(out, order.plan, description, wanted, order.pytest_args, before)
     return report(out, console or stdout_console(), datetime.date.today())
+
+
+def _with_productions(plan: Plan, chosen: set[str]) -> set[str]:
+    """The chosen cells and those that make the artifacts they ask about.
+
+    An artifact that is there is no reason to leave its production out: it has a result of its own, or owes one.
+    """
+    asked = {cell.artifact_id for cell in plan if cell.id in chosen and not cell.decided}
+    return chosen | {cell.id for cell in plan if cell.is_production and cell.artifact_id in asked}
 
 
 def _description(out: Path) -> dict[str, Any]:
@@ -343,8 +383,13 @@ def report(out: Path, console: Console, today: datetime.date) -> dict[str, Any]:
     """Judge a folder from its files alone and write ``summary.json``, ``report.html``, ``junit.xml``; returns the summary.
 
     The summary is the seal of the set: where there is none, a report was not finished.
-    Raises PlanError, ResultsError, LedgerError, or OSError for files that cannot be used.
+    Raises PlanError, ResultsError, LedgerError, or OSError for files that cannot be used, FolderInUse while the run goes on.
     """
+    with sole_writer(out):
+        return _report(out, console, today)
+
+
+def _report(out: Path, console: Console, today: datetime.date) -> dict[str, Any]:
     plan = Plan.read(out / PLAN_FILE)
     ledger = Ledger.read(out / LEDGER_FILE) if (out / LEDGER_FILE).exists() else Ledger()
     results = _judged(read_results(out / RESULTS_FILE), plan, ledger)
@@ -359,6 +404,7 @@ def report(out: Path, console: Console, today: datetime.date) -> dict[str, Any]:
     else:
         texts[HTML_FILE] = html.render(plan.to_json(), records, summary, reasons, tails)
     texts[JUNIT_FILE] = junit.of_run(plan.to_json(), records, summary)
+    interrupts.check()
     write_set(out, {**texts, SUMMARY_FILE: json.dumps(summary, indent=1) + "\n"})
     files = [str(out / name) for name in (HTML_FILE, SUMMARY_FILE, RESULTS_FILE, JUNIT_FILE, GRID_FILE) if (out / name).exists()]
     terminal.render(plan, results, summary, console, files)

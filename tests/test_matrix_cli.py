@@ -77,7 +77,7 @@ def test_with_v_pytest_speaks(small):
         ("[[expect]]", [], 2, "outcome is missing"),
         ("", [["*/c_api@*/load", {"raise": "bug"}]], 4, "exit 4: harness or environment error"),
         ("", [["*/c_api@*/load", {"outcome": "ENV_ERROR"}]], 4, "exit 4"),
-        ("", [[f"beta/tf2@{VERSION}/c_api@*/load", {"interrupt": True}]], 3, "exit 3: incomplete run"),
+        ("", [[f"beta/tf2@{VERSION}/c_api@*/load", {"interrupt": True}]], 130, "--resume"),
         ("", [[f"beta/tf2@{VERSION}/-/produce", FAIL]], 1, "producer failed"),
         (entry("beta", "*", "-", "produce"), [["*/-/produce", FAIL]], 0, "exit 0: as expected"),
     ],

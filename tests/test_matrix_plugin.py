@@ -305,8 +305,8 @@ def test_signals_reach_the_run(world):
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
-    assert process.returncode == 3, err
-    assert "interrupted" in out
+    assert (process.returncode, out) == (130, ""), err
+    assert "interrupted" in err
     found = {record["cell"]: record["outcome"] for record in world.results(world.root / "run").values()}
     assert found[f"beta/reference@{V}/-/produce"] == "PASS"
     assert "NOT_RUN" in found.values()

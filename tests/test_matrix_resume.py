@@ -1,6 +1,9 @@
 """``savedmodel-compat matrix run --resume``: what is kept of an earlier run, and what is asked again."""
 
 import json
+import subprocess
+import sys
+import time
 
 import pytest
 from matrix_world import FAIL, FUNCTION, SIGNATURE, VERSION, cell, entry, outcomes, small_world
@@ -15,7 +18,11 @@ def small(tmp_path):
 
 def test_an_interrupted_run_is_resumed(small):
     small.behave([cell("c_api", "load"), {"interrupt": True}])
-    assert small.run().returncode == 3
+    done = small.run()
+    assert (done.returncode, done.stdout) == (130, "")
+    assert "interrupted" in done.stderr and "--resume" in done.stderr
+    assert not (small.out / "summary.json").exists()
+    assert small.command("matrix", "report", small.out).returncode == 3
     before = outcomes(small)
     missing = {one for one, outcome in before.items() if outcome == "NOT_RUN"}
     assert cell("c_api", "load") in missing
@@ -118,3 +125,43 @@ def test_a_resumed_run_may_have_lost_its_last_line(small):
     executed = len(small.executed())
     assert small.run("--resume").returncode == 0
     assert len(small.executed()) == executed + 1
+
+
+@pytest.mark.parametrize("arguments", [("--consumer", "c_api"), ("-k", "c_api and load"), ("--check", "load")])
+def test_a_production_whose_line_was_lost_runs_again(small, arguments):
+    """A kill between the rename of an artifact and its line: the artifact is there, and nobody said that it was made."""
+    made = f"beta/tf2@{VERSION}/-/produce"
+    small.behave([made, {"make_and_die": 9}])
+    assert small.run(*arguments).returncode == 9
+    assert (small.out / "artifacts" / "beta" / f"tf2@{VERSION}" / "provenance.json").exists()
+    assert outcomes(small).get(made) is None
+    small.behave()
+    done = small.run("--resume", *arguments)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert outcomes(small)[made] == "PASS"
+    left_out = [item["cell"] for item in small.summary()["not_run"]]
+    assert all("/-/produce" not in one for one in left_out), left_out
+
+
+def test_a_second_run_on_a_folder_is_refused(small):
+    """Two at once would empty each other's folder, and both end with 0 and with results missing."""
+    small.behave(["*", {"wait_for": "go"}])
+    ours = ("--cases", small.cases, "--fixtures", small.fixtures, "--expectations", small.ledger, "--out", small.out, "-n", "1")
+    command = [sys.executable, "-m", "compat_matrix", "matrix", "run", *map(str, ours), "--", "-p", "matrix_double"]
+    first = subprocess.Popen(command, cwd=small.root, env=small.environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    while not small.executed():
+        assert first.poll() is None, first.communicate()
+        time.sleep(0.02)
+    before = (small.out / "results.jsonl").read_bytes()
+    for arguments in ((), ("--resume",)):
+        second = small.run(*arguments)
+        assert (second.returncode, second.stdout) == (4, "")
+        assert "another run is writing to" in second.stderr and str(small.out) in second.stderr
+    assert small.command("matrix", "report", small.out).returncode == 4  # it would be one of half a run
+    assert (small.out / "results.jsonl").read_bytes() == before
+    (small.root / "go").touch()
+    first.communicate()
+    assert first.returncode == 0
+    summary = small.summary()
+    assert (summary["observed"], summary["not_run"]) == (summary["planned"], [])
+    assert small.run("--resume").returncode == 0  # the folder is free again

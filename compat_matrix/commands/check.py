@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from compat_matrix.alone import sole_writer
 from compat_matrix.cli import printable
 from compat_matrix.commands.models import fail_on_option, model_arguments
 from compat_matrix.commands.planned import exit_codes
@@ -71,7 +72,8 @@ def check(found: Found, follow_links: bool, out: Path | None, junit: Path | None
     kept = out.resolve() if out else Path(tempfile.mkdtemp(prefix="savedmodel-compat-"))
     quiet = asked.pop("quiet")
     try:
-        report = _checked(found, kept, quiet or as_json, clear=out is not None, **asked)
+        with sole_writer(kept):
+            report = _checked(found, kept, quiet or as_json, clear=out is not None, **asked)
     except BaseException:
         if out is None:
             shutil.rmtree(kept, ignore_errors=True)

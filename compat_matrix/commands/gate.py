@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -66,27 +67,29 @@ def gate(
     vanished, or drifted by more than its case tolerates, 3 incomplete, 0 nothing blocks.
     """
     from compat_matrix import running
+    from compat_matrix.alone import sole_writer
     from compat_matrix.gate import run as gating
 
     out, specs = out.resolve(), (baseline, candidate)
+    report = functools.partial(gating.report, out, fail_on_drift=fail_on_drift, accept_known=accept_known)
     known = [gating.is_folder(spec) for spec in specs]
     if of is not None:
         try:
-            pairs, sides = gating.versions_of(of, *specs)
+            return report(*gating.versions_of(of, *specs), running.stdout_console())
         except gating.UnknownVersion as error:
             raise click.UsageError(str(error)) from error
-    elif all(known):
-        pairs, sides = gating.folders(Path(baseline), Path(candidate))
-    elif any(known):
+    if all(known):
+        return report(*gating.folders(Path(baseline), Path(candidate)), running.stdout_console())
+    if any(known):
         raise click.UsageError("two folders of runs, or two runtimes; not one of each")
-    else:
-        given = Chosen.of(selectors, plugins)
-        question = gating.Question(_checks(checks, all_checks), given.selectors, fixtures, cases, given.registry, given.words)
-        ledger = ledger_text(ledger_path(expectations, fixtures, cases), given.registry)
-        runtimes = gating.told_apart(*(_runtime(spec, not no_install) for spec in specs))
-        sides = [{"label": runtime.tensorflow_version or "", "spec": spec} for runtime, spec in zip(runtimes, specs)]
+    given = Chosen.of(selectors, plugins)
+    question = gating.Question(_checks(checks, all_checks), given.selectors, fixtures, cases, given.registry, given.words)
+    ledger = ledger_text(ledger_path(expectations, fixtures, cases), given.registry)
+    runtimes = gating.told_apart(*(_runtime(spec, not no_install) for spec in specs))
+    sides = [{"label": runtime.tensorflow_version or "", "spec": spec} for runtime, spec in zip(runtimes, specs)]
+    with sole_writer(out / gating.RUN_FOLDER):
         pairs = gating.execute(out, runtimes, question, ledger, resume=resume, processes=processes, pytest_args=pytest_args)
-    return gating.report(out, pairs, sides, running.stdout_console(), fail_on_drift=fail_on_drift, accept_known=accept_known)
+        return report(pairs, sides, running.stdout_console())
 
 
 def _checks(names: Sequence[str], everything: bool) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from compat_matrix.cli import HARNESS_ERROR, OK, UNEXPECTED, printable
+from compat_matrix.cli import HARNESS_ERROR, OK, UNEXPECTED, goes_on, printable
 from compat_matrix.commands.models import model_arguments
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 )
 @click.option("--limit", default=300.0, show_default=True, help="Seconds that one step of a model may take.")
 @click.option("--json", "as_json", is_flag=True, help="The report as JSON on standard output.")
+@goes_on("Run the same command again to go on: models that are done are not done again.")
 def migrate(
     found: Found,
     follow_links: bool,
@@ -94,11 +95,14 @@ def _run(jobs: list[Job], out: Path, settings: Settings, workers: int, cluster: 
                     progress.advance(report.problem(record))
     except dask.NoCluster as error:
         raise click.UsageError(str(error)) from error
+    except BaseException:
+        report.remove(out)  # that of some of the models would look like one of all
+        raise
     finally:
         progress.stop()
-        made.sort(key=lambda record: order[record.relative])
-        if made:
-            report.write(made, out)
+    made.sort(key=lambda record: order[record.relative])
+    if made:
+        report.write(made, out)
     if as_json:
         click.echo(report.as_json(made), nl=False)
     else:

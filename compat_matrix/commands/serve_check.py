@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from compat_matrix.alone import sole_writer
 from compat_matrix.commands.planned import EXISTING_DIR, asked_servers, exit_codes, require_option
 from compat_matrix.commands.refusing import Refused
 from compat_matrix.outcomes import ExitCode
@@ -34,7 +35,8 @@ def serve_check(path: Path, servers: tuple[str, ...], requests: Path | None, out
     TensorFlow answers them first. A server that is not here is NOT_RUN, with the command that would provide it.
     """
     kept = out.resolve() if out else Path(tempfile.mkdtemp(prefix="savedmodel-compat-"))
-    return _checked(path.resolve(), servers, requests, kept, require)
+    with sole_writer(kept):
+        return _checked(path.resolve(), servers, requests, kept, require)
 
 
 def _checked(path: Path, servers: tuple[str, ...], requests: Path | None, out: Path, require: bool | str) -> int:

@@ -13,6 +13,7 @@ from pathlib import Path
 from rich.console import Console
 
 from compat_matrix import running
+from compat_matrix.alone import LOCK_FILE
 from compat_matrix.checks import run_cell
 from compat_matrix.consumers import CONSUMERS, Consumer
 from compat_matrix.expectations import NO_ENTRIES, Ledger
@@ -213,9 +214,14 @@ def _write_plan(out: Path, plan: Plan, text: str, runtimes: Sequence[Runtime]) -
 
 def clear(out: Path, keep: Sequence[Path]) -> None:
     """Empty the folder of an earlier run. Raises OptionError for one that holds something else, or what is to be checked."""
-    if out.is_dir() and any(out.iterdir()) and not (out / PLAN_FILE).is_file():
+    files = [path for path in out.iterdir() if path.name != LOCK_FILE] if out.is_dir() else []
+    if files and not (out / PLAN_FILE).is_file():
         raise OptionError(f"{out} holds files that are not from a run; choose another folder")
     inside = [path for path in keep if path.resolve().is_relative_to(out.resolve())]
     if inside:
         raise OptionError(f"{inside[0]} lies in the output folder, which is emptied; choose another folder")
-    shutil.rmtree(out, ignore_errors=True)
+    for path in files:
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from compat_matrix import running
+from compat_matrix import interrupts, running
 from compat_matrix.expectations import Ledger
 from compat_matrix.gate.compare import compare
 from compat_matrix.gate.drift import drifts
@@ -24,6 +24,7 @@ from compat_matrix.writing import write_set
 
 RUN_FOLDER = "run"
 JSON_FILE, MARKDOWN_FILE, HTML_FILE, JUNIT_FILE = "gate.json", "gate.md", "gate.html", "junit.xml"
+REPORTS = (JSON_FILE, MARKDOWN_FILE, HTML_FILE, JUNIT_FILE)
 CANDIDATE = "candidate"  # the label of a candidate whose version is the baseline's
 # Does it load, does it show what it is called with, are the answers right: what a release must not break, in minutes. The others
 # write every model anew, once more for each pair of releases, and mostly show what the run of one release (matrix run) shows.
@@ -73,7 +74,7 @@ def execute(
     processes: int | None = None,
     pytest_args: Sequence[str] = (),
 ) -> list[Pair]:
-    """Run in ``out/run`` what is asked of both runtimes; the pairs. Raises RunError, PlanError, LedgerError, ResultsError."""
+    """Run in ``out/run`` what is asked of both runtimes; the pairs. Raises what ``running.carry_out`` raises, and PlanError."""
     folder = out / RUN_FOLDER
     plan = plan_of(runtimes, question, Ledger.parse(ledger_text))
     consumers = question.selectors.get("consumer", ())
@@ -96,6 +97,8 @@ def execute(
         pytest_args=pytest_args,
         registry=question.registry,
     )
+    for name in REPORTS:  # of an earlier gate: until this one has compared, there is no verdict
+        (out / name).unlink(missing_ok=True)
     running.carry_out(folder, order, Console(quiet=True))  # the report of the run is in its folder
     versions = [runtime.tensorflow_version or "" for runtime in runtimes]
     return pairs_of_run(Run.read(folder), *versions)
@@ -164,6 +167,7 @@ def report(
 ) -> int:
     """Compare, write the reports to ``out``, print the verdict; its exit code."""
     facts, verdict = compare(pairs, sides, drifts, fail_on_drift=fail_on_drift, accept_known=accept_known)
+    interrupts.check()
     out.mkdir(parents=True, exist_ok=True)
     texts = {
         HTML_FILE: gate_html.render(verdict),

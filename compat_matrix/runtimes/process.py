@@ -17,6 +17,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
+from compat_matrix import interrupts
+
 CHANNEL = "SAVEDMODEL_COMPAT_FD"
 MAX_REPLY = 64 << 20  # bytes; a line longer than this is no reply
 SLICE = 0.25  # seconds; how often the death of a process is looked for whose children keep the channel open
@@ -97,6 +99,9 @@ class Process:
         except (BrokenPipeError, EOFError):
             error_class, how = self._end()
             raise Crashed(error_class, f"the worker {how} while it was asked to {message.get('op')!r}") from None
+        except BaseException:  # interrupted: its reply would be taken for that to the next request
+            self.kill()
+            raise
 
     def check(self) -> None:
         """Raise :class:`Crashed` when a process that is asked nothing has ended, is stopped or has written something.
@@ -145,6 +150,7 @@ class Process:
         poller = select.poll()
         poller.register(descriptor, event)
         while True:
+            interrupts.check()  # of a thread that waits here nobody else would tell
             left = deadline - time.monotonic()
             if left <= 0:
                 raise TimeoutError
@@ -217,11 +223,12 @@ class Process:
         os.close(self._write)
 
     def close(self, timeout: float = EXIT_GRACE) -> None:
-        """Ask the process to end, then make it."""
+        """Ask the process to end, then make it; at once when this program is interrupted."""
         if not self.alive:
             return
-        with suppress(Crashed, TimedOut):
-            self.request({"op": "bye"}, timeout)
+        if not interrupts.received():
+            with suppress(Crashed, TimedOut):
+                self.request({"op": "bye"}, timeout)
         self.kill()  # at once: unloading TensorFlow takes most of a second, and nobody looks any more
 
     # Logs -----------------------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar, Union
 
+from compat_matrix import interrupts
 from reference_impl.format.record import record
 
 if TYPE_CHECKING:
@@ -38,7 +39,9 @@ def ordered(function: Callable[[T], R], items: Iterable[T], jobs: int) -> Iterat
     """
     waiting = deque(enumerate(items))
     if jobs == 1 or len(waiting) < 2:
-        yield from (function(item) for _, item in waiting)
+        for _, item in waiting:
+            interrupts.check()
+            yield function(item)
         return
     from multiprocessing.connection import wait  # costs those who ask for one model more than reading it
 
@@ -53,6 +56,7 @@ def ordered(function: Callable[[T], R], items: Iterable[T], jobs: int) -> Iterat
                 number, item = waiting.popleft()
                 worker.ask(item)
                 busy[worker.connection] = number, worker
+            interrupts.check()
             for connection in wait(list(busy)):
                 number, worker = busy.pop(connection)
                 done[number] = worker.answer()
@@ -69,11 +73,14 @@ def ordered(function: Callable[[T], R], items: Iterable[T], jobs: int) -> Iterat
 class _Worker:
     def __init__(self, function: Callable[[Any], Any]) -> None:
         import multiprocessing
+        from multiprocessing import resource_tracker
 
         context = multiprocessing.get_context("spawn")
         self.connection, theirs = context.Pipe()
         self.process: SpawnProcess = context.Process(target=_serve, args=(theirs, function), daemon=True)
-        self.process.start()
+        resource_tracker.ensure_running()  # starting it unblocks SIGINT
+        with interrupts.starting_processes():
+            self.process.start()
         theirs.close()
 
     def ask(self, item: Any) -> None:
@@ -99,7 +106,7 @@ class _Worker:
 
 def _serve(connection: Connection, function: Callable[[Any], Any]) -> None:
     """The life of a process."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the one who asks is interrupted, and ends this one
+    interrupts.left_to_parent()
     while True:
         try:
             item = connection.recv()

@@ -23,7 +23,7 @@ COLUMNS = (
 )  # fmt: skip
 
 
-PAGES = "pages"
+REPORTS, PAGES = ("report.json", "report.csv", "report.html"), "pages"
 ON_ONE_PAGE = 200  # models; of more each has a page of its own, and the first one a line for it
 
 
@@ -97,10 +97,18 @@ def write(records: Sequence[Record], out: Path) -> None:
     if len(records) > ON_ONE_PAGE:
         pages = {record.relative: f"{PAGES}/{folder.name}/{page_of(record.relative)}" for record in records}
         _write_pages(records, folder)
-    write_set(out, {"report.json": whole, "report.csv": as_csv(records), "report.html": as_html(records, pages)})
+    texts = (whole, as_csv(records), as_html(records, pages))
+    write_set(out, dict(zip(REPORTS, texts)))
     for left in (out / PAGES).glob("*"):
         if left != folder or not pages:
             shutil.rmtree(left, ignore_errors=True)
+
+
+def remove(out: Path) -> None:
+    """Remove the report of an earlier run: it says nothing of what this one has changed."""
+    for name in REPORTS:
+        (out / name).unlink(missing_ok=True)
+    shutil.rmtree(out / PAGES, ignore_errors=True)
 
 
 def _write_pages(records: Sequence[Record], folder: Path) -> None:

@@ -1,0 +1,100 @@
+"""SIGINT and SIGTERM: each ends a command at once, with one exit code and without a verdict.
+
+The first signal raises KeyboardInterrupt wherever the main thread is. Further signals are ignored, so that workers, servers and
+files are cleaned up undisturbed, until the third: then the process ends without cleaning up.
+
+An exception out of a signal handler can be lost: in a destructor, a callback, a library that catches everything. Whoever is about
+to go on with the next piece of work, or to give a verdict, therefore calls :func:`check`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from types import FrameType
+
+EXIT_CODE = 130
+PATIENCE = 3  # signals
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+class _State:
+    received = 0
+    deferred = False
+
+
+def check() -> None:
+    """Raise KeyboardInterrupt if this process was asked to end, also if that was noticed before."""
+    if _State.received:
+        raise KeyboardInterrupt
+
+
+def received() -> bool:
+    """Whether this process was asked to end."""
+    return _State.received > 0
+
+
+def note() -> None:
+    """Take a KeyboardInterrupt that came another way (Ctrl-C in a prompt, a caller's own handler) for a signal."""
+    _State.received = max(_State.received, 1)
+
+
+@contextlib.contextmanager
+def handled() -> Iterator[None]:
+    """Turn both signals into KeyboardInterrupt; a signal that the parent process chose to ignore stays ignored.
+
+    Outside the main thread, where Python allows no handler, signals do what they did.
+    """
+    _State.received = 0
+    before = {}
+    if threading.current_thread() is threading.main_thread():
+        handlers = {number: signal.getsignal(number) or signal.SIG_DFL for number in _SIGNALS}
+        before = {number: handler for number, handler in handlers.items() if handler is not signal.SIG_IGN}
+    for number in before:
+        signal.signal(number, _on_signal)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        _State.received = 0
+
+
+def _on_signal(_number: int, _frame: FrameType | None) -> None:
+    _State.received += 1
+    if _State.received >= PATIENCE:
+        os._exit(EXIT_CODE)
+    if _State.received == 1 and not _State.deferred:
+        raise KeyboardInterrupt
+
+
+@contextlib.contextmanager
+def starting_processes() -> Iterator[None]:
+    """Start processes that share our terminal: they are born with both signals blocked, until they say what to do with them.
+
+    A signal that arrives here in the meantime raises nothing; a call of :func:`check` behind the block does.
+    """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+    _State.deferred = True
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        _State.deferred = False
+
+
+def interruptible() -> None:
+    """In a process that was started so: a signal raises KeyboardInterrupt here too, one that has arrived already at once."""
+    if threading.current_thread() is threading.main_thread():
+        for number in _SIGNALS:
+            signal.signal(number, _on_signal)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
+
+
+def left_to_parent() -> None:
+    """In a process that was started so and is ended by its parent: ignore what the terminal sends to all, obey SIGTERM."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
