@@ -28,7 +28,7 @@ from reference_impl.format.errors import MalformedError
 from reference_impl.format.names import CUSTOM_GRADIENT, plain_name
 from reference_impl.loading import diagnosis
 from reference_impl.loading.library import FunctionLibrary
-from reference_impl.loading.refusals import REFUSED, refuse
+from reference_impl.loading.refusals import NOT_SAVED, REFUSED, refuse
 from reference_impl.loading.returns import return_nodes
 from reference_impl.v1.functionalise import KEPT, NOT_A_LIST
 
@@ -357,7 +357,7 @@ def custom_gradient(library: FunctionLibrary, op_type: str) -> str:
     A type for which the model brings none keeps its name if the program has registered one; so does that of refusals, for which
     tf.saved_model.save writes one that does not know the reason.
     """
-    if op_type == REFUSED:
+    if op_type in (REFUSED, NOT_SAVED):
         return op_type
     brought = op_type in library.index.gradients
     if not brought and api.gradient_function(op_type) is not None:

@@ -16,24 +16,28 @@ from reference_impl import tensorflow_api as api
 from reference_impl.format.names import CUSTOM_GRADIENT
 
 REFUSED = "ReferenceImplNoGradient"  # op type of the gradient; an export leaves it out
-_REASON = "_no_gradient_because"
+# The same for an operation whose custom gradient an export could not bring. It is in the file: without it the operation would be
+# differentiated as any of its kind is, wrongly.
+NOT_SAVED = "ReferenceImplGradientNotSaved"
+REASON = "_no_gradient_because"
 
 
 def refuse(reason: str) -> dict[str, Any]:
     """Attributes that keep an operation from being differentiated."""
-    values = {CUSTOM_GRADIENT: REFUSED, _REASON: reason}
+    values = {CUSTOM_GRADIENT: REFUSED, REASON: reason}
     return {key: tf.compat.v1.AttrValue(s=value.encode()) for key, value in values.items()}
 
 
 @tf.RegisterGradient(REFUSED)
+@tf.RegisterGradient(NOT_SAVED)
 @tf.autograph.experimental.do_not_convert
 def _refused(operation: Optional[tf.Operation], *given: Any) -> Sequence[Optional[tf.Tensor]]:
     """The gradient. tf.saved_model.save traces one for all operations of this type, with their inputs and without any of them."""
-    reason, inputs = "the model was loaded from TF 1.x", given
+    reason, inputs = "the model does not say why", given
     if operation is not None:
         inputs = operation.inputs
         with contextlib.suppress(ValueError):  # a file may lack the reason
-            reason = operation.get_attr(_REASON).decode("utf-8", "replace")
+            reason = operation.get_attr(REASON).decode("utf-8", "replace")
     assertion = tf.raw_ops.Assert(condition=tf.constant(False), data=[tf.constant(f"There is no gradient here: {reason}")])
     with tf.control_dependencies([assertion]):
         return [_nothing(tensor) for tensor in inputs]

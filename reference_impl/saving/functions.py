@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, Optional
 
 import tensorflow as tf
@@ -19,7 +19,7 @@ from reference_impl.errors import SaveError
 from reference_impl.format import schema
 from reference_impl.format.names import CUSTOM_GRADIENT, stem
 from reference_impl.loading.library import FunctionLibrary, find_live, find_suffix
-from reference_impl.loading.refusals import REFUSED
+from reference_impl.loading.refusals import NOT_SAVED, REASON, REFUSED
 
 _PREFIX = "__inference_"
 _TEXT_REFERENCES = ("forward_function_name", "backward_function_name")  # attributes of a FunctionDef that name others
@@ -128,7 +128,7 @@ class Library:
                 yield from self._rename_values(source, value)
             if CUSTOM_GRADIENT in node.attr and node.attr[CUSTOM_GRADIENT].s == REFUSED.encode():
                 del node.attr[CUSTOM_GRADIENT]
-            if CUSTOM_GRADIENT in node.attr:
+            if CUSTOM_GRADIENT in node.attr and node.attr[CUSTOM_GRADIENT].s != NOT_SAVED.encode():
                 node.attr[CUSTOM_GRADIENT].s = self.op_type(
                     source, node.attr[CUSTOM_GRADIENT].s.decode("utf-8", "replace")
                 ).encode()
@@ -173,17 +173,19 @@ class Library:
             self.gradients[self._op_types[key]] = key
         return self._op_types[key]
 
-    def keep_op_types(self, lost: Collection[str]) -> dict[str, str]:
+    def keep_op_types(self, lost: Collection[str], refused: Mapping[str, str]) -> dict[str, str]:
         """Give back their names to custom gradients that the export does not bring: by these a program may know them (FMT-14).
 
         Args:
           lost: their op types in this export.
+          refused: op type of a gradient that nobody shall look for -> why there is none. Its nodes get both.
 
         Returns:
           For the others the op type that they have now, which is another one where it was that of a lost one.
         """
         names = {op_type: self.gradients[op_type][1] for op_type in lost}
         taken = set(names.values())
+        names.update(dict.fromkeys(refused, NOT_SAVED))
         free = (name for number in itertools.count(len(self.gradients)) if (name := f"CustomGradient-{number}") not in taken)
         kept = {op_type: next(free) if op_type in taken else op_type for op_type in self.gradients if op_type not in names}
         names.update(kept)
@@ -193,6 +195,8 @@ class Library:
                     if CUSTOM_GRADIENT in node.attr:
                         old = node.attr[CUSTOM_GRADIENT].s.decode("utf-8", "replace")
                         node.attr[CUSTOM_GRADIENT].s = names.get(old, old).encode()
+                        if old in refused:
+                            node.attr[REASON].s = refused[old].encode()
         return kept
 
     # Shared names of resources (RES-14, RP-06)

@@ -2,6 +2,9 @@
 
 What was loaded brings one. For what was traced here, the registered Python gradient is traced around the very operation it
 belongs to. Tensors of the operation's graph that it uses become captures, named by function and tensor.
+
+A gradient may use operations with custom gradients in turn, without end: that of a sum over replicas is a sum over replicas. They
+are followed up to `ORDERS`; the nodes beyond say that there is no further gradient, and why (`reference_impl.loading.refusals`).
 """
 
 from __future__ import annotations
@@ -14,8 +17,12 @@ import tensorflow as tf
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import SaveError
 from reference_impl.loading.concrete import CapturedTensor
-from reference_impl.saving.functions import Library, Source
+from reference_impl.saving.functions import Library
 from reference_impl.saving.traces import Trace, trace_of
+
+# How often a loaded function can be differentiated where each gradient brings custom gradients of its own. tf.saved_model.save
+# keeps the first.
+ORDERS = 3
 
 
 class _Site(NamedTuple):
@@ -39,25 +46,27 @@ class Gradients:
     def __init__(self, library: Library, functions: list[Any]):
         self._library = library
         self._sites: dict[str, _Site] = {}
+        self._functions: dict[str, Any] = {}
         self.made: list[Any] = []
         for function in functions:
             self._search(function)
 
-    def trace(self, source: Source, op_type: str) -> Optional[Trace]:
-        """The gradient function of an op type, None where the model or the program has none.
+    def trace(self, op_type: str) -> Optional[Trace]:
+        """The gradient function of an op type of the export, None where the model or the program has none.
 
         Raises:
           SaveError: there is a gradient, and it cannot be traced.
         """
+        source, original = self._library.gradients[op_type]
         if source is not None:
-            make = source.custom_gradients.get(op_type)
+            make = source.custom_gradients.get(original)
             return None if make is None else self._renamed(trace_of(make(source)))
-        gradient = api.gradient_function(op_type)
+        gradient = api.gradient_function(original)
         if gradient is None:
             return None
-        if op_type not in self._sites:
-            raise SaveError("the operation of this custom gradient cannot be found", node=op_type, clause="FMT-14")
-        site = self._sites[op_type]
+        if original not in self._sites:
+            raise SaveError("the operation of this custom gradient cannot be found", node=original, clause="FMT-14")
+        site = self._sites[original]
         specs = [tf.TensorSpec(output.shape, output.dtype) for output in site.operation.outputs]
 
         def custom_gradient(*result_gradients: tf.Tensor) -> Any:
@@ -69,12 +78,19 @@ class Gradients:
         except Exception as error:  # anybody's code
             reason = f"the custom gradient of {site.operation.name!r} cannot be traced: {error}"
             raise SaveError(reason, node=site.function, clause="FMT-14") from error
-        self.made.append(function)
         trace = trace_of(function)
-        self._library.add(None, trace.name)
-        self._search(function)
         trace.captures = [self._located(capture, site) for capture in trace.captures]
+        self._functions[trace.name] = function
         return trace
+
+    def add(self, trace: Trace) -> str:
+        """Put a gradient function into the export, and look for operations with custom gradients in it; returns its name."""
+        name = self._library.add(trace.source, trace.name)
+        function = self._functions.get(trace.name) if trace.source is None else None
+        if function is not None:
+            self.made.append(function)
+            self._search(function)
+        return name
 
     def _search(self, function: Any) -> None:
         for name, graph in graphs(function):
@@ -90,7 +106,11 @@ class Gradients:
     def _located(self, capture: Any, site: _Site) -> Any:
         """A capture as what the object graph knows: tensors of the operation's function are named as in its FunctionDef."""
         graph = site.operation.graph
-        if not tf.is_tensor(capture) or hasattr(capture, "numpy") or capture.graph is not graph:
+        if not tf.is_tensor(capture) or hasattr(capture, "numpy"):
+            return capture
+        if capture.graph is not graph:
+            capture = api.captured_as(graph, capture)
+        if capture.graph is not graph:
             return capture
         value = tf.get_static_value(capture)
         if value is not None:  # a node that nothing in the function itself uses is not in its FunctionDef

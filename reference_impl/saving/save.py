@@ -36,7 +36,7 @@ from reference_impl.saving.captures import Captures
 from reference_impl.saving.debug_info import debug_info
 from reference_impl.saving.fingerprint import fingerprint
 from reference_impl.saving.functions import Library, library_proto, references
-from reference_impl.saving.gradients import Gradients
+from reference_impl.saving.gradients import ORDERS, Gradients
 from reference_impl.saving.graph import Key, MainGraph
 from reference_impl.saving.initial_values import InitialValues
 from reference_impl.saving.options import SaveOptions, resolve
@@ -167,16 +167,24 @@ class _Export:
         self.traced = [function for function in live if not isinstance(function, LoadedConcreteFunction)]
         finder = Gradients(self.library, self.traced)
         done: dict[str, str] = {}
+        refused: dict[str, str] = {}
         users = self._users_of_gradients()
+        orders = dict.fromkeys(self.library.gradients, 1)  # how many times one differentiates to meet the gradient
         while len(done) < len(self.library.gradients):
-            for op_type, (source, original) in list(self.library.gradients.items()):
+            for op_type in list(self.library.gradients):
                 if op_type not in done:
                     path = f"a custom gradient in {users.get(op_type, 'the gradient of another function')}"
-                    done[op_type] = self._gradient(finder, source, original, path) if self.options.custom_gradients else ""
+                    found = self._gradient(finder, op_type, orders[op_type], path) if self.options.custom_gradients else ""
+                    done[op_type] = found if isinstance(found, str) else ""
+                    if not isinstance(found, str):
+                        refused[op_type] = found.reason
+                    for other in self.library.gradients:
+                        orders.setdefault(other, orders[op_type] + 1)
         self.captures.check()
         for function in finder.made:
             self.annotations.complete(function)
-        kept = self.library.keep_op_types([op_type for op_type, name in done.items() if not name])
+        lost = [op_type for op_type, name in done.items() if not name and op_type not in refused]
+        kept = self.library.keep_op_types(lost, refused)
         self.registered = {op_type: done[before] for before, op_type in kept.items()}
 
     def _users_of_gradients(self) -> dict[str, str]:
@@ -191,16 +199,26 @@ class _Export:
             if CUSTOM_GRADIENT in node.attr
         }
 
-    def _gradient(self, finder: Gradients, source: Any, original: str, path: str) -> str:
-        """The name of a gradient function, "" where there is none; `path` tells where it is used."""
+    def _gradient(self, finder: Gradients, op_type: str, order: int, path: str) -> Union[str, SaveError]:
+        """The name of a gradient function, "" where there is none; `path` tells where it is used.
+
+        The error is returned, for the nodes to carry, where it is about the gradient of a gradient, which costs nobody the first
+        one, or where the author of the gradient says that there is none.
+        """
+        if order > ORDERS and self.library.gradients[op_type][0] is None:
+            return SaveError(f"the model was saved with custom gradients of up to order {ORDERS}", node=path)
         try:
-            trace = finder.trace(source, original)
+            trace = finder.trace(op_type)
         except SaveError as error:
+            if order > 1 or isinstance(error.__cause__, NotImplementedError):
+                return error
             self.tree.lose(error, "a custom gradient is left out")
             return ""
         if trace is None:
             return ""
-        name = self.library.add(trace.source, trace.name)
+        if order > 1 and any(self.captures.owner(capture) is None for capture in trace.captures):
+            return SaveError("the custom gradient uses what cannot be reached from the object that was saved", node=path)
+        name = finder.add(trace)
         self.saved_functions[name] = saved_concrete(trace, self.captures.resolve(trace, path, None), path)
         return name
 

@@ -10,6 +10,7 @@ from reference_impl.tensorflow_api.functions import (
     ConcreteFunction,
     Function,
     call_flat,
+    captured_as,
     creation_trace,
     flat_arguments,
     gradient_op_type,

@@ -74,6 +74,16 @@ def nested_graphs(graph: Any) -> list[tuple[str, Any]]:
     return [(text(name), inner) for name, inner in functions if inner is not None]
 
 
+def captured_as(graph: Any, tensor: tf.Tensor) -> tf.Tensor:
+    """The placeholder that stands for a captured tensor in the graph of a function; the tensor itself where it is not captured.
+
+    Public `captured_inputs` is on concrete functions, not on graphs. `external_captures` and `internal_captures` of a FuncGraph
+    are in 2.4-2.21.
+    """
+    pairs = zip(getattr(graph, "external_captures", ()), getattr(graph, "internal_captures", ()))
+    return next((inner for outer, inner in pairs if outer is tensor), tensor)
+
+
 def set_loop_graphs(operation: Any, cond: Any, body: Any) -> None:
     """Give a While operation the graphs of concrete functions, as tf.while_loop does; its gradient uses them. In 2.4-2.21."""
     for function in (cond, body):

@@ -1,0 +1,37 @@
+"""Custom gradients whose gradients are custom gradients again: a sum over replicas, a recomputed function.
+
+Every training step of a Keras optimizer has such a sum, and the gradient of the sum is a sum over replicas once more. Steps are
+powers of two, which keeps the numbers exact.
+"""
+
+CLAUSES = ("FMT-14", "GOAL-02", "GOAL-06")
+FEATURES = ("functions", "gradients", "state")
+STATEFUL = True
+REQUIRES = "tensorflow>=2.12"  # before, custom gradients of variables and of replicas are not saved
+
+
+def build(tf, work):
+    root = tf.Module()
+    root.w = tf.Variable([1.0, -2.0])
+    weighted = tf.recompute_grad(lambda x: tf.linalg.matvec(x, root.w) * 2.0)
+
+    @tf.function(input_signature=[tf.TensorSpec([None, 2], tf.float32)])
+    def forward(x):
+        return tf.distribute.get_replica_context().all_reduce("SUM", weighted(x))
+
+    @tf.function(input_signature=[tf.TensorSpec([None, 2], tf.float32)])
+    def train(x):
+        with tf.GradientTape() as tape:
+            y = tf.distribute.get_replica_context().all_reduce("SUM", tf.linalg.matvec(x, root.w))
+            loss = tf.reduce_sum(y * y)
+        (gradient,) = tf.distribute.get_replica_context().all_reduce("SUM", [tape.gradient(loss, root.w)])
+        root.w.assign_sub(gradient * 0.125)
+        return {"loss": loss}
+
+    root.forward, root.train = forward, train
+    return root, {"forward": forward, "train": train}
+
+
+def requests(np):
+    x = np.float32([[1, 2], [0, 1]])
+    return [("forward", {"x": x}), ("train", {"x": x}), ("train", {"x": x}), ("forward", {"x": x}), ("forward", (x,), {})]
