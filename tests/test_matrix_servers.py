@@ -1,6 +1,7 @@
 """Model servers in a plan: what is asked of one, what it means when none is here, how a report counts it."""
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -140,11 +141,20 @@ def test_absent_servers_are_a_failure_only_under_require():
     assert codes == {False: 0, "serving": 3, True: 3}
 
 
-def test_a_plan_about_absent_servers_alone_is_no_error_and_one_without_servers_is_never_green():
+def test_a_run_that_compared_nothing_is_never_green():
     plan = Plan((cell(0, decided=ABSENT),))
-    assert exit_code(plan, [Result.not_executed(plan.plan_id, plan.cells[0].id, Outcome.NOT_RUN, ABSENT.reason)]) == 0
+    assert exit_code(plan, [Result.not_executed(plan.plan_id, plan.cells[0].id, Outcome.NOT_RUN, ABSENT.reason)]) == 3
     other = Plan((cell(0, "tf2", Decision(Outcome.NOT_RUN, "no TensorFlow in runtime local"), "load"),))
     assert exit_code(other, [Result.not_executed(other.plan_id, other.cells[0].id, Outcome.NOT_RUN, "no TensorFlow")]) == 3
+
+
+def test_artifacts_that_nobody_is_asked_about_are_no_comparison():
+    made = replace(cell(1, "-", check="produce"), consumer_version="", producer_runtime="local")
+    plan = Plan((made, cell(1, decided=ABSENT)))
+    passed = Result.observed(plan.plan_id, made.id, Observation(Outcome.PASS))
+    passed.expected = True
+    for reason, code in ((ABSENT.reason, 3), (DESELECTED, 0)):  # whoever selects productions alone asks for no more
+        assert exit_code(plan, [passed, Result.not_executed(plan.plan_id, plan.cells[1].id, Outcome.NOT_RUN, reason)]) == code
 
 
 def test_require_serving_does_not_ask_for_what_nobody_selected():

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 SUFFIX = ".contract.json"
 
 
+NO_ANSWERS = "none on record: `contract write --answers` records some"
+
+
 @click.group()
 def contract() -> None:
     """Freeze the serving contract of a model in a file beside it, and gate on it (docs/contract.md)."""
@@ -142,7 +145,8 @@ def check(
 ) -> int:
     """Check that MODEL (or every model of a folder) keeps the contract in FILE, or in the file beside it.
 
-    Exits with 1 when something would break a client; what only adds is shown and passes. `contract rules` lists the rules.
+    Exits with 1 when something would break a client; what only adds is shown and passes. With --answers it exits with 3 when no
+    contract has golden answers. `contract rules` lists the rules.
     """
     from compat_matrix.zoo.contract.rules import RULES
     from compat_matrix.zoo.find import Unusable, find
@@ -173,16 +177,17 @@ def check(
         for report in reports:
             click.echo("\n".join(_report(report)))
         _skipped(found)
-    return _code([report["status"] for report in reports], require, bool(found.skipped))
+    silent = answers and all(report["answers"] == NO_ANSWERS for report in reports)
+    return _code([report["status"] for report in reports], require, bool(found.skipped) or silent)
 
 
-def _code(statuses: list[str], require: bool, skipped: bool) -> int:
+def _code(statuses: list[str], require: bool, incomplete: bool) -> int:
     for status, code in (("unread", HARNESS_ERROR), ("broken", UNEXPECTED), ("refused", UNEXPECTED)):
         if status in statuses:
             return code
     if "invalid contract" in statuses:
         return ExitCode.STALE_EXPECTATION
-    return ExitCode.INCOMPLETE if skipped or (require and "no contract" in statuses) else OK
+    return ExitCode.INCOMPLETE if incomplete or (require and "no contract" in statuses) else OK
 
 
 def _target(model: Model, file: Optional[Path]) -> Optional[Path]:
@@ -209,7 +214,9 @@ def _checked(model: Model, file: Optional[Path], allowed: frozenset[str], ask: b
         frozen = files.read(target, answers=ask)
         with model.local() as path:
             findings = rules.allow(rules.compare(frozen, contract_of(path, follow_links=follow_links)), allowed)
-            if ask and frozen.answers is not None:
+            if ask and not (frozen.answers and frozen.answers.requests):
+                report["answers"] = NO_ANSWERS
+            elif ask and frozen.answers is not None:
                 from compat_matrix.zoo.contract import answers
 
                 findings += rules.allow(answers.check(path.parent if path.is_file() else path, frozen.answers), allowed)

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from compat_matrix.cli import HARNESS_ERROR, OK, UNEXPECTED, printable
+from compat_matrix.cli import HARNESS_ERROR, INCOMPLETE, OK, UNEXPECTED, printable
 from compat_matrix.commands.plugin_options import plugin_option
 
 SAMPLES = Path(__file__).parent.parent / "plugins" / "samples"
@@ -40,12 +40,12 @@ def plugin_check(
 
     CMD is a command line ('./my-consumer --quiet'), the name of an entry point of savedmodel_compat.consumers or of a consumer
     in pyproject.toml or the file of --plugins, or a consumer of ours. docs/protocol.md has the rules. Exit codes: 0 it keeps
-    them, 1 it does not, 4 a defect of this program, 64 usage.
+    them, 1 it does not, 3 what --only names does not apply to it, 4 a defect of this program, 64 usage.
     """
     from compat_matrix.plugins import found
     from compat_matrix.plugins.check.checks import CHECKS
     from compat_matrix.plugins.check.rules import RULES
-    from compat_matrix.plugins.check.run import DEFECT, FAILED, Outcome, Settings, check
+    from compat_matrix.plugins.check.run import DEFECT, FAILED, NOT_ASKED, Outcome, Settings, check
     from compat_matrix.plugins.registry import PluginError
 
     if listing:
@@ -74,13 +74,15 @@ def plugin_check(
 
     outcomes = check(program, Settings(limit, grace, large, only, told))
     states = [outcome.state for outcome in outcomes]
-    code = HARNESS_ERROR if DEFECT in states else UNEXPECTED if FAILED in states else OK
+    tried = [outcome.state != NOT_ASKED for outcome in outcomes if not only or outcome.check in only]
+    code = HARNESS_ERROR if DEFECT in states else UNEXPECTED if FAILED in states else OK if any(tried) else INCOMPLETE
     if as_json:
         record = {"schema": 1, "command": list(program.command), "checks": [one.to_json() for one in outcomes], "exit_code": code}
         click.echo(json.dumps(record, indent=1))
         return code
     counts = ", ".join(f"{states.count(state)} {state}" for state in dict.fromkeys(sorted(states)))
-    click.echo(f"{counts}; {'the rules are kept' if code == OK else 'the rules are not kept'}")
+    verdict = {OK: "the rules are kept", INCOMPLETE: "nothing was tried"}.get(code, "the rules are not kept")
+    click.echo(f"{counts}; {verdict}")
     return code
 
 

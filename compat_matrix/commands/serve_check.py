@@ -32,7 +32,8 @@ def serve_check(path: Path, servers: tuple[str, ...], requests: Path | None, out
     """Put the model at PATH behind model servers and compare what they answer, over gRPC and REST, with what is recorded.
 
     PATH is an artifact, with requests and answers, or a SavedModel: then requests are made up from its signatures, and the local
-    TensorFlow answers them first. A server that is not here is NOT_RUN, with the command that would provide it.
+    TensorFlow answers them first. A server that is not here is NOT_RUN, with the command that would provide it. Exit code 3: no
+    server answered anything, so nothing was compared.
     """
     kept = out.resolve() if out else Path(tempfile.mkdtemp(prefix="savedmodel-compat-"))
     with sole_writer(kept):
@@ -41,6 +42,8 @@ def serve_check(path: Path, servers: tuple[str, ...], requests: Path | None, out
 
 def _checked(path: Path, servers: tuple[str, ...], requests: Path | None, out: Path, require: bool | str) -> int:
     from compat_matrix import running
+    from compat_matrix.checks.artifact import ArtifactError, read_artifact
+    from compat_matrix.cli import printable
     from compat_matrix.commands.serving_run import build_standin
     from compat_matrix.consumers.serving.staging import Unstageable
     from compat_matrix.expectations import NO_ENTRIES, Ledger
@@ -54,6 +57,13 @@ def _checked(path: Path, servers: tuple[str, ...], requests: Path | None, out: P
         raise Refused(str(error), ExitCode.UNEXPECTED) from error
     for line in given.left_out:
         click.echo(f"not asked: {line}", err=True)
+    try:
+        requested = read_artifact(given.directory).requests
+    except ArtifactError as error:
+        raise Refused(printable(str(error)), ExitCode.HARNESS_ERROR) from error
+    if not requested:
+        said = f"no request can be made for {path}, so there is nothing to compare. Give requests (--requests FOLDER)."
+        raise Refused(printable(said), ExitCode.INCOMPLETE)
     folder = given.directory.parent
     plan = make_plan(Ledger(), folder, axes=Axes(asked, served_only=True), only=(given.case,))
     chosen = running.select(plan, {}, ())

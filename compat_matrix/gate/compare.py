@@ -31,6 +31,7 @@ UNCHANGED = ("still_failing", SAME)
 KINDS = ("regressed", "vanished", "drifted", "changed_error", "fixed", "newly_covered", "harness_error", "unfinished", *UNCHANGED)
 MAX_MESSAGE = 300  # characters of one side's message
 _NOTHING = {"outcome": None, "error_class": None, "skew": None, "skew_text": None, "replay": ""}
+_ONE_SIDED = {"vanished", "newly_covered"}  # one of the two was not observed: nothing was compared
 _HARNESS = (Outcome.SETUP_ERROR, Outcome.ENV_ERROR)
 
 Fact = dict[str, Any]
@@ -214,7 +215,7 @@ def _exit_code(facts: Sequence[Fact]) -> ExitCode:
         return ExitCode.HARNESS_ERROR
     if any(fact["blocks"] for fact in facts):
         return ExitCode.UNEXPECTED
-    if not facts or "unfinished" in kinds:
+    if "unfinished" in kinds or not kinds - _ONE_SIDED:
         return ExitCode.INCOMPLETE
     return ExitCode.AS_EXPECTED
 

@@ -6,12 +6,12 @@ Exit code, when several apply (the first of this list):
 * 4 a SETUP_ERROR or ENV_ERROR: the harness or the machine failed, so nothing else can be trusted,
 * 1 a cell failed unexpectedly, or with another error than the recorded one, or consumers that are one loader disagree,
 * 2 the ledger is stale: a listed cell passes, an entry is dead, too wide, overlapping or expired,
-* 3 a cell that was to run has no result, or nothing at all was observed, or (``require``) any cell was NOT_RUN, or any that
-  only a server can answer (``require`` is "serving"),
+* 3 a cell that was to run has no result, or artifacts were to be asked about and no question was answered, or nothing at all
+  was observed, or (``require``) any cell was NOT_RUN, or any that only a server can answer (``require`` is "serving"),
 * 0 as expected.
 
-Cells left out on purpose (deselected, no TensorFlow in the runtime) do not make a run incomplete unless ``require`` is set.
-Where a plan is about servers alone, and none of them is here, that is no observation which anybody omitted to make: 0.
+Cells left out on purpose (deselected, no TensorFlow in the runtime) do not make a run incomplete unless ``require`` is set, as
+long as something was compared.
 """
 
 from __future__ import annotations
@@ -52,6 +52,9 @@ def summarise(
     not_applicable = outcomes[Outcome.NOT_APPLICABLE]
     servers = any(plan.by_id[item["cell"]].is_served and item["reason"] != DESELECTED for item in not_run)
     observed = len(plan.cells) - not_applicable - outcomes[Outcome.NOT_RUN]
+    answered = sum(not cell.is_production and cell.id in by_cell and by_cell[cell.id].outcome.observable for cell in plan)
+    owed = any(not plan.by_id[item["cell"]].is_production and item["reason"] != DESELECTED for item in not_run)
+    nothing = not observed or (owed and not answered)
     return {
         "schema": SCHEMA,
         "plan_id": plan.plan_id,
@@ -59,6 +62,7 @@ def summarise(
         "not_applicable": not_applicable,
         "planned": len(plan.cells) - not_applicable,
         "observed": observed,
+        "answered": answered,
         "partial": any(item["reason"] == DESELECTED for item in not_run),
         "by_outcome": {str(outcome): outcomes[outcome] for outcome in Outcome if outcome is not Outcome.DISAGREE},
         "unexpected": unexpected,
@@ -69,7 +73,7 @@ def summarise(
         "ledger": vars(report),
         "versions": _versions(plan, by_cell),
         "run": dict(run),
-        "exit_code": int(_exit_code(report, outcomes, not_run, observed, servers, run.get("require", False))),
+        "exit_code": int(_exit_code(report, outcomes, not_run, nothing, servers, run.get("require", False))),
     }
 
 
@@ -98,7 +102,7 @@ def _exit_code(
     report: LedgerReport,
     outcomes: Mapping[Outcome, int],
     not_run: list[dict[str, Any]],
-    observed: int,
+    nothing_compared: bool,
     servers: bool,
     require: bool | str,
 ) -> ExitCode:
@@ -108,7 +112,7 @@ def _exit_code(
         return ExitCode.UNEXPECTED
     if report.stale:
         return ExitCode.STALE_EXPECTATION
-    if (not observed and not servers) or any(require is True or not item["on_purpose"] for item in not_run):
+    if nothing_compared or any(require is True or not item["on_purpose"] for item in not_run):
         return ExitCode.INCOMPLETE
     if servers and require == SERVING:
         return ExitCode.INCOMPLETE

@@ -70,6 +70,9 @@ def _artifacts(plan: Plan, by_cell: Mapping[str, Result], console: Console) -> N
 
 def _unexpected(summary: Mapping[str, Any], by_cell: Mapping[str, Result], console: Console) -> None:
     facts = summary["unexpected"]
+    if not facts and summary["exit_code"] == ExitCode.INCOMPLETE and not summary["answered"]:
+        console.print(Text("nothing was compared", style="bold red"))
+        return
     if not facts:
         console.print(Text("nothing unexpected", style="green"))
         return
