@@ -83,4 +83,5 @@ def check(out: Path, count: int) -> None:
             unproved = [what for what in _PROVED if verdicts.get(what) not in ("equal", "close")]
             unproved = [what for what in unproved if what != "weights" or part["names"]]  # there are models without
             if unproved or part["not_asked"]:
-                raise RuntimeError(f"{model['name']}: not proved: {', '.join(unproved + part['not_asked'])}")
+                unproved += [f"{key}: {why}" for key, why in part["not_asked"].items()]
+                raise RuntimeError(f"{model['name']}: not proved: {', '.join(unproved)}")

@@ -33,7 +33,8 @@ proved, or refused with what would help; none that is in the output lost a weigh
 PROVED = ("answers, reference", "answers, tf2", "answers, c_api", "gradients, tf2", "weights", "tables", "assets", "assets.extra",
           "signatures", "next generation")  # fmt: skip
 STATES = ("equal", "close", "differs", "absent")
-GOOD = ("migrated", "copied")
+GOOD = ("migrated", "repaired", "copied")
+CONVERTED = ("migrated", "repaired")
 _REASON = 300
 
 
@@ -69,11 +70,11 @@ def run_of(report: Mapping[str, Any]) -> dict[str, Any]:
         statuses.setdefault(model["kind"], Counter())[model["status"]] += 1
         if model["status"] not in GOOD:
             refused.setdefault((_reason(model), model["fix"]), []).append(name)
-        for part in model["parts"] if model["status"] == "migrated" else ():
+        for part in model["parts"] if model["status"] in CONVERTED else ():
             for verdict in part["verdicts"]:
                 proved.setdefault(verdict["what"], Counter())[verdict["state"]] += 1
             not_compared += [[name, text] for text in dict.fromkeys(_left_out(part))]
-    parts = [part for model in models if model["status"] == "migrated" for part in model["parts"]]
+    parts = [part for model in models if model["status"] in CONVERTED for part in model["parts"]]
     asked, there = (sum(len(part[key]) for part in parts) for key in ("asked", "signatures"))
     return {
         "models": len(models),
@@ -95,7 +96,7 @@ def _reason(model: Mapping[str, Any]) -> str:
 
 
 def _left_out(part: Mapping[str, Any]) -> Iterator[str]:
-    yield from (text for text in part["not_asked"] if "the given request fails" not in text)
+    yield from (f"{key}: {why}" for key, why in part["not_asked"].items())
     yield from (text for text in part["notes"] if "to chance" in text)
 
 

@@ -50,10 +50,10 @@ def write(target: Path, text: str) -> None:
 
 def kill_everywhere(folder: Path, exchange: bool) -> None:
     """Fork once for every moment of an export over another one; print what is left each time."""
-    from reference_impl.format import layout_writer
+    from reference_impl.format import staging
 
     if not exchange:
-        layout_writer._exchange = lambda *_: False
+        staging._exchange = lambda *_: False
     point, status = 0, -1
     while status != 0:
         point += 1

@@ -68,7 +68,7 @@ def test_the_zoo_is_the_same_whoever_makes_it_and_no_two_models_are_alike(zoo, t
     ("lose", "says"),
     [
         (lambda model: model.update(status="unproved"), "of 12 models 11 were migrated"),
-        (lambda model: model["parts"][0].update(not_asked=["y: no"]), "not proved: y: no"),
+        (lambda model: model["parts"][0].update(not_asked={"y": "no"}), "not proved: y: no"),
         (lambda model: model["parts"][0]["verdicts"].pop(), "not proved: next generation"),
     ],
 )

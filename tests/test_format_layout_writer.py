@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from layout_models import model, put, save
 
-from reference_impl.format import errors, layout, layout_writer, schema
+from reference_impl.format import errors, layout, schema, staging
 from reference_impl.format.layout_writer import LayoutWriter, write
 
 
@@ -51,7 +51,7 @@ def test_every_member_can_be_written(tmp_path):
 @pytest.mark.parametrize("exchange", [True, False])
 def test_replacing_leaves_nothing_of_the_old_export(tmp_path, monkeypatch, exchange):
     if not exchange:
-        monkeypatch.setattr(layout_writer, "_exchange", lambda first, second: False)
+        monkeypatch.setattr(staging, "_exchange", lambda first, second: False)
     target = tmp_path / "m"
     write(target, model(("old",)), assets={"old.txt": b""})
     target.chmod(0o750)

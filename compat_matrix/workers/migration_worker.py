@@ -91,7 +91,7 @@ class MigrationWorker(protocol.Worker):
         model = role._model(request)
         if request["role"] == "v1_session":
             return {"tables": table_contents.of_session(role.tf, model.graph, model.session)}
-        return {"tables": table_contents.of_resources(role.tf, getattr(model.root, "resources", ()), request["types"])}
+        return {"tables": table_contents.of_resources(role.tf, _resources(role.tf, model.root), request["types"])}
 
     def op_gradients(self, request):
         """d(sum of all floating outputs) / d(variables, floating inputs) of a signature, as far as there is one.
@@ -108,6 +108,13 @@ class MigrationWorker(protocol.Worker):
             found = _tape_gradients(role, model, request["signature"], inputs)
         tensor_file.save(request["outputs"], protocol.named(sorted(found.items())))
         return {}
+
+
+def _resources(tf, root):
+    """The resources of a loaded model: a converted one lists them, one of TF 2 has them somewhere in its tree."""
+    if hasattr(root, "resources"):
+        return root.resources
+    return [item for item in tf.train.TrackableView(root).descendants() if hasattr(item, "resource_handle")]
 
 
 def _session_gradients(role, model, key, inputs):

@@ -12,11 +12,8 @@ does not leave an export of empty files either, unless the caller does not want 
 
 from __future__ import annotations
 
-import ctypes
-import errno
 import os
 import shutil
-import sys
 from pathlib import Path
 from types import TracebackType
 from typing import Optional, Union
@@ -204,23 +201,15 @@ class LayoutWriter:
             if self.sync:
                 staging.sync(self.stage)
             if not self.directory.exists():
-                self.stage.rename(self.directory)
+                staging.put_in_place(self.stage, self.directory)
                 return
             shutil.copymode(self.directory, self.stage)
             if self.keep_others:
                 staging.link_others(self.directory, self.stage, _MEMBERS - {layout.ASSETS_EXTRA})
             with staging.working_directory_kept(self.directory):
-                self._swap()
+                staging.put_in_place(self.stage, self.directory)
         except OSError as error:
             raise files.access_error(error, self.directory) from error
-
-    def _swap(self) -> None:
-        if _exchange(self.stage, self.directory):
-            return  # the old export is in the stage now and goes with it
-        old = self.stage.with_suffix(staging.REPLACED)
-        self.directory.rename(old)
-        self.stage.rename(self.directory)
-        shutil.rmtree(old, ignore_errors=True)
 
 
 def write(
@@ -256,23 +245,3 @@ def _linked(source: files.AnyPath, target: Path) -> bool:
     except OSError:  # another file system, one without hard links, or a file of somebody else
         return False
     return True
-
-
-def _exchange(first: Path, second: Path) -> bool:
-    """Swap two directories in one step where the system can; False where it cannot."""
-    if os.name != "posix":
-        return False
-    libc = ctypes.CDLL(None, use_errno=True)
-    here, exchange = -100, 2  # AT_FDCWD, RENAME_EXCHANGE or RENAME_SWAP
-    if sys.platform == "linux" and hasattr(libc, "renameat2"):
-        status = libc.renameat2(here, os.fsencode(first), here, os.fsencode(second), exchange)
-    elif sys.platform == "darwin" and hasattr(libc, "renamex_np"):
-        status = libc.renamex_np(os.fsencode(first), os.fsencode(second), exchange)
-    else:
-        return False
-    if status == 0:
-        return True
-    code = ctypes.get_errno()
-    if code in (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP):
-        return False
-    raise OSError(code, os.strerror(code), str(second))

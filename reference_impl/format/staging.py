@@ -6,10 +6,13 @@ whatever machine that shares the file system. Where the system has no such locks
 
 from __future__ import annotations
 
+import ctypes
+import errno
 import os
 import re
 import secrets
 import shutil
+import sys
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -116,6 +119,46 @@ def _sync_one(path: str) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def put_in_place(stage: Path, directory: Path) -> None:
+    """Rename `stage` to `directory`. What was there is in `stage` afterwards, or gone: a reader finds one or the other, whole.
+
+    Args:
+      stage: a directory on the same file system.
+      directory: its place. Where the system cannot exchange two directories, what is there stands aside for a moment under
+        the name of `stage` with the suffix `REPLACED`.
+
+    Raises:
+      OSError
+    """
+    if not directory.exists():
+        stage.rename(directory)
+    elif not _exchange(stage, directory):
+        old = stage.with_suffix(REPLACED)
+        directory.rename(old)
+        stage.rename(directory)
+        shutil.rmtree(old, ignore_errors=True)
+
+
+def _exchange(first: Path, second: Path) -> bool:
+    """Swap two directories in one step where the system can; False where it cannot."""
+    if os.name != "posix":
+        return False
+    libc = ctypes.CDLL(None, use_errno=True)
+    here, exchange = -100, 2  # AT_FDCWD, RENAME_EXCHANGE or RENAME_SWAP
+    if sys.platform == "linux" and hasattr(libc, "renameat2"):
+        status = libc.renameat2(here, os.fsencode(first), here, os.fsencode(second), exchange)
+    elif sys.platform == "darwin" and hasattr(libc, "renamex_np"):
+        status = libc.renamex_np(os.fsencode(first), os.fsencode(second), exchange)
+    else:
+        return False
+    if status == 0:
+        return True
+    code = ctypes.get_errno()
+    if code in (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP):
+        return False
+    raise OSError(code, os.strerror(code), str(second))
 
 
 @contextmanager

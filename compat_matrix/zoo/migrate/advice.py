@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from compat_matrix.skew import advice, contrib
@@ -11,6 +11,8 @@ from reference_impl.format import layout
 
 _NO_OP = re.compile(r"Op type not registered '([^']{1,200})'|no op(?: called)? '([^']{1,200})'")
 _NO_KERNEL = re.compile(r"No OpKernel was registered to support Op '([^']{1,200})' used by \{\{node ([^}]{1,500})\}\}")
+
+_NO_TYPE = re.compile(r"The type '([^']{1,200})' (?:has not been registered|is not supported)")
 
 SCARCE = ("MemoryError", "ResourceExhaustedError")
 _MORE_MEMORY = "memory ran out: use fewer --jobs, or a machine with more"
@@ -32,6 +34,9 @@ SIGN_IT = (
     "load it in a session and save it with a signature_def_map that names what it takes and gives; --partial keeps its variables "
     "and assets alone"
 )
+
+
+RANDOM = "loaded again it answers otherwise: something is drawn at random"
 
 
 def _instead(op: str) -> str:
@@ -57,6 +62,21 @@ def never(message: str) -> str:
     return next((text.format(match[1]) + _OR_DROP for match, text in found if match), "")
 
 
+def unasked(signatures: Mapping[str, str], every: Sequence[str]) -> str:
+    """Say which signatures were not asked, and why: ``signatures`` is a reason by name."""
+    said = "; ".join(f"{key}: {why}" for key, why in signatures.items())
+    return f"{len(signatures)} of {len(every)} signature{'' if len(every) == 1 else 's'} could not be asked: {said}"
+
+
+def settled_by(signature: str, why: str) -> str:
+    """Return what would prove a signature that was not asked because of ``why``."""
+    if why == RANDOM:
+        return f"compare the answers of {signature!r} yourself, no two are alike; --partial puts the model into the output"
+    return fix_of(why, None) or (
+        f"add a request for {signature!r} that the old model answers to io/io.json beside the model's directory"
+    )
+
+
 def fix_of(message: str, error_class: str | None) -> str:
     """A way out, "" when none is known."""
     if match := _NO_OP.search(message):
@@ -64,6 +84,8 @@ def fix_of(message: str, error_class: str | None) -> str:
     if match := _NO_KERNEL.search(message):
         where = f"no TensorFlow of this kind computes {match[1]} (node {match[2]!r}) for these types on a CPU"
         return _instead(match[1]) or f"{where}: migrate where its kernel is registered, or export the model without it"
+    if match := _NO_TYPE.search(message):
+        return f"import the package that defines {match[1]} before loading, or export functions that take and return tensors"
     if (error_class or "").endswith("MissingFileError"):
         without = "; --partial migrates without it" if "strict=False saves without it" in message else ""
         return "put the missing file back into the model's directory, or export the model again" + without

@@ -10,7 +10,7 @@ import shutil
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,10 +27,12 @@ from compat_matrix.zoo.migrate.records import Part, Record, Status, Verdict, wor
 from compat_matrix.zoo.verify.findings import Severity
 from compat_matrix.zoo.verify.run import verify
 from reference_impl.format.errors import SavedModelError
-from reference_impl.format.staging import sync
+from reference_impl.format.staging import put_in_place, sync
 
 PROGRAM = "migration_worker"
 MANIFEST = "manifest.json"
+# Rules of `verify` about what tf.saved_model.load refuses, and what our load and save may mend.
+REPAIRABLE = "SMC51"
 
 
 @dataclass(frozen=True)
@@ -101,7 +103,8 @@ class Migrator:
             if record.status.good or (self.settings.partial and record.status is Status.UNPROVED):
                 record.bytes_after = size_of(stage)
                 self._settle()
-                _exchange(stage, target)
+                target.parent.mkdir(parents=True, exist_ok=True)
+                put_in_place(stage, target)
         except (OSError, SavedModelError, staging.Unstageable) as error:
             record.status, record.reason = Status.FAILED, f"{type(error).__name__}: {error}"
         except MemoryError as error:
@@ -121,16 +124,55 @@ class Migrator:
             one.result()
 
     def _copy(self, record: Record, source: Path, stage: Path, plan: ModelPlan) -> None:
+        """Take a model of TF 2 as it is where TensorFlow loads it, else what `reference_impl` loads and saves of it."""
         staging.place(source, stage)
         self._waiting.append(self._behind.submit(sync, stage))
-        part = plan.parts[0]
-        record.parts = [Part(list(part.tags), Status.COPIED, output=record.relative, signatures=part.signatures)]
-        record.status = Status.COPIED
-        broken = [finding for finding in verify(stage).findings if finding.severity is Severity.ERROR]
-        record.parts[0].notes = [f"verify {item.rule}: {' '.join(filter(None, (item.where, item.message)))}" for item in broken]
-        if broken and not self.settings.partial:
-            record.status = record.parts[0].status = Status.REFUSED
-            record.reason, record.fix = f"of TF 2 already, and broken: {broken[0].message}", broken[0].fix
+        (wanted,) = plan.parts
+        part = Part(list(wanted.tags), Status.COPIED, output=record.relative, signatures=wanted.signatures)
+        errors = [finding for finding in verify(stage).findings if finding.severity is Severity.ERROR]
+        part.notes = [f"verify {item.rule}: {' '.join(filter(None, (item.where, item.message)))}" for item in errors]
+        broken = next((item for item in errors if not item.rule.startswith(REPAIRABLE)), None)
+        if broken:  # it is not loaded: what it would do to this machine may be what is wrong with it
+            part.status = Status.UNPROVED if self.settings.partial else Status.REFUSED
+            part.reason, part.fix = f"of TF 2 already, and broken: {broken.message}", broken.fix
+        elif problem := self._prove_copy(source, stage, wanted, part):
+            self._settle()
+            shutil.rmtree(stage)
+            part = Part(part.tags, output=part.output, signatures=part.signatures, notes=part.notes)
+            self._repair(source, stage, wanted, part, problem)
+        record.parts = [part]
+        record.status, record.reason, record.fix = part.status, part.reason, part.fix
+
+    def _prove_copy(self, source: Path, copy: Path, plan: PartPlan, part: Part) -> str:
+        """Compare the copy's answers with those of the original. Return why TensorFlow does not load it, "" where it does."""
+        problem = ""
+        with _errors_noted(source, part):
+            asker = self._asker(copy, copy)
+            asker.ask("optimize", on=plan.symbolic)
+            old = proof.ask_old(asker, source, part, _given(asker, source, part), proof.DIFFERENTIATED)
+            problem = old.problem
+            if not problem:
+                part.verdicts = [*proof.ask_new(asker, copy, part.tags, old, part)]
+                # The bytes are the same, so where another loader differs it does so for the original too.
+                _judge_copy(part)
+        return problem
+
+    def _repair(self, source: Path, target: Path, plan: PartPlan, part: Part, problem: str) -> None:
+        """Load and save a model that TensorFlow does not load; it is proved like a converted one."""
+        self._part(source, target, target, plan, part, (proof.OLD, proof.REFERENCE))
+        part.notes.append(problem)
+        if part.status is Status.MIGRATED:
+            part.status = Status.REPAIRED
+        elif part.status.transient:
+            return
+        elif not part.signatures:
+            part.status, part.fix = Status.UNPROVED, "export it with a signature; --partial puts it into the output as it is now"
+            part.reason = f"{problem}; saved again it loads, but it has no signature whose answers could be compared"
+        else:
+            part.status = Status.UNPROVED if self.settings.partial and target.exists() else Status.REFUSED
+            part.fix = advice.fix_of(problem, None) or part.fix
+            again = "" if proof.NOT_LOADED in part.reason else f"; saved again by reference_impl it is not proved: {part.reason}"
+            part.reason = advice.reason_of(problem, source, part.tags) + again
 
     def _convert(self, record: Record, source: Path, stage: Path, plan: ModelPlan) -> None:
         single = len(plan.parts) == 1
@@ -149,32 +191,26 @@ class Migrator:
         bad = next((part for part in record.parts if part.status is record.status), None)
         record.reason, record.fix = (bad.reason, bad.fix) if bad else ("", "")
 
-    def _part(self, source: Path, stage: Path, target: Path, plan: PartPlan, part: Part) -> None:
-        folder = stage.with_name(f"asked {target.name}")
-        try:
-            asker = Asker(self.host.worker(LOCAL, PROGRAM), folder, self.settings.limit)
+    def _part(
+        self, source: Path, stage: Path, target: Path, plan: PartPlan, part: Part, olds: Sequence[str] = (proof.OLD,)
+    ) -> None:
+        with _errors_noted(source, part):
+            asker = self._asker(stage, target)
             said = asker.ask("convert", dir=str(source), tags=part.tags, target=str(target), partial=self.settings.partial)
             self._waiting.append(self._behind.submit(sync, stage))
             part.notes += said["warnings"]
             part.notes += [f"signature {key!r} can be called in neither: {why}" for key, why in said["unusable"].items()]
             part.names = names_of(target)
             asker.ask("optimize", on=plan.symbolic)  # only the optimizer of functions makes gradients of functions
-            part.verdicts = list(self._proved(asker, source, target, part))
+            part.verdicts = list(self._proved(asker, source, target, part, olds))
             _judge(part, source, self.settings.partial)
-        except ReplyError as error:
-            scarce = (error.error_class or "").endswith(advice.SCARCE)  # the next run tries again
-            part.status = Status.CRASHED if scarce else Status.REFUSED
-            part.reason = advice.reason_of(str(error), source, part.tags)
-            part.fix = advice.fix_of(str(error), error.error_class)
-        except WorkerDied as error:
-            part.status, part.reason = Status.CRASHED, f"{error.op}: {error}\n{error.tail}".strip()
-            part.fix = advice.fix_of("", error.error_class)
-        except NotStarted as error:
-            part.status, part.reason = Status.FAILED, str(error)
 
-    def _proved(self, asker: Asker, source: Path, target: Path, part: Part) -> Iterator[Verdict]:
+    def _asker(self, stage: Path, target: Path) -> Asker:
+        return Asker(self.host.worker(LOCAL, PROGRAM), stage.with_name(f"asked {target.name}"), self.settings.limit)
+
+    def _proved(self, asker: Asker, source: Path, target: Path, part: Part, olds: Sequence[str]) -> Iterator[Verdict]:
         tags = ["serve", *part.tags] if "serve" not in part.tags else part.tags
-        old, again = proof.ask_old(asker, source, part, _given(asker, source, part)), asker.folder / "again"
+        old, again = proof.ask_first(asker, source, part, _given(asker, source, part), olds), asker.folder / "again"
         if old.problem:
             yield Verdict("answers", "absent", old.problem)
         with asker.model(proof.REFERENCE, target, tags) as handle:
@@ -185,6 +221,23 @@ class Migrator:
             yield from proof.ask_new(asker, target, tags, old, part)
         yield from proof.stored(source, target, part.tags, sorted(tags))
         yield _fixed_point(asker, target, again, sorted(tags))
+
+
+@contextmanager
+def _errors_noted(source: Path, part: Part) -> Iterator[None]:
+    """Turn errors of the worker into the status of ``part``."""
+    try:
+        yield
+    except ReplyError as error:
+        scarce = (error.error_class or "").endswith(advice.SCARCE)  # the next run tries again
+        part.status = Status.CRASHED if scarce else Status.REFUSED
+        part.reason = advice.reason_of(str(error), source, part.tags)
+        part.fix = advice.fix_of(str(error), error.error_class)
+    except WorkerDied as error:
+        part.status, part.reason = Status.CRASHED, f"{error.op}: {error}\n{error.tail}".strip()
+        part.fix = advice.fix_of("", error.error_class)
+    except NotStarted as error:
+        part.status, part.reason = Status.FAILED, str(error)
 
 
 def _given(asker: Asker, source: Path, part: Part) -> Sequence[Request]:
@@ -222,36 +275,48 @@ def _same(asker: Asker, one: Path, other: Path) -> bool:
 
 
 def _judge(part: Part, source: Path, partial: bool) -> None:
+    """Set the status of a converted MetaGraph: it is proved when every signature that the old model answers was compared."""
     different = [item for item in part.verdicts if item.state == "differs"]
     if different:
         part.status = Status.DIFFERS
         part.reason = "; ".join(f"{item.what}: {item.detail}" for item in different)
         return
-    asked = [item for item in part.verdicts if item.what.startswith("answers") and item.state in ("equal", "close")]
-    if asked:
+    absent = [item.detail for item in part.verdicts if item.what.startswith("answers") and item.state == "absent"]
+    unasked = {key: why for key, why in part.not_asked.items() if key not in part.asked}
+    alive = {key: why for key, why in unasked.items() if not advice.never(why)}
+    compared = [item for item in part.verdicts if item.what.startswith("answers") and item.state in ("equal", "close")]
+    if compared and part.asked and not alive:
         part.status = Status.MIGRATED
         return
-    absent = [item.detail for item in part.verdicts if item.state == "absent"]
     # Neither the old nor the new one runs without its op: there is nothing that works to hand over.
     unknown = next((text for text in absent if "Op type not registered" in text), "")
     if unknown:
-        part.status, part.reason, part.fix = (
-            Status.REFUSED,
-            advice.reason_of(unknown, source, part.tags),
-            advice.fix_of(unknown, None),
-        )
+        part.status = Status.REFUSED
+        part.reason, part.fix = advice.reason_of(unknown, source, part.tags), advice.fix_of(unknown, None)
         return
     part.status = Status.UNPROVED
-    part.reason = "; ".join(part.not_asked) or next(iter(absent), "")
-    part.fix = "give requests that it answers: io/io.json beside the model's directory"
-    helps = [advice.never(text) for text in part.not_asked]
     if not part.signatures:
         part.reason, part.fix = advice.NO_SIGNATURE, advice.SIGN_IT
-    elif helps and all(helps):
-        part.fix = helps[0]
+    elif unasked and not alive and not part.asked:
+        part.reason, part.fix = advice.unasked(unasked, part.signatures), advice.never(next(iter(unasked.values())))
     else:
+        part.reason = advice.unasked(alive, part.signatures) if alive else next(iter(absent), "nothing could be compared")
+        settled = "; ".join(dict.fromkeys(advice.settled_by(key, why) for key, why in alive.items()))
+        part.fix = settled or advice.fix_of(part.reason, None)
         return
     part.status = part.status if partial else Status.REFUSED
+
+
+def _judge_copy(part: Part) -> None:
+    """Judge a copy by what `tf.saved_model.load` answers; of other loaders it is noted how they differ."""
+    for verdict in part.verdicts:
+        if verdict.state == "differs" and verdict.what == f"answers, {proof.DIFFERENTIATED}":
+            part.status, part.reason = Status.DIFFERS, f"{verdict.what}: {verdict.detail}"
+        elif verdict.state == "differs":
+            part.notes.append(f"{verdict.what}: the copy and the original differ from tf.saved_model.load: {verdict.detail}")
+    part.verdicts = [item for item in part.verdicts if item.state != "differs" or part.status is Status.DIFFERS]
+    loads = Verdict(f"loads, {proof.DIFFERENTIATED}", "equal", "the copy, in the TensorFlow of this run")
+    part.verdicts.insert(0, loads)
 
 
 def folder_of(tags: Sequence[str]) -> str:
@@ -259,14 +324,3 @@ def folder_of(tags: Sequence[str]) -> str:
     text = "+".join(sorted(tags)) or "no-tags"
     safe = re.sub(r"[^A-Za-z0-9_.+-]", "_", text).strip(".")[:80]
     return safe if safe == text else f"{safe}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
-
-
-def _exchange(stage: Path, target: Path) -> None:
-    """Put a directory in the place of what is there."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    old = target.with_name(f".{target.name}.old")
-    shutil.rmtree(old, ignore_errors=True)
-    if target.exists():
-        target.replace(old)
-    stage.replace(target)
-    shutil.rmtree(old, ignore_errors=True)

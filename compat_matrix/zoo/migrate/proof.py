@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from compat_matrix.made_up import examples_of, made_up
 from compat_matrix.runtimes.worker import ReplyError, Worker
 from compat_matrix.workers import tensors
 from compat_matrix.workers.tensors import Tensor
+from compat_matrix.zoo.migrate.advice import RANDOM, never
 from compat_matrix.zoo.migrate.chance import left_to_chance
 from compat_matrix.zoo.migrate.records import Part, Verdict
 from reference_impl.format.errors import V1CheckpointError
@@ -30,6 +31,8 @@ DIFFERENTIATED = "tf2"  # what fine-tunes the new model
 # The C API fuses nodes, in a session other ones than in functions: rounded once in place of twice, summed in another order.
 TOLERANCE = Tolerance(rtol=1e-5, atol=1e-6)
 _SHOWN = 3
+NOT_LOADED = "does not load"
+LOADERS = {OLD: "a session", REFERENCE: "reference_impl.load", DIFFERENTIATED: "tf.saved_model.load"}
 
 
 @dataclass
@@ -113,37 +116,50 @@ class Old:
     gradients: dict[str, dict[str, Tensor]]
     problem: str = ""
     tables: list[list[str]] = field(default_factory=list)  # dtypes of keys and values, and what each holds in words
+    dead: list[Request] = field(default_factory=list)  # of signatures that fail whatever they are asked
 
 
-def ask_old(asker: Asker, model: Path, part: Part, given: Sequence[Request]) -> Old:
+def ask_first(asker: Asker, model: Path, part: Part, given: Sequence[Request], roles: Sequence[str]) -> Old:
+    """Ask the old model through the first of ``roles`` that loads it; the answer of the last, where none does."""
+    for role in roles:
+        old = ask_old(asker, model, part, given, role)
+        if not old.problem:
+            break
+    return old
+
+
+def ask_old(asker: Asker, model: Path, part: Part, given: Sequence[Request], role: str = OLD) -> Old:
     """Ask the old model: the ``given`` requests, and of every other signature the first of ours that it answers.
 
-    What cannot be asked is noted in ``part.not_asked``. ``problem``: a session does not load it.
+    What cannot be asked is noted in ``part.not_asked``. ``problem``: ``role`` does not load the model. Only a session is asked
+    for gradients and tables.
     """
     graph = oracle.meta_graph(model, part.tags)
     found: list[Request] = []
+    dead: list[Request] = []
     gradients: dict[str, dict[str, Tensor]] = {}
     tables = []
+    part.not_asked = {}
     try:
-        with asker.model(OLD, model, part.tags) as handle:
+        with asker.model(role, model, part.tags) as handle:
             for request in given:
                 request.meta_graph = graph
-                answer = _tried(asker, handle, request, part, "the given request fails: ")
-                found += [request] if answer else []
+                found += [request] if _given_answers(asker, role, handle, request, part) else []
             examples = examples_of(graph)
             for key, sides in signature_spec(graph).items():
                 if key not in {request.signature for request in found}:
-                    found += _first(asker, handle, part, graph, key, made_up(sides["inputs"], examples))
-        with asker.model(OLD, model, part.tags) as handle:  # afresh: what they said is what they say from the start
-            if any("HashTable" in node.op for node in graph.graph_def.node):
+                    tried = _first(asker, role, handle, part, graph, key, made_up(sides["inputs"], examples))
+                    (dead if key in part.not_asked else found).extend(tried)
+        with asker.model(role, model, part.tags) as handle:  # afresh: what they said is what they say from the start
+            if role == OLD and any("HashTable" in node.op for node in graph.graph_def.node):
                 tables = asker.ask("tables", role=OLD, handle=handle)["tables"]
-            found = [request for request in found if _again(asker, handle, request, part)]
-            for request in found:
+            found = [request for request in found if _again(asker, role, handle, request, part)]
+            for request in found if role == OLD else ():
                 _differentiate(asker, handle, request, part, gradients)
     except ReplyError as error:
-        return Old([], {}, f"a session does not load the old model: {_line(error)}")
+        return Old([], {}, f"{LOADERS[role]} does not load it: {_line(error)}")
     part.asked = sorted({request.signature for request in found})
-    return Old(found, gradients, tables=tables)
+    return Old(found, gradients, tables=tables, dead=[request for request in dead if never(part.not_asked[request.signature])])
 
 
 def _differentiate(asker: Asker, handle: int, request: Request, part: Part, into: dict[str, dict[str, Tensor]]) -> None:
@@ -158,39 +174,43 @@ def _differentiate(asker: Asker, handle: int, request: Request, part: Part, into
         _note(part, f"TensorFlow makes no gradients of the old signature {request.signature!r}: {_line(error)}")
 
 
-def _tried(asker: Asker, handle: int, request: Request, part: Part, words: str) -> bool:
+def _given_answers(asker: Asker, role: str, handle: int, request: Request, part: Part) -> bool:
     try:
-        request.answers = asker.call(OLD, handle, request)
+        request.answers = asker.call(role, handle, request)
     except ReplyError as error:
-        part.not_asked.append(f"{request.signature}: {words}{_line(error)}")
+        _note(part, f"signature {request.signature!r}: the given request {request.name!r} fails: {_line(error)}")
         return False
     return True
 
 
-def _first(asker: Asker, handle: int, part: Part, graph: Any, key: str, inputs: Iterator[dict[str, Tensor]]) -> list[Request]:
-    """The first of ``inputs`` that is answered, none when none is."""
+def _first(
+    asker: Asker, role: str, handle: int, part: Part, graph: Any, key: str, inputs: Iterator[dict[str, Tensor]]
+) -> list[Request]:
+    """Return the first of ``inputs`` that is answered; where none is, the first, and note why."""
+    first: list[Request] = []
     reason = ""
     for tried in inputs:
         request = Request(f"made up for {key}", key, asker.file("in"), meta_graph=graph)
         tensors.save(request.inputs, tried)
         try:
-            request.answers = asker.call(OLD, handle, request)
+            request.answers = asker.call(role, handle, request)
             return [request]
         except ReplyError as error:
             reason = reason or _line(error)
-    part.not_asked.append(f"{key}: the old model answers none of our requests ({reason or 'no inputs can be made up'})")
-    return []
+            first = first or [request]
+    part.not_asked[key] = f"the old model answers none of our requests ({reason or 'no inputs can be made up'})"
+    return first
 
 
-def _again(asker: Asker, handle: int, request: Request, part: Part) -> bool:
+def _again(asker: Asker, role: str, handle: int, request: Request, part: Part) -> bool:
     """Whether the old model, loaded again, answers the same: else there is nothing to compare with."""
     try:
-        again = asker.call(OLD, handle, request)
+        again = asker.call(role, handle, request)
     except ReplyError as error:
-        part.not_asked.append(f"{request.signature}: loaded again it fails: {_line(error)}")
+        part.not_asked[request.signature] = f"loaded again it fails: {_line(error)}"
         return False
     if request.differences(again, EXACT, part):
-        part.not_asked.append(f"{request.signature}: loaded again it answers otherwise: something is drawn at random")
+        part.not_asked[request.signature] = RANDOM
         return False
     return True
 
@@ -206,7 +226,7 @@ def ask_new(asker: Asker, new: Path, tags: Sequence[str], old: Old, part: Part) 
                 if role == DIFFERENTIATED and any(old.gradients.values()):
                     yield _gradients(asker, role, handle, old)
         except ReplyError as error:
-            yield Verdict(f"answers, {role}", "differs", f"does not load: {_line(error)}")
+            yield Verdict(f"answers, {role}", "differs", f"{NOT_LOADED}: {_line(error)}")
 
 
 def ask_loaded(asker: Asker, role: str, handle: int, old: Old, part: Part) -> Verdict:
@@ -221,6 +241,10 @@ def ask_loaded(asker: Asker, role: str, handle: int, old: Old, part: Part) -> Ve
         found = request.differences(got, TOLERANCE, part)
         differences += [f"{request.signature}: {item}" for item in found]
         close = close or (not found and bool(request.differences(got, EXACT, part)))
+    for request in old.dead:
+        with suppress(ReplyError):
+            asker.call(role, handle, request)
+            _note(part, f"signature {request.signature!r} answers now, where the old model fails whatever it is asked")
     return _verdict(f"answers, {role}", differences, close, len(old.requests))
 
 

@@ -10,15 +10,16 @@ from typing import Any
 
 from compat_matrix import strict_json
 
-SCHEMA = 1
+SCHEMA = 2
 
 
 class Status(str, enum.Enum):
     """What became of a model; the worst of its parts."""
 
-    COPIED = "copied"  # it is of TF 2 already
+    COPIED = "copied"  # it is of TF 2 already, and TensorFlow loads it
     MIGRATED = "migrated"  # and proved
-    UNPROVED = "unproved"  # converted; nothing could be asked, or the old one gives no answers to compare with
+    REPAIRED = "repaired"  # it is of TF 2 already, but TensorFlow loads only what `reference_impl` made of it; proved
+    UNPROVED = "unproved"  # a signature could not be asked, or the old one gives no answers to compare with
     DIFFERS = "differs"  # the new one is not the old one
     REFUSED = "refused"  # it cannot be converted, or not wholly
     CRASHED = "crashed"  # the worker died or took too long
@@ -30,7 +31,12 @@ class Status(str, enum.Enum):
     @property
     def good(self) -> bool:
         """Whether a model of this status is in the output."""
-        return self in (Status.COPIED, Status.MIGRATED)
+        return self in (Status.COPIED, Status.MIGRATED, Status.REPAIRED)
+
+    @property
+    def transient(self) -> bool:
+        """Whether the machine or the moment may have been the reason: the next run tries again."""
+        return self in (Status.CRASHED, Status.FAILED)
 
 
 _BADNESS = list(Status)
@@ -52,7 +58,14 @@ class Verdict:
 
 @dataclass
 class Part:
-    """One MetaGraph. ``output`` is below the output folder; ``names``: variable of TF 1 -> key in the new checkpoint."""
+    """One MetaGraph.
+
+    Attributes:
+      output: its directory below the output folder.
+      asked: the signatures whose answers were compared.
+      not_asked: why not, by signature.
+      names: variable of TF 1 -> key in the new checkpoint.
+    """
 
     tags: list[str]
     status: Status = Status.FAILED
@@ -61,7 +74,7 @@ class Part:
     output: str = ""
     signatures: list[str] = field(default_factory=list)
     asked: list[str] = field(default_factory=list)
-    not_asked: list[str] = field(default_factory=list)
+    not_asked: dict[str, str] = field(default_factory=dict)
     verdicts: list[Verdict] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     names: dict[str, str] = field(default_factory=dict)
@@ -69,7 +82,13 @@ class Part:
 
 @dataclass
 class Record:
-    """One model. ``source_hash``: of all its files; ``settings``: of what a migration depends on beside them."""
+    """One model.
+
+    Attributes:
+      source_hash: of all its files.
+      settings: what a migration depends on beside the files.
+      kept: why the output folder still holds what an earlier run proved, "" where it does not.
+    """
 
     name: str
     relative: str
@@ -83,6 +102,7 @@ class Record:
     status: Status = Status.FAILED
     reason: str = ""
     fix: str = ""
+    kept: str = ""
     parts: list[Part] = field(default_factory=list)
 
     def to_json(self) -> dict[str, Any]:

@@ -19,8 +19,6 @@ from compat_matrix.zoo.migrate.plan import source_hash
 from compat_matrix.zoo.migrate.records import Record, Status
 
 MODELS, REPORTS, WORK = "models", "records", ".work"
-# Done again by the next run: the machine or the moment may have been the reason.
-AGAIN = (Status.CRASHED, Status.FAILED)
 MAX_NAME = 100  # characters; file systems take 255 bytes with what is put before and after
 
 
@@ -70,25 +68,35 @@ def migrate_one(job: Job, out: Path, migrator: Migrator, settings: Settings) -> 
     """Migrate one model into ``out`` unless its record says that this was done."""
     path = out / REPORTS / f"{job.relative}.json"
     target = out / MODELS / job.relative
+    known = records.load(path)
     try:
         with job.model.local() as source:
             folder = source if source.is_dir() else source.parent
             digest = source_hash(folder)
-            known = records.load(path)
             if known is not None and _done(known, digest, settings, target):
                 return known
             record = migrator.migrate(job.model.name, job.relative, folder, target, digest)
     except OSError as error:
         record = Record(job.model.name, job.relative, settings=settings.text, reason=str(error))
-    if not record.status.good and not settings.partial:
-        shutil.rmtree(target, ignore_errors=True)  # what an earlier run put there is of another source
+    placed = record.status.good or (settings.partial and record.status is Status.UNPROVED)
+    if not placed:
+        _keep_or_remove(record, known, target)
     records.save(record, path, migrator.work)
     return record
 
 
+def _keep_or_remove(record: Record, known: Record | None, target: Path) -> None:
+    """Remove what an earlier run put into the output if the model now proves bad; else it stays until another is proved."""
+    if record.status in (Status.REFUSED, Status.DIFFERS):
+        shutil.rmtree(target, ignore_errors=True)
+    elif target.exists():
+        source = f"of the source with the hash {known.source_hash[:12]}" if known else "of which there is no record"
+        record.kept = (known.kept if known else "") or f"the output still holds what an earlier run put there, {source}"
+
+
 def _done(known: Record, digest: str, settings: Settings, target: Path) -> bool:
     same = (known.source_hash, known.settings) == (digest, settings.text)
-    return same and known.status not in AGAIN and (not known.status.good or target.exists())
+    return same and not known.status.transient and (not known.status.good or target.exists())
 
 
 def run(jobs: Sequence[Job], out: Path, settings: Settings, workers: int) -> Generator[Record, None, None]:
