@@ -26,15 +26,18 @@ ABOUT = {
 }
 HEAD = """# What was migrated
 
-Two runs of [`migrate`](migration.md) with TensorFlow {tensorflow}, without `--partial`. Every model of TF 1.x is converted and
-proved, or refused with what would help; none that is in the output lost a weight, a signature, an asset or an entry of a table.
+Two runs of [`migrate`](migration.md) with TensorFlow {tensorflow}, without `--partial`. A model of TF 1.x is converted and
+proved. A model of TF 2 is copied if this TensorFlow loads it; otherwise it is saved again and proved (`repaired`). The others
+are refused or not proved, with what would help. No model in the output lost a weight, a signature, an asset or an entry of a
+table.
 
 """
-PROVED = ("answers, reference", "answers, tf2", "answers, c_api", "gradients, tf2", "weights", "tables", "assets", "assets.extra",
-          "signatures", "next generation")  # fmt: skip
+PROVED = (
+    "loads, tf2", "answers, reference", "answers, tf2", "answers, c_api", "gradients, tf2", "weights", "tables", "assets",
+    "assets.extra", "signatures", "next generation",
+)  # fmt: skip
 STATES = ("equal", "close", "differs", "absent")
 GOOD = ("migrated", "repaired", "copied")
-CONVERTED = ("migrated", "repaired")
 _REASON = 300
 
 
@@ -50,10 +53,13 @@ def page(table: Any) -> str:
         out += [table(("models of", *statuses), rows), f"\nProved, MetaGraph by MetaGraph ({run['signatures']}):\n\n"]
         header = ("what", "equal in every bit", "within the tolerance", "differs", "nothing to compare with")
         out += [table(header, [(what, *(str(run["proved"][what].get(s, "")) for s in STATES)) for what in PROVED])]
-        out += ["\n### Refused, and what would help\n\n"]
+        out += ["\n### Refused or not proved, and what would help\n\n"]
         out += [table(("models", "why", "what would help"), [(f"{len(n)}: {', '.join(n)}", w, h) for n, w, h in run["refused"]])]
         if run["not_compared"]:
-            out += ["\n### Migrated, and not compared\n\n", table(("model", "what"), [tuple(row) for row in run["not_compared"]])]
+            out += [
+                "\n### In the output, and not compared\n\n",
+                table(("model", "what"), [tuple(row) for row in run["not_compared"]]),
+            ]
         out += ["\n"]
     return "".join(out).rstrip("\n") + "\n"
 
@@ -70,11 +76,11 @@ def run_of(report: Mapping[str, Any]) -> dict[str, Any]:
         statuses.setdefault(model["kind"], Counter())[model["status"]] += 1
         if model["status"] not in GOOD:
             refused.setdefault((_reason(model), model["fix"]), []).append(name)
-        for part in model["parts"] if model["status"] in CONVERTED else ():
+        for part in model["parts"] if model["status"] in GOOD else ():
             for verdict in part["verdicts"]:
                 proved.setdefault(verdict["what"], Counter())[verdict["state"]] += 1
             not_compared += [[name, text] for text in dict.fromkeys(_left_out(part))]
-    parts = [part for model in models if model["status"] in CONVERTED for part in model["parts"]]
+    parts = [part for model in models if model["status"] in GOOD for part in model["parts"]]
     asked, there = (sum(len(part[key]) for part in parts) for key in ("asked", "signatures"))
     return {
         "models": len(models),
@@ -104,7 +110,7 @@ def main(arguments: list[str]) -> int:
     reports = dict(argument.split("=", 1) for argument in arguments)
     read = {key: json.loads(Path(reports[key]).read_text(encoding="utf-8")) for key in TITLES}
     for model in (model for report in read.values() for model in report["models"]):
-        if model["status"] not in GOOD and not (model["status"] == "refused" and model["fix"]):
+        if model["status"] not in GOOD and not (model["status"] in ("refused", "unproved") and model["fix"]):
             print(f"the page would not be true: {model['name']}: {model['status']}, {model['fix'] or 'nothing would help'}")
             return 1
     runs = {key: run_of(report) for key, report in read.items()}

@@ -40,13 +40,14 @@ def zoo(tmp_path_factory):
         trained.optimizer = tf.compat.v1.train.AdamOptimizer(0.5)
         trained.optimizer.apply_gradients([(tf.constant(1.0), trained.v)])
         tf.saved_model.save(trained, str(folder / name), signatures=trained.f if name == "slots" else {})
-    shutil.copytree(folder / "plain", folder / "unknown_op")
-    path = folder / "unknown_op" / "saved_model.pb"
-    message = schema.parse(schema.SavedModel, path.read_bytes())
-    for function in message.meta_graphs[0].graph_def.library.function:
-        for node in function.node_def:
-            node.op = "NoSuchOp" if node.op == "Mul" else node.op
-    path.write_bytes(message.SerializeToString())
+    for name, signed in (("unknown_op", "plain"), ("unknown_op_unsigned", "unsigned")):
+        shutil.copytree(folder / signed, folder / name)
+        path = folder / name / "saved_model.pb"
+        message = schema.parse(schema.SavedModel, path.read_bytes())
+        for function in message.meta_graphs[0].graph_def.library.function:
+            for node in function.node_def:
+                node.op = "NoSuchOp" if node.op == "Mul" else node.op
+        path.write_bytes(message.SerializeToString())
     return folder
 
 
@@ -96,12 +97,13 @@ def test_what_was_repaired_but_cannot_be_asked_is_not_proved(done):
     assert not (out / "models/slots_unsigned").exists()
 
 
-def test_what_does_not_load_and_cannot_be_repaired_is_refused_with_the_reason(done):
+@pytest.mark.parametrize("name", ["unknown_op", "unknown_op_unsigned"])
+def test_what_does_not_load_and_cannot_be_repaired_is_refused_with_the_reason(done, name):
     code, models, out = done
     assert code == cli.UNEXPECTED
-    assert models["unknown_op"]["status"] == "refused"
-    assert "NoSuchOp" in models["unknown_op"]["reason"] and models["unknown_op"]["fix"]
-    assert not (out / "models/unknown_op").exists()
+    assert models[name]["status"] == "refused"
+    assert "NoSuchOp" in models[name]["reason"] and models[name]["fix"]
+    assert not (out / "models" / name).exists()
 
 
 def test_partial_takes_what_was_repaired_but_cannot_be_asked(zoo, tmp_path):

@@ -84,6 +84,8 @@ def fix_of(message: str, error_class: str | None) -> str:
     if match := _NO_KERNEL.search(message):
         where = f"no TensorFlow of this kind computes {match[1]} (node {match[2]!r}) for these types on a CPU"
         return _instead(match[1]) or f"{where}: migrate where its kernel is registered, or export the model without it"
+    if "No such file or directory" in message:
+        return "put the file where the graph looks for it, or export the model with the file among its assets"
     if match := _NO_TYPE.search(message):
         return f"import the package that defines {match[1]} before loading, or export functions that take and return tensors"
     if (error_class or "").endswith("MissingFileError"):

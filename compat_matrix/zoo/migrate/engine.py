@@ -165,7 +165,7 @@ class Migrator:
             part.status = Status.REPAIRED
         elif part.status.transient:
             return
-        elif not part.signatures:
+        elif not part.signatures and proof.NOT_LOADED not in part.reason:
             part.status, part.fix = Status.UNPROVED, "export it with a signature; --partial puts it into the output as it is now"
             part.reason = f"{problem}; saved again it loads, but it has no signature whose answers could be compared"
         else:
