@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from reference_impl.format.errors import CycleError, MalformedError
@@ -24,14 +25,19 @@ def check(graph: Any, file: str) -> None:
                 raise MalformedError(reason, file=file, node=name)
 
 
-def inner_first(tuples: list[int], graph: Any, file: str) -> list[int]:
-    """Tuples so that each comes after those it contains. Raises CycleError: a tuple cannot contain itself."""
-    waiting = set(tuples)
+def needed_first(numbers: list[int], needs: Callable[[int], Iterable[int]], file: str) -> list[int]:
+    """Nodes in an order in which each comes after those of them that it is made of.
+
+    Raises:
+      CycleError: a node is made of itself: a tuple contains itself, or objects depend on each other.
+    """
+    waiting = set(numbers)
     order: list[int] = []
     while waiting:
-        ready = [n for n in sorted(waiting) if not any(child.node_id in waiting for child in graph.nodes[n].children)]
+        ready = [number for number in sorted(waiting) if not any(other in waiting for other in needs(number))]
         if not ready:
-            raise CycleError("a tuple contains itself", file=file, node=f"object_graph_def.nodes[{min(waiting)}]")
+            reason = "a tuple contains itself, or objects are made of each other"
+            raise CycleError(reason, file=file, node=f"object_graph_def.nodes[{min(waiting)}]")
         order += ready
         waiting.difference_update(ready)
     return order

@@ -32,7 +32,7 @@ from reference_impl.loading.binding import Binder
 from reference_impl.loading.checkpoint import Checkpoint
 from reference_impl.loading.concrete import CapturedTensor, LoadedConcreteFunction
 from reference_impl.loading.function_specs import make_binder, signature_of
-from reference_impl.loading.graph_checks import check, inner_first
+from reference_impl.loading.graph_checks import check, needed_first
 from reference_impl.loading.library import FunctionLibrary
 from reference_impl.loading.optimizer import LoadedOptimizer
 from reference_impl.loading.options import LoadOptions, add_function_aliases
@@ -112,15 +112,27 @@ class Loader:
     # Objects
 
     def make_all(self) -> None:
-        tuples = []
+        later = []
         for number, node in enumerate(self.graph.nodes):
-            if node.WhichOneof("kind") == "user_object" and node.user_object.identifier == reserved.TUPLE:
-                tuples.append(number)
+            if node.WhichOneof("kind") == "user_object" and (self.is_tuple(number) or node.dependencies):
+                later.append(number)
             elif self.selection is None or number in self.selection.nodes:
                 self.objects[number] = self.make(number, node)
-        for number in inner_first(tuples, self.graph, self.file):
-            children = [(child.local_name, child.node_id) for child in self.graph.nodes[number].children]
-            self.objects[number] = objects.new_tuple(children, self.objects, root=number == 0)
+        for number in needed_first(later, self.needs, self.file):
+            node = self.graph.nodes[number]
+            if self.is_tuple(number):
+                children = [(child.local_name, child.node_id) for child in node.children]
+                self.objects[number] = objects.new_tuple(children, self.objects, root=number == 0)
+            else:
+                self.objects[number] = self.make(number, node)
+
+    def is_tuple(self, number: int) -> bool:
+        return self.graph.nodes[number].user_object.identifier == reserved.TUPLE
+
+    def needs(self, number: int) -> Iterator[int]:
+        """The nodes that a tuple or a user object is made of."""
+        node = self.graph.nodes[number]
+        return (item.node_id for item in (node.children if self.is_tuple(number) else node.dependencies))
 
     def make(self, number: int, node: Any) -> Any:
         kind = node.WhichOneof("kind")
@@ -156,7 +168,10 @@ class Loader:
             return None  # made of its children, which come later
         state = self.origin.registered.get(number)
         if node.registered_name:
-            revived_object = revived.make(node, state, self.checkpoint.path(number), self.file)
+            dependencies = {item.local_name: self.objects[item.node_id] for item in node.dependencies}
+            revived_object = revived.make(
+                node, state, dependencies, self.checkpoint.path(number), self.directory, self.meta_graph
+            )
             if revived_object is not None:
                 return revived_object
         made = self.new_object(number, node)

@@ -30,7 +30,7 @@ class Slot(NamedTuple):
     listed: bool = False
 
 
-class _Computed:
+class Computed:
     """A property that an attribute of the same name hides: a model may call one of its children `variables`."""
 
     def __init__(self, get: Callable[[Any], Any]):
@@ -63,8 +63,8 @@ class LoadedObject(api.Adoptable):
 
     ``variables``, ``trainable_variables``, ``submodules``, … are those of a `tf.Module`; ``functions`` maps paths like
     ``encoder.call`` to the functions. A child of the model that has such a name comes first.
-    ``slot_variables`` is ``{(variable, slot name): slot}`` for what was an optimizer (OPT-02). Its class takes no arguments and
-    makes another object like it, whose variables have no values yet (INIT-02, see `reference_impl.loading.fresh`).
+    Its class takes no arguments and makes another object like it, whose variables have no values yet (INIT-02, see
+    `reference_impl.loading.fresh`).
     """
 
     _TF_MODULE_IGNORED_PROPERTIES = frozenset(
@@ -72,13 +72,13 @@ class LoadedObject(api.Adoptable):
     )
     _origin: ClassVar[Optional[tuple[Any, int]]] = None  # what it was loaded from, and its number there
 
-    name = _Computed(tf.Module.name.fget)
-    name_scope = _Computed(tf.Module.name_scope.fget)
-    submodules = _Computed(tf.Module.submodules.fget)
-    variables = _Computed(tf.Module.variables.fget)
-    trainable_variables = _Computed(tf.Module.trainable_variables.fget)
-    non_trainable_variables = _Computed(tf.Module.non_trainable_variables.fget)
-    functions = _Computed(_functions)
+    name = Computed(tf.Module.name.fget)
+    name_scope = Computed(tf.Module.name_scope.fget)
+    submodules = Computed(tf.Module.submodules.fget)
+    variables = Computed(tf.Module.variables.fget)
+    trainable_variables = Computed(tf.Module.trainable_variables.fget)
+    non_trainable_variables = Computed(tf.Module.non_trainable_variables.fget)
+    functions = Computed(_functions)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(name="loaded")
@@ -91,10 +91,6 @@ class LoadedObject(api.Adoptable):
 
     def adopted(self, container: Any) -> None:
         containers.adopted(self, container)
-
-    @property
-    def slot_variables(self) -> dict[tuple[Any, str], tf.Variable]:
-        return {(slot.variable.ref(), slot.name): slot.value for slot in getattr(self, "_slots", ())}
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} with {', '.join(sorted(k for k in vars(self) if not k.startswith('_'))) or 'nothing'}>"

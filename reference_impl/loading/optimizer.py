@@ -57,7 +57,8 @@ class UpdateRules:
 class LoadedOptimizer(objects.LoadedObject):
     """What was an optimizer.
 
-    `get_slot`, `get_slot_names` and `slot_variables` give what the file says of slots. `apply` and `apply_gradients` work for
+    `get_slot`, `get_slot_names` and `slot_variables` (``{(variable.ref(), slot name): slot}``) give what the file says of slots.
+    `apply` and `apply_gradients` work for
     models that were saved with ``SaveOptions(functional_optimizers=True)``, on any variable of a dtype that the optimizer knew.
     """
 
@@ -67,6 +68,8 @@ class LoadedOptimizer(objects.LoadedObject):
         """
         hidden = {"get_slot_names"} if any(slot.listed for slot in self._slot_list()) else set()
         return [name for name in super().__dir__() if name not in hidden]
+
+    slot_variables = objects.Computed(lambda self: {(slot.variable.ref(), slot.name): slot.value for slot in self._slot_list()})
 
     def get_slot_names(self) -> list[str]:
         """The names of its slots (OPT-02)."""

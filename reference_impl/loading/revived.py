@@ -6,12 +6,14 @@ import warnings
 from typing import Any, Optional
 
 import tensorflow as tf
+from google.protobuf import any_pb2
 
 from reference_impl import registration
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import UnsupportedModelError
 from reference_impl.format import structure
 from reference_impl.format.errors import MalformedError
+from reference_impl.format.layout import Layout
 from reference_impl.loading import objects
 
 REGISTERED_CLASS = "_registered_class"  # of the classes made here: the class that was registered
@@ -21,18 +23,23 @@ class RegistrationWarning(UserWarning):
     """A model names a class that nobody has registered (REV-04)."""
 
 
-def make(node: Any, state: Optional[Any], path: str, file: str) -> Optional[Any]:
+def make(
+    node: Any, state: Optional[Any], dependencies: dict[str, Any], path: str, directory: Layout, meta_graph: Any
+) -> Optional[Any]:
     """The object of a node with a registered name, without its children; None when the name is not registered here.
 
     Args:
       node: a SavedObject.
       state: the RegisteredState of the extension, or None.
-      path, file: for messages.
+      dependencies: the objects that it is made of, by name.
+      path: of the object, for messages.
+      directory, meta_graph: where it is from.
 
     Raises:
       MalformedError: what is stored for the object cannot be read.
       UnsupportedModelError: the class does not give an object that can have loaded attributes.
     """
+    file = str(directory.file)
     found = registration.find(node.registered_name)
     if found is None:
         text = f"{file}: {path} was saved as {node.registered_name!r}, a name that no class is registered under"
@@ -41,7 +48,11 @@ def make(node: Any, state: Optional[Any], path: str, file: str) -> Optional[Any]
         return None
     cls = _callable(found.cls) if any(child.local_name == "__call__" for child in node.children) else found.cls
     values = _values(state, file, path)
-    obj = cls.__new__(cls) if found.revive is None else found.revive(cls, values)
+    hooked = found.revive is None and api.makes_itself(cls)
+    if hooked:
+        obj = _from_message(cls, node, dependencies, directory, meta_graph)
+    else:
+        obj = cls.__new__(cls) if found.revive is None else found.revive(cls, values)
     if not isinstance(obj, api.Trackable) or not isinstance(obj, cls) or not hasattr(obj, "__dict__"):
         reason = (
             f"{found.cls.__qualname__}, registered as {found.name!r}, did not give an object of that class which can be tracked"
@@ -52,6 +63,19 @@ def make(node: Any, state: Optional[Any], path: str, file: str) -> Optional[Any]
     if found.revive is None:
         vars(obj).update(values)
     return obj
+
+
+def _from_message(cls: type, node: Any, dependencies: dict[str, Any], directory: Layout, meta_graph: Any) -> Any:
+    """The object that a class makes of what the file says, as TensorFlow lets it (`_deserialize_from_proto`)."""
+    return api.make_from_message(
+        cls,
+        proto=any_pb2.Any.FromString(node.serialized_user_proto.SerializeToString()),
+        object_proto=node,
+        dependencies=dependencies,
+        export_dir=str(directory.root.directory),
+        asset_file_def=meta_graph.asset_file_def,
+        operation_attributes={item.name: item.attr for item in meta_graph.graph_def.node},
+    )
 
 
 def keep(obj: objects.LoadedObject, node: Any, state: Optional[Any]) -> None:

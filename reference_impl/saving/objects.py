@@ -99,6 +99,8 @@ def fill_other(out: Any, node: Node, library: Library, assets: dict[int, int], c
     elif (keras := keras_identity.kept(obj)) is not None:
         out.user_object.CopyFrom(keras)
     else:
+        for name, number in node.dependencies.items():
+            out.dependencies.add(node_id=number, local_name=name)
         out.user_object.identifier = identifier(obj)
         out.user_object.version.producer = out.user_object.version.min_consumer = 1
 

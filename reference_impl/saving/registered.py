@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Optional
 
 from reference_impl import registration
+from reference_impl import tensorflow_api as api
 from reference_impl.errors import SaveError
 from reference_impl.format import schema, structure
 from reference_impl.format.errors import SavedModelError
@@ -37,8 +38,17 @@ def fill(out: Any, node: Node) -> Optional[Any]:
         return None
     out.registered_name = found.name
     if found.serialize is None:
+        _own_message(out, node)
         return None
     return _state(found.serialize(node.object), node)
+
+
+def _own_message(out: Any, node: Node) -> None:
+    """What the object puts into the file itself, as TensorFlow lets it (`_serialize_to_proto`)."""
+    message = api.own_message(node.object, out)
+    if message is not None:
+        out.serialized_user_proto.type_url = f"type.googleapis.com/{message.DESCRIPTOR.full_name}"
+        out.serialized_user_proto.value = message.SerializeToString()
 
 
 def _state(values: Any, node: Node) -> Any:

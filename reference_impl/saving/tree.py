@@ -20,6 +20,7 @@ from reference_impl import tensorflow_api as api
 from reference_impl.errors import NotTrackableError, SaveError, UntracedFunctionError
 from reference_impl.format.names import CREATE, DESTROY, DICT, GENERIC, INITIALIZE, LIST, TUPLE
 from reference_impl.format.names import SIGNATURES as SIGNATURE_MAP
+from reference_impl.loading import revived
 from reference_impl.loading.polymorphic import LoadedFunction
 from reference_impl.loading.resources import LoadedResource
 from reference_impl.loading.signatures import SignatureMap
@@ -43,12 +44,14 @@ class Node:
       object: what it is: a trackable, a concrete function, a captured tensor.
       path: how Python reaches it, for messages.
       children: name -> number.
+      dependencies: name -> number of what a loader needs to make the object.
     """
 
     number: int
     object: Any
     path: str
     children: dict[str, int] = field(default_factory=dict)
+    dependencies: dict[str, int] = field(default_factory=dict)
 
 
 class Tree:
@@ -149,6 +152,29 @@ class Tree:
             # A list or dict has room for its elements only: TensorFlow reads a child of another name as one and fails (FMT-11).
             if node.number == 0 and (self.signatures or not isinstance(node.object, (list, tuple, dict))):
                 node.children[SIGNATURES] = self.add(self.signatures, "root.signatures")
+
+        for node in self.nodes:
+            node.dependencies = self._dependencies(node)
+
+    def _dependencies(self, node: Node) -> dict[str, int]:
+        """What the object says it is made of (RP-02). Raises SaveError: that is no part of the export."""
+        obj = node.object
+        functions = (api.Function, api.ConcreteFunction, LoadedFunction)
+        if not isinstance(obj, api.Trackable) or isinstance(obj, functions) or api.is_variable(obj):
+            return {}
+        kept = revived.kept(obj)
+        if kept is not None:  # its class, which has the hook, is unknown here
+            named = {item.local_name: self.number_of(vars(obj).get(item.local_name)) for item in kept[0].dependencies}
+            return {name: number for name, number in named.items() if number is not None}
+        found = {}
+        for name, needed in api.needed_before(obj, dict(self.children(obj, node.path))).items():
+            number = self.number_of(needed)
+            if number is None:
+                reason = f"its _deserialization_dependencies names {name!r}, a {type(needed).__name__} that is not reachable "
+                reason += "from the object that is saved; return objects that are attributes of it"
+                raise SaveError(reason, node=node.path, clause="RP-02")
+            found[name] = number
+        return found
 
     def add(self, obj: Any, path: str) -> int:
         """The number of an object, a new one for an object that has none.

@@ -60,6 +60,27 @@ def trackable_children(obj: Any, cache: Optional[dict[Any, Any]] = None) -> dict
     return dict(obj._trackable_children(**options))
 
 
+def needed_before(obj: Any, children: dict[str, Any]) -> dict[str, Any]:
+    """What an object says it is made of, by name: a loader has that before it makes the object. The hook is in 2.8-2.21."""
+    return dict(obj._deserialization_dependencies(children))
+
+
+def own_message(obj: Any, saved: Any) -> Optional[Any]:
+    """The protobuf message that an object wants to have in its SavedObject (`saved`), or None. The hook is in 2.8-2.21."""
+    return obj._serialize_to_proto(object_proto=saved)
+
+
+def makes_itself(cls: type) -> bool:
+    """Does a class make its objects out of a SavedObject, by an override of the hook of `Trackable`? In 2.8-2.21."""
+    hook = getattr(cls, "_deserialize_from_proto", None)
+    return hook is not None and getattr(hook, "__func__", None) is not Trackable._deserialize_from_proto.__func__
+
+
+def make_from_message(cls: type, **saved: Any) -> Any:
+    """Let a class make its object out of what a SavedModel says of it. The hook is in 2.8-2.21."""
+    return cls._deserialize_from_proto(**saved)  # type: ignore[attr-defined]
+
+
 def tracks_attributes(obj: Any) -> bool:
     """Does an object list its dependencies in the way of `tf.Module`, and nobody's override of it?"""
     return type(obj)._trackable_children is tf.__internal__.tracking.AutoTrackable._trackable_children

@@ -7,6 +7,7 @@ import pytest
 
 import reference_impl
 from reference_impl import errors
+from reference_impl.format import errors as format_errors
 from reference_impl.format import layout
 from reference_impl.format.canonical import canonical
 
@@ -171,3 +172,75 @@ def test_REV_04_revive_must_give_the_class(tf, has_python, python_export):
     reference_impl.register("tests.HasPython", has_python, revive=lambda cls, state: tf.Module())
     with pytest.raises(errors.UnsupportedModelError, match="did not give an object of that class"):
         reference_impl.load(python_export)
+
+
+@pytest.fixture
+def made_of_parts(tf):
+    """A class that TensorFlow's own hooks write and make: of a variable, a part and a message."""
+    from google.protobuf import wrappers_pb2
+
+    class Made(tf.Module):
+        def __init__(self, v, part, title):
+            super().__init__()
+            self.v, self.part, self.title = v, part, title
+
+        def _deserialization_dependencies(self, children):
+            assert {"v", "part"} <= set(children)
+            return {"v": self.v, "part": self.part}
+
+        def _serialize_to_proto(self, object_proto=None, **kwargs):
+            return wrappers_pb2.StringValue(value=self.title)
+
+        @classmethod
+        def _deserialize_from_proto(cls, proto, dependencies, **kwargs):
+            title = wrappers_pb2.StringValue()
+            assert proto.Unpack(title)
+            return cls(dependencies["v"], dependencies["part"], title.value)
+
+    return Made
+
+
+@pytest.mark.clause("RP-02", "REV-04")
+def test_RP_02_what_an_object_is_made_of_is_made_before_it(tf, registered, made_of_parts, tmp_path):
+    registered("tests.Made", made_of_parts)
+    root = tf.Module()
+    # The inner object comes after the outer one in the walk, and before it when they are made.
+    inner = made_of_parts(tf.Variable(2.0), [tf.Variable(3.0)], "inner")
+    root.outer = made_of_parts(tf.Variable(1.0), inner, "outer")
+    for generation in ("first", "second"):
+        reference_impl.save(root, tmp_path / generation)
+        root = reference_impl.load(tmp_path / generation)
+        assert isinstance(root.outer, made_of_parts) and isinstance(root.outer.part, made_of_parts)
+        assert (root.outer.title, root.outer.part.title) == ("outer", "inner")
+        assert (root.outer.v.numpy(), root.outer.part.v.numpy(), root.outer.part.part[0].numpy()) == (1.0, 2.0, 3.0)
+    reference_impl.unregister("tests.Made")
+    with pytest.warns(UserWarning, match=r"tests\.Made"):
+        unknown = reference_impl.load(tmp_path / "first")
+    reference_impl.save(unknown, tmp_path / "third")
+    reference_impl.register("tests.Made", made_of_parts)
+    assert reference_impl.load(tmp_path / "third").outer.part.title == "inner"
+
+
+def test_RP_02_what_is_no_part_of_the_export_is_refused(tf, registered, made_of_parts, tmp_path):
+    class Lost(made_of_parts):
+        def _deserialization_dependencies(self, children):
+            return {"other": tf.Variable(1.0)}
+
+    root = tf.Module()
+    root.made = Lost(tf.Variable(1.0), None, "title")
+    with pytest.raises(errors.SaveError, match=r"root\.made: its _deserialization_dependencies names 'other'"):
+        reference_impl.save(root, tmp_path / "m")
+
+
+def test_RP_02_objects_that_are_made_of_each_other_are_a_cycle(tf, registered, made_of_parts, tmp_path):
+    class Circular(made_of_parts):
+        def _deserialization_dependencies(self, children):
+            return {"part": self.part}
+
+    registered("tests.Circular", Circular)
+    root = tf.Module()
+    root.a = Circular(None, None, "a")
+    root.a.part = Circular(None, root.a, "b")
+    reference_impl.save(root, tmp_path / "m")
+    with pytest.raises(format_errors.CycleError, match="made of each other"):
+        reference_impl.load(tmp_path / "m")

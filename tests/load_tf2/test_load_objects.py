@@ -99,3 +99,25 @@ def test_a_variable_of_partial_shape_may_change_its_shape(tf, tmp_path):
     assert loaded.shape.as_list() == [None, None]
     loaded.assign(tf.zeros([3, 2]))
     assert loaded.numpy().shape == (3, 2)
+
+
+def test_an_attribute_may_have_any_name_that_a_loaded_object_uses_itself(tf, tmp_path):
+    """Of the class of a plain object and of that of an optimizer."""
+    plain = {name for name in dir(reference_impl.load(_saved(tf, tf.Module(), tmp_path / "plain"))) if not name.startswith("_")}
+    plain -= {"signatures", "tensorflow_version", "tensorflow_git_version", "graph_debug_info", "extra_assets"}
+    names = sorted(plain | {"slot_variables", "get_slot", "apply", "apply_gradients"})
+    root = tf.train.Checkpoint()
+    root.of_optimizer = tf.train.Checkpoint()
+    for index, name in enumerate(names):
+        for part in (root, root.of_optimizer):
+            part._track_trackable(tf.Variable(float(index)), name)
+            vars(part)[name] = part._lookup_dependency(name)
+    loaded = reference_impl.load(_saved(tf, root, tmp_path / "m"))
+    for index, name in enumerate(names):
+        assert getattr(loaded, name).numpy() == getattr(loaded.of_optimizer, name).numpy() == index
+    assert not hasattr(reference_impl.load(tmp_path / "plain"), "slot_variables")
+
+
+def _saved(tf, root, path):
+    tf.saved_model.save(root, str(path))
+    return path
