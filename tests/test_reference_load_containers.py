@@ -124,3 +124,88 @@ def test_GOAL_02_nothing_extra_is_on_disk(tf, keras, directory, tmp_path, monkey
     unseen = [save(tmp_path / f"unseen{i}", write) for i, write in enumerate((reference_impl.save, tf.saved_model.save))]
     assert [count for count, _ in seen] == [5, 5] and [count for count, _ in unseen] == [2, 2]
     assert [objects for _, objects in seen] == [objects for _, objects in unseen]
+
+
+# Containers that collect the variables on their own, with our load in the place of tf.saved_model.load
+
+
+@pytest.fixture(scope="module")
+def exports(tf, directory, tmp_path_factory):
+    """One model in the forms in which its variables are written: by attribute, and listed by Keras 3 and Keras 2."""
+    keras, keras_2 = pytest.importorskip("keras", minversion="3"), pytest.importorskip("tf_keras")
+    place = tmp_path_factory.mktemp("exports")
+    for library, save in ((keras, lambda m, p: m.export(p, verbose=False)), (keras_2, lambda m, p: m.save(p, save_format="tf"))):
+        layers = library.layers
+        model = library.Sequential([library.Input((2,)), layers.Dense(3), layers.BatchNormalization(), layers.Dense(1)])
+        model.compile("adam", "mse", metrics=["mae"])
+        model.fit(np.ones([4, 2]), np.ones([4, 1]), verbose=0)  # now there are variables of an optimizer and of metrics
+        save(model, str(place / library.__name__))
+    return {"module": directory, "keras": place / "keras", "keras_2": place / "tf_keras"}
+
+
+@pytest.fixture
+def our_load(tf, monkeypatch):
+    monkeypatch.setattr(tf.saved_model, "load", reference_impl.load)
+    monkeypatch.setattr(tf.compat.v1.saved_model, "load_v2", reference_impl.load)
+
+
+ENDPOINTS = {"module": "call", "keras": "serve", "keras_2": "serving_default"}
+COUNTS = {"module": (2, 1), "keras": (6, 2), "keras_2": (6, 2)}
+
+
+def counts(owner):
+    """How many trainable and other variables an object has; each must be listed once."""
+    lists = owner.variables, owner.trainable_variables, owner.non_trainable_variables
+    for listed in lists:
+        assert len({id(getattr(v, "_value", v)) for v in listed}) == len(listed)
+    assert len(lists[0]) == len(lists[1]) + len(lists[2])
+    return len(lists[1]), len(lists[2])
+
+
+@pytest.mark.parametrize("kind", COUNTS)
+def test_GOAL_03_every_container_sees_each_variable_once(tf, exports, kind):
+    keras, keras_2 = pytest.importorskip("keras", minversion="3"), pytest.importorskip("tf_keras")
+    loaded = reference_impl.load(exports[kind])
+    assert counts(loaded) == COUNTS[kind]
+    for container in (tf.Module(), keras.layers.Layer(), keras_2.layers.Layer()):
+        container.inner = loaded
+        assert counts(container) == COUNTS[kind], container
+    loaded.more = tf.Variable(1.0)  # is not in a list of the file
+    outer = tf.Module()
+    outer.inner = loaded
+    assert counts(outer) == (COUNTS[kind][0] + 1, COUNTS[kind][1])
+
+
+@pytest.mark.parametrize("kind", COUNTS)
+def test_DR_08_a_step_of_TFSMLayer_is_that_of_tensorflow(tf, keras, exports, kind, monkeypatch):
+    def step():
+        layer = keras.layers.TFSMLayer(str(exports[kind]), call_endpoint=ENDPOINTS[kind])
+        x = np.array([[1.0, 2.0], [0.5, -1.0]], "float32")
+        with tf.GradientTape() as tape:
+            loss = tf.add_n([tf.reduce_sum(part**2) for part in tf.nest.flatten(layer(x))])
+        optimizer = keras.optimizers.SGD(0.01)
+        optimizer.apply_gradients(zip(tape.gradient(loss, layer.trainable_variables), layer.trainable_variables))
+        return counts(layer), {v.name: v.numpy() for v in layer.variables}
+
+    theirs = step()
+    monkeypatch.setattr(tf.saved_model, "load", reference_impl.load)
+    ours = step()
+    assert ours[0] == theirs[0] and list(ours[1]) == list(theirs[1])  # in the order in which .keras files store them
+    for name, value in theirs[1].items():
+        np.testing.assert_array_equal(ours[1][name], value, err_msg=name)
+
+
+@pytest.mark.parametrize("trainable", [True, False])
+def test_GOAL_03_hub_KerasLayer_has_the_variables_once(tf, our_load, exports, trainable):
+    hub = pytest.importorskip("tensorflow_hub")
+    layer = hub.KerasLayer(str(exports["keras_2"]), trainable=trainable)
+    assert counts(layer) == ((6, 2) if trainable else (0, 8))
+    assert counts(hub.KerasLayer(reference_impl.load(exports["keras_2"]), trainable=trainable)) == counts(layer)
+
+
+def test_GOAL_03_a_layer_with_its_own_variables_for_a_part_of_the_model_keeps_those_only(tf, keras, loaded):
+    before, after = keras.layers.Layer(), keras.layers.Layer()
+    own = keras.Variable(loaded.w, name="w")
+    before.own, before.inner = own, loaded
+    after.inner, after.own = loaded, own
+    assert names(before.variables) == names(after.variables) == ["w"]

@@ -1,9 +1,9 @@
 """Loaded objects as parts of larger models: what their container can see of them (GOAL-02, GOAL-03).
 
-A `tf.Module` and a layer of Keras 2 look for variables inside of the modules they hold; a loaded object is one, so nothing is
-to be done. A layer of Keras 3 knows only Keras variables and Keras layers. When a loaded object becomes an attribute of one, its
-variables are given to the layer as Keras variables that stand for them (not copies), as Keras does for those of its TFSMLayer.
-Nothing of that is written to disk.
+A `tf.Module` and a layer of Keras 2 look for variables inside of the modules they hold. A loaded object is such a module, so they
+need no help. A layer of Keras 3 knows only Keras variables and Keras layers. When a loaded object becomes an attribute of one,
+its variables are given to the layer as Keras variables that stand for them (not copies). A layer that makes such variables
+itself, as Keras' TFSMLayer does, keeps its own only. Nothing of that is written to disk.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any, Optional
 import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
+from reference_impl.loading import listed_variables
 
 _VIEW = "_keras_view"  # attribute of a tf.Variable: a weak reference to the Keras variable that stands for it
 
@@ -25,9 +26,7 @@ def adopted(child: Any, container: Any) -> None:
     if keras is None or not isinstance(container, keras.layers.Layer):
         return
     # Not child.variables: a model may have a child of that name.
-    views = [_view(variable, keras) for variable in tf.Module.variables.fget(child)]
-    known = {id(variable) for variable in container.variables}
-    api.track_variables(container, [view for view in views if id(view) not in known])
+    api.stand_in(container, [_view(variable, keras) for variable in listed_variables.variables(child)])
 
 
 def _keras3() -> Optional[Any]:

@@ -6,12 +6,14 @@ import warnings
 from collections.abc import Mapping
 from typing import Any, Optional
 
+from reference_impl import tensorflow_api as api
 from reference_impl.format import schema
 from reference_impl.format.errors import SavedModelError
 from reference_impl.format.layout import Layout
 
 PREFIX = "_tf_keras_"
 _KEPT = "_keras_identity"
+_METADATA_VERSION = 2  # in which Keras 2.5 and later write it
 
 
 def described(directory: Layout) -> dict[int, Any]:
@@ -42,4 +44,14 @@ def keep(obj: Any, saved: Any, described: Optional[Any]) -> None:
 def kept(obj: Any) -> Optional[Any]:
     """The SavedUserObject to write for an object, or None. Its metadata is where readers look that find no keras_metadata.pb."""
     members: Mapping[str, Any] = getattr(obj, "__dict__", {})
-    return members.get(_KEPT)
+    return members.get(_KEPT) or _live(obj)
+
+
+def _live(obj: Any) -> Optional[Any]:
+    """Return what a live layer, model or metric of Keras 2 says of itself; without metadata if it cannot (no ``get_config``)."""
+    found = api.keras_identity(obj)
+    if not found.startswith(PREFIX):
+        return None
+    out = schema.SavedUserObject(identifier=found, metadata=api.keras_metadata(obj))
+    out.version.producer, out.version.min_consumer = _METADATA_VERSION, 1
+    return out

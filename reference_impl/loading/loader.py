@@ -26,7 +26,16 @@ from reference_impl.format import names as reserved
 from reference_impl.format.errors import MalformedError, MissingKeyError
 from reference_impl.format.layout import Layout
 from reference_impl.format.object_graph import Paths
-from reference_impl.loading import additions, constants, keras_identity, machine_ops, objects, revived, variables
+from reference_impl.loading import (
+    additions,
+    constants,
+    keras_identity,
+    listed_variables,
+    machine_ops,
+    objects,
+    revived,
+    variables,
+)
 from reference_impl.loading.assets import Assets
 from reference_impl.loading.binding import Binder
 from reference_impl.loading.checkpoint import Checkpoint
@@ -312,6 +321,8 @@ class Loader:
             elif identifier not in (reserved.TUPLE, reserved.SIGNATURES) and parent is not None:
                 for child in node.children:
                     self.attach(parent, child.local_name, child.node_id)
+                if isinstance(parent, objects.LoadedObject):
+                    listed_variables.note_unlisted(parent, self.graph, number)
         elif isinstance(parent, LoadedResource):
             for name, child in children.items():
                 if name in (reserved.CREATE, reserved.INITIALIZE, reserved.DESTROY):

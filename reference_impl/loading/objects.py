@@ -14,9 +14,14 @@ import tensorflow as tf
 from reference_impl import specs
 from reference_impl import tensorflow_api as api
 from reference_impl.format.errors import LimitError
-from reference_impl.loading import containers
+from reference_impl.loading import containers, listed_variables
 
 _LONGEST = 10**6  # a file of a few bytes may claim an element with any index
+
+# Attributes of a loaded object that are not parts of the model.
+_IGNORED = frozenset(
+    (*tf.Module._TF_MODULE_IGNORED_PROPERTIES, "_slots", "signatures", "_kept", "_optimizer", listed_variables.UNLISTED)
+)
 
 _wrap = tf.__internal__.tracking.wrap
 
@@ -40,6 +45,13 @@ class Computed:
         return self if instance is None else self._get(instance)
 
 
+class _Ignored:
+    """The attributes in which a loaded object, and a `tf.Module` around it, look for no variables and modules."""
+
+    def __get__(self, instance: Any, owner: Any = None) -> frozenset[str]:
+        return _IGNORED if instance is None else _IGNORED | listed_variables.unlisted(instance)
+
+
 def _functions(root: Any) -> dict[str, Any]:
     """Path -> function, for all functions that are reachable from an object, signatures excluded (GOAL-07)."""
     found: dict[str, Any] = {}
@@ -52,7 +64,7 @@ def _functions(root: Any) -> dict[str, Any]:
             if isinstance(child, (api.Function, api.ConcreteFunction)):
                 found[f"{path}{name}"] = child
             elif isinstance(child, (LoadedObject, list, tuple, dict)) and id(child) not in seen:
-                if not name.startswith("_self_") and name != "_slots":
+                if not name.startswith("_self_") and name not in _IGNORED:
                     queue.append((f"{path}{name}.", child))
                 seen.add(id(child))
     return dict(sorted(found.items()))
@@ -62,22 +74,21 @@ class LoadedObject(api.Adoptable):
     """A user object. Its variables are visible to itself and to what it becomes a part of (GOAL-02, GOAL-03).
 
     ``variables``, ``trainable_variables``, ``submodules``, … are those of a `tf.Module`; ``functions`` maps paths like
-    ``encoder.call`` to the functions. A child of the model that has such a name comes first.
+    ``encoder.call`` to the functions. A child of the model that has such a name comes first; where the model lists its
+    ``variables``, containers see these (see `reference_impl.loading.listed_variables`).
     Its class takes no arguments and makes another object like it, whose variables have no values yet (INIT-02, see
     `reference_impl.loading.fresh`).
     """
 
-    _TF_MODULE_IGNORED_PROPERTIES = frozenset(
-        (*tf.Module._TF_MODULE_IGNORED_PROPERTIES, "_slots", "signatures", "_kept", "_optimizer")
-    )
+    _TF_MODULE_IGNORED_PROPERTIES = _Ignored()
     _origin: ClassVar[Optional[tuple[Any, int]]] = None  # what it was loaded from, and its number there
 
     name = Computed(tf.Module.name.fget)
     name_scope = Computed(tf.Module.name_scope.fget)
     submodules = Computed(tf.Module.submodules.fget)
-    variables = Computed(tf.Module.variables.fget)
-    trainable_variables = Computed(tf.Module.trainable_variables.fget)
-    non_trainable_variables = Computed(tf.Module.non_trainable_variables.fget)
+    variables = Computed(listed_variables.variables)
+    trainable_variables = Computed(listed_variables.trainable_variables)
+    non_trainable_variables = Computed(listed_variables.non_trainable_variables)
     functions = Computed(_functions)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

@@ -103,7 +103,8 @@ def contents_of(obj: Any, path: str) -> list[Content]:
     except SavedModelError:
         raise
     except Exception as error:  # hooks are anybody's code
-        raise SaveError(f"its state cannot be saved by a function: {error}", node=path, clause="RES-15") from error
+        reason = str(error) or type(error).__name__
+        raise SaveError(f"its state cannot be saved by a function: {reason}", node=path, clause="RES-15") from error
 
 
 def _loaded(save: Any, restore: Any, unordered: bool) -> Content:

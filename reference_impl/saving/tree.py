@@ -8,6 +8,7 @@ before anything is numbered, since tracing may make variables; nothing else is e
 from __future__ import annotations
 
 import inspect
+import logging
 import warnings
 from collections import deque
 from collections.abc import Iterator, Mapping
@@ -24,15 +25,15 @@ from reference_impl.loading import revived
 from reference_impl.loading.polymorphic import LoadedFunction
 from reference_impl.loading.resources import LoadedResource
 from reference_impl.loading.signatures import SignatureMap
-from reference_impl.saving import traces
+from reference_impl.saving import authorship, traces
 from reference_impl.saving.functions import is_function
 
+_log = logging.getLogger(__name__)
 _wrap = tf.__internal__.tracking.wrap
 _LISTS = (type(_wrap([])),)
 _DICTS = (type(_wrap({})),)
 _TUPLES = (type(_wrap((_wrap([]),))),)
 SIGNATURES = "signatures"
-_LIBRARIES = ("keras", "tf_keras", "tensorflow")
 
 
 @dataclass
@@ -104,19 +105,20 @@ class Tree:
 
     def _check_traced(self) -> None:
         """Functions that nobody could call, and traces that cannot be written down, are reported."""
-        functions = list(self.functions())
-        untraced = [
-            path for path, f in functions if not (isinstance(f, LoadedFunction) or _loaded(f) or api.traces(f) or _internal(f))
-        ]
+        functions = list(self._functions())
+        live = [(path, f, made) for path, f, made in functions if not (isinstance(f, LoadedFunction) or _loaded(f))]
+        empty = [(path, made) for path, f, made in live if not api.traces(f)]
+        helpers = [path for path, made in empty if made]
+        if helpers:
+            _log.info("functions that a library made and never traced are saved without a trace: %s", ", ".join(helpers))
+        untraced = [path for path, made in empty if not made]
         if untraced:
             reason = (
                 "functions that were never called would be saved without a trace, and nobody could call them. Call them once, "
                 f"give them an input_signature, or save with strict=False: {', '.join(untraced)}"
             )
-            if any(path.endswith(".call_and_return_all_conditional_losses") for path in untraced):
-                reason += ". Keras 2 traces no layers that are not called by a keras.Model itself (cells, layers of a tf.Module)"
             self.lose(UntracedFunctionError(reason, node=untraced[0]))
-        for path, function in functions:
+        for path, function, _ in functions:
             for trace in api.traces(function):
                 for name, why in traces.unserialisable(trace).items():
                     reason = f"the value of argument {name!r} in a call of the function cannot be stored: {why}. "
@@ -131,16 +133,20 @@ class Tree:
 
     def functions(self) -> Iterator[tuple[str, Any]]:
         """(path, tf.function) of everything reachable now, each once."""
-        seen, queue = {id(self.root)}, deque([("root", self.root)])
+        return ((path, function) for path, function, _ in self._functions())
+
+    def _functions(self) -> Iterator[tuple[str, Any, bool]]:
+        """(path, tf.function, whether a library made it for its own use) of everything reachable now, each once."""
+        seen, queue = {id(self.root)}, deque([("root", self.root, False)])
         while queue:
-            path, obj = queue.popleft()
+            path, obj, made = queue.popleft()
             if isinstance(obj, api.Function):
-                yield path, obj
+                yield path, obj, made
                 continue
             for name, child in self.children(obj, path).items():
                 if id(child) not in seen:
                     seen.add(id(child))
-                    queue.append((_step(path, obj, name), child))
+                    queue.append((_step(path, obj, name), child, authorship.is_of_library(obj, name, made)))
 
     def number(self, signatures: Mapping[str, Any]) -> None:
         """Number all objects; `signatures` become the child of that name of the root."""
@@ -341,17 +347,6 @@ def _plain(value: Any) -> Any:
     if isinstance(value, api.Trackable) or not isinstance(value, (list, dict)):
         return value
     return {key: _plain(item) for key, item in value.items()} if isinstance(value, dict) else [_plain(item) for item in value]
-
-
-def _library(item: Any) -> str:
-    """The package of a class or function."""
-    return str(getattr(item, "__module__", None)).partition(".")[0]
-
-
-def _internal(function: Any) -> bool:
-    """A private helper of a library's class that never ran, as ``_update_step_xla`` of a Keras 2 optimizer: nobody calls it."""
-    code = function.python_function
-    return _library(code) in _LIBRARIES and str(getattr(code, "__name__", "")).startswith("_")
 
 
 def _step(path: str, parent: Any, name: str) -> str:

@@ -20,7 +20,7 @@ from reference_impl.tensorflow_api.functions import (
     set_loop_graphs,
     traces,
 )
-from reference_impl.tensorflow_api.keras import keras_signature, keras_variable, track_variables
+from reference_impl.tensorflow_api.keras import keras_identity, keras_metadata, keras_signature, keras_variable, stand_in
 from reference_impl.tensorflow_api.messages import from_tf, to_tf
 from reference_impl.tensorflow_api.optimizers import (
     is_optimizer,

@@ -13,6 +13,23 @@ def keras_signature(obj: Any) -> Optional[Any]:
     return getattr(obj, "_default_save_signature", None)
 
 
+def keras_identity(obj: Any) -> str:
+    """Return the identifier under which a live object of Keras 2 is known in files, "" for other objects.
+
+    `Trackable._object_identifier` and `_tracking_metadata` are in 2.2-2.21. A Keras 3 object has the general identifier.
+    """
+    found = getattr(obj, "_object_identifier", "")
+    return found if isinstance(found, str) else ""
+
+
+def keras_metadata(obj: Any) -> str:
+    """Return the JSON text from which Keras 2 makes the object anew, "" where the object's class does not support that."""
+    try:
+        return str(obj._tracking_metadata)
+    except Exception:  # get_config is anybody's code, and only Keras needs its result
+        return ""
+
+
 def keras_variable(keras: Any, variable: tf.Variable, name: str) -> Any:
     """A variable of Keras 3 that stands for a tf.Variable and is no copy of it, which the public class makes in some versions."""
     made = keras.Variable(variable, shape=variable.shape, dtype=variable.dtype.name, trainable=variable.trainable, name=name)
@@ -20,16 +37,35 @@ def keras_variable(keras: Any, variable: tf.Variable, name: str) -> Any:
     return made
 
 
-def track_variables(layer: Any, variables: Sequence[Any]) -> None:
-    """Make variables those of a Keras 3 layer, built or not; no public API gives it any that it did not make.
+def stand_in(layer: Any, views: Sequence[Any]) -> None:
+    """Make Keras variables those of a Keras 3 layer, built or not, unless the layer has its own for one of the same tf.Variables.
 
-    `Layer._tracker` and `Layer._track_variable` are in Keras 3.0-3.15.
+    A layer that gets its own later, as TFSMLayer does, loses `views` then: two for one tf.Variable would be trained twice. No
+    public API gives a layer variables that it did not make. `Layer._tracker` with `add_to_store` and `untrack`,
+    `Layer._track_variable` and `Variable._value` are in Keras 3.0-3.15.
     """
-    tracker = layer._tracker
+    own, variables, mine = layer.variables, {id(view._value) for view in views}, {id(view) for view in views}
+
+    def competes(value: Any) -> bool:
+        return id(getattr(value, "_value", None)) in variables and id(value) not in mine
+
+    if any(competes(variable) for variable in own):
+        return
+    tracker, known = layer._tracker, {id(variable) for variable in own}
     locked = tracker.locked
     tracker.unlock()  # a built layer takes no more variables; these need no building
     try:
-        for variable in variables:
-            layer._track_variable(variable)
+        for view in views:
+            if id(view) not in known:
+                layer._track_variable(view)
     finally:
         tracker.locked = locked
+    add = tracker.add_to_store
+
+    def add_to_store(store: str, value: Any) -> None:
+        add(store, value)
+        if competes(value):
+            for view in views:
+                tracker.untrack(view)
+
+    tracker.add_to_store = add_to_store

@@ -20,6 +20,8 @@ Trackable = private("tensorflow.python.trackable.base:Trackable")
 Asset = private("tensorflow.python.trackable.asset:Asset")
 TrackableResource = private("tensorflow.python.trackable.resource:TrackableResource")
 CapturableResource = private("tensorflow.python.trackable.resource:CapturableResource")
+# Keras 2 wraps an optimizer in one. Same place in 2.4-2.21.
+_Delegating = tf.__internal__.tracking.DelegatingTrackableMixin
 
 
 def track(parent: Any, name: str, child: Any) -> None:
@@ -106,10 +108,19 @@ def resource_device(obj: Any) -> str:
 
 def content_hooks(obj: Any) -> Optional[tuple[Any, Any]]:
     """The methods that give the content of a table and take it back, None for objects without. In 2.11-2.21."""
-    save, restore = getattr(obj, "_serialize_to_tensors", None), getattr(obj, "_restore_from_tensors", None)
-    if save is None or getattr(save, "__func__", None) is Trackable._serialize_to_tensors:
-        return None
-    return save, restore
+    carrier = obj
+    while isinstance(carrier, _Delegating):  # has all hooks, each of which asks the object behind it (LossScaleOptimizer)
+        carrier = carrier._trackable
+    return (obj._serialize_to_tensors, obj._restore_from_tensors) if _gives_tensors(carrier) else None
+
+
+def _gives_tensors(obj: Any) -> bool:
+    """Does an object have the newer of the two hooks for its content, and no class that is derived from it the older one?"""
+    hooks = "_serialize_to_tensors", "_gather_saveables_for_checkpoint"
+    if hooks[0] in getattr(obj, "__dict__", {}):
+        return True
+    found = next((cls for cls in type(obj).__mro__ if cls is Trackable or any(hook in vars(cls) for hook in hooks)), Trackable)
+    return found is not Trackable and hooks[0] in vars(found)
 
 
 def content_name(obj: Any) -> str:

@@ -1,0 +1,79 @@
+"""The variables of a loaded object, for the object itself and for every container that holds it (GOAL-02, GOAL-03).
+
+Reusable SavedModels of TF Hub and exports of Keras list the variables of an object: its child ``variables`` is a list of them,
+``trainable_variables`` those to train. Such a list is complete. What else the object holds (an optimizer, metrics, the copies of
+all variables that Keras 3 writes) belongs to the object, but is not a weight of a model around it.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Optional
+
+import tensorflow as tf
+
+from reference_impl import tensorflow_api as api
+from reference_impl.format.names import LIST
+
+ALL, TRAINABLE = "variables", "trainable_variables"
+UNLISTED = "_unlisted"  # attribute of a loaded object: {name: child} of the attributes that hold variables outside of its list
+
+
+def listed(obj: Any, name: str = ALL) -> Optional[list[tf.Variable]]:
+    """Return the variables that the model lists under `name` for a loaded object, None if it has no such list."""
+    found = vars(obj).get(name)
+    return [item for item in found if api.is_variable(item)] if isinstance(found, (list, tuple)) else None
+
+
+def variables(obj: Any) -> tuple[tf.Variable, ...]:
+    """Return all variables of a loaded object, each once."""
+    found = listed(obj)
+    return tuple({id(item): item for item in found}.values()) if found is not None else tf.Module.variables.fget(obj)
+
+
+def trainable_variables(obj: Any) -> tuple[tf.Variable, ...]:
+    """Return the variables of a loaded object that are listed as trainable; without a list, those marked as trainable."""
+    found = listed(obj, TRAINABLE)
+    return tuple(found) if found is not None else tuple(variable for variable in variables(obj) if variable.trainable)
+
+
+def non_trainable_variables(obj: Any) -> tuple[tf.Variable, ...]:
+    """Return the variables of a loaded object that are not among the trainable ones."""
+    trainable = {id(variable) for variable in trainable_variables(obj)}
+    return tuple(variable for variable in variables(obj) if id(variable) not in trainable)
+
+
+def note_unlisted(obj: Any, graph: Any, number: int) -> None:
+    """Note which attributes of a loaded object `tf.Module` must not search for variables.
+
+    Args:
+      obj: the loaded object, with its children.
+      graph: the SavedObjectGraph.
+      number: of the object's node.
+    """
+    children = {child.local_name: child.node_id for child in graph.nodes[number].children}
+    if ALL not in children or graph.nodes[children[ALL]].user_object.identifier != LIST:
+        return
+    inside = _reachable_variables(graph, children[ALL], number)
+    outside = [name for name, child in children.items() if not _reachable_variables(graph, child, number) <= inside]
+    if outside:
+        vars(obj)[UNLISTED] = {name: vars(obj)[name] for name in outside if name in vars(obj)}
+
+
+def unlisted(obj: Any) -> frozenset[str]:
+    """Return the names that `note_unlisted` noted, without attributes that were assigned since."""
+    members = vars(obj)
+    return frozenset(name for name, child in members.get(UNLISTED, {}).items() if members.get(name) is child)
+
+
+def _reachable_variables(graph: Any, start: int, parent: int) -> set[int]:
+    """Return the numbers of the variables below a node, slots of optimizers included; paths through `parent` do not count."""
+    found, seen, stack = set(), {parent, start}, [start]
+    while stack:
+        number = stack.pop()
+        node = graph.nodes[number]
+        if node.WhichOneof("kind") == "variable":
+            found.add(number)
+        following = [child.node_id for child in node.children] + [slot.slot_variable_node_id for slot in node.slot_variables]
+        stack += [child for child in following if child not in seen]
+        seen.update(following)
+    return found

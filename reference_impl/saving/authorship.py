@@ -1,0 +1,46 @@
+"""Who wrote a function that is about to be saved: the user, or the library of the object it belongs to (FN-06).
+
+A user can call a function that was never traced, or give it an input signature. A library's own functions are out of reach: while
+a layer of Keras 2 is saved, Keras makes functions for it and traces those of layers that a model calls. The cell of an LSTM is
+not among them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+from reference_impl import tensorflow_api as api
+from reference_impl.saving.functions import is_function
+
+_LIBRARIES = ("keras", "tf_keras", "tensorflow")
+_CONTAINERS = (list, tuple, dict)
+
+
+def of_library(item: Any) -> bool:
+    """Return whether a class is defined by TensorFlow or Keras."""
+    return str(getattr(item, "__module__", None)).partition(".")[0] in _LIBRARIES
+
+
+def is_of_library(parent: Any, name: str, made: bool) -> bool:
+    """Return whether a library made the child `name` of a trackable object, rather than the user.
+
+    Args:
+      parent: the object that lists the child.
+      name: of the child.
+      made: whether a library made `parent` itself while its children were listed.
+    """
+    members = getattr(parent, "__dict__", {})
+    cls = type(parent)
+    if made and (cls is tf.__internal__.tracking.AutoTrackable or isinstance(parent, _CONTAINERS)):
+        return True  # a container of helpers
+    if name in members or isinstance(parent, _CONTAINERS):
+        return False
+    defining = next((base for base in cls.__mro__ if name in vars(base)), None)
+    if defining is not None and is_function(vars(defining)[name]):
+        return of_library(defining)
+    if api.tracks_attributes(parent):
+        return False
+    hook = next((base for base in cls.__mro__ if "_trackable_children" in vars(base)), cls)
+    return of_library(hook)  # not an attribute: made by the hook
