@@ -44,6 +44,8 @@ MISTAKES = {
     "ignores_key": ("signature-key", "this is the answer to the signature 'same': the key in the request is ignored"),
     "swaps_outputs": ("signature-key", "outputs 'a' and 'b' are swapped"),
     "keeps_state": ("no-state", "it keeps something between requests"),
+    "returns_records": ("wrong-records", "the answer that is recorded, which is wrong on purpose"),
+    "looks_beside_the_model": ("wrong-records", "the answer that is recorded, which is wrong on purpose"),
     "one_handle": ("many-models", "loaded models share a handle"),
     "close_does_nothing": ("close", "a call with a handle that is closed is answered with ok"),
     "remembers_inputs": ("wrong-inputs", "a call without the input 'x' is answered with ok"),

@@ -28,7 +28,7 @@ class Wrong(NumpyWorker):
         "claims_functions": ("fetch", "functions", "tags"),
         "forgets_variables": ("fetch", "tags", "variables"),
     }.get(MISTAKE, NumpyWorker.capabilities)
-    previous, remembered, requests = {}, {}, 0
+    previous, remembered, beside, requests = {}, {}, {}, 0
 
     def answer(self, request):
         self.requests += 1
@@ -74,6 +74,7 @@ class Wrong(NumpyWorker):
 
     def op_load(self, request):
         reply = super().op_load(request)
+        self.beside[reply["handle"]] = Path(request["dir"]).parent / "io"
         if MISTAKE == "one_handle":
             self.models[1] = self.models[reply["handle"]]
             reply["handle"] = 1
@@ -99,6 +100,14 @@ class Wrong(NumpyWorker):
     def fetch(self, model, names):
         found = super().fetch(model, names)
         return dict(zip(found, reversed(found.values()))) if MISTAKE == "fetches_in_another_order" else found
+
+    def op_call(self, request):
+        records = {"returns_records": Path(request["io_dir"]), "looks_beside_the_model": self.beside.get(request["handle"])}
+        name = request["request"].get("outputs")
+        if name and records.get(MISTAKE):
+            Path(request["outputs"]).write_bytes((records[MISTAKE] / name).read_bytes())
+            return {}
+        return super().op_call(request)
 
     def op_close(self, request):
         return {} if MISTAKE == "close_does_nothing" and request["handle"] in self.models else super().op_close(request)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,6 +19,8 @@ from compat_matrix.workers import stored
 
 PROTOCOL = 1
 STORED = "stored"  # a capability
+INPUTS = "inputs.npz"
+RECORDED = ("outputs", "structure")  # members of an entry of io.json: what the producer answered
 START_LIMIT = 300.0  # seconds to import TensorFlow, on a cold and busy machine
 STARTS = 2  # a process that dies while it starts may have been killed by somebody else
 
@@ -113,8 +116,8 @@ class Worker:
             if not self.alive or self.generation != generation:
                 raise WorkerDied(op, Crashed("gone", f"the worker that was to be asked to {op!r} is gone"), "")
         assert self._process is not None
-        if op == "call" and STORED in self._hello.get("capabilities", ()):
-            fields = self._stored(fields)
+        if op == "call":
+            fields = self._inputs_alone(fields)
         log, start = self._process.stderr, log_size(self._process.stderr)
         began = time.perf_counter()
         try:
@@ -127,11 +130,23 @@ class Worker:
             raise ReplyError(op, reply, log_tail(log, start))
         return reply
 
-    def _stored(self, fields: dict[str, Any]) -> dict[str, Any]:
-        """A call whose tensors are in a file without compression: there are workers that read no other."""
-        name = fields["request"]["inputs"]
-        stored.rewrite(str(Path(fields["io_dir"]) / name), str(self._folder / name))  # type: ignore[no-untyped-call]
-        return {**fields, "io_dir": str(self._folder)}
+    def _inputs_alone(self, fields: dict[str, Any]) -> dict[str, Any]:
+        """A call that tells nothing of the recorded answer: neither the request nor its folder holds more than the inputs.
+
+        The file is not compressed for a worker that reads no other.
+        """
+        request = {key: value for key, value in fields["request"].items() if key not in RECORDED}
+        source, folder = Path(fields["io_dir"]) / request["inputs"], self._folder / "inputs"
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        if STORED in self._hello.get("capabilities", ()):
+            stored.rewrite(str(source), str(folder / INPUTS))  # type: ignore[no-untyped-call]
+        else:
+            try:
+                os.link(source, folder / INPUTS)  # of a link of the other kind one could ask where it leads
+            except OSError:
+                shutil.copyfile(source, folder / INPUTS)
+        return {**fields, "request": {**request, "inputs": INPUTS}, "io_dir": str(folder)}
 
     def log_position(self) -> tuple[int, int]:
         """Where the log of errors ends now; hand it to :meth:`log_since` to read what came after."""

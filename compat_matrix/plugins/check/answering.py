@@ -96,6 +96,25 @@ def no_state(exam: Exam) -> None:
     exam.answered.add("the same again")
 
 
+def wrong_records(exam: Exam) -> None:
+    """A model with recorded answers that are wrong on purpose, in io_dir and where an artifact has them."""
+    for model in exam.candidates():
+        artifact = exam.new("wrong")
+        shutil.copytree(model.directory, artifact / "model")
+        wrong = {name: Tensor(one.dtype, one.array + one.array.dtype.type(1)) for name, one in model.wanted.items()}
+        recorded = {"outputs": models.written(artifact / "io", wrong)}
+        others = {"the answer that is recorded, which is wrong on purpose: this was not computed": next(iter(wrong.values()))}
+        try:
+            handle = exam.load(artifact / "model")
+            exam.answer(handle, model.signature, model.inputs, model.wanted, others, io=artifact / "io", recorded=recorded)
+        except NotAsked:
+            continue
+        except Mistake as error:
+            raise Mistake(str(error), "P-22" if "on purpose" in str(error) else error.rule) from None
+        return
+    raise NotAsked("it understands none of the models of this check")
+
+
 def many_models(exam: Exam) -> None:
     """Two models at a time, each with its handle; one is closed, the other goes on."""
     handles, asked = [], list(exam.candidates())

@@ -32,6 +32,7 @@ CHECKS = (
     Check("half-plus-two", answering.half_plus_two, ("P-10", "P-11")),
     Check("signature-key", answering.signature_key, ("P-10",)),
     Check("no-state", answering.no_state, ("P-13",)),
+    Check("wrong-records", answering.wrong_records, ("P-22",)),
     Check("many-models", answering.many_models, ("P-07",)),
     Check("close", answering.close, ("P-14",)),
     Check("wrong-signature", answering.wrong_signature, ("P-12",)),

@@ -14,6 +14,7 @@ import numpy as np
 
 from compat_matrix.plugins.check import explain, models
 from compat_matrix.plugins.check.session import Mistake, Session
+from compat_matrix.runtimes.worker import RECORDED
 from compat_matrix.workers import tensors
 from compat_matrix.workers.tensors import Tensor
 
@@ -76,13 +77,22 @@ class Exam:
                 why = refusal
         raise why
 
-    def call(self, handle: int, signature: str, inputs: Mapping[str, Tensor], **more: Any) -> tuple[dict[str, Any], Path]:
-        """A call, and where its outputs are to be. Raises :class:`Mistake`."""
-        io, outputs = self.folder / "io", self.new("answer").with_suffix(".npz")
+    def call(
+        self,
+        handle: int,
+        signature: str,
+        inputs: Mapping[str, Tensor],
+        io: Path | None = None,
+        recorded: Mapping[str, Any] | None = None,
+        **more: Any,
+    ) -> tuple[dict[str, Any], Path]:
+        """A call, and where its outputs are to be. ``recorded``: more members of the request. Raises :class:`Mistake`."""
+        io, outputs = io or self.folder / "io", self.new("answer").with_suffix(".npz")
         name = models.written(io, dict(inputs))
         if "stored" in self.session.capabilities:
             _store(io / name)
-        request = {"id": name, "kind": "signature", "tags": TAGS, "signature": signature, "inputs": name, "outputs": None}
+        request = {"id": name, "kind": "signature", "tags": TAGS, "signature": signature, "inputs": name}
+        request |= recorded or {}
         return self.session.say("call", handle=handle, request=request, io_dir=str(io), outputs=str(outputs), **more), outputs
 
     def answer(
@@ -92,9 +102,10 @@ class Exam:
         inputs: Mapping[str, Tensor],
         wanted: Mapping[str, Tensor],
         others: Mapping[str, Tensor] | None = None,
+        **more: Any,
     ) -> None:
         """A call that must be answered with ``wanted``, bit for bit. Raises :class:`Mistake`, when refused :class:`NotAsked`."""
-        reply, outputs = self.call(handle, signature, inputs)
+        reply, outputs = self.call(handle, signature, inputs, **more)
         if reply["status"] == "rejected":
             raise NotAsked(f"a call of {signature!r} is refused: {reply['message'].splitlines()[0][:200]}")
         if reply["status"] != "ok":
@@ -126,16 +137,14 @@ def requests_of(artifact: Path, kind: str = "signature") -> list[dict[str, Any]]
 
 
 def call_recorded(exam: Exam, handle: int, request: dict[str, Any], io: Path) -> None:
+    asked = exam.new("asked")
+    asked.mkdir()
+    shutil.copyfile(io / request["inputs"], asked / request["inputs"])
     if "stored" in exam.session.capabilities:
-        copied = exam.new("stored")
-        copied.mkdir()
-        shutil.copyfile(io / request["inputs"], copied / request["inputs"])
-        _store(copied / request["inputs"])
-        asked = copied
-    else:
-        asked = io
+        _store(asked / request["inputs"])
+    question = {key: value for key, value in request.items() if key not in RECORDED}
     outputs = exam.new("answer").with_suffix(".npz")
-    reply = exam.session.say("call", handle=handle, request=request, io_dir=str(asked), outputs=str(outputs))
+    reply = exam.session.say("call", handle=handle, request=question, io_dir=str(asked), outputs=str(outputs))
     if reply["status"] == "rejected":
         raise NotAsked(f"the model is not understood: {reply['message'].splitlines()[0][:200]}")
     if reply["status"] == "unsupported" and request["kind"] == "function":

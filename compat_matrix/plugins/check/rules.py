@@ -29,6 +29,7 @@ RULES: dict[str, str] = {
     "P-19": "stdout and stderr are for people: nothing of the protocol, and no flood.",
     "P-20": "A request line may be 64 MiB long, and so may a tensor file be large; a reply line is at most 64 MiB.",
     "P-21": "The worker writes the file it is told to write, and nothing into the model.",
+    "P-22": "An answer is computed: a file that lies in io_dir, or beside the model, is not one.",
 }
 
 
