@@ -126,3 +126,45 @@ def test_V1_08_another_checkpoint_of_the_graph_is_restored(tf, train):
     np.testing.assert_array_equal(w.numpy(), before)
     with pytest.raises(tf.errors.OpError):
         train.restore("nowhere")
+
+
+def test_arguments_are_called_as_their_operations(tf, root):
+    pruned = root.prune(feeds=["x:0", "n:0"], fetches="growing/while/Exit_1:0", name="grown")
+    x, n = tf.ones([2, 3]), tf.constant(2)
+    expected = pruned(x, n)
+    np.testing.assert_array_equal(pruned(n=n, x=x), expected)
+    np.testing.assert_array_equal(pruned(x, n=n), expected)
+    with pytest.raises(TypeError, match="n"):
+        pruned(x)
+
+
+def test_a_mapping_names_the_arguments(tf, root):
+    pruned = root.prune({"b": "x:0", "a": "n:0"}, "growing/while/Exit_1:0")
+    np.testing.assert_array_equal(pruned(b=tf.ones([2, 3]), a=tf.constant(2)), pruned(tf.constant(2), tf.ones([2, 3])))
+
+
+def test_an_input_signature_says_how_the_function_is_called(tf, root):
+    x, n = tf.ones([2, 3]), tf.constant(2)
+    expected = root.prune(["x:0", "n:0"], "growing/while/Exit_1:0")(x, n)
+    specs = tf.TensorSpec([None, 3]), tf.TensorSpec([], tf.int32)
+    named = ((), {"rows": specs[0], "count": specs[1]})
+    pruned = root.prune(["x:0", "n:0"], "growing/while/Exit_1:0", input_signature=named)
+    assert pruned.structured_input_signature == named
+    np.testing.assert_array_equal(pruned(rows=x, count=n), expected)
+    with pytest.raises(TypeError):
+        pruned(n, x)
+    nested = root.prune(["x:0", "n:0"], "growing/while/Exit_1:0", input_signature=(({"rows": specs[0]},), {"count": specs[1]}))
+    np.testing.assert_array_equal(nested({"rows": x}, count=n), expected)
+    with pytest.raises(BindingError, match="describes 1"):
+        root.prune(["x:0", "n:0"], "growing/while/Exit_1:0", input_signature=(specs[:1], {}))
+
+
+def test_composites_are_fed(tf):
+    root = reference_impl.load(FIXTURES / "sparse_io" / "model")
+    definition = root.signatures["serving_default"].signature_def
+    info = next(info for info in definition.inputs.values() if info.WhichOneof("encoding") == "coo_sparse")
+    names = [getattr(info.coo_sparse, part + "_tensor_name") for part in ("indices", "values", "dense_shape")]
+    fed = tf.SparseTensor(*[root.graph.get_tensor_by_name(name) for name in names])
+    value = tf.sparse.from_dense([[1.0, 0.0], [0.0, 2.0]])
+    found = root.prune([fed], fed)(value.indices, value.values, value.dense_shape)
+    np.testing.assert_array_equal(tf.sparse.to_dense(found), [[1.0, 0.0], [0.0, 2.0]])

@@ -81,8 +81,8 @@ class LoadedConcreteFunction(api.ConcreteFunction):  # type: ignore[misc,valid-t
         self._arg_keywords: Optional[list[str]] = None
         self._num_positional_args = 0
 
-    def set_flat_arguments(self, keywords: list[str], positional: int) -> None:
-        """Names of the flat arguments, and how many of them may be positional."""
+    def set_flat_arguments(self, keywords: Optional[list[str]], positional: int) -> None:
+        """Names of the flat arguments, None when there are none, and how many of them may be positional."""
         self._arg_keywords, self._num_positional_args = keywords, positional
 
     def capture(self, owners: Sequence[Any]) -> None:

@@ -14,8 +14,7 @@ import contextlib
 import functools
 import logging
 import weakref
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any, Optional
 
 import tensorflow as tf
@@ -29,6 +28,7 @@ from reference_impl.format.object_graph import Paths
 from reference_impl.loading import (
     additions,
     constants,
+    graph_mode,
     keras_identity,
     listed_variables,
     machine_ops,
@@ -375,19 +375,8 @@ class Loader:
                     )
 
     def initialize(self, number: int, resource: LoadedResource) -> None:
-        with self.noted_as_initializers():
+        with graph_mode.noted_as_initializers():
             resource._initialize()
-
-    @contextmanager
-    def noted_as_initializers(self) -> Iterator[None]:
-        """In graph mode nothing has run yet: whoever has a session runs what is in the collection (COMPAT-01)."""
-        graph = tf.compat.v1.get_default_graph()
-        before = 0 if self.library.eager else len(graph.get_operations())
-        yield
-        if not self.library.eager:
-            for operation in graph.get_operations()[before:]:
-                if operation.type == "StatefulPartitionedCall":
-                    graph.add_to_collection(tf.compat.v1.GraphKeys.TABLE_INITIALIZERS, operation)
 
     def fill(self, number: int, resource: LoadedResource) -> None:
         pairs = self.graph.nodes[number].saveable_objects
@@ -403,7 +392,7 @@ class Loader:
             resource.set_content(*functions)
         if not self.options.skip_checkpoint:
             resource.resource_handle  # noqa: B018  made here, so that only what fills it is noted
-            with self.noted_as_initializers():
+            with graph_mode.noted_as_initializers():
                 resource.restore(self.checkpoint.read, self.checkpoint.keys(number))
 
     def describe(self, root: Any) -> None:

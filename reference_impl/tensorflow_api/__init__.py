@@ -80,6 +80,7 @@ from reference_impl.tensorflow_api.variables import (
     dtype_behind,
     is_variable,
     last_variable_creator,
+    set_initializer,
     variable_accessed,
     variable_components,
     variable_without_value,

@@ -32,6 +32,11 @@ def variable_without_value(**keywords: Any) -> tf.Variable:
         return tf.Variable(None, **keywords)
 
 
+def set_initializer(variable: tf.Variable, operation: tf.Operation) -> None:
+    """Let an operation be what initialises a variable in a session. An UninitializedVariable has none. In 2.4-2.21."""
+    variable._initializer_op = operation
+
+
 def is_variable(obj: Any) -> bool:
     """A resource variable, or a wrapper that stands for one (of Keras 3, of a strategy). The hook is in 2.12-2.21."""
     if isinstance(obj, (tf.Variable, ConcreteFunction)):  # asking a loaded function for more than it has makes its graph

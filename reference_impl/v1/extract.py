@@ -16,6 +16,8 @@ from reference_impl.format.argument_names import argument_name
 from reference_impl.v1.graph import CONTROL, Graph, Ref, parse_ref
 from reference_impl.v1.op_table import OpTable
 
+_SCALAR_IS_UNKNOWN = 21  # graph version up to which the shape of a scalar placeholder meant that nothing is known
+
 
 class Feed(NamedTuple):
     """An argument: its name for people, the tensor it replaces, its DataType and TensorShapeProto (or None)."""
@@ -197,9 +199,11 @@ class _Translator:
 def placeholder_shape(graph: Graph, ref: Ref) -> Optional[Any]:
     """The static shape of a fed Placeholder, when it says one."""
     node = graph.nodes.get(ref.node)
-    if node is not None and node.op.startswith("Placeholder") and "shape" in node.attr:
-        return node.attr["shape"].shape
-    return None
+    if node is None or not node.op.startswith("Placeholder") or "shape" not in node.attr:
+        return None
+    shape = node.attr["shape"].shape
+    unsaid = not shape.dim and not shape.unknown_rank and graph.graph_def.versions.producer <= _SCALAR_IS_UNKNOWN
+    return None if unsaid else shape
 
 
 def static_shape(graph: Graph, ref: Ref) -> Optional[Any]:

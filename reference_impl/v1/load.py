@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import logging
 import os
 import re
 from typing import Any, Optional, Union
@@ -27,11 +28,11 @@ from reference_impl.format.layout import VARIABLES, Layout
 from reference_impl.format.names import CREATE
 from reference_impl.format.path_origins import ASSET, COMPUTED_PATH, GIVEN_PATH, Origin
 from reference_impl.format.restore_plan import restore_plan
-from reference_impl.loading import machine_ops, objects
+from reference_impl.loading import graph_mode, machine_ops, objects
 from reference_impl.loading.assets import Assets
 from reference_impl.loading.concrete import LoadedConcreteFunction
 from reference_impl.loading.library import FunctionLibrary
-from reference_impl.loading.options import LoadOptions
+from reference_impl.loading.options import LoadOptions, add_function_aliases
 from reference_impl.loading.provenance import provenance
 from reference_impl.loading.resources import LoadedResource
 from reference_impl.loading.signatures import SignatureMap
@@ -39,8 +40,10 @@ from reference_impl.v1 import tables
 from reference_impl.v1.extract import Extracted, static_shape
 from reference_impl.v1.graph import parse_ref
 from reference_impl.v1.program import Output, Program, Signature, UnfedPlaceholderError, Variable, compile_program, feeds_of
-from reference_impl.v1.pruning import Fetches, named_feeds
-from reference_impl.v1.selection import Part
+from reference_impl.v1.pruning import Feeds, Fetches
+from reference_impl.v1.selection import Part, part_of_restore
+
+_log = logging.getLogger(__name__)
 
 
 def load_meta_graph(directory: Layout, meta_graph: Any, options: LoadOptions) -> V1Root:
@@ -49,7 +52,7 @@ def load_meta_graph(directory: Layout, meta_graph: Any, options: LoadOptions) ->
     Args:
       directory: the SavedModel; assets and checkpoint are read from it.
       meta_graph: one of its MetaGraphs.
-      options: only ``only`` and ``machine_ops`` mean something here.
+      options: all count; ``only`` takes paths of signatures, ``load_function_aliases`` finds none.
 
     Raises:
       MissingFileError: there are variables to restore and no checkpoint, or an asset is missing.
@@ -83,6 +86,20 @@ class UnfedSignature(LoadedConcreteFunction):
         raise self.reason
 
 
+class Initializer(api.CapturableResource):  # type: ignore[misc,valid-type]
+    """Runs what the model's session ran after the restore: its init op, or its collected initialisers."""
+
+    def __init__(self, function: Optional[LoadedConcreteFunction]):
+        self._function = function
+        super().__init__()
+
+    def _create_resource(self) -> tf.Tensor:
+        return tf.constant(1.0)
+
+    def _initialize(self) -> Any:
+        return None if self._function is None else self._function()
+
+
 class V1Root(objects.LoadedObject):
     """What a TF 1.x MetaGraph is loaded as.
 
@@ -114,34 +131,49 @@ class V1Root(objects.LoadedObject):
             vars(self)["_graph"] = graph
         return vars(self)["_graph"]  # type: ignore[no-any-return]
 
-    def prune(self, feeds: Any, fetches: Any) -> LoadedConcreteFunction:
+    def prune(
+        self,
+        feeds: Any,
+        fetches: Any,
+        name: Optional[str] = None,
+        input_signature: Optional[tuple[Any, Any]] = None,
+        are_keyword_args_also_positional: bool = False,
+    ) -> LoadedConcreteFunction:
         """A function from some tensors of the graph to others.
 
         Args:
-          feeds: tensors of the graph or their names (``"x:0"``); positional arguments in this order, or keyword arguments with
-            the keys of a mapping.
+          feeds: a nest of tensors of the graph or their names (``"x:0"``), arguments in this order, which may also be given by
+            the names of their operations (``x``); or a mapping from the names of arguments to such.
           fetches: a nest of such, of composite tensors, of TensorInfos, and of operations or their names (``"train_op"``), which
             are run and stand for None in the result. The function returns tensors in the same structure.
+          name: of the function.
+          input_signature: ``(args, kwargs)``, nests of TensorSpecs, one for each feed in order: the function is called like this.
+          are_keyword_args_also_positional: whether the keyword arguments of ``input_signature`` may be given without a name.
 
         Raises:
           SavedModelError: there is no such tensor or operation, a tensor is inside of a loop or, to be fed, of a branch, or the
             fetches need a placeholder that is not fed. A fetch in a branch fails when the other one is taken.
-          BindingError: a feed or fetch is none of these.
+          BindingError: a feed or fetch is none of these, or the feeds do not fit the input signature.
         """
         loader: _Loader = vars(self)["_loader"]
-        return loader.prune(feeds, fetches)
+        return loader.prune(Feeds(feeds, input_signature, are_keyword_args_also_positional), fetches, name or "pruned")
 
-    def restore(self, prefix: Any) -> None:
+    def restore(self, prefix: Any) -> Optional[tf.Operation]:
         """Read the variables from another checkpoint of the same graph, as its tf.train.Saver wrote it (V1-08).
 
         Args:
           prefix: of the checkpoint, a path or a string tensor.
 
+        Returns:
+          None; in a graph the operation that restores, which a session has to run.
+
         Raises:
           tf.errors.OpError: there is none, or it lacks a variable.
         """
         loader: _Loader = vars(self)["_loader"]
-        loader.restore(tf.constant(os.fspath(prefix)) if isinstance(prefix, (str, os.PathLike)) else prefix)
+        with graph_mode.new_operations() as operations:
+            loader.restore(tf.constant(os.fspath(prefix)) if isinstance(prefix, (str, os.PathLike)) else prefix)
+        return None if loader.library.eager else tf.group(*operations)
 
 
 class _Loader:
@@ -160,17 +192,22 @@ class _Loader:
         root = type("V1Root", (V1Root,), {})()
         self.make_assets(root)
         made = [self.make_variable(variable) for variable in self.program.variables if self.wants(variable.name)]
+        self.values = graph_mode.Initialization(made)
         resources = {name: self.make_resource(name) for name in self.program.resources if self.wants(name)}
         self.state.update(resources)
+        for statement in self.program.false_statements:
+            _log.warning("%s: %s (V1-01)", self.file, statement)
         self.check_machine_ops()
         self.run_restore()
         with self.assets.needed():
             self.run_init()
         for name, resource in resources.items():
             tables.attach(resource, name, self.program, self.function)
-        root.variables = [variable for variable in made if variable.is_initialized()]
-        vars(root)["uninitialized_variables"] = tuple(v.name for v in made if not v.is_initialized())
+        root.variables = [variable for variable in made if self.has_value(variable)]
+        vars(root)["uninitialized_variables"] = tuple(v.name for v in made if not self.has_value(v))
+        self.values.finish()
         root.resources = list(resources.values())
+        vars(root)["initializer"] = Initializer(self.init_function)
         vars(root)["_loader"] = self
         vars(root)["signatures"] = SignatureMap(
             {
@@ -179,8 +216,20 @@ class _Loader:
                 if self.part is None or key in self.part.keys
             }
         )
+        if self.options.load_function_aliases:
+            self.refuse_aliases()
+            add_function_aliases(root, {}, {}, [])
         vars(root).update(provenance(self.directory, self.meta_graph))
         return root  # type: ignore[no-any-return]
+
+    def refuse_aliases(self) -> None:
+        """Raises UnsupportedModelError: the file has aliases. They are those of functions that only an object graph describes."""
+        aliases = sorted(set(self.meta_graph.meta_info_def.function_aliases.values()))
+        if aliases:
+            reason = f"load_function_aliases: {', '.join(aliases)} cannot be told from other functions without an object graph"
+            raise UnsupportedModelError(
+                f"{reason}. Load without the option", file=self.file, node="function_aliases", clause="V1-13"
+            )
 
     # State
 
@@ -196,7 +245,9 @@ class _Loader:
     def make_variable(self, variable: Variable) -> tf.Variable:
         shape = specs.shape_to_tf(structure.decode_shape(variable.shape))
         dtype = specs.dtype_to_tf(dtypes.by_number(variable.dtype))
-        made = api.UninitializedVariable(shape=shape, dtype=dtype, trainable=variable.trainable, name=variable.name)
+        device = self.program.graph.nodes[variable.name].device if self.options.keep_variable_devices else ""
+        with tf.device(device) if device else contextlib.nullcontext():
+            made = api.UninitializedVariable(shape=shape, dtype=dtype, trainable=variable.trainable, name=variable.name)
         self.state[variable.name] = made
         return made
 
@@ -206,13 +257,19 @@ class _Loader:
         resource.functions[CREATE] = self.function(create, {}, tf.TensorSpec([], tf.resource))
         return resource
 
+    def has_value(self, variable: tf.Variable) -> bool:
+        """Whether the checkpoint or the init op gives a variable a value. In a graph nothing has run yet."""
+        if not self.library.eager:
+            return any(variable is other for other in self.values.initialized)
+        return bool(variable.is_initialized())
+
     def run_restore(self) -> None:
         """The SaverDef's restore op on the model's own checkpoint; without a SaverDef the variables by name (V1-08)."""
-        restore = (self.part or self.program).restore_function
-        if restore is None and not self.program.variables:
+        restore = self.restore_function
+        if self.options.skip_checkpoint or (restore is None and not self.program.variables):
             return
         if not self.directory.root.names(VARIABLES):
-            if restore is not None and restore.captures:
+            if restore is not None and restore.owners and not self.options.allow_partial_checkpoint:
                 raise MissingFileError(
                     "there is no checkpoint to restore the variables from", file=self.directory.checkpoint_prefix, clause="V1-08"
                 )
@@ -221,33 +278,65 @@ class _Loader:
         # The kernel that restores aborts the process, or takes gigabytes, for an index that is made to do so.
         with contextlib.suppress(V1CheckpointError), BundleReader(prefix) as reader:
             reader.check_places()
-        self.restore(tf.constant(str(prefix)))
+        self.values.by_restoring(lambda: self.restore(tf.constant(str(prefix))), self.restored)
+        if not self.library.eager:
+            self.note_restored_tables(tf.constant(str(prefix)))
 
     def restore(self, prefix: tf.Tensor) -> None:
-        restore = self.restore_function
-        if restore is not None:
-            restore(prefix=prefix)
+        """Restore the variables. In a graph this makes the operations that do."""
+        if self.restore_function is not None:
+            self.restore_function(prefix=prefix)
             return
         # Modules of TensorFlow Hub's first format bring no saver along.
-        plan = {item.node: item for item in restore_plan(self.meta_graph, self.file)}
-        for variable in self.program.variables:
-            item = plan.get(variable.name)
-            if item is not None and self.wants(variable.name):
-                made = self.state[variable.name]
-                read = tf.raw_ops.RestoreV2(
-                    prefix=prefix, tensor_names=[item.key], shape_and_slices=[item.slice], dtypes=[made.dtype]
-                )
-                made.assign(read[0])
+        for variable, item in self.restored_by_name:
+            read = tf.raw_ops.RestoreV2(
+                prefix=prefix, tensor_names=[item.key], shape_and_slices=[item.slice], dtypes=[variable.dtype]
+            )
+            variable.assign(read[0])
+
+    def note_restored_tables(self, prefix: tf.Tensor) -> None:
+        """In a graph: a session that initialises variables and tables restores those tables whose content the Saver kept."""
+        extracted = part_of_restore(self.program, {name for name in self.program.resources if self.wants(name)})
+        if extracted is not None:
+            restore = self.function(extracted, {"prefix": tf.TensorSpec([], tf.string)}, {})
+            with graph_mode.noted_as_initializers():
+                restore(prefix=prefix)
+
+    @property
+    def restored(self) -> list[tf.Variable]:
+        """The variables that `restore` gives a value."""
+        if self.restore_function is None:
+            return [variable for variable, _ in self.restored_by_name]
+        return [owner for owner in self.restore_function.owners if isinstance(owner, tf.Variable)]
+
+    @functools.cached_property
+    def restored_by_name(self) -> list[tuple[tf.Variable, Any]]:
+        plan = {item.node: item for item in restore_plan(self.meta_graph, self.file) if item.key not in self.absent}
+        wanted = [variable.name for variable in self.program.variables if self.wants(variable.name)]
+        return [(self.state[name], plan[name]) for name in wanted if name in plan]
+
+    @functools.cached_property
+    def absent(self) -> frozenset[str]:
+        """Keys that the variables want of the checkpoint and that it lacks; asked only where that is allowed."""
+        if not self.options.allow_partial_checkpoint or not self.directory.root.names(VARIABLES):
+            return frozenset()
+        with contextlib.suppress(V1CheckpointError), BundleReader(self.directory.checkpoint_prefix) as reader:
+            return frozenset(item.key for item in restore_plan(self.meta_graph, self.file) if item.key not in reader)
+        return frozenset()
 
     @functools.cached_property
     def restore_function(self) -> Optional[LoadedConcreteFunction]:
         restore = (self.part or self.program).restore_function
+        if restore is not None and self.absent:
+            plan = restore_plan(self.meta_graph, self.file)
+            found = {item.node for item in plan if item.key not in self.absent and self.wants(item.node)}
+            restore = part_of_restore(self.program, found)
         return restore and self.function(restore, {"prefix": tf.TensorSpec([], tf.string)}, {})
 
     def run_init(self) -> None:
         init = self.init_function
-        if init is not None:
-            init()
+        given = [owner for owner in init.owners if isinstance(owner, tf.Variable)] if init is not None else []
+        self.values.by_init_op(lambda: None if init is None else init(), given)
 
     @functools.cached_property
     def init_function(self) -> Optional[LoadedConcreteFunction]:
@@ -274,14 +363,15 @@ class _Loader:
     # Functions
 
     def function(
-        self, extracted: Extracted, inputs: Any, outputs: Any, cls: type = LoadedConcreteFunction
+        self, extracted: Extracted, inputs: Any, outputs: Any, cls: type = LoadedConcreteFunction, structured: Any = None
     ) -> LoadedConcreteFunction:
         """An extracted FunctionDef as a live function over the state.
 
         Inputs are in the order of its arguments: a mapping for a function of named tensors, a tuple for one of positional nests.
+        `structured` is its structured input signature when that is another one.
         """
         name = self.add(extracted)
-        structured = (inputs, {}) if isinstance(inputs, tuple) else ((), dict(inputs))
+        structured = structured or ((inputs, {}) if isinstance(inputs, tuple) else ((), dict(inputs)))
         made: LoadedConcreteFunction = cls(self.library, name, lambda: (structured, outputs))
         if not isinstance(inputs, tuple):
             made.set_flat_arguments(list(inputs), len(inputs))
@@ -336,18 +426,20 @@ class _Loader:
             return specs.to_tf(structure.decode(value, self.file, output.key))
         return _spec(dtype, output.info.tensor_shape, output.key)
 
-    def prune(self, feeds: Any, fetches: Any) -> LoadedConcreteFunction:
-        cut = feeds_of(self.program, named_feeds(feeds))
+    def prune(self, feeds: Feeds, fetches: Any, name: str) -> LoadedConcreteFunction:
+        cut = feeds_of(self.program, feeds.named)
         wanted = Fetches(fetches)
         tensors = {str(index): parse_ref(name) for index, name in enumerate(wanted.tensors)}
-        extracted = self.program.function("pruned", cut, tensors, wanted.targets)
+        extracted = self.program.function(name, cut, tensors, wanted.targets)
         arguments = extracted.function.signature.output_arg
         specs_of = [
             tf.TensorSpec(_shape(static_shape(self.program.graph, ref)), tf.dtypes.as_dtype(argument.type))
             for ref, argument in zip(tensors.values(), arguments)
         ]
         inputs = {feed.name: _spec(feed.dtype, feed.shape, feed.name) for feed in cut}
-        return self.function(extracted, inputs, wanted.outputs(specs_of))
+        made = self.function(extracted, inputs, wanted.outputs(specs_of), structured=feeds.structure)
+        made.set_flat_arguments(feeds.keywords, feeds.positional)
+        return made
 
 
 def _add_collections(graph: tf.Graph, collections: Any) -> None:

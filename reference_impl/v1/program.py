@@ -23,6 +23,7 @@ from typing import Any, Optional
 
 from reference_impl.format import errors, schema
 from reference_impl.format.graphs import Library
+from reference_impl.format.inspect_text import Shape, shape_of, spec_text
 from reference_impl.format.names import ASSETS_COLLECTION, INIT_SIGNATURE, LEGACY_INIT_OP, MAIN_OP, RESERVED_SIGNATURES
 from reference_impl.format.variable_defs import TRAINABLE, variable_defs
 from reference_impl.v1.extract import Extracted, Feed, UnfedPlaceholderError, extract, placeholder_shape
@@ -95,8 +96,9 @@ class Program:
         functionalise_library(graph_def.library, self.ops, self._free_name)
         self.graph = Graph(graph_def, file)
         inline_makers(self.graph, self.ops, self._makes_shared_handle)
+        self.false_statements: list[str] = []  # what SignatureDefs say of tensors and the graph contradicts
         self.signatures = {
-            key: _signature(key, definition)
+            key: self._as_in_graph(_signature(key, definition))
             for key, definition in sorted(meta_graph.signature_def.items())
             if key not in RESERVED_SIGNATURES
         }
@@ -112,29 +114,71 @@ class Program:
             [*(variable.name for variable in self.variables), *self.resources, *(ref.node for ref in self.assets)]
         )
 
+    # -- signatures ----------------------------------------------------------------------------------------------------
+
+    def _as_in_graph(self, signature: Signature) -> Signature:
+        """The signature with the dtypes and shapes of its tensors in the graph, which decides; sessions ask nothing else."""
+        inputs = []
+        for item in signature.inputs:
+            kind, shape = self._in_graph(item.tensor, item.dtype % 100)
+            if shape is None or _may_be_one(shape_of(shape), shape_of(item.shape)):
+                shape = item.shape
+            self._hold_against(signature.key, f"input {item.name!r}", item.tensor, (item.dtype % 100, item.shape), (kind, shape))
+            inputs.append(dataclasses.replace(item, dtype=kind, shape=shape))
+        for output in signature.outputs:
+            for part, ref, said, shape in _tensors(output.info):
+                said %= 100  # a reference leaves a function as its value
+                name = f"output {output.key!r}" + (f" ({part})" if part else "")
+                kind, _ = self._in_graph(ref, said)
+                if said:  # TF 1.x needs none
+                    self._hold_against(signature.key, name, ref, (said, shape), (kind, shape))
+        return dataclasses.replace(signature, inputs=tuple(inputs))
+
+    def _in_graph(self, ref: Ref, said: int) -> tuple[int, Any]:
+        """DataType of a tensor of the graph, ``said`` where nothing tells; its shape, None where no placeholder tells."""
+        try:
+            outputs = self.ops.outputs(self.graph.nodes[ref.node])
+        except (KeyError, errors.SavedModelError):
+            return said, None
+        return (outputs[ref.index][2] % 100 if ref.index < len(outputs) else said), placeholder_shape(self.graph, ref)
+
+    def _hold_against(self, key: str, what: str, ref: Ref, said: tuple[int, Any], found: tuple[int, Any]) -> None:
+        one, other = spec_text(*said), spec_text(*found)
+        if one != other:
+            self.false_statements.append(
+                f"signature {key!r}, {what}: the SignatureDef says {one}, the tensor {ref.text!r} of the graph is {other}. "
+                "The SignatureDef is wrong, the graph is followed"
+            )
+
+    def _check_inputs(self, signature: Signature) -> None:
+        """Raises MalformedError: an input names a tensor that does not exist."""
+        for item in signature.inputs:
+            node = self.graph.nodes.get(item.tensor.node)
+            if node is None or item.tensor.index >= len(self.ops.outputs(node)):
+                reason = f"input {item.name!r} is the tensor {item.tensor.text!r}, which is not in the graph; correct it"
+                raise errors.MalformedError(reason, file=self.file, node=signature.key, clause="V1-01")
+
     # -- state ---------------------------------------------------------------------------------------------------------
 
     def _variables(self) -> tuple[Variable, ...]:
-        definitions: dict[str, Any] = {}
-        trainable = set()
+        listed: set[str] = set()
+        said: set[str] = set()
         for collection, node, definition in variable_defs(self.meta_graph, file=self.file):
             if collection == TRAINABLE:
-                trainable.add(node)
-            else:
-                definitions[node] = definition
-        listed = TRAINABLE in self.meta_graph.collection_def
+                listed.add(node)
+            if definition.trainable:
+                said.add(node)
+        trainable = said or listed  # TF 1.8 and older only list them
         out = []
         for node in self.graph:
             if node.op != "VarHandleOp":
                 continue
-            known = definitions.get(node.name)
-            is_trainable = node.name in trainable if listed else bool(known and known.trainable)
             out.append(
                 Variable(
                     node.name,
                     node.attr["dtype"].type,
                     node.attr["shape"].shape,
-                    is_trainable,
+                    node.name in trainable,
                     node.name in self.rewrite.variables,
                 )
             )
@@ -234,7 +278,9 @@ class Program:
         signature = self.signatures[key]
         feeds = [Feed(item.name, item.tensor, item.dtype, item.shape) for item in signature.inputs]
         fetches = {f"{output.key}/{position}": ref for output in signature.outputs for position, ref in enumerate(output.tensors)}
-        return self.function(f"signature_{key}", feeds, fetches, unfed=unfed)
+        extracted = self.function(f"signature_{key}", feeds, fetches, unfed=unfed)
+        self._check_inputs(signature)
+        return extracted
 
     def create_function(self, resource: str) -> Extracted:
         """The function that makes the handle of ``resource`` (RES-03)."""
@@ -399,6 +445,13 @@ def _tensors(info: Any) -> list[tuple[str, Ref, int, Any]]:
         components = info.composite_tensor.components
         return [(f"component_{i}", parse_ref(item.name), item.dtype, item.tensor_shape) for i, item in enumerate(components)]
     return [("", parse_ref(info.name), info.dtype, info.tensor_shape)]
+
+
+def _may_be_one(one: Shape, other: Shape) -> bool:
+    """Whether two shapes, partly unknown, may be those of one tensor."""
+    if one is None or other is None:
+        return True
+    return len(one) == len(other) and all(a == b or a is None or b is None for a, b in zip(one, other))
 
 
 def _shape_proto(*sizes: int) -> Any:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Optional
 
 import tensorflow as tf
 
+from reference_impl import specs
 from reference_impl.errors import BindingError
+from reference_impl.format import schema, structure
 from reference_impl.v1.program import SPARSE_PARTS
 
 
@@ -34,7 +36,12 @@ class Fetches:
         if name:
             self.tensors.append(name)
             return tf.TensorSpec(None)
-        if hasattr(fetch, "coo_sparse"):  # a TensorInfo
+        if hasattr(fetch, "coo_sparse") and fetch.WhichOneof("encoding") == "composite_tensor":  # a TensorInfo
+            self.tensors += [component.name for component in fetch.composite_tensor.components]
+            value = schema.StructuredValue()
+            value.type_spec_value.ParseFromString(fetch.composite_tensor.type_spec.SerializeToString())
+            return specs.to_tf(structure.decode(value, node="prune"))
+        if hasattr(fetch, "coo_sparse"):
             self.tensors += [getattr(fetch.coo_sparse, f"{part}_tensor_name") for part in SPARSE_PARTS]
             return tf.SparseTensorSpec(None, tf.dtypes.as_dtype(fetch.dtype))
         try:
@@ -45,9 +52,9 @@ class Fetches:
         self.tensors += names
         return spec
 
-    def outputs(self, specs: list[tf.TensorSpec]) -> Any:
+    def outputs(self, found_specs: list[tf.TensorSpec]) -> Any:
         """The structure, with the specs of the tensors."""
-        found = iter(specs)
+        found = iter(found_specs)
 
         def typed(leaf: Any) -> Any:
             if leaf is None:
@@ -67,14 +74,55 @@ def tensor_name(item: Any) -> str:
     return name if isinstance(name, str) else ""
 
 
-def named_feeds(feeds: Any) -> list[tuple[str, str]]:
-    """(argument, tensor name). Arguments without names get ones whose order is that of the sequence."""
+class Feeds:
+    """The arguments of a pruned function.
+
+    Attributes:
+      named: (argument, tensor name), in the order of the FunctionDef's arguments, which is that of the sorted argument names.
+      keywords: what a caller may call the arguments, in the same order; None when only the structure counts.
+      positional: how many of them need no name.
+      structure: ``(args, kwargs)`` of the Python function, None for the flat arguments.
+    """
+
+    def __init__(self, feeds: Any, input_signature: Any = None, also_positional: bool = False):
+        keys = list(feeds) if isinstance(feeds, Mapping) else []
+        found = [tensor_name(feed) for feed in _flat(feeds)]
+        if not all(found):
+            raise BindingError("feeds are tensors of the graph or their names, or a mapping from argument to such", node="prune")
+        self.structure: Any = None
+        self.keywords: Optional[list[str]] = keys
+        if input_signature is not None:
+            self._follow(found, *input_signature, also_positional)
+            return
+        if len(keys) == len(found):
+            self.named = sorted(zip(keys, found))
+            self.keywords = sorted(keys)
+        else:
+            self.named = list(zip(_numbered("feed", len(found)), found))
+            operations = [name.partition(":")[0] for name in found]
+            self.keywords = operations if len(set(operations)) == len(operations) else list(dict.fromkeys(found))
+        self.positional = len(found)
+
+    def _follow(self, found: list[str], args: Any, kwargs: Any, also_positional: bool) -> None:
+        args, kwargs = tuple(args or ()), dict(kwargs or {})
+        count = len(_flat(args))
+        if count + len(kwargs) != len(found):
+            reason = f"input_signature describes {count + len(kwargs)} tensors, {len(found)} are fed"
+            raise BindingError(reason, node="prune")
+        by_key = dict(zip(kwargs, found[count:]))
+        self.named = list(zip(_numbered("arg", count), found)) + sorted(by_key.items())
+        self.structure = args, kwargs
+        self.keywords = None if args else sorted(kwargs)
+        self.positional = len(kwargs) if also_positional else 0
+
+
+def _flat(feeds: Any) -> list[Any]:
+    """The parts of a nest; a mapping in its own order, one level deep, since its keys are arguments."""
     if isinstance(feeds, Mapping):
-        found = [(key, tensor_name(feed)) for key, feed in sorted(feeds.items())]
-    else:
-        sequence = list(feeds) if isinstance(feeds, (list, tuple)) else [feeds]
-        width = len(str(len(sequence)))
-        found = [(f"feed_{index:0{width}}", tensor_name(feed)) for index, feed in enumerate(sequence)]
-    if not all(name for _, name in found):
-        raise BindingError("feeds are tensors of the graph or their names, or a mapping from argument to such", node="prune")
-    return found
+        return [part for feed in feeds.values() for part in _flat(feed)]
+    return list(tf.nest.flatten(feeds, expand_composites=True))
+
+
+def _numbered(prefix: str, count: int) -> list[str]:
+    """Names whose sorted order is that of the numbers."""
+    return [f"{prefix}_{index:0{len(str(count))}}" for index in range(count)]

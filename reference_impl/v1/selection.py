@@ -62,27 +62,34 @@ class Part:
     @property
     def restore_function(self) -> Optional[Extracted]:
         """The part of the SaverDef's restore op that is about the state."""
-        whole = self._program.restore_function
-        if whole is None:
-            return None
-        targets = self._users(whole)
-        if not targets:
-            return None
-        prefix = Feed("prefix", parse_ref(self._program.meta_graph.saver_def.filename_tensor_name), STRING, _SCALAR)
-        extracted = self._program.function("restore", [prefix], {}, targets)
-        read_only_what_is_used(extracted.function)
-        return extracted
+        return part_of_restore(self._program, self.state)
 
     @property
     def init_function(self) -> Optional[Extracted]:
         """The part of the init op that is about the state."""
-        whole = self._program.init_function
-        targets = self._users(whole) if whole is not None else []
+        targets = _users(self._program, self._program.init_function, self.state)
         return self._program.function("init", [], {}, targets) if targets else None
 
-    def _users(self, extracted: Extracted) -> list[str]:
-        """Nodes of a function that act on something of the state."""
-        return [name for name, used in self._program.acting(extracted) if used & self.state]
+
+def part_of_restore(program: Program, state: Collection[str]) -> Optional[Extracted]:
+    """The part of the SaverDef's restore op that restores some of the state, None when nothing of it is restored.
+
+    Args:
+      program: the model.
+      state: names of variables and resources.
+    """
+    targets = _users(program, program.restore_function, state)
+    if not targets:
+        return None
+    prefix = Feed("prefix", parse_ref(program.meta_graph.saver_def.filename_tensor_name), STRING, _SCALAR)
+    extracted = program.function("restore", [prefix], {}, targets)
+    read_only_what_is_used(extracted.function)
+    return extracted
+
+
+def _users(program: Program, extracted: Optional[Extracted], state: Collection[str]) -> list[str]:
+    """Nodes of a function that act on something of the state."""
+    return [name for name, used in program.acting(extracted) if not used.isdisjoint(state)]
 
 
 def _signature_function(program: Program, key: str) -> Extracted:

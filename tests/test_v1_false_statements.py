@@ -1,0 +1,106 @@
+"""SignatureDefs of TF 1.x models that contradict the graph: the graph is followed, and the SignatureDef is named as wrong."""
+
+from __future__ import annotations
+
+import logging
+
+import numpy as np
+import pytest
+from model_edits import edited, fixture
+
+import reference_impl
+from reference_impl.format import layout, schema
+from reference_impl.format.errors import MalformedError
+
+pytestmark = [pytest.mark.tensorflow, pytest.mark.clause("V1-01")]
+
+
+@pytest.fixture(scope="module")
+def tf():
+    import tensorflow
+
+    return tensorflow
+
+
+def with_signature(case, tmp_path, change, key="serving_default"):
+    """A copy of a fixture one of whose SignatureDefs is changed."""
+    return edited(fixture(case), tmp_path / "model", lambda model: change(model.meta_graphs[0].signature_def[key]))
+
+
+def test_a_false_dtype_of_an_input_gives_way_to_the_graph(tf, tmp_path, caplog):
+    def lie(signature):
+        signature.inputs["words"].dtype = schema.DT_FLOAT
+
+    path = with_signature("hash_table_v2", tmp_path, lie)
+    with caplog.at_level(logging.WARNING):
+        root = reference_impl.load(path)
+    (said,) = [record.getMessage() for record in caplog.records]
+    assert str(path) in said and "'serving_default', input 'words': the SignatureDef says float32[?]" in said
+    assert "the tensor 'words' of the graph is string[?]. The SignatureDef is wrong" in said
+    reference_impl.save(root, tmp_path / "copy")
+    assert (
+        layout.read(tmp_path / "copy").meta_graph(None).signature_def["serving_default"].inputs["words"].dtype == schema.DT_STRING
+    )
+    for loaded in (root, tf.saved_model.load(str(tmp_path / "copy"))):
+        assert loaded.signatures["serving_default"](tf.constant(["two"]))["ids"].numpy() == [2]
+
+
+def test_a_false_dtype_of_a_result_gives_way_to_the_graph(tmp_path, caplog):
+    def lie(signature):
+        signature.outputs["ids"].dtype = schema.DT_STRING
+
+    root = reference_impl.load(with_signature("hash_table_v2", tmp_path, lie))
+    assert "output 'ids': the SignatureDef says string[?]" in caplog.text and "is int64[?]" in caplog.text
+    assert root.signatures["serving_default"].structured_outputs["ids"].dtype.name == "int64"
+
+
+def test_a_false_shape_gives_way_to_that_of_the_placeholder(tf, tmp_path, caplog):
+    def lie(signature):
+        signature.inputs["words"].tensor_shape.dim.add(size=7)
+
+    root = reference_impl.load(with_signature("hash_table_v2", tmp_path, lie))
+    assert "the SignatureDef says string[?,7], the tensor 'words' of the graph is string[?]" in caplog.text
+    assert root.signatures["serving_default"].structured_input_signature[1]["words"].shape.as_list() == [None]
+    assert root.signatures["serving_default"](tf.constant(["two"]))["ids"].numpy() == [2]
+
+
+def test_a_more_exact_shape_is_no_contradiction(tmp_path, caplog):
+    def narrow(signature):
+        signature.inputs["words"].tensor_shape.dim[0].size = 3
+
+    reference_impl.load(with_signature("hash_table_v2", tmp_path, narrow))
+    assert not caplog.records
+
+
+def test_false_values_of_a_sparse_input_give_way_to_the_graph(tf, tmp_path, caplog):
+    source = fixture("sparse_io")
+    signature = layout.read(source).meta_graph(["serve"]).signature_def["serving_default"]
+    name, *_ = [key for key, info in signature.inputs.items() if info.WhichOneof("encoding") == "coo_sparse"]
+
+    def lie(signature):
+        signature.inputs[name].dtype = schema.DT_STRING
+
+    root = reference_impl.load(with_signature("sparse_io", tmp_path, lie))
+    expected = reference_impl.load(source).signatures["serving_default"].structured_input_signature[1]
+    found = root.signatures["serving_default"].structured_input_signature[1]
+    assert f"input '{name}_values': the SignatureDef says string" in caplog.text
+    assert {key: spec.dtype for key, spec in found.items()} == {key: spec.dtype for key, spec in expected.items()}
+
+
+@pytest.mark.parametrize("tensor", ["nowhere:0", "words:3", ""])
+def test_an_input_that_does_not_exist_costs_its_signature(tmp_path, tensor):
+    def lie(signature):
+        signature.inputs["words"].name = tensor
+        for key in ("ids", "weights"):
+            del signature.outputs[key]
+
+    root = reference_impl.load(with_signature("hash_table_v2", tmp_path, lie))
+    with pytest.raises(MalformedError, match=r"input 'words' is the tensor .* which is not in the graph") as caught:
+        root.signatures["serving_default"](words=np.array(["two"]))
+    assert caught.value.node == "serving_default"
+
+
+def test_no_fixture_contradicts_itself(caplog):
+    for case in ("estimator_dnn_classifier", "sparse_io", "ragged_io", "dtypes_io", "reference_outputs", "legacy_names"):
+        reference_impl.load(fixture(case))
+    assert not [record for record in caplog.records if "SignatureDef" in record.getMessage()]
