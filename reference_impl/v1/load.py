@@ -111,7 +111,9 @@ class V1Root(objects.LoadedObject):
       resources: tables and other shared state.
     """
 
-    _TF_MODULE_IGNORED_PROPERTIES = frozenset((*objects.LoadedObject._TF_MODULE_IGNORED_PROPERTIES, "uninitialized_variables"))
+    _TF_MODULE_IGNORED_PROPERTIES = frozenset(
+        (*objects.LoadedObject._TF_MODULE_IGNORED_PROPERTIES, "uninitialized_variables", "initializer")
+    )
 
     @property
     def graph(self) -> tf.Graph:
@@ -130,6 +132,12 @@ class V1Root(objects.LoadedObject):
             _add_collections(graph, theirs.collection_def)
             vars(self)["_graph"] = graph
         return vars(self)["_graph"]  # type: ignore[no-any-return]
+
+    @property
+    def initializer(self) -> Initializer:
+        """What ran after the restore; ``initializer._initialize()`` runs it again."""
+        loader: _Loader = vars(self)["_loader"]
+        return loader.initializer
 
     def prune(
         self,
@@ -207,7 +215,6 @@ class _Loader:
         vars(root)["uninitialized_variables"] = tuple(v.name for v in made if not self.has_value(v))
         self.values.finish()
         root.resources = list(resources.values())
-        vars(root)["initializer"] = Initializer(self.init_function)
         vars(root)["_loader"] = self
         vars(root)["signatures"] = SignatureMap(
             {
@@ -342,6 +349,10 @@ class _Loader:
     def init_function(self) -> Optional[LoadedConcreteFunction]:
         init = (self.part or self.program).init_function
         return init and self.function(init, {}, {})
+
+    @functools.cached_property
+    def initializer(self) -> Initializer:
+        return Initializer(self.init_function)
 
     def check_machine_ops(self) -> None:
         """Follow the restore and the init function, which are the only ones to run."""
