@@ -17,6 +17,7 @@ from reference_impl.format.errors import ChecksumError, CorruptTableError, NoMet
 from reference_impl.format.graphs import check_functions
 from reference_impl.format.replaced import not_replaced
 from reference_impl.loading.options import LoadOptions
+from reference_impl.remote import local_copy, written_locally
 
 __all__ = ["load", "save"]
 
@@ -46,7 +47,7 @@ def load(
     """Load a SavedModel (API-01, DR-02).
 
     Args:
-      export_dir: the directory.
+      export_dir: the directory, or a URL that `tf.io.gfile` knows (API-01).
       tags: the tags of the MetaGraph to load, as a set; not needed when there is only one (V1-04, V1-05, V1-07).
       options: `reference_impl.loading.options.LoadOptions` or `tf.saved_model.LoadOptions`; a TF 1.x model knows
         ``only``, with paths of signatures.
@@ -60,8 +61,9 @@ def load(
       SavedModelError: the directory is no SavedModel, or is damaged, or uses what is not known; the class says which.
         FileAccessError also where another export took its place while it was read.
     """
-    with not_replaced(os.fsdecode(export_dir)):
-        directory = layout.read(os.fsdecode(export_dir))
+    path = local_copy(os.fsdecode(export_dir))
+    with not_replaced(path):
+        directory = layout.read(path)
         try:
             meta_graph = directory.meta_graph(tags)
         except NoMetaGraphError as error:
@@ -89,7 +91,7 @@ def save(
 
     Args:
       obj: a trackable: a `tf.Module`, a Keras model, a `tf.train.Checkpoint`, a loaded model, …
-      export_dir: the directory; its parents are made.
+      export_dir: the directory, or a URL that `tf.io.gfile` knows; its parents are made.
       signatures: a function with an input signature, a concrete function, or a map of these; by default those the object was
         loaded with (ATTR-06), or the only one it has (IMP-01).
       options: `reference_impl.saving.options.SaveOptions`, or `tf.saved_model.SaveOptions`.
@@ -105,5 +107,5 @@ def save(
     """
     from reference_impl.saving.save import save as write
 
-    with collector.paused():
-        write(obj, os.fsdecode(export_dir), signatures, options)
+    with collector.paused(), written_locally(os.fsdecode(export_dir)) as path:
+        write(obj, path, signatures, options)

@@ -1,0 +1,111 @@
+"""SavedModels on file systems that TensorFlow knows by a URL, such as ``gs://``, ``hdfs://`` or ``ram://``.
+
+Everything else of this package reads and writes local files. A model with a URL is loaded from a local copy, and saved by way of
+one.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import re
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Optional
+from urllib.parse import unquote, urlparse
+
+import tensorflow as tf
+
+from reference_impl.format import files, layout
+from reference_impl.format.errors import FileAccessError, MissingFileError, PathEscapeError
+
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")  # a single letter is a drive
+_FILES = re.compile(r"saved_model\.\w+|fingerprint\.pb|keras_metadata\.pb")
+_FOLDERS = ("variables", layout.ASSETS, layout.ASSETS_EXTRA, "debug")
+_HERE = ("", "localhost")
+
+
+def local_copy(path: str) -> str:
+    """Return a directory with the SavedModel: `path` itself, or a copy of what a URL names.
+
+    The copy stays until the process ends, as functions of the model may read its assets at any time.
+
+    Raises:
+      MissingFileError: there is nothing at the URL.
+      FileAccessError: the file system of the URL cannot be read.
+
+    RFC: API-01
+    """
+    if not _URL.match(path):
+        return path
+    if (local := _file_url(path)) is not None:
+        return local
+    with _reported(path):
+        names = [name.rstrip("/") for name in tf.io.gfile.listdir(path)]
+        target = Path(tempfile.mkdtemp(prefix="reference_impl_"))
+        atexit.register(shutil.rmtree, target, ignore_errors=True)
+        for name in names:
+            if name in _FOLDERS:
+                _copy(f"{path.rstrip('/')}/{name}", target / name)
+            elif _FILES.fullmatch(name):
+                tf.io.gfile.copy(f"{path.rstrip('/')}/{name}", str(target / name))
+    return str(target)
+
+
+def _copy(source: str, target: Path) -> None:
+    """Copy a folder out of a remote file system."""
+    target.mkdir(exist_ok=True)
+    for name in tf.io.gfile.listdir(source):
+        name = name.rstrip("/")
+        reason = files.refuse_name(name)
+        if reason:
+            raise PathEscapeError(f"{name!r} {reason}", file=source)
+        if tf.io.gfile.isdir(f"{source}/{name}"):
+            _copy(f"{source}/{name}", target / name)
+        else:
+            tf.io.gfile.copy(f"{source}/{name}", str(target / name))
+
+
+@contextlib.contextmanager
+def written_locally(path: str) -> Iterator[str]:
+    """Give the directory to save to. For a URL that is a local one, which is copied there at the end.
+
+    The file that names the rest is copied last, so a reader meanwhile finds a whole model, if not always the same.
+
+    Raises:
+      FileAccessError: the file system of the URL cannot be written.
+
+    RFC: API-04
+    """
+    local = _file_url(path) if _URL.match(path) else path
+    if local is not None:
+        yield local
+        return
+    with tempfile.TemporaryDirectory(prefix="reference_impl_") as folder:
+        made = Path(folder) / "model"
+        yield str(made)
+        with _reported(path):
+            found = [file for file in made.rglob("*") if file.is_file()]
+            for file in sorted(found, key=lambda file: (file.name == layout.PB, file)):
+                target = f"{path.rstrip('/')}/{file.relative_to(made).as_posix()}"
+                tf.io.gfile.makedirs(target.rpartition("/")[0])
+                tf.io.gfile.copy(str(file), target, overwrite=True)
+
+
+def _file_url(path: str) -> Optional[str]:
+    """The path in a ``file://`` URL of this machine."""
+    parts = urlparse(path)
+    return unquote(parts.path) if parts.scheme.lower() == "file" and parts.netloc in _HERE else None
+
+
+@contextlib.contextmanager
+def _reported(path: str) -> Iterator[None]:
+    try:
+        yield
+    except tf.errors.NotFoundError as error:
+        reason = f"SavedModel file does not exist at this URL: {error.message}"
+        raise MissingFileError(reason, file=path) from error
+    except tf.errors.OpError as error:
+        raise FileAccessError(f"TensorFlow cannot use this URL: {error.message}", file=path) from error
