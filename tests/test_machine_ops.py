@@ -3,6 +3,8 @@
 import contextlib
 import json
 import re
+import subprocess
+import sys
 import warnings
 
 import model_edits as edits
@@ -74,6 +76,51 @@ def test_a_path_is_followed_through_calls(tmp_path):
     assert effect.paths == (str(tmp_path / "outside" / "done"),)
 
 
+@pytest.mark.parametrize(
+    ("attack", "function", "by"),
+    [
+        ("write_in_twin", "twin", "init op evil"),
+        ("write_in_gradient", "slope", "init op evil"),
+        ("write_when_collected", "", "_destroy_resource of ids"),
+        ("write_behind_damage", "", "_initialize of ids"),
+    ],
+)
+def test_what_tensorflow_chooses_by_itself_runs_at_load(tmp_path, attack, function, by):
+    from compat_matrix.zoo.verify.run import verify
+
+    getattr(attacks, attack)(tmp_path / "model")
+    acting = [item for item in found(tmp_path / "model") if by in item.at_load]
+    assert acting and all(function in item.function and item.op == "WriteFile" for item in acting)
+    assert "SMC601" in {finding.rule for finding in verify(tmp_path / "model").findings if finding.severity.word == "error"}
+
+
+def test_an_op_of_the_table_is_not_hidden_by_a_function_of_its_name(tmp_path):
+    message = forge.model()
+    graph = message.meta_graphs[0]
+    forge.function(graph, "WriteFile")
+    forge.node_of(graph.graph_def, "evil", "WriteFile", forge.constant(graph.graph_def, "name", b"/tmp/x"), "name")
+    graph.signature_def["__saved_model_init_op"].outputs["__saved_model_init_op"].name = "evil"
+    assert [item.at_load for item in found(forge.write(tmp_path / "model", message))] == [("init op evil",)]
+
+
+@pytest.mark.tensorflow
+@pytest.mark.parametrize("attack", ["write_in_twin", "write_in_gradient", "write_when_collected"])
+def test_tensorflow_does_choose_them(tmp_path, attack):
+    """What the attacks rest on: TensorFlow's own loader writes the file. In a process of its own, which may die of it."""
+    getattr(attacks, attack)(tmp_path / "model")
+    code = (
+        "import sys, tensorflow as tf\n"
+        "if sys.argv[2] == 'v1':\n"
+        "    with tf.Graph().as_default(), tf.compat.v1.Session() as session:\n"
+        "        tf.compat.v1.saved_model.load(session, ['serve'], sys.argv[1])\n"
+        "else:\n"
+        "    loaded = tf.saved_model.load(sys.argv[1]); del loaded; import gc; gc.collect()\n"
+    )
+    loader = "v2" if attack == "write_when_collected" else "v1"
+    subprocess.run([sys.executable, "-c", code, tmp_path / "model", loader], check=False, capture_output=True, timeout=120)
+    assert (tmp_path / "outside" / "done").read_bytes() == b"written by a model"
+
+
 def test_what_the_caller_names(tmp_path):
     """A signature that reads the file that a request names, and one of its own."""
     message = forge.model()
@@ -118,11 +165,20 @@ def test_inspect_shows_when(tmp_path, capsys):
     assert (effect["op"], effect["kind"], effect["at_load"]) == ("WriteFile", "writes files", ["init op evil"])
 
 
-ACTING = ["write_at_init", "write_in_initializer", "write_in_nested_calls", "read_behind_asset", "restore_elsewhere"]
+ACTING = [
+    "write_at_init",
+    "write_in_initializer",
+    "write_in_nested_calls",
+    "write_in_twin",
+    "write_in_gradient",
+    "write_when_collected",
+    "read_behind_asset",
+    "restore_elsewhere",
+]
 
 
 @pytest.mark.tensorflow
-@pytest.mark.parametrize("attack", [*ACTING, "foreign_op_at_init", "python_function"])
+@pytest.mark.parametrize("attack", [*ACTING, "read_by_attribute", "foreign_op_at_init", "python_function"])
 def test_load_refuses_before_anything_has_run(tmp_path, attack):
     import reference_impl
     from reference_impl.errors import MachineOpError

@@ -4,12 +4,16 @@ import model_edits as edits
 import pytest
 import verify_planted
 import zoo
+from click.testing import CliRunner
 
+from compat_matrix import cli
 from compat_matrix.zoo.find import find
 from compat_matrix.zoo.verify.findings import Severity, all_rules
 from compat_matrix.zoo.verify.rules import file
 from compat_matrix.zoo.verify.run import MAX_FINDINGS, verify
 from compat_matrix.zoo.verify.select import UnknownRule, choose
+from property_tests.attacks import effects
+from reference_impl.format import schema
 
 FIXTURES = sorted(path.parent.name for path in edits.FIXTURES.glob("*/model"))
 
@@ -117,3 +121,21 @@ def test_real_models():
     assert models
     for model in models:
         assert "SMC100" not in ids(verify(model)), model
+
+
+def damaged_assets(folder):
+    """A model that writes a file at load, and whose list of assets cannot be decoded."""
+    effects.write_at_init(folder)
+    path = folder / "saved_model.pb"
+    message = schema.parse(schema.SavedModel, path.read_bytes())
+    message.meta_graphs[0].collection_def["saved_model_assets"].any_list.value.add(value=b"\xff\xff")
+    path.write_bytes(message.SerializeToString())
+    return folder
+
+
+@pytest.mark.parametrize("select", [(), ("--select", "SMC601"), ("--select", "SMC6", "--ignore", "SMC100")])
+def test_a_rule_of_safety_that_cannot_be_applied_fails_the_run(tmp_path, select):
+    """Whatever is damaged: a model must not pass because a rule could not look at it."""
+    result = CliRunner().invoke(cli.main, ["verify", *select, str(damaged_assets(tmp_path / "model"))])
+    assert result.exit_code == cli.UNEXPECTED
+    assert "SMC601" in result.stdout and "SMC100" in result.stdout

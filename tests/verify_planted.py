@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 
 import model_edits as edits
@@ -45,6 +46,11 @@ def flip(path, at=-1):
 
 def cut(path):
     path.write_bytes(path.read_bytes()[:-1])
+
+
+def huge_fingerprint(folder):
+    (folder / "fingerprint.pb").touch()
+    os.truncate(folder / "fingerprint.pb", 10 << 30)
 
 
 def extension(graph):
@@ -176,7 +182,7 @@ def write_at_call(graph):
 
 
 PLANTED = {
-    "SMC100": graph_edit(V2, extension),
+    "SMC100": files_edit(V2, huge_fingerprint),
     "SMC101": files_edit(V1, lambda folder: cut(folder / "saved_model.pb")),
     "SMC102": files_edit(V1, lambda folder: (folder / "saved_model.pb").unlink()),
     "SMC103": files_edit(V1, as_text),
@@ -201,6 +207,7 @@ PLANTED = {
     "SMC306": graph_edit(V1, recursive),
     "SMC307": graph_edit(V1, lambda graph: graph.signature_def.clear()),
     "SMC308": graph_edit(V1, circle),
+    "SMC321": graph_edit(V2, extension),
     "SMC311": graph_edit(V2, lambda graph: graph.object_graph_def.nodes[0].children.add(node_id=999, local_name="lost")),
     "SMC401": files_edit("table_no_init", lambda folder: None),
     "SMC411": files_edit(V2, lambda folder: (folder / "assets" / "vocabulary.txt").unlink()),

@@ -70,6 +70,100 @@ def _call(graph: Any, name: str, function: str, argument: str) -> None:
     node.attr["Tin"].list.type.append(schema.DT_STRING)
 
 
+def write_in_twin(folder: Path) -> None:
+    """An init op that calls a harmless function, which the graph optimizer replaces by one that writes a file."""
+    message = forge.model()
+    graph = message.meta_graphs[0]
+    for name in ("calm", "twin"):
+        made = graph.graph_def.library.function.add()
+        made.signature.name = name
+        made.signature.is_stateful = True
+        made.attr["api_implements"].s = b"twins"
+        made.attr["api_preferred_device"].s = b"GPU" if name == "calm" else b"CPU"
+        made.signature.output_arg.add(name="out", type=schema.DT_STRING)
+        made.ret["out"] = forge.constant(made, "same", b"same") + ":output:0"
+        if name == "twin":
+            made.control_ret["evil"] = _writes(made, folder)
+            made.signature.control_output.append("evil")
+    # The optimizer looks at graphs of four nodes or more, and at nodes with a whole device name.
+    others = [forge.constant(graph.graph_def, f"c_{number}", b"") for number in range(4)]
+    node = forge.node_of(graph.graph_def, "call", "StatefulPartitionedCall")
+    node.device = "/job:localhost/replica:0/task:0/device:CPU:0"
+    forge.call(node, "calm")
+    node.attr["Tout"].list.type.append(schema.DT_STRING)
+    forge.node_of(graph.graph_def, "evil", "NoOp", "^call", *[f"^{name}" for name in others])
+    graph.signature_def["__saved_model_init_op"].outputs["__saved_model_init_op"].name = "evil"
+    forge.write(folder, message)
+
+
+def write_in_gradient(folder: Path) -> None:
+    """An init op that takes the gradient of a harmless function; the listed gradient function writes a file."""
+    message = forge.model()
+    graph = message.meta_graphs[0]
+    library = graph.graph_def.library
+    for name, takes in (("calm", 1), ("slope", 2)):
+        made = library.function.add()
+        made.signature.name = name
+        for number in range(takes):
+            made.signature.input_arg.add(name=f"x_{number}", type=schema.DT_FLOAT)
+        made.signature.output_arg.add(name="out", type=schema.DT_FLOAT)
+        made.ret["out"] = "x_0"
+        if name == "slope":
+            made.signature.is_stateful = True
+            made.control_ret["evil"] = _writes(made, folder)
+            made.signature.control_output.append("evil")
+    library.gradient.add(function_name="calm", gradient_func="slope")
+    one = forge.node_of(graph.graph_def, "one", "Const")
+    one.attr["dtype"].type = one.attr["value"].tensor.dtype = schema.DT_FLOAT
+    one.attr["value"].tensor.tensor_shape.SetInParent()
+    one.attr["value"].tensor.float_val.append(1.0)
+    node = forge.node_of(graph.graph_def, "evil", "SymbolicGradient", "one", "one")
+    node.attr["f"].func.name = "calm"
+    node.attr["Tin"].list.type.extend([schema.DT_FLOAT] * 2)
+    node.attr["Tout"].list.type.append(schema.DT_FLOAT)
+    graph.signature_def["__saved_model_init_op"].outputs["__saved_model_init_op"].name = "evil"
+    forge.write(folder, message)
+
+
+def write_when_collected(folder: Path) -> None:
+    """A TF 2 model with a table that writes a file when Python collects it."""
+    message = forge.seed("table_static")
+    graph = message.meta_graphs[0]
+    objects = graph.object_graph_def.nodes
+    numbers = {child.node_id for item in objects for child in item.children if child.local_name == "_destroy_resource"}
+    names = {name for number in numbers for name in objects[number].function.concrete_functions}
+    for made in graph.graph_def.library.function:
+        if made.signature.name in names:
+            made.control_ret["evil"] = _writes(made, folder)
+            made.signature.control_output.append("evil")
+            made.signature.is_stateful = True
+    forge.write(folder, message)
+    forge.object_checkpoint(folder, message)
+
+
+def read_by_attribute(folder: Path) -> None:
+    """An init op that reads the file which its attribute names, an op that only old producers may use."""
+    message = forge.model()
+    graph = message.meta_graphs[0]
+    graph.graph_def.versions.producer = 18
+    node = forge.node_of(graph.graph_def, "evil", "Skipgram")
+    node.attr["filename"].s = os.fsencode(folder.parent / "outside" / "secret")
+    node.attr["batch_size"].i = 1
+    graph.signature_def["__saved_model_init_op"].outputs["__saved_model_init_op"].name = "evil"
+    forge.write(folder, message)
+    (folder.parent / "outside").mkdir(exist_ok=True)
+    (folder.parent / "outside" / "secret").write_bytes(b"a secret of a few words " * 50)
+
+
+def write_behind_damage(folder: Path) -> None:
+    """A TF 2 model whose table writes a file when it is initialised, with a damaged collection of this project."""
+    write_in_initializer(folder)
+    path = folder / "saved_model.pb"
+    message = schema.parse(schema.SavedModel, path.read_bytes())
+    message.meta_graphs[0].collection_def["savedmodel_compat.extension"].bytes_list.value.append(b"no base64 at all")
+    path.write_bytes(message.SerializeToString())
+
+
 def read_behind_asset(folder: Path) -> None:
     """An init op that reads a file whose path begins with that of an asset and leads out of the directory."""
     message = forge.model()

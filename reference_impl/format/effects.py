@@ -1,8 +1,9 @@
 """Which ops of a MetaGraph act on the machine, and when: at load, or when which function is called.
 
-From everything that a loader or a user can start (restore and init ops, functions of resources, signatures, functions of objects)
-the graph is followed through calls. What saving and restoring a checkpoint needs is no finding as long as the file is the one
-that the caller names; nor is an initialiser that reads a file of assets/. Of a function every node counts as run.
+The graph is followed from everything that a loader or a user can start: restore and init ops, functions of resources,
+signatures, functions of objects. It is followed through calls, and to every function that TensorFlow may choose in place of a
+called one. Saving and restoring a checkpoint is not a finding if the file is the one that the caller names; neither is an
+initialiser that reads a file of assets/. Of a function every node counts as run.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from . import schema
 from .graphs import Library, Nodes, input_source, reachable
 from .inspect_parts import Effect
 from .inspect_signatures import init_ops, slots_of
-from .names import CREATE, INITIALIZE, RESERVED_SIGNATURES, SIGNATURES
+from .names import CREATE, DESTROY, INITIALIZE, RESERVED_SIGNATURES, SIGNATURES
 from .object_graph import Paths
 from .op_effects import READS, OpEffect, op_effect
 from .path_origins import (
@@ -39,7 +40,8 @@ from .record import mutable_record, record
 LOAD, CALL = "load", "call"
 _STEPS = 1_000_000  # nodes looked at; beyond it is left open when things happen
 _WAYS = 8  # sets of arguments for which one function is looked at
-_OWN = (CREATE, INITIALIZE)  # functions of a resource that a loader runs
+# Functions of a resource that run without being called: the last one when the object is collected (RP-04).
+_OWN = (CREATE, INITIALIZE, DESTROY)
 
 
 @record
@@ -148,7 +150,7 @@ def effects(
         return ()
     callers: dict[str, list[str]] = {}
     for name, called in calls.items():
-        for inner in called:
+        for inner in library.may_run(called):
             callers.setdefault(inner, []).append(name)
     search.relevant = reachable(sorted(acting), callers)
     for starts in (graph_starts(meta_graph), object_starts(objects, paths)):
@@ -217,7 +219,7 @@ class Search:
     def effect(self, op: str) -> Optional[OpEffect]:
         """What an op does; functions of the library do what is in them."""
         if op not in self._of_op:
-            self._of_op[op] = None if op in self.library.functions else op_effect(op)
+            self._of_op[op] = op_effect(op, self.library.functions)
         return self._of_op[op]
 
     def follow(self, start: Start) -> None:
@@ -277,7 +279,8 @@ class Search:
         """Put by the functions that nodes call or hand on."""
         self.steps += len(nodes)
         for node in nodes if self.library.functions else ():
-            names = [name for name in self.library.references(node) if self.relevant is None or name in self.relevant]
+            possible = self.library.may_run(self.library.references(node))
+            names = [name for name in possible if self.relevant is None or name in self.relevant]
             counts = [len(self.library.functions[name].signature.input_arg) for name in names]
             pending.extend((name, body.handed_on(node, count)) for name, count in zip(names, counts))
 

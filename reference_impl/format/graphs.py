@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from . import schema
 from .errors import DuplicateKeyError
-from .names import CUSTOM_GRADIENT
+from .names import CUSTOM_GRADIENT, IMPLEMENTS
 
 CONTROL = ""
 
@@ -166,6 +166,30 @@ class Library:
                 if function.name in self.functions:
                     yield function.name
                 stack.extend(function.attr.items())
+
+    @functools.cached_property
+    def implementations(self) -> dict[bytes, list[str]]:
+        """Interface -> the functions that implement it for one device or another, as their attribute ``api_implements`` says."""
+        found: dict[bytes, list[str]] = {}
+        for name, function in self.functions.items():
+            if IMPLEMENTS in function.attr:
+                found.setdefault(function.attr[IMPLEMENTS].s, []).append(name)
+        return found
+
+    def may_run(self, names: Iterable[str]) -> dict[str, None]:
+        """Return everything that TensorFlow may run where a node refers to functions: these, and what it chooses in their place.
+
+        The graph optimizer replaces a function by another implementation of its interface; SymbolicGradient runs the gradient
+        that the library lists for its function.
+        """
+        found: dict[str, None] = {}
+        for name in names:
+            found[name] = None
+            if self.gradient_of.get(name) in self.functions:
+                found[self.gradient_of[name]] = None
+            if self.implementations and IMPLEMENTS in self.functions[name].attr:
+                found.update(dict.fromkeys(self.implementations[self.functions[name].attr[IMPLEMENTS].s]))
+        return found
 
     def calls(self) -> dict[str, list[str]]:
         """For every function the functions it refers to, each once, in order of first mention."""

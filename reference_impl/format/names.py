@@ -31,6 +31,10 @@ _ATTRIBUTES, _SLOT = ".ATTRIBUTES", ".OPTIMIZER_SLOT"
 # Attribute of a node: the custom gradient of its op
 CUSTOM_GRADIENT = "_gradient_op_type"
 
+# Attribute of a FunctionDef: the interface that it is one of several implementations of. Nothing refers to the others:
+# TensorFlow's graph optimizer looks for that of the device at hand (Keras 2 has its LSTM and GRU for GPUs so)
+IMPLEMENTS = "api_implements"
+
 _GENERATED = re.compile(r"__(?:inference|forward|backward)_(.+)_\d+", re.DOTALL)
 
 

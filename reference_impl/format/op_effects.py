@@ -9,6 +9,7 @@ of the model comes from a library of somebody else, and what it does is not know
 from __future__ import annotations
 
 import functools
+from collections.abc import Collection
 from pathlib import Path
 from typing import Optional, Union
 
@@ -63,6 +64,9 @@ _ROWS: tuple[tuple[OpEffect, str], ...] = (
     (OpEffect(READS, "reads a vocabulary", 0), "GenerateVocabRemapping"),
     (OpEffect(READS, "reads a vocabulary", "vocab_file", optional=True), "FixedUnigramCandidateSampler"),
     (OpEffect(READS, "maps a file into memory", "memory_region_name"), "ImmutableConst"),
+    (OpEffect(READS, "reads a text", "filename"), "Skipgram"),
+    (OpEffect(READS, "reads the state of an iterator", 1), "RestoreIterator"),
+    (OpEffect(WRITES, "writes the state of an iterator", 1), "SaveIterator"),
     (OpEffect(READS, "reads message types from a file", "descriptor_source", optional=True), "DecodeProtoV2 EncodeProto"),
     (
         OpEffect(READS, "reads a stored dataset", 0),
@@ -96,6 +100,10 @@ _ROWS: tuple[tuple[OpEffect, str], ...] = (
     (OpEffect(PRINTS, "prints, or writes to the file that it names", "output_stream"), "PrintV2"),
     (OpEffect(CODE, "calls Python that the process has registered"), "PyFunc PyFuncStateless EagerPyFunc"),
     (OpEffect(CODE, "runs a graph that is in a string"), "DatasetFromGraph"),
+    (OpEffect(CODE, "runs an MLIR module that is in a string"), "MlirPassthroughOp"),
+    (OpEffect(CODE, "calls machine code that the process has registered under a name", "target_name"), "XlaCustomCall"),
+    (OpEffect(CODE, "calls machine code that the process has registered under a name", "call_target_name"), "XlaCustomCallV2"),
+    (OpEffect(CODE, "runs a TFLite graph that the process has registered"), "TfLiteSubgraphExecute"),
     (OpEffect(CODE, "runs the program ffmpeg"), "DecodeAudio DecodeAudioV2 EncodeAudio EncodeAudioV2 DecodeVideo"),
     (OpEffect(CODE, "runs a program on another processor"), "RemoteFusedGraphExecute"),
     (OpEffect(NETWORK, "runs a function on another device, which may be another machine"), "RemoteCall"),
@@ -114,6 +122,7 @@ _ROWS: tuple[tuple[OpEffect, str], ...] = (
         "KafkaDataset KinesisDataset",
     ),
     (OpEffect(PROCESS, "ends the process"), "Abort"),
+    (OpEffect(PROCESS, "sets when the process ends or is taken for dead"), "WorkerHeartbeat"),
     (
         OpEffect(PROCESS, "sets how the process reaches files"),
         "FileSystemSetConfiguration GcsConfigureBlockCache GcsConfigureCredentials",
@@ -134,9 +143,15 @@ def known_ops() -> frozenset[str]:
     return frozenset((Path(__file__).parent / "op_names.txt").read_text(encoding="ascii").split())
 
 
-def op_effect(op: str) -> Optional[OpEffect]:
-    """What an op does to the machine, as far as its name tells; None for nothing. A name that is unknown has the kind UNKNOWN."""
+def op_effect(op: str, functions: Collection[str] = ()) -> Optional[OpEffect]:
+    """Return what an op does to the machine, None for nothing.
+
+    Args:
+      op: its name. An unknown one has the kind UNKNOWN.
+      functions: the names of a model's functions, whose nodes are looked at instead. A function cannot hide an op of the table by
+        taking its name: TensorFlow refuses such a library, or runs the op.
+    """
     effect = OP_EFFECTS.get(op)
-    if effect is None and op not in known_ops():
+    if effect is None and op not in functions and op not in known_ops():
         return _NOT_KNOWN
     return effect

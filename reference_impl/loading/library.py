@@ -81,15 +81,6 @@ class FunctionLibrary:
         self.index.functions[name] = function
         return name
 
-    @functools.cached_property
-    def implementations(self) -> dict[bytes, list[str]]:
-        """Interface -> the functions that implement it for one device or another, as their attribute ``api_implements`` says."""
-        found: dict[bytes, list[str]] = {}
-        for name, function in self.index.functions.items():
-            if "api_implements" in function.attr:
-                found.setdefault(function.attr["api_implements"].s, []).append(name)
-        return found
-
     def live_name(self, name: str) -> str:
         """The name under which the runtime knows (or will know) a function."""
         return name + self._suffix

@@ -17,15 +17,12 @@ import tensorflow as tf
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import SaveError
 from reference_impl.format import schema
-from reference_impl.format.names import CUSTOM_GRADIENT, stem
+from reference_impl.format.names import CUSTOM_GRADIENT, IMPLEMENTS, stem
 from reference_impl.loading.library import FunctionLibrary, find_live, find_suffix
 from reference_impl.loading.refusals import NOT_SAVED, REASON, REFUSED
 
 _PREFIX = "__inference_"
 _TEXT_REFERENCES = ("forward_function_name", "backward_function_name")  # attributes of a FunctionDef that name others
-# The attribute of a FunctionDef that says for which interface it is one of several implementations. Nothing refers to the others:
-# Grappler looks for that of the device at hand (Keras 2 has its LSTM and GRU for GPUs so).
-_IMPLEMENTS = "api_implements"
 # Attributes that TensorFlow before 2.16 does not know, which say nothing about the meaning of a node (COMPAT-04).
 _TOO_NEW = {"VarHandleOp": ("debug_name",)}
 # Ops without a result that change no value, which TensorFlow before 2.6 does not know: reading without a copy (COMPAT-04).
@@ -138,9 +135,9 @@ class Library:
                 found = self._claim(source, definition.attr[key].s.decode())
                 definition.attr[key].s = found[2].encode()
                 yield found
-        if _IMPLEMENTS in definition.attr:
-            found_here = self._live_implementations if source is None else source.implementations
-            for other in found_here.get(definition.attr[_IMPLEMENTS].s, ()):
+        if IMPLEMENTS in definition.attr:
+            found_here = self._live_implementations if source is None else source.index.implementations
+            for other in found_here.get(definition.attr[IMPLEMENTS].s, ()):
                 yield self._claim(source, other)
 
     @functools.cached_property

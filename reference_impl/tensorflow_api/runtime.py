@@ -10,6 +10,7 @@ from typing import Any, Optional
 import tensorflow as tf
 
 from reference_impl.format import schema
+from reference_impl.format.names import IMPLEMENTS
 from reference_impl.tensorflow_api.lookup import private, text
 
 _context = private("tensorflow.python.eager.context:context")
@@ -61,8 +62,8 @@ def implementations() -> dict[bytes, list[str]]:
     names = [text(name) for name in context.list_function_names()]
     for name in sorted(names, key=lambda name: (int("0" + re.findall(r"\d*\Z", name)[0]), name)):
         attributes = context.get_function_def(name).attr
-        if "api_implements" in attributes:
-            found.setdefault(attributes["api_implements"].s, []).append(name)
+        if IMPLEMENTS in attributes:
+            found.setdefault(attributes[IMPLEMENTS].s, []).append(name)
     return found
 
 

@@ -101,6 +101,11 @@ class Rule:
     check: Callable[..., Iterable[Fault]] | None
     per_graph: bool
 
+    @property
+    def is_safety(self) -> bool:
+        """Whether it is about what the model does to the machine."""
+        return self.id.startswith("SMC6")
+
     def finding(self, fault: Fault, tags: str | None = None) -> Finding:
         """The finding for a fault."""
         severity = self.severity if fault.severity is None else fault.severity

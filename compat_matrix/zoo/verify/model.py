@@ -187,8 +187,15 @@ class Graph:
 
     @functools.cached_property
     def saved(self) -> schema.SavedObjectGraph:
-        """The object graph, with what the extension adds. Raises MalformedError."""
-        return extension.object_graph(self.proto, extension.read(self.proto, self.model.layout.file.name))
+        """The object graph, with what the extension adds if it can be read (a rule of its own says if not)."""
+        try:
+            return extension.object_graph(self.proto, self.additional())
+        except errors.SavedModelError:
+            return self.objects
+
+    def additional(self) -> Optional[schema.Extension]:
+        """What this project stores beyond TensorFlow's format. Raises MalformedError."""
+        return extension.read(self.proto, self.model.layout.file.name)
 
     @functools.cached_property
     def paths(self) -> Paths:

@@ -91,7 +91,11 @@ def verify_found(model: Named, rules: Collection[str], follow_links: bool) -> Re
 
 
 def _apply(rule: Rule, model: Model, tell: bool) -> Iterator[Finding]:
-    """The findings of one rule. One that meets damage it was not made for is told as not applied, if ``tell``."""
+    """The findings of one rule. One that meets damage it was not made for is reported as not applied.
+
+    Args:
+      tell: report it for any rule; it is reported for rules of safety in any case.
+    """
     if rule.check is None:
         return
     for graph in model.graphs if rule.per_graph else [None]:
@@ -101,8 +105,11 @@ def _apply(rule: Rule, model: Model, tell: bool) -> Iterator[Finding]:
         except errors.FileAccessError:
             raise
         except errors.SavedModelError as error:
-            if tell:
-                yield NOT_APPLIED.finding(Fault(f"{rule.id} ({rule.name}): {type(error).__name__}: {error}"), tags)
+            # A model must not pass a rule of safety by being damaged where the rule looks.
+            severity = Severity.ERROR if rule.is_safety else None
+            if tell or rule.is_safety:
+                text = f"{rule.id} ({rule.name}): {type(error).__name__}: {error}"
+                yield NOT_APPLIED.finding(Fault(text, severity=severity), tags)
 
 
 def _first(rule: Rule, faults: Iterable[Fault], tags: str | None) -> Iterator[Finding]:

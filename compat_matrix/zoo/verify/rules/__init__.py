@@ -25,7 +25,8 @@ NOT_APPLIED = declare(
     "rule-not-applied",
     Severity.WARNING,
     summary="A rule could not be applied, since what it looks at is damaged or too large.",
-    why="What the rule would have found stays unknown; the message says what stopped it.",
+    why="What the rule would have found stays unknown; the message says what stopped it. A rule of safety (SMC6..) that was not "
+    "applied is an error, whichever rules were selected: damage must not hide what a model does.",
     fix="Repair what the other findings name, then verify again.",
 )
 UNREADABLE = declare(

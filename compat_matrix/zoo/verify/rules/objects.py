@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from compat_matrix.zoo.verify.findings import Fault, Severity, graph_rule
+from reference_impl.format.errors import SavedModelError
 
 if TYPE_CHECKING:
     from compat_matrix.zoo.verify.model import Graph, Model
@@ -32,6 +33,21 @@ def object_reference(model: Model, graph: Graph) -> Iterator[Fault]:
         for other in function.bound_inputs:
             if not 0 <= other < len(objects.nodes):
                 yield Fault(f"a capture is object {other} of {len(objects.nodes)}", function=name)
+
+
+@graph_rule(
+    "SMC321",
+    "additions-damaged",
+    Severity.WARNING,
+    summary="What this project stored beyond TensorFlow's format cannot be read.",
+    why="TensorFlow does not look at it; reference_impl.load refuses the model.",
+    fix="Save the model again with reference_impl.save, or remove the collection savedmodel_compat.extension.",
+)
+def additions_damaged(model: Model, graph: Graph) -> Iterator[Fault]:
+    try:
+        graph.additional()
+    except SavedModelError as error:
+        yield Fault(f"{type(error).__name__}: {error}")
 
 
 def _numbers(item: Any) -> Iterator[tuple[str, int]]:
