@@ -236,10 +236,14 @@ def _function_attrs_of(op: str) -> Optional[tuple[str, ...]]:
     return None if op_def is None else tuple(attr.name for attr in op_def.attr if attr.type in ("func", "list(func)"))
 
 
+# Ops whose kernels refuse to be given a name although they declare the attribute: each kernel has a resource of its own anyway.
+_PRIVATE = frozenset({"OneShotIterator"})
+
+
 @functools.cache
 def _has_shared_name(op: str) -> bool:
     op_def = api.op_def(op)
-    return op_def is not None and any(attr.name == "shared_name" for attr in op_def.attr)
+    return op not in _PRIVATE and op_def is not None and any(attr.name == "shared_name" for attr in op_def.attr)
 
 
 def _unregister(names: dict[str, None], suffix: str) -> None:

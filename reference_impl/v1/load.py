@@ -25,7 +25,7 @@ from reference_impl.format.bundle import BundleReader
 from reference_impl.format.effects import LOAD, Start
 from reference_impl.format.errors import MissingFileError, SavedModelError, V1CheckpointError
 from reference_impl.format.layout import VARIABLES, Layout
-from reference_impl.format.names import CREATE
+from reference_impl.format.names import CREATE, INITIALIZE
 from reference_impl.format.path_origins import ASSET, COMPUTED_PATH, GIVEN_PATH, Origin
 from reference_impl.format.restore_plan import restore_plan
 from reference_impl.loading import graph_mode, machine_ops, objects
@@ -203,14 +203,15 @@ class _Loader:
         self.values = graph_mode.Initialization(made)
         resources = {name: self.make_resource(name) for name in self.program.resources if self.wants(name)}
         self.state.update(resources)
+        for name, resource in resources.items():
+            tables.attach(resource, name, self.program, self.function)
         for statement in self.program.false_statements:
             _log.warning("%s: %s (V1-01)", self.file, statement)
         self.check_machine_ops()
         self.run_restore()
         with self.assets.needed():
             self.run_init()
-        for name, resource in resources.items():
-            tables.attach(resource, name, self.program, self.function)
+        self.fill_iterators()
         root.variables = [variable for variable in made if self.has_value(variable)]
         vars(root)["uninitialized_variables"] = tuple(v.name for v in made if not self.has_value(v))
         self.values.finish()
@@ -350,18 +351,32 @@ class _Loader:
         init = (self.part or self.program).init_function
         return init and self.function(init, {}, {})
 
+    def iterators(self) -> dict[str, LoadedResource]:
+        """The iterators that no init op fills."""
+        return {name: self.state[name] for name in self.program.fillers if name in self.state}
+
+    def fill_iterators(self) -> None:
+        """Make their datasets. A session does so when it first asks for an element; what fails then is not in the way here."""
+        for name, iterator in self.iterators().items():
+            try:
+                with graph_mode.noted_as_initializers():
+                    iterator._initialize()
+            except tf.errors.OpError as error:
+                _log.warning("%s: the iterator %s cannot be filled: %s", self.file, name, error.message)
+
     @functools.cached_property
     def initializer(self) -> Initializer:
         return Initializer(self.init_function)
 
     def check_machine_ops(self) -> None:
-        """Follow the restore and the init function, which are the only ones to run."""
+        """Follow the functions that run: the restore function, the init function, those that fill iterators."""
         assets = {
             id(self.state[parse_ref(asset.tensor).node]): frozenset({Origin(ASSET, asset.filename)})
             for asset in self.assets.definitions
         }
         starts = []
-        for what, made in (("restore op", self.restore_function), ("init op", self.init_function)):
+        filling = [(f"iterator {name}", iterator.functions[INITIALIZE]) for name, iterator in self.iterators().items()]
+        for what, made in (("restore op", self.restore_function), ("init op", self.init_function), *filling):
             if made is not None:
                 given = len(self.library.get(made.saved_name).signature.input_arg) - len(made.owners)
                 captured = [assets.get(id(owner), COMPUTED_PATH) for owner in made.owners]

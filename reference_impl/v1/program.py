@@ -33,6 +33,7 @@ from reference_impl.v1.functionalise import functionalise, functionalise_library
 from reference_impl.v1.gradients import call_gradient_functions
 from reference_impl.v1.graph import CONTROL, Graph, Ref, parse_ref
 from reference_impl.v1.inlining import inline_makers
+from reference_impl.v1.iterators import rewrite_one_shot_iterators
 from reference_impl.v1.op_table import INT64, RESOURCE, STRING, OpTable
 from reference_impl.v1.references import rewrite_references
 
@@ -96,6 +97,7 @@ class Program:
         functionalise_library(graph_def.library, self.ops, self._free_name)
         self.graph = Graph(graph_def, file)
         inline_makers(self.graph, self.ops, self._makes_shared_handle)
+        self.fillers = rewrite_one_shot_iterators(self.graph)
         self.false_statements: list[str] = []  # what SignatureDefs say of tensors and the graph contradicts
         self.signatures = {
             key: self._as_in_graph(_signature(key, definition))
@@ -319,7 +321,9 @@ class Program:
         return True
 
     def initializers_of(self, resource: str) -> list[str]:
-        """Nodes of the init function that fill a resource."""
+        """Nodes that fill a resource: of the init function, or what the iterator was rewritten to."""
+        if resource in self.fillers:
+            return [self.fillers[resource]]
         return [name for name, used in self.acting(self.init_function) if resource in used]
 
     def acting(self, extracted: Optional[Extracted]) -> list[tuple[str, frozenset[str]]]:
