@@ -21,7 +21,7 @@ from compat_matrix.gist import gist
 from compat_matrix.made_up import examples_of, made_up
 from compat_matrix.plan import ABSENT, is_complete
 from compat_matrix.runtimes.host import Host
-from compat_matrix.runtimes.runtime import LOCAL, local_runtime
+from compat_matrix.runtimes.runtime import INSTALL, LOCAL, local_runtime
 from compat_matrix.runtimes.worker import NotStarted, ReplyError, WorkerDied
 from compat_matrix.workers import provenance, tensors
 from compat_matrix.workers.tensors import Tensor
@@ -121,7 +121,7 @@ def case_name(path: Path) -> str:
 def _recorded(found: layout.Layout, given: Given, folder: Path, shared: Host | None = None) -> list[dict[str, Any]]:
     """Requests that the local TensorFlow answers, with its answers, one for each signature, the same at every call."""
     if local_runtime().tensorflow_version is None:
-        given.left_out.append('answers: no TensorFlow is here to record any (pip install "savedmodel-compat[tf]"); or --requests')
+        given.left_out.append(f"answers: no TensorFlow is here to record any ({INSTALL}); or --requests")
         return []
     requests: list[dict[str, Any]] = []
     numbers = itertools.count()  # a request that goes takes its number along: no two share a file

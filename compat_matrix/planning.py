@@ -18,13 +18,14 @@ from compat_matrix.consumers import CPP, Consumer
 from compat_matrix.expectations import Ledger
 from compat_matrix.generators import GeneratorInfo, all_generators, fixtures_root
 from compat_matrix.outcomes import Outcome
-from compat_matrix.plan import ABSENT, NO_CONSUMER, PRODUCE, Cell, Decision, Plan, PlanError
+from compat_matrix.plan import ABSENT, NO_CONSUMER, PRODUCE, Cell, Decision, Plan, PlanError, is_complete
 from compat_matrix.plugins.registry import OURS, Registry
 from compat_matrix.producers import GENERATE, Producer
 from compat_matrix.runtimes import Runtime, local_runtime
 from compat_matrix.runtimes.native import build as native
 
 ARTIFACT_SCHEMA = 1
+PARTS = ("model", "io", "saved_model.pb", "saved_model.pbtxt", "saved_model.cpb")  # of what looks like an artifact, or a model
 MAX_JSON = 1 << 24  # bytes; a provenance.json or io.json larger than this is no description of requests
 
 
@@ -97,7 +98,9 @@ def make_plan(
     wanted = [p for p in registry.producers.values() if (p.name in producers if producers is not None else p.usual)]
     artifacts = [artifact for one in wanted for artifact in plugin_artifacts(one, axes.runtimes)]
     if (ours or fixtures) and any(producer.program is None and producer.artifacts is None for producer in wanted):
-        artifacts += fixture_artifacts(fixtures or fixtures_root())
+        artifacts += fixture_artifacts(fixtures or fixtures_root(), only)
+        if fixtures and not cases and not artifacts:
+            raise _no_artifact(fixtures)
     try:
         infos = all_cases(cases) if ours or cases else []
     except (CaseError, FileNotFoundError) as error:
@@ -115,17 +118,45 @@ def make_plan(
     return replace(plan, narrowed=bool(only) or not (axes.home or axes.served_only))
 
 
-def fixture_artifacts(root: Path) -> list[Artifact]:
-    """Every folder of ``root`` that holds a ``provenance.json``. Raises PlanError when one cannot be read."""
+class NothingToPlan(PlanError):
+    """A folder that was named holds no artifacts, or one that is not finished. The message says what to do."""
+
+
+def fixture_artifacts(root: Path, only: Collection[str] = ()) -> list[Artifact]:
+    """Every folder of ``root`` that holds a ``provenance.json``. Raises PlanError when one cannot be read.
+
+    Raises NothingToPlan for what would otherwise be left out without a word: a folder of ``root`` that holds a model or requests
+    and no ``provenance.json``, or an artifact in place of the folder it lies in. With ``only`` (patterns) other folders do not
+    matter.
+    """
     if not root.is_dir():
         raise PlanError(f"no folder of fixtures at {root}")
+    if is_complete(root) and (root / "model").is_dir():
+        raise NothingToPlan(f"{root} is an artifact itself. Name the folder it lies in: {root.resolve().parent}")
+    for folder in sorted(path for path in root.iterdir() if path.is_dir() and not is_complete(path)):
+        wanted = not only or any(fnmatch.fnmatchcase(folder.name, name) for name in only)
+        if wanted and any((folder / part).exists() for part in PARTS):
+            raise NothingToPlan(
+                f"{folder} has no provenance.json, so it is not an artifact. Write one (docs/contracts.md, section 1), move the "
+                f"folder away, or check its SavedModel without it: savedmodel-compat check {folder}"
+            )
     return [fixture_artifact(path.parent.resolve()) for path in sorted(root.glob("*/provenance.json"))]
+
+
+def _no_artifact(root: Path) -> NothingToPlan:
+    return NothingToPlan(
+        f"{root} holds no artifact, which is a folder with provenance.json, model/ and io/. "
+        f"To check a SavedModel without these: savedmodel-compat check {root}"
+    )
 
 
 def plugin_artifacts(producer: Producer, runtimes: Sequence[Runtime]) -> list[Artifact]:
     """What a producer of other people has written, or will write. Raises PlanError for what cannot be read."""
     if producer.artifacts is not None:
-        return [replace(artifact, producer=producer.name) for artifact in fixture_artifacts(producer.artifacts)]
+        found = fixture_artifacts(producer.artifacts)
+        if not found:
+            raise _no_artifact(producer.artifacts)
+        return [replace(artifact, producer=producer.name) for artifact in found]
     able = [runtime for runtime in runtimes if not runtime.server]
     made = []
     for runtime in able[:1] if producer.version else able:
@@ -325,7 +356,7 @@ def _questions(
 
 def _absent(runtime: Runtime, consumer: str = "") -> Decision | None:
     if runtime.tensorflow_version is None:
-        return Decision(Outcome.NOT_RUN, f"no TensorFlow in runtime {runtime.name}")
+        return Decision(Outcome.NOT_RUN, runtime.no_tensorflow)
     unready = runtime.unready.get(consumer)
     return Decision(Outcome.NOT_RUN, unready) if unready else None
 

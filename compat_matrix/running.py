@@ -79,7 +79,8 @@ def select(plan: Plan, selectors: Mapping[str, Sequence[str]], cells: Sequence[s
     }
     reasons = {cell.decided.reason for cell in plan if cell.id in chosen and cell.decided}
     if not chosen:
-        raise RunError("the selection holds no cell")
+        absent = sorted({cell.decided.reason for cell in plan if cell.decided and cell.decided.outcome is Outcome.NOT_RUN})
+        raise RunError(": ".join(["the selection holds no cell", *(["; ".join(absent)] if absent else [])]))
     if all(cell.decided and cell.decided.outcome is Outcome.NOT_APPLICABLE for cell in plan if cell.id in chosen):
         raise RunError(f"all {len(chosen)} selected cells are not applicable: {'; '.join(sorted(reasons))}")
     return chosen

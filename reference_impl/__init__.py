@@ -42,7 +42,13 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     import importlib
 
-    return getattr(importlib.import_module(_HOMES[name]), name)
+    try:
+        return getattr(importlib.import_module(_HOMES[name]), name)
+    except ModuleNotFoundError as error:
+        if error.name != "tensorflow":
+            raise
+        said = f'reference_impl.{name} needs TensorFlow, which is not installed: pip install "savedmodel-compat[tf]"'
+        raise ModuleNotFoundError(said, name=error.name) from None
 
 
 def __dir__() -> list[str]:

@@ -168,7 +168,7 @@ def test_without_tensorflow_cells_are_planned_and_not_run():
     plan = planned(artifact(version="absent"), runtime=NO_TENSORFLOW)
     outcomes = {cell.decided.outcome for cell in plan}
     assert outcomes == {Outcome.NOT_RUN, Outcome.NOT_APPLICABLE}
-    assert "no TensorFlow in runtime local" in {cell.decided.reason for cell in plan}
+    assert 'no TensorFlow in runtime local (pip install "savedmodel-compat[tf]")' in {cell.decided.reason for cell in plan}
     assert plan.cells[1].id == "a/tf2@absent/tf2@absent/load"
 
 

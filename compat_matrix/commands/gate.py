@@ -109,5 +109,5 @@ def _runtime(spec: str, install: bool) -> Runtime:
     if len(found) != 1:
         raise click.UsageError(f"{spec} names {len(found)} runtimes")
     if found[0].tensorflow_version is None:
-        raise Refused(f"{spec}: no TensorFlow is installed there", ExitCode.HARNESS_ERROR)
+        raise Refused(f"{spec}: {found[0].no_tensorflow}", ExitCode.HARNESS_ERROR)
     return found[0]

@@ -27,6 +27,7 @@ def exit_codes(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
+        from compat_matrix.planning import NothingToPlan
         from compat_matrix.running import RunError
 
         try:
@@ -34,7 +35,8 @@ def exit_codes(function: Callable[..., Any]) -> Callable[..., Any]:
         except LedgerError as error:
             raise Refused(str(error), STALE) from error
         except (PlanError, ResultsError) as error:
-            raise Refused(str(error), ExitCode.HARNESS_ERROR) from error
+            usage = isinstance(error, NothingToPlan)
+            raise Refused(str(error), ExitCode.USAGE if usage else ExitCode.HARNESS_ERROR) from error
         except RunError as error:
             raise Refused(str(error), ExitCode.HARNESS_ERROR if error.harness else ExitCode.USAGE) from error
 

@@ -182,7 +182,6 @@ def compared(plan: Plan, results: Sequence[Result], item: Prepared) -> tuple[int
     if count:
         return count, ""
     not_run = next((result.message for result in results if result.outcome is Outcome.NOT_RUN), "")
-    not_run += ' (pip install "savedmodel-compat[tf]")' if "no TensorFlow" in not_run else ""
     nothing = "; ".join(one_line(text, 200) for text in item.left_out[:1]) or "; ".join(item.problems[:1]) or _no_request(item)
     return 0, not_run or alone or failed or nothing
 

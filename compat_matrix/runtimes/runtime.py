@@ -19,6 +19,8 @@ DISTRIBUTIONS = ("tensorflow", "tensorflow-cpu", "tf-nightly", "tf-nightly-cpu",
 
 LABELLED = re.compile(r"([A-Za-z][A-Za-z0-9_]*)=(?!=)(.+)")  # LABEL=SPEC, on a command line
 LOCAL = "local"  # the name of the runtime that runs the harness
+INSTALL = 'pip install "savedmodel-compat[tf]"'  # what gives it a TensorFlow
+_NO_MODULE = "No module named 'tensorflow'"  # as a worker says it
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,15 @@ class Runtime:
         separator = "." if "+" in (self.tensorflow_version or "") else "+"
         version = self.tensorflow_version and f"{self.tensorflow_version}{separator}{label.replace('_', '.')}"
         return replace(self, name=label, tensorflow_version=version, spec=f"{label}={self.spec or self.name}")
+
+    @property
+    def no_tensorflow(self) -> str:
+        """That this runtime has no TensorFlow, and what to do."""
+        return f"no TensorFlow in runtime {self.name}" + (f" ({INSTALL})" if self.name == LOCAL else "")
+
+    def with_advice(self, reason: str) -> str:
+        """Why a worker did not start here, and what to do if that is for want of a TensorFlow."""
+        return f"{reason} ({INSTALL})" if self.name == LOCAL and _NO_MODULE in reason and INSTALL not in reason else reason
 
     def to_json(self) -> dict[str, Any]:
         return {**vars(self), "python": str(self.python), "lacks": dict(self.lacks), "unready": dict(self.unready)}

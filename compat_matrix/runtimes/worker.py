@@ -181,6 +181,7 @@ class Worker:
                 if attempt < STARTS:
                     continue
             break
+        reason = self.runtime.with_advice(reason)
         self._unusable = NotStarted(
             f"{self.program.name} does not start in the runtime {self.runtime.name}: {reason}\n{tail}".rstrip()
         )

@@ -18,7 +18,8 @@ def hello(exam: Exam) -> None:
     session = exam.session
     reply = session.say("hello", START_LIMIT, protocol=PROTOCOL)
     if reply["status"] != "ok":
-        raise Mistake(f"hello of protocol {PROTOCOL} is answered with {reply['status']}: {reply['message']}", "P-05")
+        said = session.runtime.with_advice(reply["message"])
+        raise Mistake(f"hello of protocol {PROTOCOL} is answered with {reply['status']}: {said}", "P-05")
     if reply["protocol"] != PROTOCOL:
         raise Mistake(f"asked for protocol {PROTOCOL}, it says it speaks {reply['protocol']}", "P-05")
     if not reply["name"]:

@@ -15,7 +15,7 @@ from compat_matrix.checks.compare import Tolerance, compare_named
 from compat_matrix.gist import gist
 from compat_matrix.given import LIMIT, RECORDER, TOLERANCE, as_artifact
 from compat_matrix.runtimes.host import Host
-from compat_matrix.runtimes.runtime import LOCAL, local_runtime
+from compat_matrix.runtimes.runtime import INSTALL, LOCAL, local_runtime
 from compat_matrix.runtimes.worker import NotStarted, ReplyError, WorkerDied
 from compat_matrix.workers import tensors
 from compat_matrix.workers.tensors import Tensor
@@ -23,7 +23,7 @@ from compat_matrix.zoo.contract.file import ContractError
 from compat_matrix.zoo.contract.form import Answers, Request
 from compat_matrix.zoo.contract.rules import Finding
 
-NO_TENSORFLOW = 'golden answers need a TensorFlow here: pip install "savedmodel-compat[tf]"'
+NO_TENSORFLOW = f"golden answers need a TensorFlow here: {INSTALL}"
 
 
 class NoTensorFlow(OSError):
