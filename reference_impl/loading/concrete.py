@@ -29,7 +29,7 @@ from reference_impl.errors import BindingError, UnsupportedModelError
 from reference_impl.format.argument_names import python_name, python_names
 from reference_impl.format.errors import MalformedError
 from reference_impl.format.names import plain_name
-from reference_impl.loading import patterns, rebuild
+from reference_impl.loading import patterns, rebuild, replicas
 from reference_impl.loading.binding import Binder
 from reference_impl.loading.diagnosis import ArgumentDtypeError, why_not_found
 from reference_impl.loading.library import FunctionLibrary
@@ -246,9 +246,19 @@ class LoadedConcreteFunction(api.ConcreteFunction):  # type: ignore[misc,valid-t
             raise UnsupportedModelError("a resource that the function belongs to is gone", node=self.saved_name)
         return found
 
-    def _captured(self) -> list[tf.Tensor]:
+    def _captured(self, building: bool = False) -> list[tf.Tensor]:
+        """The tensors of what the function captures; `building` a graph needs only some handle of the right kind."""
+        owners = self._living_owners()
         with tf.init_scope():  # a resource is created by the first who asks, but never inside a trace
-            return [handle_of(owner, self.saved_name) for owner in self._living_owners()]
+            found = [
+                api.replica_handle(owner) if isinstance(owner, _DISTRIBUTED) else handle_of(owner, self.saved_name)
+                for owner in owners
+            ]
+        if all(handle is not None for handle in found):
+            return found
+        if building:
+            return replicas.first_replicas(owners, found)
+        return replicas.cross_replica(self.library, self.saved_name, owners, found)
 
     def _graph_captures(self) -> list[tf.Tensor]:
         """What the rebuilt graph captures, each handle once; of a distributed variable that of the calling replica (DIST-01)."""
@@ -310,7 +320,7 @@ class LoadedConcreteFunction(api.ConcreteFunction):  # type: ignore[misc,valid-t
             leaves = tf.nest.flatten((args, kwargs), expand_composites=True)
             inputs = [leaf.handle if isinstance(leaf, tf.Variable) else leaf for leaf in leaves if tf.is_tensor(leaf)]
             names = [argument.name for argument in self.library.get(name).signature.input_arg[len(inputs) :]]
-            inputs += [graph.capture(handle, name=_op_name(given)) for handle, given in zip(self._captured(), names)]
+            inputs += [graph.capture(handle, name=_op_name(given)) for handle, given in zip(self._captured(building=True), names)]
             results = rebuild.interpret(self.library, name, inputs)
             specs = tf.nest.flatten(outputs, expand_composites=True)
             for result, spec in zip(results, [spec for spec in specs if isinstance(spec, tf.TypeSpec)]):

@@ -14,7 +14,9 @@ import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import SaveError
+from reference_impl.loading.replicas import READS
 from reference_impl.saving.functions import Library
+from reference_impl.saving.shared_captures import CALLS
 from reference_impl.saving.signatures import SignatureFunction
 from reference_impl.saving.tree import Tree
 
@@ -22,9 +24,6 @@ COPY, MEAN, SUM = "copy", "mean", "sum"
 _Names = Mapping[int, str]
 _Bound = Mapping[int, Sequence[int]]
 _Replicas = Mapping[int, Mapping[int, int]]
-
-_READS = ("ReadVariableOp", "VariableShape", "VarIsInitializedOp", "ResourceGather", "ResourceGatherNd")
-_CALLS = ("PartitionedCall", "StatefulPartitionedCall")
 
 
 def kind_of(variable: Any) -> str:
@@ -101,12 +100,12 @@ class Merger:
         return updates
 
     def _merge_node(self, definition: Any, node: Any, handle: str, kind: str) -> bool:
-        if node.op in _CALLS:
+        if node.op in CALLS:
             places = {place: kind for place, source in enumerate(node.input) if source == handle}
             return self.merge(node.attr["f"].func.name, places)
         if node.op == "ReadVariableOp" and kind == SUM:
             self._drop_terms(definition, node)
-        elif node.op not in _READS:
+        elif node.op not in READS:
             op_def = api.op_def(node.op)
             if kind != COPY or op_def is None or op_def.output_arg:
                 self._refuse(definition, node)

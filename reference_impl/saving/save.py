@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from typing import Any, Optional, Union
 
@@ -42,6 +43,7 @@ from reference_impl.saving.initial_values import InitialValues
 from reference_impl.saving.options import SaveOptions, resolve
 from reference_impl.saving.replicas import Merger
 from reference_impl.saving.saver import SavedContent, SavedVariable, add_saver
+from reference_impl.saving.shared_captures import SharedCaptures
 from reference_impl.saving.signatures import SignatureFunction
 from reference_impl.saving.slots import add_slots
 from reference_impl.saving.traces import Trace, saved_concrete, trace_of
@@ -53,13 +55,14 @@ def save(obj: Any, export_dir: Union[str, os.PathLike[str]], given: Optional[Any
     if tf.inside_function():
         raise InsideFunctionError("saving inside of a tf.function is not possible: take the call out of it", node="save")
     chosen = resolve(options)
-    tree = Tree(obj, chosen.strict)
-    if chosen.numbers_as_tensors:
-        for path, function in list(tree.functions()):
-            numbers.add_traces(function, path)
-    tree.trace_signatures()
-    found = signatures.choose(tree, given)
-    tree.number(found)
+    with contextlib.nullcontext() if chosen.expand else api.as_first_replica():
+        tree = Tree(obj, chosen.strict)
+        if chosen.numbers_as_tensors:
+            for path, function in list(tree.functions()):
+                numbers.add_traces(function, path)
+        tree.trace_signatures()
+        found = signatures.choose(tree, given)
+        tree.number(found)
     content = contents.of_tree(tree)
     with api.eager_mode():  # in graph mode too: what belongs to the user's graph is there now
         _Export(tree, found, content, chosen).write(export_dir)
@@ -119,6 +122,7 @@ class _Export:
         expand = self.options.expand
         Merger(self.library).merge_all(self.tree, self.names, self.bound, captures.replicas, expand)
         if not expand:
+            SharedCaptures(self.library).take_once(self.names, self.bound, sorted(captures.replicas))
             captures.replicas.clear()
         for number, trace in self.traces.items():
             self.saved_functions[self.names[number]] = saved_concrete(trace, self.bound[number], self.tree.nodes[number].path)

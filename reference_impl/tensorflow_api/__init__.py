@@ -43,6 +43,7 @@ from reference_impl.tensorflow_api.runtime import (
     remove_function,
 )
 from reference_impl.tensorflow_api.signatures import is_unknown_argument, python_signature, traced_arguments
+from reference_impl.tensorflow_api.strategies import as_first_replica
 from reference_impl.tensorflow_api.trackables import (
     Adoptable,
     Asset,
@@ -80,7 +81,9 @@ from reference_impl.tensorflow_api.variables import (
     dtype_behind,
     is_variable,
     last_variable_creator,
+    replica_handle,
     set_initializer,
+    unusable_handle,
     variable_accessed,
     variable_components,
     variable_without_value,

@@ -56,6 +56,17 @@ def variable_components(obj: Any) -> list[Any]:
     return variable_components(value) if isinstance(value, tf.Variable) else [obj]
 
 
+def replica_handle(variable: Any) -> Optional[tf.Tensor]:
+    """Return the handle of a strategy's variable in the calling replica, None outside of replicas.
+
+    There is one in replicas, in updates of a strategy, and where no strategy is in force. Elsewhere `handle` raises (2.4-2.21).
+    """
+    try:
+        return variable.handle
+    except ValueError:
+        return None
+
+
 _copy_handle_data = private("tensorflow.python.ops.handle_data_util:copy_handle_data")
 _get_handle_data = private("tensorflow.python.ops.resource_variable_ops:get_eager_safe_handle_data")
 
@@ -82,3 +93,18 @@ def behind_handle(handle: tf.Tensor) -> list[Any]:
     parts = found.shape_and_type if found is not None and found.is_set else ()
     make = schema.ResourceHandleProto.DtypeAndShape
     return [make(dtype=part.dtype, shape=from_tf(part.shape, schema.TensorShapeProto)) for part in parts]
+
+
+def unusable_handle(like: tf.Tensor, message: str) -> tf.Tensor:
+    """Return a handle for the function that is being traced: it raises when it is used, and the function cannot be saved.
+
+    `FuncGraph.mark_as_unsaveable` is in 2.4-2.21.
+    """
+    graph = tf.compat.v1.get_default_graph()
+    if hasattr(graph, "mark_as_unsaveable"):
+        graph.mark_as_unsaveable(message)
+    used = tf.debugging.Assert(tf.compat.v1.placeholder_with_default(False, shape=()), [message])
+    with tf.control_dependencies([used]):
+        made = tf.compat.v1.placeholder(tf.resource)
+    copy_handle_data(like, made)
+    return made
