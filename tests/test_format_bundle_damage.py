@@ -9,7 +9,6 @@ import pytest
 
 from reference_impl.format import limits, schema
 from reference_impl.format.bundle import BundleReader
-from reference_impl.format.bundle_entry import OBJECT_GRAPH_KEY
 from reference_impl.format.errors import (
     ChecksumError,
     CorruptTableError,
@@ -21,6 +20,7 @@ from reference_impl.format.errors import (
     ShapeError,
     TruncatedError,
 )
+from reference_impl.format.names import OBJECT_GRAPH_KEY
 from reference_impl.format.slices import slice_key
 
 FOUR = np.float32([1, 2, 3, 4]).tobytes()
