@@ -6,6 +6,7 @@ import contextlib
 import os
 import re
 import sys
+from keyword import iskeyword
 
 from . import nests, producing, protocol, signature_wire
 
@@ -98,9 +99,9 @@ def _describe(tf, specs):
 
 
 def identifier(name):
-    """What TensorFlow makes of a SignatureDef's name for Python's sake; the spec keeps the name itself."""
+    """Return what a writer makes of a SignatureDef's name for Python's sake; the spec keeps the name itself."""
     cleaned = re.sub(r"\W", "_", name)
-    return "arg_" + cleaned if cleaned[:1].isdigit() else cleaned
+    return "arg_" + cleaned if cleaned[:1].isdigit() or iskeyword(cleaned) else cleaned
 
 
 def _parts(tf, name, spec):

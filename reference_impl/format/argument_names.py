@@ -1,10 +1,10 @@
-"""Names that TensorFlow gives to arguments: of functions in a file, and of Python functions (SIG-07, FMT-05)."""
+"""Names that TensorFlow gives to arguments and results: of functions in a file, and of Python functions (SIG-07, FMT-05)."""
 
 from __future__ import annotations
 
 import keyword
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 
 
 def python_name(name: str) -> str:
@@ -32,6 +32,13 @@ def python_names(names: Iterable[str]) -> dict[str, str]:
             free = f"{python_name(name)}_{count}"
         found[name] = free
     return dict(sorted(found.items(), key=lambda item: item[1]))
+
+
+def result_name(path: Sequence[object]) -> str:
+    """Return what TensorFlow calls the TensorSpec of a result at ``path`` of a nest: ``b_0`` of the first item of ``b``."""
+    text = "_".join(map(str, path)).lower()
+    swapped = "".join(c if c.isalnum() else "_" for c in text)
+    return "unknown" if not swapped else swapped if swapped[0].isalpha() else f"tensor_{swapped}"
 
 
 def argument_name(text: str, taken: Collection[str]) -> str:

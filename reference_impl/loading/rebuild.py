@@ -38,7 +38,7 @@ _CALLS = graphs.CALL_OPS - {"RemoteCall", "TPUPartitionedCall"}
 _V1_FLOW = {prefix + op for prefix in ("", "Ref") for op in ("Switch", "Merge", "Enter", "Exit", "NextIteration")}
 _DROPPED = {CUSTOM_GRADIENT, "_class", "_output_shapes"}
 # Attributes of a FunctionDef that tf.function lets its callers set, and that mean something to who runs the function.
-_KEPT_ATTRIBUTES = (
+SETTABLE_ATTRIBUTES = (
     "_implements", "_noinline", "_tf_data_function", "api_implements", "api_preferred_device", "disable_summaries_at_runtime",
     "experimental_ints_on_device", "function_runs_at_most_once", "go_backwards", "runtime_constant_optimization", "time_major",
 )  # fmt: skip
@@ -53,7 +53,7 @@ def as_tf_function(library: FunctionLibrary, name: str, body: Callable[..., Any]
     settings: dict[str, Any] = {"autograph": False}
     if "_XlaMustCompile" in attrs:
         settings["jit_compile"] = attrs["_XlaMustCompile"].b
-    kept = {key: api.to_tf(attrs[key], tf.compat.v1.AttrValue) for key in _KEPT_ATTRIBUTES if key in attrs and _settable(key)}
+    kept = {key: api.to_tf(attrs[key], tf.compat.v1.AttrValue) for key in SETTABLE_ATTRIBUTES if key in attrs and _settable(key)}
     if kept:
         settings["experimental_attributes"] = kept
     return tf.function(body, **settings)

@@ -18,8 +18,9 @@ from reference_impl.errors import SaveError
 from reference_impl.format import schema, structure
 from reference_impl.format.argument_names import python_names
 from reference_impl.format.names import CREATE, INITIALIZE
+from reference_impl.saving import traces
 from reference_impl.saving.functions import Library, strip_defaults
-from reference_impl.saving.signatures import SignatureFunction, shape_proto
+from reference_impl.saving.signatures import SignatureFunction, set_output_shapes, shape_proto
 from reference_impl.saving.tree import Tree
 
 SPARSE = ("indices", "values", "dense_shape")
@@ -185,6 +186,7 @@ class MainGraph:
                 name=f"{feed}:0", dtype=spec.dtype.as_datatype_enum, tensor_shape=shape_proto(spec.shape)
             )
         call = self.call_bound(number, [feed.name.rpartition(":")[0] for feed in feeds.values()])
+        set_output_shapes(call, traces.flat_outputs(signature.outputs), len(call.attr["Tout"].list.type))
         for name, info in _encoded_inputs(feeds, signature.definition).items():
             out.inputs[name].CopyFrom(info)
         position = 0

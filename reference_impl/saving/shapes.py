@@ -34,6 +34,7 @@ def infer_outputs(signatures: Mapping[str, Any], functions: Mapping[str, Any], g
     if not unknown:
         return
     shapes = _shapes(graph_def, [info.name for _, _, info in unknown], library)
+    nodes = {node.name: node for node in graph_def.node}
     for function, name, info in unknown:
         shape = shapes.get(info.name)
         if shape is not None and shape.rank is not None:
@@ -41,6 +42,10 @@ def infer_outputs(signatures: Mapping[str, Any], functions: Mapping[str, Any], g
             outputs = functions[function].output_signature.dict_value.fields
             if name in outputs:
                 outputs[name].tensor_spec_value.shape.CopyFrom(info.tensor_shape)
+            call, _, index = info.name.rpartition(":")
+            said = nodes[call].attr["_output_shapes"].list.shape if "_output_shapes" in nodes[call].attr else ()
+            if int(index) < len(said):
+                said[int(index)].CopyFrom(info.tensor_shape)
             _annotate(library.definitions[function], int(info.name.rpartition(":")[2]), info.tensor_shape)
 
 

@@ -8,8 +8,10 @@ already.
 from __future__ import annotations
 
 import inspect
+import itertools
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Optional
 
@@ -21,6 +23,7 @@ from reference_impl.format import schema
 from reference_impl.format.argument_names import python_name, python_names
 from reference_impl.format.errors import SavedModelError
 from reference_impl.format.names import DEFAULT_SIGNATURE, RESERVED_SIGNATURES, stem
+from reference_impl.loading.rebuild import SETTABLE_ATTRIBUTES
 from reference_impl.saving import traces
 from reference_impl.saving.functions import Library, is_function
 from reference_impl.saving.traces import Trace
@@ -87,7 +90,7 @@ def _from_argument(given: Any, strict: bool) -> dict[str, SignatureFunction]:
             raise SignatureError(f"keys must be strings, got {key!r}", node="signatures", clause="API-03")
         if key in RESERVED_SIGNATURES:
             raise SignatureError("the key is reserved for the initialisation of the model", node=key, clause="API-03")
-    return {key: signature_function(key, given[key], strict) for key in sorted(given)}
+    return {key: signature_function(key, given[key], strict) for key in given}
 
 
 def _own(root: Any) -> Optional[Mapping[str, Any]]:
@@ -106,19 +109,33 @@ def _own(root: Any) -> Optional[Mapping[str, Any]]:
 
 
 def _inferred(tree: Tree) -> Optional[SignatureFunction]:
-    """The signature that the root offers by itself. A failure is no error (IMP-06)."""
+    """Return the signature that the root offers by itself, None if it offers none or several.
+
+    A function that no writer could make a signature of is no error (IMP-06). It is one under ``strict``, though not without, when
+    TensorFlow would write a signature where none is written here.
+    """
     offered = api.keras_signature(tree.root)
-    children = tree.children(tree.root, "root") if not is_function(offered) else {"_default_save_signature": offered}
+    if is_function(offered):  # Keras numbers the inputs of a structure: inputs, inputs_1
+        try:
+            return signature_function(DEFAULT_SIGNATURE, offered, strict=False)
+        except SignatureError as error:
+            tree.lose(error, "saved without a default signature")
+            return None
     found, refused = {}, []
-    for name, child in children.items():
+    for name, child in tree.children(tree.root, "root").items():
         if not is_function(child) or (isinstance(child, api.Function) and child.input_signature is None):
             continue
         try:
-            found[name] = signature_function(DEFAULT_SIGNATURE, child, tree.strict)
+            found[name] = child, signature_function(DEFAULT_SIGNATURE, child, strict=False)
         except SavedModelError as error:
             refused.append(f"root.{name} cannot be it: {error}")
     if len(found) == 1:
-        return next(iter(found.values()))
+        ((name, (child, signature)),) = found.items()
+        try:
+            return signature_function(DEFAULT_SIGNATURE, child, strict=True) if tree.strict else signature
+        except SignatureError as error:
+            reason = f"root.{name}, the only function, would be the default signature, but {error.reason}, or give the argument "
+            raise SignatureError(f"{reason}`signatures` ({{}} for none)", node=error.node, clause=error.clause) from error
     if found:
         refused.insert(0, " and ".join(f"root.{name}" for name in sorted(found)) + " could all be it")
     if refused:
@@ -148,8 +165,7 @@ def signature_function(key: str, function: Any, strict: bool) -> SignatureFuncti
     if not isinstance(concrete, traces.LoadedConcreteFunction):  # of those the names are what they are
         _check_names(key, inputs)
     if signature is not None:
-        given = {name: p.default for name, p in signature.parameters.items() if tf.is_tensor(p.default)}
-        defaults.update((name, value) for name, value in given.items() if name in inputs)
+        defaults.update(_defaults(key, trace, signature, list(inputs), strict))
     outputs, order = _outputs(key, trace.outputs)
     return SignatureFunction(concrete, list(inputs), inputs, outputs, order, defaults, definition)
 
@@ -195,24 +211,72 @@ def _inputs(key: str, trace: Trace, strict: bool) -> dict[str, tf.TensorSpec]:
         leaves = tf.nest.flatten(value, expand_composites=True)
         if any(isinstance(leaf, tf.Variable) or getattr(leaf, "dtype", None) == tf.resource for leaf in [value, *leaves]):
             raise SignatureError("a variable cannot be an input of a signature", node=key, clause="SIG-13")
-        nested = isinstance(value, (list, tuple, dict)) or (
-            isinstance(value, tf.TypeSpec) and not isinstance(value, tf.TensorSpec)
-        )
-        if strict and nested and any(isinstance(leaf, tf.TypeSpec) for leaf in leaves):
-            reason = (
-                "inputs of a signature must be plain tensors: a client could not know the names of what is in a structure. Wrap "
-                "the function in one that takes tensors, or save with strict=False"
-            )
-            raise SignatureError(reason, node=key, clause="SIG-13")
-    flat = [leaf for leaf in tf.nest.flatten((args, kwargs), expand_composites=True) if isinstance(leaf, tf.TensorSpec)]
+    flat = _tensor_specs((args, kwargs))
     if not args and kwargs.keys() == set(trace.keywords):  # TensorFlow has those of TF 1.x in another order than the dict
         flat = [kwargs[name] for name in trace.keywords]
     if len(flat) != len(trace.keywords) or len(set(trace.keywords)) != len(flat):
         names = ", ".join(trace.keywords)
         raise SignatureError(f"its {len(flat)} input tensors have no names of their own ({names})", node=key, clause="SIG-07")
+    if strict:
+        _check_nested(key, top, trace.keywords)
     return _as_python_binds(
         trace, {name: tf.TensorSpec(spec.shape, spec.dtype, name) for name, spec in zip(trace.keywords, flat)}
     )
+
+
+def _check_nested(key: str, arguments: Sequence[Any], names: Sequence[str]) -> None:
+    """Raises SignatureError: a tensor in a structure has no name of its own (SIG-13)."""
+    for value, given in _with_names(arguments, names):
+        if isinstance(value, tf.TensorSpec) or not given:
+            continue
+        # What TensorFlow calls a tensor in a structure is the name of its TensorSpec, or that of the argument with a number.
+        own = [leaf.name for leaf in _tensor_specs(value)] == given or len(given) == 1
+        if isinstance(value, tf.TypeSpec) or not own:
+            reason = (
+                "inputs of a signature must be plain tensors, or tensors in a structure that have different names of their own: "
+                f"a client could not know that {', '.join(map(repr, given))} are the parts of one argument. Give each TensorSpec "
+                "a name, wrap the function in one that takes tensors, or save with strict=False"
+            )
+            raise SignatureError(reason, node=key, clause="SIG-13")
+
+
+def _with_names(arguments: Iterable[Any], names: Sequence[str]) -> Iterator[tuple[Any, list[str]]]:
+    """Each argument of a trace, and the names of its tensors."""
+    left = iter(names)
+    for value in arguments:
+        yield value, list(itertools.islice(left, len(_tensor_specs(value))))
+
+
+def _tensor_specs(value: Any) -> list[tf.TensorSpec]:
+    return [leaf for leaf in tf.nest.flatten(value, expand_composites=True) if isinstance(leaf, tf.TensorSpec)]
+
+
+def _defaults(key: str, trace: Trace, signature: inspect.Signature, names: Sequence[str], strict: bool) -> dict[str, Any]:
+    """Values of inputs that may be left out, of tensors in structures too.
+
+    Args:
+      names: of the inputs, in the order of the function's arguments.
+    """
+    args, kwargs = trace.inputs
+    parameters = [*list(signature.parameters)[: len(args)], *sorted(kwargs)]
+    found: dict[str, Any] = {}
+    for parameter, (value, given) in zip(parameters, _with_names([*args, *(kwargs[name] for name in sorted(kwargs))], names)):
+        default = signature.parameters[parameter].default if parameter in signature.parameters else inspect.Parameter.empty
+        parts = tf.nest.flatten(default, expand_composites=True)
+        if not any(tf.is_tensor(part) for part in parts):
+            continue
+        try:
+            tf.nest.assert_same_structure(default, value, check_types=False, expand_composites=True)
+        except (TypeError, ValueError) as error:
+            lost = SignatureError(f"the default value of {parameter} has another structure: {error}", node=key, clause="FN-09")
+            if strict:
+                raise lost from error
+            warnings.warn(f"default values are left out: {lost}", stacklevel=2)
+            continue
+        leaves = tf.nest.flatten(value, expand_composites=True)
+        tensors = [part for part, leaf in zip(parts, leaves) if isinstance(leaf, tf.TensorSpec)]
+        found.update((name, part) for name, part in zip(given, tensors) if tf.is_tensor(part))
+    return found
 
 
 def _as_python_binds(trace: Trace, inputs: dict[str, tf.TensorSpec]) -> dict[str, tf.TensorSpec]:
@@ -314,6 +378,7 @@ def write_wrapper(signature: SignatureFunction, target: str, library: Library) -
     call.attr["f"].func.name = target
     call.attr["Tin"].list.type.extend(argument.type for argument in inner.signature.input_arg)
     call.attr["Tout"].list.type.extend(argument.type for argument in inner.signature.output_arg)
+    set_output_shapes(call, traces.flat_outputs(trace.outputs), len(inner.signature.output_arg))
     results = traces.flat_outputs(signature.outputs)
     for position, place in enumerate(signature.order):
         kind = inner.signature.output_arg[place].type
@@ -324,6 +389,9 @@ def write_wrapper(signature: SignatureFunction, target: str, library: Library) -
         result = f"identity_{position}"
         out.signature.output_arg.add(name=result, type=kind)
         out.ret[result] = f"{node.name}:output:0"
+    for key in SETTABLE_ATTRIBUTES:  # what a runtime looks for at the function that it is asked to run
+        if key in inner.attr and key != "_noinline":
+            out.attr[key].CopyFrom(inner.attr[key])
     if inner.signature.is_stateful:
         out.signature.is_stateful = True
         out.signature.control_output.append("call")
@@ -367,6 +435,13 @@ def _free(name: str, used: set[str]) -> str:
         unique = f"{name}_{count}"
     used.add(unique)
     return unique
+
+
+def set_output_shapes(node: Any, specs: Sequence[tf.TensorSpec], count: int) -> None:
+    """Say the shapes of a call's results at the node, where readers of a graph look for them; inference finds none (ATTR-03)."""
+    if len(specs) == count:
+        node.attr["_output_shapes"].list.SetInParent()
+        node.attr["_output_shapes"].list.shape.extend(shape_proto(spec.shape) for spec in specs)
 
 
 def shape_proto(shape: tf.TensorShape) -> Any:

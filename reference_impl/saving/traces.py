@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Optional
 
@@ -18,6 +18,7 @@ from reference_impl import specs
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import SaveError
 from reference_impl.format import schema, structure
+from reference_impl.format.argument_names import result_name
 from reference_impl.format.errors import SavedModelError
 from reference_impl.loading.concrete import LoadedConcreteFunction
 from reference_impl.loading.polymorphic import LoadedFunction
@@ -189,8 +190,35 @@ def saved_concrete(trace: Trace, bound: Sequence[int], path: str) -> Any:
             text = f"the value of argument {name!r} cannot be stored: {reason}"
             raise SaveError(text, node=path, clause="FN-09") from None
         raise
-    out.output_signature.CopyFrom(_encoded(trace.outputs, path, "results"))
+    out.output_signature.CopyFrom(_encoded(_named(trace.outputs), path, "results"))
     return out
+
+
+def _named(outputs: Any) -> Any:
+    """Results of a trace, with the names that TensorFlow gives to their TensorSpecs (FMT-05)."""
+    paths = list(_paths(outputs))
+    leaves = tf.nest.flatten(outputs)
+    if len(paths) != len(leaves):  # a structure of another kind
+        return outputs
+    unnamed = [isinstance(leaf, tf.TensorSpec) and leaf.name is None for leaf in leaves]
+    named = [
+        tf.TensorSpec(leaf.shape, leaf.dtype, result_name(path)) if nameless else leaf
+        for leaf, path, nameless in zip(leaves, paths, unnamed)
+    ]
+    return tf.nest.pack_sequence_as(outputs, named)
+
+
+def _paths(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """The place of each leaf of a nest, in the order in which it is flattened."""
+    if isinstance(value, Mapping):
+        items = [(key, value[key]) for key in sorted(value)]
+    elif isinstance(value, (list, tuple)):
+        items = list(zip(getattr(value, "_fields", range(len(value))), value))
+    else:
+        yield path
+        return
+    for key, item in items:
+        yield from _paths(item, (*path, key))
 
 
 def function_spec(function: Any, path: str) -> Any:

@@ -207,7 +207,7 @@ class Tree:
     def children(self, obj: Any, path: str) -> dict[str, Any]:
         """The children of an object by name."""
         if is_signature_map(obj):
-            return dict(sorted(obj.items()))
+            return dict(obj.items())
         if isinstance(obj, api.Function):
             return {f"trace_{i}": trace for i, trace in enumerate(exported_traces(obj, self.strict))}
         if not isinstance(obj, api.Trackable) or isinstance(obj, api.ConcreteFunction):

@@ -64,6 +64,21 @@ def test_IMP_06_a_function_that_cannot_be_the_default_is_no_error_and_that_is_sa
     assert float(loaded.f(tf.constant(2.0))["a"][0]) == 2.0
 
 
+@pytest.mark.clause("SIG-13")
+def test_IMP_06_a_default_that_only_tensorflow_would_write_is_an_error_under_strict(tf, tmp_path):
+    """Nothing says in the file that a signature is missing."""
+    spec = tf.TensorSpec([], tf.float32)
+    root = module(tf, f=tf.function(lambda x: x[0] + x[1], input_signature=[[spec, spec]]))
+    with pytest.raises(reference_impl.errors.SignatureError, match=r"root\.f.*'x', 'x_1'.*strict=False.*signatures.*SIG-13"):
+        reference_impl.save(root, tmp_path / "m")
+    assert list(tmp_path.iterdir()) == []
+    reference_impl.save(root, tmp_path / "none", {})
+    assert not reference_impl.load(tmp_path / "none").signatures
+    reference_impl.save(root, tmp_path / "loose", options=reference_impl.SaveOptions(strict=False))
+    answer = reference_impl.load(tmp_path / "loose").signatures["serving_default"](x=tf.constant(1.0), x_1=tf.constant(2.0))
+    assert float(answer["output_0"]) == 3.0
+
+
 @pytest.fixture(scope="module")
 def keras():
     return pytest.importorskip("keras", minversion="3")
@@ -99,3 +114,43 @@ def test_IMP_04_and_05_keras_models_say_their_own_default(tf, keras, tmp_path):
     assert default_inputs(model, tmp_path / "called") == {"inputs": [1, 3]}
     reference_impl.save(functional, tmp_path / "own", {})  # the user's word counts more
     assert list(reference_impl.load(tmp_path / "own").signatures) == []
+
+
+def _of_inputs(keras, kind):
+    """A Keras model of two inputs in a dict or a list, and what it is called with."""
+    inputs_ = [keras.Input((2,), name="first"), keras.Input((3,), name="second")]
+    outputs = keras.layers.Dense(1)(keras.layers.Concatenate()(inputs_[::-1]))
+    given = [np.float32([[1, 2]]), np.float32([[3, 4, 5]])]
+    if kind == "list":
+        return keras.Model(inputs_, outputs), given
+    return keras.Model({"second": inputs_[1], "first": inputs_[0]}, {"out": outputs}), {"first": given[0], "second": given[1]}
+
+
+@pytest.mark.clause("SIG-13")
+@pytest.mark.parametrize("kind", ["list", "dict"])
+@pytest.mark.parametrize("how", ["save", "export"])
+def test_IMP_04_keras_models_of_several_inputs_have_the_signature_that_tensorflow_writes(
+    tf, keras, tmp_path, monkeypatch, kind, how
+):
+    model, given = _of_inputs(keras, kind)
+    flat = tf.nest.flatten(given)
+
+    def write(save, path):
+        if how == "save":
+            save(model, str(path))
+            return
+        monkeypatch.setattr(tf.saved_model, "save", save)
+        model.export(str(path), verbose=False)
+        monkeypatch.undo()
+
+    write(tf.saved_model.save, tmp_path / "theirs")
+    write(reference_impl.save, tmp_path / "ours")
+    expected = np.asarray(tf.nest.flatten(model(given))[0])
+    for load in (reference_impl.load, tf.saved_model.load):
+        theirs, ours = (load(str(tmp_path / name)).signatures for name in ("theirs", "ours"))
+        assert sorted(ours) == sorted(theirs) and "serving_default" in ours
+        names = sorted(theirs["serving_default"].structured_input_signature[1])
+        assert sorted(ours["serving_default"].structured_input_signature[1]) == names
+        by_size = {spec.shape[1]: name for name, spec in ours["serving_default"].structured_input_signature[1].items()}
+        answer = ours["serving_default"](**{by_size[value.shape[1]]: tf.constant(value) for value in flat})
+        assert [value.numpy().tolist() for value in answer.values()] == [expected.tolist()]

@@ -298,6 +298,65 @@ def test_SIG_13_nested_inputs_are_refused_unless_asked_for(tf, tmp_path):
         assert float(serve(**dict(zip(names, (tf.constant(1.0), tf.constant(5.0)))))["output_0"]) == 4.0
 
 
+NAMED = {
+    "a dict": lambda spec: {"a": spec("first"), "b": spec("second")},
+    "a list": lambda spec: [spec("z"), spec("y")],
+    "a tuple in a dict": lambda spec: {"b": (spec("p"),), "a": spec("q")},
+    "one of one": lambda spec: [spec(None)],
+}
+
+
+@pytest.mark.parametrize("structure", NAMED.values(), ids=NAMED)
+def test_SIG_13_nested_inputs_with_names_of_their_own_are_inputs(tf, tmp_path, structure):
+    """A client knows such names; both writers give the same signature, without being asked and as an argument."""
+    specs = structure(lambda name: tf.TensorSpec([], tf.float32, name=name))
+    root = tf.Module()
+
+    @tf.function(input_signature=[specs, tf.TensorSpec([], tf.float32)])
+    def f(x, y):
+        return {"out": tf.add_n([10.0**i * part for i, part in enumerate([y, *tf.nest.flatten(x)])])}
+
+    root.f = f
+    tf.saved_model.save(root, str(tmp_path / "theirs"), signatures=f)
+    reference_impl.save(root, tmp_path / "given", f)
+    reference_impl.save(root, tmp_path / "inferred")
+    reference_impl.save(reference_impl.load(tmp_path / "given"), tmp_path / "again")
+    names = inputs(tmp_path / "theirs", "serving_default")
+    given = {name: tf.constant(float(number)) for number, name in enumerate(names, 2)}
+    expected = float(tf.saved_model.load(str(tmp_path / "theirs")).signatures["serving_default"](**given)["out"])
+    for export in ("given", "inferred", "again"):
+        assert inputs(tmp_path / export, "serving_default") == names
+        assert Session(tf, tmp_path / export).run("serving_default", given_numbers(given)) == {"out": expected}
+        for reader in READERS:
+            assert float(load(tf, tmp_path / export, reader).signatures["serving_default"](**given)["out"]) == expected
+
+
+def given_numbers(given):
+    return {name: value.numpy() for name, value in given.items()}
+
+
+@pytest.mark.parametrize("names", [("a", "b"), (None, None)], ids=["named", "numbered"])
+def test_PY_09_defaults_of_tensors_in_a_structure_are_defaults_of_inputs(tf, tmp_path, names):
+    """TensorFlow keeps them since 2.14; before, a tensor cannot be a default value."""
+    specs = [tf.TensorSpec([], tf.float32, name=name) for name in names]
+    defaults = {"k": tf.constant(3.0), "j": tf.constant(2.0)}
+    root = tf.Module()
+    signature = [tf.TensorSpec([], tf.float32), dict(zip("jk", specs))]
+    try:
+        root.f = tf.function(lambda x, d=defaults: x + 10.0 * d["j"] + 100.0 * d["k"], input_signature=signature)
+        root.f.get_concrete_function()
+    except ValueError:
+        assert tf.version.VERSION < "2.14"
+        return
+    reference_impl.save(root, tmp_path / "m", root.f, options=reference_impl.SaveOptions(strict=names[0] is not None))
+    given = {"x": np.float32(1.0)}
+    (second, third) = [name for name in inputs(tmp_path / "m", "serving_default") if name != "x"]
+    assert Session(tf, tmp_path / "m").run("serving_default", given) == {"output_0": 321.0}
+    assert Session(tf, tmp_path / "m").run("serving_default", {**given, third: 0.0}) == {"output_0": 21.0}
+    assert Session(tf, tmp_path / "m").run("serving_default", {**given, second: 0.0}) == {"output_0": 301.0}
+    assert float(reference_impl.load(tmp_path / "m").signatures["serving_default"](x=tf.constant(1.0))["output_0"]) == 321.0
+
+
 @pytest.mark.clause("PY-10")
 @pytest.mark.parametrize("reader", READERS)
 def test_SIG_14_functions_that_are_no_signatures_return_what_they_like(tf, net, export, reader):
@@ -318,6 +377,59 @@ def test_SIG_15_the_graph_has_a_call_per_signature(net, export):
         assert {nodes[info.name.partition(":")[0]].op for info in signature.inputs.values()} == {"Placeholder"}
         feeds = {info.name.partition(":")[0] for info in signature.inputs.values()}
         assert feeds <= set(nodes[call].input)
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_SIG_02_signatures_are_in_the_order_in_which_they_are_given(tf, tmp_path, reader):
+    root = tf.Module()
+    root.f = tf.function(lambda x: x, input_signature=[tf.TensorSpec([])])
+    root.g = tf.function(lambda x: x + 1.0, input_signature=[tf.TensorSpec([])])
+    reference_impl.save(root, tmp_path / "m", {"z": root.f, "a": root.g, "k": root.f})
+    assert list(load(tf, tmp_path / "m", reader).signatures) == ["z", "a", "k"]
+    reference_impl.save(load(tf, tmp_path / "m", reader), tmp_path / "again")
+    assert list(load(tf, tmp_path / "again", reader).signatures) == ["z", "a", "k"]
+
+
+def test_ATTR_03_results_have_the_names_that_tensorflow_gives_them(tf, tmp_path):
+    """Of signatures and of other functions, in any structure; TensorFlow's copy of the same model is asked in the same way."""
+    root = tf.Module()
+    spec = [tf.TensorSpec([], tf.float32, name="x")]
+    bodies = {
+        "single": lambda x: x + 1.0,
+        "mapping": lambda x: {"B": x, "a": [x, {"k": x + 1.0}]},
+        "pair": lambda x: Pair(x, (x + 1.0, 3, None)),
+        "ragged": lambda x: [tf.RaggedTensor.from_row_lengths([x], [1]), x],
+    }
+    for name, body in bodies.items():
+        setattr(root, name, tf.function(body, input_signature=spec, autograph=False))
+    signatures = {"one": root.single, "many": tf.function(lambda x: {"Sum-1": x, "b": x + 1.0}, input_signature=spec)}
+    tf.saved_model.save(root, str(tmp_path / "theirs"), signatures=signatures)
+    reference_impl.save(root, tmp_path / "ours", signatures)
+    theirs, ours = reference_impl.load(tmp_path / "theirs"), reference_impl.load(tmp_path / "ours")
+    for name in bodies:
+        found = [getattr(model, name).concrete_functions[0].structured_outputs for model in (ours, theirs)]
+        assert repr(found[0]) == repr(found[1])
+    for key in signatures:
+        found = [tf.saved_model.load(str(tmp_path / path)).signatures[key].structured_outputs for path in ("ours", "theirs")]
+        assert found[0] == found[1] and all(spec.name for spec in found[0].values())
+
+
+def test_SIG_15_the_wrapper_of_a_signature_says_to_runtimes_what_the_function_says(tf, tmp_path):
+    """Attributes that a runtime looks for, and the shapes of results, which inference does not find behind a call."""
+    root = tf.Module()
+    attributes = {"disable_summaries_at_runtime": True, "_noinline": True}
+    spec = [tf.TensorSpec([None, 2], tf.float32)]
+    root.f = tf.function(lambda x: {"y": x + 1.0}, input_signature=spec, experimental_attributes=attributes)
+    reference_impl.save(root, tmp_path / "ours", root.f)
+    tf.saved_model.save(root, str(tmp_path / "theirs"), signatures=root.f)
+    for export in ("ours", "theirs"):
+        graph = meta_graph(tmp_path / export)
+        call = graph.signature_def["serving_default"].outputs["y"].name.partition(":")[0]
+        (node,) = [node for node in graph.graph_def.node if node.name == call]
+        (wrapper,) = [item for item in graph.graph_def.library.function if item.signature.name == node.attr["f"].func.name]
+        assert wrapper.attr["disable_summaries_at_runtime"].b and "_noinline" not in wrapper.attr
+        result = Session(tf, tmp_path / export).graph.get_tensor_by_name(f"{call}:0")
+        assert result.shape.as_list() == [None, 2]
 
 
 def test_SIG_16_the_default_key_is_the_public_one(tf, net, tmp_path):
