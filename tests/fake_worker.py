@@ -140,6 +140,8 @@ def misbehave(word):
         os.kill(os.getpid(), signal.SIGSTOP)
     elif word == "garbage":
         os.write(WRITE_FD, b"this is no reply\n")
+    elif word == "skewed_garbage":
+        os.write(WRITE_FD, b"Op type not registered 'Placeholder' in binary running on host\n")
     elif word == "other_id":
         os.write(WRITE_FD, b'{"id": 12345, "status": "ok"}\n')
     elif word == "half":

@@ -6,6 +6,7 @@ import errno
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fake_artifacts import cell, fake_host, function_request, run, seal, write_artifact
@@ -15,6 +16,7 @@ from compat_matrix.checks import relocate as relocate_check
 from compat_matrix.outcomes import Outcome
 from compat_matrix.results import Result
 from compat_matrix.runtimes import Host
+from compat_matrix.runtimes.worker import Worker
 from compat_matrix.workers import tensors
 
 
@@ -34,6 +36,15 @@ def test_a_version_skew_gets_its_name_and_place(host: Host, misbehave: str, outc
     result = Result.observed("plan", "cell", seen)
     assert result.skew == skew["text"] == Result.from_line(result.to_line()).skew
     assert json.loads((host.out / seen.evidence["details"]).read_text())["skew"]["kind"] == "unknown_op"
+
+
+def test_a_crash_is_nobodys_skew_whatever_was_said_last(host: Host) -> None:
+    """A worker that dies is a finding of its own; a known cause would make it look explained."""
+    assert run(host, "load", "load=skew").details["skew"]["op"] == "Placeholder"
+    seen = run(host, "load", "load=skewed_garbage")
+    assert (seen.outcome, seen.error_class) == (Outcome.CRASH, "garbage")
+    assert "Op type not registered 'Placeholder' in binary" in seen.message
+    assert "skew" not in seen.details and Result.observed("plan", "cell", seen).skew == ""
 
 
 def test_what_is_no_skew_has_none(host: Host) -> None:
@@ -117,6 +128,26 @@ def test_a_re_export_keeps_the_files_that_no_graph_knows_of(host: Host, misbehav
     assert (seen.outcome is Outcome.PASS) == (not message)
 
 
+@pytest.mark.parametrize(("timeout", "limit"), [(None, 60.0), (7.5, 7.5)])
+def test_every_step_has_the_limit_of_its_case_or_a_minute(
+    host: Host, monkeypatch: pytest.MonkeyPatch, timeout: float | None, limit: float
+) -> None:
+    limits: dict[str, set[float]] = {}
+    request = Worker.request
+
+    def noted(self: Worker, op: str, limit: float, *rest: Any, **fields: Any) -> dict[str, Any]:
+        limits.setdefault(op, set()).update({limit, fields.get("timeout", limit)})
+        return request(self, op, limit, *rest, **fields)
+
+    monkeypatch.setattr(Worker, "request", noted)
+    artifact = write_artifact(host.out.parent / "artifact")
+    for check in ("load", "signatures", "values", "relocate", "reexport"):
+        assert run_cell(cell(check, artifact, timeout=timeout), host, host.out).outcome is Outcome.PASS
+    steps = {op: found for op, found in limits.items() if op != "close"}
+    assert set(steps) >= {"load", "signatures", "call", "resave"}
+    assert set().union(*steps.values()) == {limit}
+
+
 def test_a_step_that_takes_too_long_is_a_timeout(host: Host) -> None:
     artifact = write_artifact(host.out.parent / "slow", "call=hang")
     host.worker("fake", "tf2_worker").hello()
@@ -193,6 +224,11 @@ def test_all_findings_are_listed_and_the_first_decides(host: Host) -> None:
 def test_a_full_disk_is_the_environment_and_a_bug_of_ours_is_not(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
     for error, outcome in (
         (OSError(errno.ENOSPC, "full"), Outcome.ENV_ERROR),
+        (OSError(errno.EDQUOT, "over the quota"), Outcome.ENV_ERROR),
+        (OSError(errno.EIO, "a broken disk"), Outcome.ENV_ERROR),
+        (OSError(errno.EROFS, "mounted for reading"), Outcome.ENV_ERROR),
+        (OSError(errno.EACCES, "not ours"), Outcome.SETUP_ERROR),
+        (OSError(errno.ENOENT, "gone"), Outcome.SETUP_ERROR),
         (OSError("odd"), Outcome.SETUP_ERROR),
         (KeyError("x"), Outcome.SETUP_ERROR),
     ):

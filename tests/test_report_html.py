@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html.parser
+import itertools
 import re
 
 import pytest
@@ -167,3 +168,40 @@ def test_a_version_skew_is_named_where_the_cell_is(run):
     page = Page(render(plan, results, summary))
     assert page.text.count("skew: unknown op '<b>\\x202eFoo': since 2.21") == 2
     assert "\u202e" not in page.text
+
+
+# The first is the worst: what makes all else untrustworthy, then deaths, errors, wrong answers, refusals, and what is well.
+SEVERITY = (
+    "SETUP_ERROR", "ENV_ERROR", "CRASH", "TIMEOUT", "LOAD_ERROR", "CALL_ERROR", "FAIL_VALUE", "FAIL_SIGNATURE", "FAIL_STRUCTURE",
+    "REJECTED", "NOT_RUN", "PASS",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("worse", "better"), list(itertools.combinations(SEVERITY, 2)))
+@pytest.mark.parametrize("order", [1, -1])
+def test_a_field_shows_the_worst_of_its_cells(run, worse, better, order):
+    """Whatever comes first in the plan. All are expected: what is not expected comes before all that is."""
+    plan, results, summary = run
+    for number, outcome in enumerate([worse, better][::order]):
+        results[number] = {**result(plan["cells"][number], outcome), "expected": True, "message": "why"}
+    page = render(plan, results, summary)
+    field = page[page.index('<td data-label="c_api 2.21.0">') :].partition("</td>")[0]
+    shown = re.search(r"<small>([A-Z_]+)(?: \(known\))?: ([a-z, ]+)</small>", field)
+    assert shown, field
+    assert shown[1] == worse
+    assert shown[2] == plan["cells"][[worse, better][::order].index(worse)]["check"]
+
+
+def test_a_field_shows_what_is_unexpected_before_what_is_worse(run):
+    plan, results, summary = run
+    results[0] = {**result(plan["cells"][0], "CRASH"), "expected": True}
+    results[1] = {**result(plan["cells"][1], "REJECTED"), "expected": False}
+    field = render(plan, results, summary).partition('<td data-label="c_api 2.21.0">')[2].partition("</td>")[0]
+    assert "REJECTED: values" in field and "CRASH" not in field
+
+
+def test_the_outcomes_are_counted_with_the_best_first(run):
+    plan, results, summary = run
+    summary["by_outcome"] = dict.fromkeys(SEVERITY, 1)
+    counts = render(plan, results, summary).partition('<ul class="counts"')[2].partition("</ul>")[0]
+    assert re.findall(r"<li>([A-Z_]+) ", counts) == list(reversed(SEVERITY))
