@@ -101,7 +101,7 @@ class UntracedFunctionError(SaveError):
     clause = "FN-06"
 
 
-class UntrackedCaptureError(SaveError, AssertionError):
+class UntrackedCaptureError(SaveError, AssertionError, KeyError):
     """Functions capture state that cannot be reached from the root (FN-07)."""
 
     clause = "FN-07"

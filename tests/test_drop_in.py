@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 import reference_impl
@@ -108,6 +110,34 @@ def test_an_object_without_attributes_may_list_its_own_children(tf, tmp_path):
             return {**super()._trackable_children(save_type, **kwargs), "a": tf.Variable(5.0)}
 
     assert _plain(tf, tmp_path, Lister()).a.numpy() == 5.0
+
+
+@pytest.mark.clause("FN-07")
+@pytest.mark.parametrize(
+    ("caught", "text"),
+    [(AssertionError, "Trackable referencing this tensor.*some_unique_name"), (KeyError, "not reachable from root")],
+)
+def test_an_untracked_variable_raises_what_callers_catch(tf, tmp_path, caught, text):
+    root, other = tf.Module(), tf.Variable(1.0, name="some_unique_name")
+    root.f = tf.function(lambda x: x * other, input_signature=[tf.TensorSpec([])])
+    with pytest.raises(caught, match=text):
+        reference_impl.save(root, tmp_path / "m")
+
+
+def _description(function):
+    """What it says of itself, without addresses, and without captures, which TensorFlow lists for some functions only."""
+    short, long = re.sub("0x[0-9A-F]+", "0x0", repr(function)), str(function).partition("Captures")[0]
+    assert short.startswith("<ConcreteFunction (") and long.startswith("ConcreteFunction Input Parameters:")
+    return short, long
+
+
+def test_concrete_functions_describe_themselves_as_those_of_tensorflow(tf, tmp_path, model):
+    reference_impl.save(model, tmp_path / "m")
+    ours, theirs = [load(str(tmp_path / "m")) for load in (reference_impl.load, tf.saved_model.load)]
+    assert _description(ours.f.concrete_functions[0]) == _description(theirs.f.concrete_functions[0])
+    assert _description(ours.signatures["serving_default"]) == _description(theirs.signatures["serving_default"])
+    assert ours.f.trace_0 is ours.f.concrete_functions[0] and not hasattr(ours.f, "trace_1")
+    assert ours.signatures._signatures == dict(ours.signatures)
 
 
 # What readers and writers of TensorFlow ask of our files and functions

@@ -208,6 +208,21 @@ def _(tf, tmp_path):
         assert not (path / "assets" / "file.txt").exists()
 
 
+@row("variables without a value")
+def _(tf, tmp_path):
+    source = _theirs(tf, _scaled(tf), tmp_path / "source")
+    root = tf.saved_model.load(str(source), options=tf.saved_model.LoadOptions(experimental_skip_checkpoint=True))
+    with pytest.raises(errors.SaveError, match=r"root\.v"):
+        _ours(root, tmp_path / "ours", signatures={})
+    for path in (
+        _theirs(tf, root, tmp_path / "theirs", signatures={}),
+        _ours(root, tmp_path / "lenient", strict=False, signatures={}),
+    ):
+        for load in _loads(tf):
+            with pytest.raises(FileNotFoundError, match="Key v"):
+                load(path)
+
+
 @row("names and bytes")
 def _(tf, tmp_path):
     root = _scaled(tf)

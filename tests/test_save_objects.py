@@ -12,6 +12,7 @@ import model_edits
 import pytest
 
 import reference_impl
+from reference_impl.errors import SaveError
 from reference_impl.format import layout, restore_plan
 from reference_impl.format.canonical import canonical
 
@@ -152,3 +153,23 @@ def test_handles_of_variables_of_one_name_are_numbered_as_tensorflow_does(tf, tm
         found = restore_plan.restore_plan(layout.read(tmp_path / save.__module__).meta_graph(None))
         names.append({one.key: one.node for one in found})
     assert names[0] == names[1] and len(names[0]) == 5
+
+
+@pytest.mark.clause("RP-03")
+def test_RP_03_a_variable_without_a_value_is_refused_by_name(tf, tmp_path):
+    """Reading one gives an empty array in some releases, which no variable of that shape could load."""
+    source = tf.Module()
+    source.v, source.w = tf.Variable([1.0, 2.0]), tf.Variable(3.0)
+    tf.saved_model.save(source, str(tmp_path / "source"))
+    root = reference_impl.load(tmp_path / "source", options=reference_impl.LoadOptions(skip_checkpoint=True))
+    root.w.assign(4.0)
+    with pytest.raises(SaveError, match=r"root\.v: the variable has no value"):
+        reference_impl.save(root, tmp_path / "m")
+    assert not (tmp_path / "m").exists()
+    with pytest.warns(UserWarning, match=r"root\.v: the variable has no value"):
+        reference_impl.save(root, tmp_path / "m", options=reference_impl.SaveOptions(strict=False))
+    for load in (reference_impl.load, tf.saved_model.load):
+        with pytest.raises(FileNotFoundError, match=r"Key v/.ATTRIBUTES/VARIABLE_VALUE not found"):
+            load(str(tmp_path / "m"))
+    partial = reference_impl.load(tmp_path / "m", options=reference_impl.LoadOptions(allow_partial_checkpoint=True))
+    assert partial.w.numpy() == 4.0 and not partial.v.is_initialized()

@@ -132,9 +132,17 @@ class LoadedConcreteFunction(api.ConcreteFunction):  # type: ignore[misc,valid-t
         return self._graph_captures() if self._built else self._captured()
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.saved_name}>"
+        return self._described(super().__repr__)
 
-    __str__ = __repr__
+    def __str__(self) -> str:
+        return self._described(super().__str__)
+
+    def _described(self, describe: Callable[[], str]) -> str:
+        """What TensorFlow says of a concrete function; its name for one whose graph cannot be built here."""
+        try:
+            return describe()
+        except Exception:  # a description must not fail, whatever is in the file
+            return f"<ConcreteFunction {self.saved_name} at 0x{id(self):X}>"
 
     # Calling
 

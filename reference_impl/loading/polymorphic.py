@@ -39,6 +39,8 @@ class LoadedFunction(api.Function):  # type: ignore[misc,valid-type]
         self.__signature__ = binder.signature  # for `inspect`, which asks objects that have a Python signature for it
 
     def __getattr__(self, name: str) -> Any:
+        if name.startswith("trace_") and name[6:] in map(str, range(len(self.concrete_functions))):
+            return self.concrete_functions[int(name[6:])]  # the names that they have in the object graph
         if not name.startswith("_") or name.startswith(("__", "_self_", "_tf_", "_keras")) or "_python_function" in vars(self):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         me = weakref.ref(self)

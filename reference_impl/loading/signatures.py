@@ -22,6 +22,11 @@ class SignatureMap(Mapping, api.Trackable):  # type: ignore[misc,type-arg]
     def __init__(self, functions: Mapping[str, Any]):
         self._functions = dict(functions)
 
+    @property
+    def _signatures(self) -> dict[str, Any]:
+        """Another name of what the map of `tf.saved_model.load` holds, which converters look at."""
+        return dict(self._functions)
+
     def __getitem__(self, key: str) -> Any:
         return self._functions[key]
 

@@ -108,7 +108,7 @@ class Captures:
             return
         where = f" ({place})" if place else ""
         self._problems.append(
-            f"{path} captures {_describe(capture, owner)}{where}, which cannot be reached from the object that is saved"
+            f"{path} captures {_describe(capture, owner)}{where}, which is not reachable from root, the object that is saved"
         )
         if not self._fix:
             line = places.assignment(place)
@@ -118,7 +118,8 @@ class Captures:
         """Raises UntrackedCaptureError for everything that was noted (FN-07)."""
         if self._problems:
             problems = list(dict.fromkeys(self._problems))
-            text = f"Tried to export functions which reference untracked resources. {'; '.join(problems)}. {self._fix}".strip()
+            text = "Tried to export functions which reference untracked resources: for a captured tensor there is no Trackable "
+            text += f"referencing this tensor in the export. {'; '.join(problems)}. {self._fix}".strip()
             raise UntrackedCaptureError(text, node=self._first)
 
 

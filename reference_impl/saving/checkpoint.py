@@ -9,6 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
+from reference_impl.errors import SaveError
 from reference_impl.format import schema
 from reference_impl.format.names import OBJECT_GRAPH_KEY, VALUE, checkpoint_key, key_prefix, slot_prefix
 from reference_impl.saving.contents import Content
@@ -16,7 +17,7 @@ from reference_impl.saving.contents import read as read_content
 from reference_impl.saving.shards import Value
 from reference_impl.saving.slots import Slot
 from reference_impl.saving.tree import Tree
-from reference_impl.saving.values import in_graph, of_variable, run
+from reference_impl.saving.values import has_value, in_graph, of_variable, run
 
 
 class Keys:
@@ -73,7 +74,11 @@ def values(
     mine = [node for node in tree.nodes if node.number in variables]
     held = run({node.path: [_fetched(node.object)] for node in mine if in_graph(node.object)})
     for node in tree.nodes:
-        if node.number in variables:
+        if node.number in variables and node.path not in held and not has_value(node.object):
+            reason = "the variable has no value, so the model could not be loaded. Assign one, or save with strict=False and "
+            reason += "load with allow_partial_checkpoint"
+            tree.lose(SaveError(reason, node=node.path, clause="RP-03"))
+        elif node.number in variables:
             array = held.pop(node.path)[0] if node.path in held else of_variable(node.object, node.path)
             yield Value(keys.key(node.number, VALUE), array, api.variable_components(node.object)[0].dtype, node.object)
         for content in contents.get(node.number, ()):

@@ -1,7 +1,7 @@
 """debug/saved_model_debug_info.pb: where in their author's source the nodes of traced functions were made (A9).
 
-The form is that of TensorFlow before 2.13, which wrote the frames of every node beside its name: TensorFlow 2.13 to 2.21 write
-another one, and their own `tf.saved_model.load` still reads this one only.
+There are two forms. TensorFlow before 2.13 wrote the frames of every node beside its name, and `tf.saved_model.load` still reads
+this form only; later releases write numbers of traces and frames. The file has both.
 """
 
 from __future__ import annotations
@@ -41,7 +41,23 @@ def debug_info(library: Library, functions: Iterable[Any]) -> Any:
                 if frames and operation.name in known:
                     _add(out.traces[f"{operation.name}@{exported}"], frames, files)
     out.files.extend(files)
+    _add_numbers(out)
     return out
+
+
+def _add_numbers(out: Any) -> None:
+    """Add the newer form: each frame and each stack once, by number."""
+    frames: dict[bytes, int] = {}
+    stacks: dict[tuple[int, ...], int] = {}
+    for name, trace in sorted(out.traces.items()):
+        stack = []
+        for frame in trace.file_line_cols:
+            number = frames.setdefault(schema.serialize(frame), len(frames) + 1)
+            out.frames_by_id[number].CopyFrom(frame)
+            stack.append(number)
+        number = stacks.setdefault(tuple(stack), len(stacks) + 1)
+        out.traces_by_id[number].frame_id[:] = stack
+        out.name_to_trace_id[name] = number
 
 
 def _add(trace: Any, frames: list[Any], files: dict[str, int]) -> None:

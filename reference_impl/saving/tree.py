@@ -161,6 +161,18 @@ class Tree:
 
         for node in self.nodes:
             node.dependencies = self._dependencies(node)
+        self._check_order()
+
+    def _check_order(self) -> None:
+        """Raises SaveError: objects are made of each other, so no loader could make the first one (RP-02)."""
+        waiting = {node.number for node in self.nodes if node.dependencies}
+        while waiting:
+            ready = {number for number in waiting if waiting.isdisjoint(self.nodes[number].dependencies.values())}
+            if not ready:
+                named = ", ".join(self.nodes[number].path for number in sorted(waiting))
+                reason = f"there is a dependency cycle in the saved Trackable objects, which are made of each other: {named}"
+                raise SaveError(reason, node=self.nodes[min(waiting)].path, clause="RP-02")
+            waiting -= ready
 
     def _dependencies(self, node: Node) -> dict[str, int]:
         """What the object says it is made of (RP-02). Raises SaveError: that is no part of the export."""
@@ -176,8 +188,8 @@ class Tree:
         for name, needed in api.needed_before(obj, dict(self.children(obj, node.path))).items():
             number = self.number_of(needed)
             if number is None:
-                reason = f"its _deserialization_dependencies names {name!r}, a {type(needed).__name__} that is not reachable "
-                reason += "from the object that is saved; return objects that are attributes of it"
+                reason = f"Found an untracked dependency: its _deserialization_dependencies names {name!r}, a "
+                reason += f"{type(needed).__name__} that is not reachable from root; return objects that are attributes of it"
                 raise SaveError(reason, node=node.path, clause="RP-02")
             found[name] = number
         return found

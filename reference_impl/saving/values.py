@@ -23,6 +23,11 @@ def of_variable(variable: Any, path: str) -> Any:
         raise SaveError("the variable has no value", node=path) from error
 
 
+def has_value(variable: Any) -> bool:
+    """Has an eager variable a value? Reading one without may give an empty array."""
+    return all(bool(part.is_initialized()) for part in api.variable_components(variable))
+
+
 def in_graph(variable: Any) -> bool:
     return not eager_tensor(api.variable_components(variable)[0].handle)
 
