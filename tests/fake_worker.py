@@ -35,7 +35,7 @@ class FakeWorker(protocol.Worker):
     """Answers like a consumer that reads nothing but ``misbehave``."""
 
     name = "fake"
-    capabilities = ("functions", "resave", "tags", "variables")
+    capabilities = ("describe", "functions", "resave", "tags", "variables")
     refusals = (Refusal,)
 
     def __init__(self):
@@ -98,6 +98,15 @@ class FakeWorker(protocol.Worker):
 
     def variables(self, model):
         return "key", {}
+
+    def describe(self, model, tags):
+        return {"naming": "name", "variables": {}, "functions": {}}
+
+    def gradients(self, model, tags, path, args, kwargs, inputs):
+        return {}
+
+    def change(self, model, tags):
+        return 0
 
     def fetch(self, model, names):
         return {}

@@ -13,7 +13,7 @@ from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 import numpy as np
 
 CASES_DIR = Path(__file__).parent
-CHECKS = ("load", "signatures", "values", "relocate", "reexport", "checkpoint", "serve", "serve_grpc", "serve_rest")
+CHECKS = ("load", "signatures", "values", "relocate", "reexport", "objects", "checkpoint", "serve", "serve_grpc", "serve_rest")
 CLAUSE = re.compile(r"[A-Z][A-Z0-9]*-\d\d\Z")
 NAME = re.compile(r"[a-z][a-z0-9_]*\Z")
 CONSTANTS = (

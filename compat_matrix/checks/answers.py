@@ -19,7 +19,7 @@ from compat_matrix.workers import tensors
 
 # A name or a dtype is part of a signature; of a function's result it is part of the structure or the value.
 _OUTCOMES = {"value": Outcome.FAIL_VALUE, "shape": Outcome.FAIL_VALUE, "structure": Outcome.FAIL_STRUCTURE}
-_MORE = 20  # further findings listed in the details
+MORE = 20  # further findings listed in the details
 
 
 def raise_first(findings: Sequence[Finding]) -> None:
@@ -28,7 +28,7 @@ def raise_first(findings: Sequence[Finding]) -> None:
         return
     first = findings[0]
     if len(findings) > 1:
-        first.details["also"] = [f"{other.outcome}: {other}"[:300] for other in findings[1 : _MORE + 1]]
+        first.details["also"] = [f"{other.outcome}: {other}"[:300] for other in findings[1 : MORE + 1]]
         first.details["findings"] = len(findings)
     raise first
 
@@ -103,15 +103,16 @@ def judged(
         return None
     return Finding(
         outcomes[differences[0].kind],
-        f"request {request['id']}: {_first(differences)}",
+        f"request {request['id']}: {first_of(differences)}",
         details={
             "request": request["id"],
-            "differences": [{"where": d.where, "kind": d.kind, **d.details} for d in differences[:_MORE]],
+            "differences": [{"where": d.where, "kind": d.kind, **d.details} for d in differences[:MORE]],
         },
         files={"expected": recorded, "got": answer},
     )
 
 
-def _first(differences: Sequence[Mismatch]) -> str:
+def first_of(differences: Sequence[Mismatch]) -> str:
+    """The first difference as text, and how many more there are."""
     more = f" (and {len(differences) - 1} more differences)" if len(differences) > 1 else ""
     return f"{differences[0]}{more}"

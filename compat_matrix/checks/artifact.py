@@ -24,12 +24,17 @@ class ArtifactError(Exception):
 
 @dataclass(frozen=True)
 class Artifact:
-    """``requests`` are the entries of io.json, in order; ``tag_sets`` the tag sets they ask, in order of appearance."""
+    """``requests`` are the entries of io.json, in order; ``tag_sets`` the tag sets they ask, in order of appearance.
+
+    ``objects`` is what the original's variables and functions were, ``{"variables": {path: facts}, "functions": ...}``, None
+    where the producer did not record them.
+    """
 
     directory: Path
     stateful: bool
     tolerance: Tolerance
     requests: tuple[dict[str, Any], ...]
+    objects: dict[str, dict[str, dict[str, Any]]] | None = None
 
     @property
     def model(self) -> Path:
@@ -55,6 +60,7 @@ def read_artifact(directory: Path) -> Artifact:
             bool(data.get("stateful", False)),
             Tolerance(_bound(tolerance.get("rtol", 0)), _bound(tolerance.get("atol", 0))),
             tuple(_checked(request) for request in data["requests"]),
+            _checked_objects(data.get("objects")),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise ArtifactError(f"{path}: {type(error).__name__}: {error}") from error
@@ -83,12 +89,20 @@ def _read_json(path: Path) -> dict[str, Any]:
 def _checked(request: dict[str, Any]) -> dict[str, Any]:
     if request["kind"] not in CAPABILITY_OF_KIND:
         raise ValueError(f"request {request['id']}: unknown kind {request['kind']!r}")
-    for name in (request["inputs"], request["outputs"]):
+    for name in (request["inputs"], request["outputs"], request.get("gradients")):
         if name is not None and (Path(name).name != name or name in ("", ".", "..")):
             raise ValueError(f"request {request['id']}: {name!r} is not the name of a file in io/")
     if not all(isinstance(tag, str) for tag in request["tags"]):
         raise ValueError(f"request {request['id']}: tags are strings")
     return request
+
+
+def _checked_objects(objects: Any) -> Any:
+    if objects is not None:
+        for kind in ("functions", "variables"):
+            if not all(isinstance(facts, dict) for facts in dict(objects[kind]).values()):
+                raise ValueError(f"objects: {kind} are not described by objects")
+    return objects
 
 
 def altered_files(directory: Path) -> list[str]:

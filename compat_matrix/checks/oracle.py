@@ -24,11 +24,14 @@ from reference_impl.format import layout, schema
 from reference_impl.format.bundle import BundleReader
 from reference_impl.format.canonical import canonical
 from reference_impl.format.errors import MissingFileError
+from reference_impl.format.inspect_objects import Paths, objects
 from reference_impl.format.inspect_signatures import signature_spec
 from reference_impl.format.inspect_signatures import signatures as _signatures
 from reference_impl.format.restore_plan import restore_plan
+from reference_impl.format.variable_defs import TRAINABLE, variable_defs
 
 _ASSIGNS = frozenset({"Assign", "AssignVariableOp"})  # what else a restore feeds are tables and iterators
+_ATTRIBUTES = ("_XlaMustCompile", "_XlaCompile", "_implements", "api_implements", "_noinline")
 _KEPT = 4  # models
 _SHOWN = 4  # differences for each section
 
@@ -96,6 +99,45 @@ def described(tensor: Tensor) -> str:
     parts = tensor.array.ravel().tolist() if tensor.dtype == "string" else [np.ascontiguousarray(tensor.array).tobytes()]
     digest = hashlib.sha256(b"".join(b"%d:%s" % (len(part), part) for part in parts)).hexdigest()
     return f"{tensor.dtype}{list(tensor.array.shape)} {digest[:16]}"
+
+
+def placements(model: Path, tags: Sequence[str]) -> Counter[str]:
+    """What nodes and functions of the library ask of their runtime: devices, compilation, implementations."""
+    found: set[str] = set()
+    for function in meta_graph(model, tags).graph_def.library.function:
+        if "_traced_save" in function.signature.name or "_traced_restore" in function.signature.name:
+            continue  # of the writer, which names devices for its files
+        found |= {f"the device {node.device}" for node in function.node_def if node.device}
+        found |= {f"the attribute {name} of a function" for name in _ATTRIBUTES if name in function.attr}
+    return Counter(found)
+
+
+def signature_defaults(model: Path, tags: Sequence[str]) -> Counter[str]:
+    """The inputs of signatures that have a default value."""
+    signatures = meta_graph(model, tags).signature_def
+    return Counter(f"{name!r} of {key!r}" for key in signatures for name in signatures[key].defaults)
+
+
+def variable_facts(model: Path, tags: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """What each variable is, as the file says: :func:`node_label` -> dtype, shape, trainable, ...
+
+    Of a MetaGraph without an object graph those of its collections, by name.
+    """
+    graph = meta_graph(model, tags)
+    if graph.object_graph_def.nodes:
+        nodes = objects(graph.object_graph_def, Paths(graph.object_graph_def.nodes), {})
+        variables = [node for node in nodes if node.kind == "variable" and node.path is not None]
+        return {node_label(node.id, node.path): {"path": node.path, **node.details} for node in variables}
+    definitions: dict[str, dict[str, Any]] = {}
+    for collection, _, definition in variable_defs(graph, lenient=True):
+        name = definition.variable_name.rpartition(":")[0]
+        definitions.setdefault(name, {"trainable": False})["trainable"] |= collection == TRAINABLE
+    return definitions
+
+
+def node_label(node: int | None, name: str) -> str:
+    """How :func:`variable_facts` names a variable: by its node in the object graph, else by its name in the main graph."""
+    return name if node is None else f"node {node}"
 
 
 def assets(model: Path, tags: Sequence[str]) -> Counter[str]:

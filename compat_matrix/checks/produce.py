@@ -33,7 +33,7 @@ def producing_worker(cell: Cell, host: Host) -> Worker:
     producer = host.registry.producers.get(cell.producer)
     if producer is None or producer.program is None:
         raise ArtifactError(f"the producer {cell.producer} makes nothing; its artifact {cell.artifact} is not there")
-    return host.worker(cell.producer_runtime, producer.program)
+    return host.worker(cell.producer_runtime, producer.program, "-produce")
 
 
 def produce(cell: Cell, host: Host, out: Path, *, again: bool) -> None:

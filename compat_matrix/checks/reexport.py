@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from compat_matrix.checks import oracle
+from compat_matrix.checks import objects, oracle
 from compat_matrix.checks.answers import ask_all, raise_first
 from compat_matrix.checks.context import Context, Finding, finding_of
 from compat_matrix.checks.signatures import compare_signatures, signature_finding
@@ -38,6 +38,7 @@ def _generations(context: Context, tags: Sequence[str], folder: Path) -> list[Fi
     shutil.copytree(context.artifact.model, source)
     with context.model(tags, source) as model:
         held = _held(context, model, folder / "held.npz")
+        before = objects.describe(context, model, tags) if "describe" in context.consumer.capabilities else None
         new_tags = context.ask(model, "resave", dir=str(first), tags=list(tags))["tags"]
     shutil.rmtree(source)  # the copy must stand on its own
     findings = []
@@ -45,7 +46,14 @@ def _generations(context: Context, tags: Sequence[str], folder: Path) -> list[Fi
         with context.model(new_tags, first) as model:
             # Saved before it is asked: an answer may change the state.
             context.ask(model, "resave", dir=str(second), tags=new_tags)
+            after = objects.describe(context, model, new_tags) if before else None
             findings += [_of_export(finding) for finding in ask_all(context, model, tags)]
+            if before:
+                findings += _changed_objects(before, after)
+                if not context.artifact.stateful:  # else the answers above have changed what the gradients depend on
+                    asked = objects.gradients(context, model, tags, Counter(), new_tags)
+                    findings += [_of_export(finding) for finding in asked]
+                findings += _stale(context, model, folder, new_tags)
     except ReplyError as error:
         return [finding_of(error, "the re-export")]
     try:
@@ -65,6 +73,28 @@ def _generations(context: Context, tags: Sequence[str], folder: Path) -> list[Fi
             Finding(Outcome.FAIL_STRUCTURE, f"before and after cannot be compared: {error}", error_class=type(error).__name__)
         )
     return findings
+
+
+def _changed_objects(before: Any, after: Any) -> list[Finding]:
+    """What variables and functions became by the re-export."""
+    if objects.by_path(before) and objects.by_path(after):
+        return objects.compared(before, after, "before the re-export")
+    known = objects.anonymous(before)
+    return _counted("trained variable", known, objects.anonymous(after), known)
+
+
+def _stale(context: Context, model: Any, folder: Path, tags: Sequence[str]) -> list[Finding]:
+    """Whether a variable that changes after a save is saved with its new value the next time."""
+    if not context.ask(model, "change", tags=list(tags))["changed"]:
+        return []
+    changed = folder / "changed" / "model"
+    held = _held(context, model, folder / "changed.npz")
+    new_tags = context.ask(model, "resave", dir=str(changed), tags=list(tags))["tags"]
+    lost = oracle.inventory(changed, new_tags) - held
+    if not lost:
+        return []
+    message = f"saved again after an assignment, {sum(lost.values())} variables have other values than the model: "
+    return [Finding(Outcome.FAIL_VALUE, message + ", ".join(sorted(lost)[:_SHOWN]))]
 
 
 def _of_export(finding: Finding) -> Finding:
@@ -95,6 +125,9 @@ def _lost(before: Path, tags: Sequence[str], after: Path, new_tags: Sequence[str
         findings.append(Finding(Outcome.FAIL_SIGNATURE, message, details={"methods": {k: methods[1][k] for k in changed}}))
     stored = oracle.inventory(before, tags)
     findings += _counted("variable", stored, oracle.inventory(after, new_tags), stored | held)
+    for what, found in (("placement", oracle.placements), ("default", oracle.signature_defaults)):
+        known = found(before, tags)
+        findings += _counted(what, known, found(after, new_tags) & known, known)
     assets = oracle.assets(before, tags)
     findings += _counted("asset", assets, oracle.assets(after, new_tags), assets)
     extra = oracle.extra_assets(before)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from compat_matrix.checks import checkpoint, load, reexport, relocate, signatures, values
+from compat_matrix.checks import checkpoint, load, objects, reexport, relocate, signatures, values
 from compat_matrix.checks.artifact import Artifact, ArtifactError, altered_files, read_artifact
 from compat_matrix.checks.context import Context, Evidence, Finding, finding_of
 from compat_matrix.checks.produce import produce, producing_worker
@@ -31,6 +31,7 @@ RUN: dict[str, Callable[[Context], dict[str, Any]]] = {
     "values": values.check,
     "relocate": relocate.check,
     "reexport": reexport.check,
+    "objects": objects.check,
     "checkpoint": checkpoint.check,
 }
 _MAY_BE_SKEW = (Outcome.LOAD_ERROR, Outcome.CALL_ERROR, Outcome.REJECTED)

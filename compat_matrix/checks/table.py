@@ -56,6 +56,12 @@ CHECKS = _table(
     Check(
         "reexport", "load, save, load: same answers, signatures, variables, assets; a second save is a fixed point", ("resave",)
     ),
+    Check(
+        "objects",
+        "variables and functions are what the file and the original say; so are gradients",
+        ("describe",),
+        like="checkpoint",
+    ),
     Check("checkpoint", "the consumer holds the values of the checkpoint, all that its signatures need", ("variables", "fetch")),
 )
 # Of a server: each is a cell of its own, so that what one transport cannot carry is known of that transport alone.

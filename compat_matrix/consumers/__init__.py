@@ -2,7 +2,8 @@
 
 A consumer is data. What it does stands in its program in ``compat_matrix/workers``, which runs inside a runtime.
 Capabilities (docs/contracts.md, section 5): ``functions`` calls on the object graph; ``resave`` writes what it loaded;
-``variables`` names the values it holds; ``fetch`` reads tensors of the main graph; ``tags`` can choose a MetaGraph.
+``variables`` names the values it holds; ``describe`` says what
+variables and functions are and changes variables; ``fetch`` reads tensors of the main graph; ``tags`` can choose a MetaGraph.
 A plan decides by them, before anything runs, which cells are NOT_APPLICABLE.
 
 Model servers are consumers as well (:attr:`compat_matrix.plan.Cell.is_served`), but no program of ours: ``consumers.serving``.
@@ -43,7 +44,12 @@ def _table(*consumers: Consumer) -> dict[str, Consumer]:
 
 
 CONSUMERS = _table(
-    Consumer("tf2", "tf2_worker", frozenset({"functions", "resave", "variables", "tags"}), "tf.saved_model.load, eager"),
+    Consumer(
+        "tf2",
+        "tf2_worker",
+        frozenset({"describe", "functions", "resave", "variables", "tags"}),
+        "tf.saved_model.load, eager",
+    ),
     Consumer(
         "v1_session", "v1_session_worker", frozenset({"resave", "fetch", "tags"}), "tf.compat.v1.saved_model.loader in a Session"
     ),
@@ -59,21 +65,21 @@ CONSUMERS = _table(
     Consumer(
         "reference",
         "reference_worker",
-        frozenset({"functions", "resave", "variables", "tags"}),
+        frozenset({"describe", "functions", "resave", "variables", "tags"}),
         "reference_impl.load of this project",
     ),
     # One implementation on either side of a re-export. What they answer before it is asked of the two above.
     Consumer(
         "reference_to_tf2",
         "reference_to_tf2_worker",
-        frozenset({"functions", "resave", "variables", "tags"}),
+        frozenset({"describe", "functions", "resave", "variables", "tags"}),
         "reference_impl.load, saved again by tf.saved_model.save",
         checks=frozenset({"reexport"}),
     ),
     Consumer(
         "tf2_to_reference",
         "tf2_to_reference_worker",
-        frozenset({"functions", "resave", "variables", "tags"}),
+        frozenset({"describe", "functions", "resave", "variables", "tags"}),
         "tf.saved_model.load, saved again by reference_impl.save",
         checks=frozenset({"reexport"}),
     ),

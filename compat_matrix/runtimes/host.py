@@ -123,9 +123,12 @@ class Host:
                 model.close()
         self._shared.clear()
 
-    def worker(self, runtime: str, program: str | Program) -> Worker:
-        """The worker of a runtime known by name; not started yet. Raises KeyError for an unknown runtime."""
-        name = programs.of(program).name
+    def worker(self, runtime: str, program: str | Program, purpose: str = "") -> Worker:
+        """The worker of a runtime known by name; not started yet. Raises KeyError for an unknown runtime.
+
+        A ``purpose`` has a process of its own: what a producer registered while it saved must not help a consumer that loads.
+        """
+        name = programs.of(program).name + purpose
         key = (runtime, name)
         if key not in self._workers:
             self._leave_others(runtime)

@@ -168,15 +168,19 @@ def resolve(root, path):
     node = root
     for step in path.split("."):
         try:
-            if isinstance(node, (list, tuple)) and step.isdigit():
-                node = node[int(step)]
-            elif isinstance(node, collections.abc.Mapping):
-                node = node[step]
-            else:
-                node = getattr(node, step)
+            node = child(node, step)
         except (AttributeError, IndexError, KeyError):
             raise AttributeError("{!r}: a {} has no {!r}".format(path, type(node).__name__, step))
     return node
+
+
+def child(node, name):
+    """The child of a live object: an item of a list, an entry of a mapping, else an attribute."""
+    if isinstance(node, (list, tuple)) and name.isdigit():
+        return node[int(name)]
+    if isinstance(node, collections.abc.Mapping):
+        return node[name]
+    return getattr(node, name)
 
 
 def flatten_output(tf, key, value):

@@ -15,10 +15,11 @@ import shutil
 import sys
 import tempfile
 
-from . import nests, warmup
+from . import describing, nests, warmup
 from . import tensors as tensor_file
 
 SERVING_TAG = "serve"
+_RECORDED = ("functions", "variables")
 MAX_SLUG = 60  # characters of a request's id, which becomes a file name
 
 
@@ -65,9 +66,36 @@ def produce_case(case, directory, scratch, save, options=None, tf=None):
     model = os.path.join(directory, "model")
     save(root, model, signatures=signatures, **keywords)
     _finish(tf, case, model)
+    # Of the object that was saved, in the state it was saved in; the other one has answered requests.
+    objects = describe(tf, root, model, tags)
+    if objects is not None:
+        _record_gradients(tf, root, model, tags, entries, io_directory)
     for folder in folders:
         shutil.rmtree(folder)
-    write_io_json(case, io_directory, entries)
+    write_io_json(case, io_directory, entries, objects)
+
+
+def describe(tf, root, model, tags):
+    """What the saved object is (:mod:`.describing`), for io.json; None where the file cannot be walked (no such MetaGraph)."""
+    described = describing.describe(tf, root, model, tags)
+    if described["naming"] != "path":
+        return None
+    return {kind: described[kind] for kind in _RECORDED}
+
+
+def _record_gradients(tf, root, model, tags, entries, directory):
+    """Add ``gradients``, the name of a tensor file, to each answered function request that can be differentiated."""
+    for entry in entries:
+        if entry["kind"] == "function" and entry["outputs"] is not None:
+            given = tensor_file.load(os.path.join(directory, entry["inputs"]))
+            call = entry["path"], entry["args"], entry["kwargs"]
+            try:
+                found = describing.gradients(tf, root, call[0], call[1], call[2], given, model, tags)
+            except (LookupError, TypeError, ValueError, NotImplementedError, tf.errors.OpError):
+                continue  # the original has no gradient either: there is nothing to lose
+            if found:
+                entry["gradients"] = entry["id"] + ".grad.npz"
+                tensor_file.save(os.path.join(directory, entry["gradients"]), found)
 
 
 def _finish(tf, case, model):
@@ -81,18 +109,21 @@ def _finish(tf, case, model):
         warmup.put(tf, model, case.warmup(np), name)
 
 
-def write_io_json(case, directory, entries):
-    """Write ``directory``/io.json from the constants of a case (or v1 generator) and the entries of its requests."""
+def write_io_json(case, directory, entries, objects=None):
+    """Write ``directory``/io.json from the constants of a case (or v1 generator) and the entries of its requests.
+
+    ``objects`` is what the original's variables and functions are (:func:`describe`), where the producer can tell.
+    """
     rtol, atol, reason = getattr(case, "TOLERANCE", (0.0, 0.0, "bit-exact"))
-    _write_json(
-        os.path.join(directory, "io.json"),
-        {
-            "schema": 1,
-            "stateful": getattr(case, "STATEFUL", False),
-            "tolerance": {"rtol": rtol, "atol": atol, "reason": reason},
-            "requests": entries,
-        },
-    )
+    content = {
+        "schema": 1,
+        "stateful": getattr(case, "STATEFUL", False),
+        "tolerance": {"rtol": rtol, "atol": atol, "reason": reason},
+        "requests": entries,
+    }
+    if objects is not None:
+        content["objects"] = objects
+    _write_json(os.path.join(directory, "io.json"), content)
 
 
 def _build(tf, case, work):

@@ -36,7 +36,8 @@ class Worker(object):
     """What all programs share: handles, the tensor files, the error replies.
 
     A program sets ``name`` and ``capabilities`` and defines some of ``load``, ``release``, ``signatures``,
-    ``call_signature``, ``call_function``, ``variables``, ``fetch``, ``resave`` and ``produce``. ``refusals`` are the
+    ``call_signature``, ``call_function``, ``variables``, ``fetch``, ``describe``, ``gradients``, ``change``, ``resave``
+    and ``produce``. ``refusals`` are the
     error classes made for refusing: they are answered with ``rejected``.
     """
 
@@ -107,6 +108,19 @@ class Worker(object):
         arrays = self._method("fetch")(self._model(request), request["tensors"])
         tensor_file.save(request["outputs"], arrays)
         return {}
+
+    def op_describe(self, request):
+        return {"objects": self._method("describe")(self._model(request), request["tags"])}
+
+    def op_gradients(self, request):
+        model, asked = self._model(request), request["request"]
+        inputs = tensor_file.load(os.path.join(request["io_dir"], asked["inputs"]))
+        call = asked["path"], asked["args"], asked["kwargs"]
+        tensor_file.save(request["outputs"], self._method("gradients")(model, request["tags"], *call, inputs))
+        return {}
+
+    def op_change(self, request):
+        return {"changed": self._method("change")(self._model(request), request["tags"])}
 
     def op_resave(self, request):
         return {"tags": self._method("resave")(self._model(request), request["dir"], request["tags"])}

@@ -1,14 +1,13 @@
 """The TF 2.x way: ``tf.saved_model.load`` and ``tf.saved_model.save``. Python 3.6 syntax."""
 
 import collections
-import collections.abc
 import contextlib
 import os
 import re
 import sys
 from keyword import iskeyword
 
-from . import nests, producing, protocol, signature_wire
+from . import describing, nests, producing, protocol, signature_wire
 
 OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
 VARIABLE_VALUE = "VARIABLE_VALUE"
@@ -20,7 +19,7 @@ class TF2Worker(protocol.Worker):
     """Eager execution; a model is the object that ``load`` returned."""
 
     name = "tf2"
-    capabilities = ("functions", "produce", "resave", "tags", "variables")
+    capabilities = ("describe", "functions", "produce", "resave", "tags", "variables")
 
     def __init__(self):
         super(TF2Worker, self).__init__()
@@ -56,6 +55,15 @@ class TF2Worker(protocol.Worker):
 
     def variables(self, model):
         return variables(self.tf, model.root, model.directory)
+
+    def describe(self, model, tags):
+        return describing.describe(self.tf, model.root, model.directory, tags)
+
+    def gradients(self, model, tags, path, args, kwargs, inputs):
+        return describing.gradients(self.tf, model.root, path, args, kwargs, inputs, model.directory, tags)
+
+    def change(self, model, tags):
+        return describing.change(self.tf, model.root, model.directory, tags)
 
     def resave(self, model, directory, tags):
         self.tf.saved_model.save(model.root, directory, signatures=public(model.root.signatures))
@@ -171,7 +179,7 @@ def _by_checkpoint_key(tf, root, serialized):
             # Another path may lead to what this one does not; what none leads to is reported as missing by the check.
             with contextlib.suppress(AttributeError, IndexError, KeyError):
                 if child.node_id not in objects:
-                    objects[child.node_id] = _child(objects[index], child.local_name)
+                    objects[child.node_id] = nests.child(objects[index], child.local_name)
                     queue.append(child.node_id)
     for index, node in enumerate(graph.nodes):
         for slot in node.slot_variables:
@@ -191,14 +199,6 @@ def _slot(optimizer, variable, name):
     if hasattr(optimizer, "get_slot"):
         return optimizer.get_slot(variable, name)
     return optimizer.slot_variables[variable.ref(), name]
-
-
-def _child(node, name):
-    if isinstance(node, (list, tuple)):
-        return node[int(name)] if name.isdigit() else getattr(node, name)
-    if isinstance(node, collections.abc.Mapping):
-        return node[name]
-    return getattr(node, name)
 
 
 def main():
