@@ -102,7 +102,7 @@ class FakeWorker(protocol.Worker):
     def describe(self, model, tags):
         return {"naming": "name", "variables": {}, "functions": {}}
 
-    def gradients(self, model, tags, path, args, kwargs, inputs):
+    def differentiate(self, model, tags, path, args, kwargs, inputs):
         return {}
 
     def change(self, model, tags):

@@ -230,6 +230,7 @@ UNUSABLE = {"TopK", "TileGrad"}
 
 def test_a_kernel_is_told_of_releases_that_have_the_op_and_constrains_its_attrs():
     table = history()
+    assert table.names
     for name in table.names:
         op = table.op(name)
         releases = told(op, table)
@@ -252,6 +253,7 @@ def test_a_kernel_is_told_of_releases_that_have_the_op_and_constrains_its_attrs(
 def test_an_op_that_has_gone_does_not_come_back():
     """But for the ops of datasets that 1.13 and 1.14 called Experimental, a few of 1.15 that 2.0 does not have, and contrib's."""
     table = history()
+    assert table.names
     for name in table.names:
         op = table.op(name)
         gap = {table.releases[index].name for index in range(op.members[0], op.members[-1]) if index not in op.members}

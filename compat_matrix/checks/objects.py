@@ -129,7 +129,7 @@ def _gradients(context: Context, model: Loaded, tags: Sequence[str], request: di
     output, recorded = context.scratch / f"gradients-{index}.npz", context.artifact.io / request["gradients"]
     fields = {"request": request, "io_dir": str(context.artifact.io), "tags": list(tags), "outputs": str(output)}
     try:
-        context.ask(model, "gradients", **fields)
+        context.ask(model, "differentiate", **fields)
     except ReplyError as error:
         return finding_of(error, f"the gradients of request {request['id']}")
     differences = compare_named(tensors.load(str(recorded)), tensors.load(str(output)), context.tolerance)

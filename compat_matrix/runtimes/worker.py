@@ -20,7 +20,8 @@ from compat_matrix.workers import stored
 PROTOCOL = 1
 STORED = "stored"  # a capability
 INPUTS = "inputs.npz"
-RECORDED = ("outputs", "structure")  # members of an entry of io.json: what the producer answered
+ASKING = ("call", "differentiate")  # operations that are handed a request of io.json
+RECORDED = ("outputs", "structure", "gradients")  # members of an entry of io.json: what the producer answered
 START_LIMIT = 300.0  # seconds to import TensorFlow, on a cold and busy machine
 STARTS = 2  # a process that dies while it starts may have been killed by somebody else
 
@@ -116,7 +117,7 @@ class Worker:
             if not self.alive or self.generation != generation:
                 raise WorkerDied(op, Crashed("gone", f"the worker that was to be asked to {op!r} is gone"), "")
         assert self._process is not None
-        if op == "call":
+        if op in ASKING:
             fields = self._inputs_alone(fields)
         log, start = self._process.stderr, log_size(self._process.stderr)
         began = time.perf_counter()

@@ -36,7 +36,7 @@ class Worker(object):
     """What all programs share: handles, the tensor files, the error replies.
 
     A program sets ``name`` and ``capabilities`` and defines some of ``load``, ``release``, ``signatures``,
-    ``call_signature``, ``call_function``, ``variables``, ``fetch``, ``describe``, ``gradients``, ``change``, ``resave``
+    ``call_signature``, ``call_function``, ``variables``, ``fetch``, ``describe``, ``differentiate``, ``change``, ``resave``
     and ``produce``. ``refusals`` are the
     error classes made for refusing: they are answered with ``rejected``.
     """
@@ -112,11 +112,11 @@ class Worker(object):
     def op_describe(self, request):
         return {"objects": self._method("describe")(self._model(request), request["tags"])}
 
-    def op_gradients(self, request):
+    def op_differentiate(self, request):
         model, asked = self._model(request), request["request"]
         inputs = tensor_file.load(os.path.join(request["io_dir"], asked["inputs"]))
         call = asked["path"], asked["args"], asked["kwargs"]
-        tensor_file.save(request["outputs"], self._method("gradients")(model, request["tags"], *call, inputs))
+        tensor_file.save(request["outputs"], self._method("differentiate")(model, request["tags"], *call, inputs))
         return {}
 
     def op_change(self, request):

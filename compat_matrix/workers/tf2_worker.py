@@ -59,7 +59,7 @@ class TF2Worker(protocol.Worker):
     def describe(self, model, tags):
         return describing.describe(self.tf, model.root, model.directory, tags)
 
-    def gradients(self, model, tags, path, args, kwargs, inputs):
+    def differentiate(self, model, tags, path, args, kwargs, inputs):
         return describing.gradients(self.tf, model.root, path, args, kwargs, inputs, model.directory, tags)
 
     def change(self, model, tags):

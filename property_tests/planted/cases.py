@@ -69,7 +69,7 @@ CASES: dict[str, tuple[str, ...]] = {
     "refused_untracked_capture": (ACCEPTS,),
     "resource_after_restore": ("initializers",),
     "rfc_embedding": ("assets", "signature_keys"),
-    "rfc_embedding_list": ("input_signatures",),
+    "rfc_embedding_list": ("listed_arguments",),
     "rfc_has_fns": ("arithmetic",),
     "rfc_has_python": ("traces",),
     "rfc_initialization_graph": ("values",),

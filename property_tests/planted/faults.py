@@ -238,16 +238,20 @@ def composites(graph: Any, model: Path) -> bool:
 
 
 @fault
-def input_signatures(graph: Any, model: Path) -> bool:
-    """The specs that a function was given: what is passed is no longer converted."""
+def listed_arguments(graph: Any, model: Path) -> bool:
+    """Where a tensor was declared a list is demanded: a Python list is no longer converted to one tensor."""
 
-    def change(function: Any) -> bool:
-        found = function.function_spec.input_signature.WhichOneof("kind") not in (None, "none_value")
-        function.function_spec.input_signature.Clear()
-        function.function_spec.input_signature.none_value.SetInParent()
-        return found
+    def change(value: Any) -> bool:
+        if value.WhichOneof("kind") != "tensor_spec_value":
+            return False
+        spec = schema.StructuredValue()
+        spec.CopyFrom(value)
+        value.Clear()
+        value.list_value.values.add().CopyFrom(spec)
+        return True
 
-    return _each(_functions(graph), change)
+    functions = graph.object_graph_def.concrete_functions.values()
+    return _each([v for function in functions for v in list(_walk(function.canonicalized_input_signature))], change)
 
 
 def _structures(graph: Any) -> Iterator[Any]:

@@ -37,7 +37,7 @@ MESSAGES: dict[str, tuple[dict[str, Any], dict[str, Any], tuple[str, ...]]] = {
     "variables": ({"handle": INTEGER, "outputs": STRING}, {"naming": {"enum": ["key", "name"]}}, ()),
     "fetch": ({"handle": INTEGER, "tensors": STRINGS, "outputs": STRING}, {}, ()),
     "describe": ({"handle": INTEGER, "tags": STRINGS}, {"objects": OBJECT}, ()),
-    "gradients": ({"handle": INTEGER, "request": OBJECT, "io_dir": STRING, "tags": STRINGS, "outputs": STRING}, {}, ()),
+    "differentiate": ({"handle": INTEGER, "request": OBJECT, "io_dir": STRING, "tags": STRINGS, "outputs": STRING}, {}, ()),
     "change": ({"handle": INTEGER, "tags": STRINGS}, {"changed": INTEGER}, ()),
     "resave": ({"handle": INTEGER, "dir": STRING, "tags": STRINGS}, {"tags": STRINGS}, ()),
     "close": ({"handle": INTEGER}, {}, ()),
