@@ -18,7 +18,7 @@ import tomlkit
 
 from compat_matrix.cases import all_cases
 from compat_matrix.runtimes import registry
-from docs import attacks, clauses, grid_page, migrated, rules, runtimes, third_party
+from docs import attacks, clauses, grid_page, migrated, planted, rules, runtimes, third_party
 
 DOCS = Path(__file__).parent
 ROOT = DOCS.parent
@@ -167,6 +167,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "grid.md": grid_page.page,
     "known_failures.md": known_failures_page,
     "migrated.md": lambda: migrated.page(_table),
+    "planted.md": lambda: planted.page(_table),
     "rules.md": rules_page,
     "runtimes.md": runtimes_page,
 }
@@ -192,7 +193,10 @@ def main(arguments: list[str] | None = None) -> int:
     faults = clauses.faults(clauses.read_table(), clauses.find_tests(clauses.test_files()))
     for fault in faults:
         print(f"clauses.toml: {fault}", file=sys.stderr)
-    return 1 if check and (stale or faults) else 0
+    silent = planted.faults()
+    for fault in silent:
+        print(f"planted.json: {fault}", file=sys.stderr)
+    return 1 if check and (stale or faults or silent) else 0
 
 
 if __name__ == "__main__":

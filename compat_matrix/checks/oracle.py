@@ -24,9 +24,10 @@ from reference_impl.format import layout, schema
 from reference_impl.format.bundle import BundleReader
 from reference_impl.format.canonical import canonical
 from reference_impl.format.errors import MissingFileError
-from reference_impl.format.inspect_objects import Paths, objects
+from reference_impl.format.inspect_objects import objects
 from reference_impl.format.inspect_signatures import signature_spec
 from reference_impl.format.inspect_signatures import signatures as _signatures
+from reference_impl.format.object_graph import Paths
 from reference_impl.format.restore_plan import restore_plan
 from reference_impl.format.variable_defs import TRAINABLE, variable_defs
 
@@ -135,9 +136,9 @@ def variable_facts(model: Path, tags: Sequence[str]) -> dict[str, dict[str, Any]
     return definitions
 
 
-def node_label(node: int | None, name: str) -> str:
+def node_label(node: int | None, name: str | None) -> str:
     """How :func:`variable_facts` names a variable: by its node in the object graph, else by its name in the main graph."""
-    return name if node is None else f"node {node}"
+    return name or "" if node is None else f"node {node}"
 
 
 def assets(model: Path, tags: Sequence[str]) -> Counter[str]:

@@ -167,19 +167,6 @@ def traces(graph: Any, model: Path) -> bool:
 
 
 @fault
-def trace_order(graph: Any, model: Path) -> bool:
-    """The order of traces, which decides between those that fit."""
-
-    def change(function: Any) -> bool:
-        names = list(function.concrete_functions)
-        del function.concrete_functions[:]
-        function.concrete_functions.extend(reversed(names))
-        return len(names) > 1
-
-    return _each(_functions(graph), change)
-
-
-@fault
 def captures(graph: Any, model: Path) -> bool:
     """The order of captures of equal dtype and shape."""
     nodes = graph.object_graph_def.nodes
@@ -192,7 +179,7 @@ def captures(graph: Any, model: Path) -> bool:
         found = list(function.bound_inputs)
         order = sorted(range(len(found)), key=lambda place: (kind(found[place]), place))
         swapped = list(found)
-        for one, other in zip(order[::1], order[1::1]):
+        for one, other in zip(order, order[1:]):
             if kind(found[one]) == kind(found[other]) and found[one] != found[other]:
                 swapped[one], swapped[other] = found[other], found[one]
                 break
@@ -521,6 +508,27 @@ def signature_keys(graph: Any, model: Path) -> bool:
             for name in graph.object_graph_def.nodes[child.node_id].children:
                 name.local_name = f"lost_{name.local_name}"
     return bool(found)
+
+
+@fault
+def input_order(graph: Any, model: Path) -> bool:
+    """The first two inputs of a signature are bound to each other's arguments."""
+
+    def change(node: Any) -> bool:
+        names = list(node.bare_concrete_function.argument_keywords)
+        if len(names) < 2 or not node.bare_concrete_function.concrete_function_name.startswith("__inference_signature_wrapper"):
+            return False
+        node.bare_concrete_function.argument_keywords[:2] = [names[1], names[0]]
+        return True
+
+    def swap(item: tuple[str, Any]) -> bool:
+        inputs = item[1].inputs
+        names = sorted(inputs)[:2]
+        if len(names) == 2:
+            inputs[names[0]].name, inputs[names[1]].name = inputs[names[1]].name, inputs[names[0]].name
+        return len(names) == 2
+
+    return _each(graph.object_graph_def.nodes, change) | _each(_signatures(graph), swap)
 
 
 @fault

@@ -90,7 +90,7 @@ class Planted:
 
 
 def _place(fault: str) -> str:
-    return fault.replace(":", ".")
+    return "planted." + fault.replace(":", ".")
 
 
 def claimed(case: str) -> str:

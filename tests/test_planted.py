@@ -1,0 +1,53 @@
+"""Faults planted in a loader turn the cases red that claim to test what is lost; the record of all has no gap."""
+
+from __future__ import annotations
+
+import pytest
+
+from compat_matrix.cases import all_cases
+from compat_matrix.runtimes import local_runtime
+from docs import planted
+from property_tests.planted import cases, faults, worker
+
+
+def test_every_case_has_a_fault_that_a_check_finds():
+    assert set(cases.CASES) == {case.name for case in all_cases()}
+    assert planted.faults() == []
+
+
+def test_every_fault_is_planted_and_says_what_is_lost():
+    used = {fault.rpartition(":")[2] for names in cases.CASES.values() for fault in names}
+    assert set(faults.FAULTS) | {worker.ACCEPTS, worker.STALE} == used
+    assert all(planted.told()[name] for name in used)
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    from property_tests.planted import running
+
+    if local_runtime().tensorflow_version is None:
+        pytest.skip("no TensorFlow in this environment")
+    with running.Planted(tmp_path_factory.mktemp("planted")) as planted_:
+        yield planted_
+
+
+@pytest.mark.tensorflow
+@pytest.mark.parametrize(
+    ("case", "fault", "check"),
+    [
+        ("var_attributes", "trainable", "objects"),
+        ("fn_custom_gradient", "custom_gradients", "objects"),
+        ("tree_containers", "captures", "objects"),
+        ("fn_attributes", "saver:function_attributes", "reexport"),
+        ("var_attributes", "stale_values", "reexport"),
+        ("refused_root", "accepts", "produce"),
+    ],
+)
+def test_a_planted_fault_is_found(place, case, fault, check):
+    seen = place.plant(case, fault)
+    assert seen["check"] == check, seen
+
+
+@pytest.mark.tensorflow
+def test_nothing_is_found_where_nothing_is_planted(place):
+    assert place.plant("var_attributes", "")["check"] == ""
