@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from property_tests.planted.worker import ACCEPTS, SAVER, STALE
 
-BY_REFERENCE = ("rfc_reexport_signatures",)  # cases that only `reference_impl.save` writes as they are meant
+BY_REFERENCE = ("rfc_reexport_signatures", "sig_keyword_names")  # cases that only `reference_impl.save` writes as they are meant
 EXTRA = f"{SAVER}extra_assets"
 CASES: dict[str, tuple[str, ...]] = {
     "asset_missing": (ACCEPTS,),
