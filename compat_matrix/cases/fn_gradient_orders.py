@@ -7,7 +7,6 @@ powers of two, which keeps the numbers exact.
 CLAUSES = ("FMT-14", "GOAL-02", "GOAL-06")
 FEATURES = ("functions", "gradients", "state")
 STATEFUL = True
-REQUIRES = "tensorflow>=2.12"  # before, custom gradients of variables and of replicas are not saved
 
 
 def build(tf, work):

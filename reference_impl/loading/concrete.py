@@ -105,7 +105,9 @@ class LoadedConcreteFunction(api.ConcreteFunction):  # type: ignore[misc,valid-t
 
     @property
     def structured_input_signature(self) -> Any:
-        return self._structured[0]
+        """The arguments as ``(args, kwargs)``, None for a function that takes flat ones only (`prune`)."""
+        flat = self.saved is not None and self.saved.canonicalized_input_signature.HasField("none_value")
+        return None if flat else self._structured[0]
 
     @property
     def structured_outputs(self) -> Any:
@@ -294,7 +296,8 @@ class LoadedConcreteFunction(api.ConcreteFunction):  # type: ignore[misc,valid-t
 
     def __getattr__(self, name: str) -> Any:
         # Only reached for attributes that are missing: those which the base class's __init__ would have set.
-        if name.startswith("_") and not name.startswith(("__", "_self_", "_tf_", "_keras")) and not self._built:
+        # TensorFlow's containers ask for others, which must build nothing.
+        if not self._built and name in api.attributes_of_traces():
             self._build()
             if name in self.__dict__:
                 return self.__dict__[name]

@@ -9,14 +9,27 @@ from typing import Any
 from reference_impl import specs
 from reference_impl.format import schema, structure
 from reference_impl.format.errors import MalformedError, SavedModelError
+from reference_impl.loading import rebuild
 from reference_impl.loading.binding import Binder
 
 
-def signature_of(saved: Any, name: str, file: str) -> Callable[[], tuple[Any, Any]]:
-    """A function that gives ``((args, kwargs), results)`` of a SavedConcreteFunction, as nests of TypeSpecs and literals."""
+def signature_of(saved: Any, function: Any, file: str) -> Callable[[], tuple[Any, Any]]:
+    """A function that gives ``((args, kwargs), results)`` of a SavedConcreteFunction, as nests of TypeSpecs and literals.
+
+    The flat arguments of a function that has no structured ones are given as positional ones.
+
+    Args:
+      saved: the SavedConcreteFunction.
+      function: its FunctionDef.
+      file: named in errors.
+    """
+    name = function.signature.name
 
     def decode() -> tuple[Any, Any]:
         inputs = live(saved.canonicalized_input_signature)
+        if inputs is None:
+            given = max(0, len(function.signature.input_arg) - len(saved.bound_inputs))
+            inputs = tuple(rebuild.input_specs(function)[:given]), {}
         if not (isinstance(inputs, tuple) and len(inputs) == 2 and isinstance(inputs[0], tuple) and isinstance(inputs[1], dict)):
             raise MalformedError("the input signature is not a pair of tuple and dict", file=file, node=name)
         return inputs, live(saved.output_signature)

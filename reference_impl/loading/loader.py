@@ -217,11 +217,11 @@ class Loader:
     def concrete(self, name: str, binder: Optional[Binder]) -> LoadedConcreteFunction:
         """The function of that name, one object however often it is referred to."""
         if name not in self.functions:
-            self.library.get(name)
+            function_def = self.library.get(name)
             if name not in self.graph.concrete_functions:  # asking for it would make it
                 raise MissingKeyError("the object graph does not describe the function", file=self.file, node=name)
             saved = self.graph.concrete_functions[name]
-            self.functions[name] = self.trace_class(self.library, name, signature_of(saved, name, self.file), binder)
+            self.functions[name] = self.trace_class(self.library, name, signature_of(saved, function_def, self.file), binder)
             self.functions[name].saved = saved
         function = self.functions[name]
         if function.binder is None:
@@ -230,11 +230,11 @@ class Loader:
 
     def gradient(self, name: str) -> Callable[[FunctionLibrary], LoadedConcreteFunction]:
         """A maker of the custom gradient `name`. The library will hold it, so it refers weakly to what holds the library."""
-        self.library.get(name)
+        function_def = self.library.get(name)
         saved = self.graph.concrete_functions[name]
         captured = [self.objects[number] for number in saved.bound_inputs]
         owners = [weakref.ref(owner) if isinstance(owner, LoadedResource) else owner for owner in captured]
-        signature = signature_of(saved, name, self.file)
+        signature = signature_of(saved, function_def, self.file)
 
         def make(library: FunctionLibrary) -> LoadedConcreteFunction:
             function = LoadedConcreteFunction(library, name, signature)

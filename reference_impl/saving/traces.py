@@ -36,6 +36,7 @@ class Trace:
       keywords, positional: names of the flat arguments, how many of them may be positional.
       signature: the Python signature, None where it can be called with flat arguments only.
       saved: the SavedConcreteFunction it was read from, if it was.
+      flat: it has no structure, and `structure` gives its flat arguments as positional ones.
     """
 
     source: Source
@@ -46,6 +47,7 @@ class Trace:
     positional: int = 0
     signature: Optional[inspect.Signature] = None
     saved: Any = None
+    flat: bool = False
 
     @functools.cached_property
     def inputs(self) -> Any:
@@ -75,14 +77,14 @@ def trace_of(function: Any) -> Trace:
             function.library, function.saved_name, owners, lambda: function._structured, keywords, positional, signature, saved
         )
     api.make_known(function)
-    signature = api.python_signature(function)
+    flat = api.takes_flat_arguments(function)
+    signature = None if flat else api.python_signature(function)
     name = function.function_def.signature.name
     if not keywords:  # TensorFlow before 2.13 names the arguments of those functions only that somebody asked for
         keywords = _argument_names(api.from_tf(function.function_def, schema.FunctionDef), len(function.captured_inputs))
         positional = len(keywords)
-    return Trace(
-        None, name, list(function.captured_inputs), functools.partial(_traced, function), keywords, positional, signature
-    )
+    captures = list(function.captured_inputs)
+    return Trace(None, name, captures, functools.partial(_traced, function), keywords, positional, signature, flat=flat)
 
 
 def _traced(function: Any) -> tuple[Any, Any]:
@@ -184,7 +186,7 @@ def saved_concrete(trace: Trace, bound: Sequence[int], path: str) -> Any:
     if trace.saved is not None:
         return out
     try:
-        out.canonicalized_input_signature.CopyFrom(_encoded(trace.inputs, path, "arguments"))
+        out.canonicalized_input_signature.CopyFrom(_encoded(None if trace.flat else trace.inputs, path, "arguments"))
     except SaveError:
         for name, reason in _reasons(*trace.inputs, trace.signature).items():
             text = f"the value of argument {name!r} cannot be stored: {reason}"

@@ -9,6 +9,7 @@ from __future__ import annotations
 from reference_impl.tensorflow_api.functions import (
     ConcreteFunction,
     Function,
+    attributes_of_traces,
     call_flat,
     captured_as,
     creation_trace,
@@ -42,7 +43,7 @@ from reference_impl.tensorflow_api.runtime import (
     register_function,
     remove_function,
 )
-from reference_impl.tensorflow_api.signatures import is_unknown_argument, python_signature, traced_arguments
+from reference_impl.tensorflow_api.signatures import is_unknown_argument, python_signature, takes_flat_arguments, traced_arguments
 from reference_impl.tensorflow_api.strategies import as_first_replica
 from reference_impl.tensorflow_api.trackables import (
     Adoptable,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any, Optional
 
@@ -38,6 +39,13 @@ def traces(function: Any) -> list[Any]:
         return list(cache.values())
     inner = [getattr(function, name, None) for name in ("_variable_creation_fn", "_no_variable_creation_fn")]
     return [trace for one in inner if one is not None for trace in one._list_all_concrete_functions()]
+
+
+@functools.cache
+def attributes_of_traces() -> frozenset[str]:
+    """The names of the attributes that tracing gives to every concrete function."""
+    with tf.Graph().as_default():
+        return frozenset(vars(tf.function(lambda: None, autograph=False).get_concrete_function()))
 
 
 def creation_trace(function: Any) -> Optional[Any]:

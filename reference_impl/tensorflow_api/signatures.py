@@ -13,12 +13,22 @@ def is_unknown_argument(leaf: Any) -> bool:
     return type(leaf).__name__ == "UnknownArgument"
 
 
+def takes_flat_arguments(concrete: Any) -> bool:
+    """Is a concrete function without a ``structured_input_signature``, called with its flat arguments only?"""
+    return concrete.structured_input_signature is None
+
+
 def traced_arguments(concrete: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """The ``structured_input_signature`` of a traced function, with the tf.TensorShapes among its arguments (PY-07).
 
     There, shapes are objects not kept. The trace type of an argument (`FunctionType.parameters` is public since 2.15; types of
     values are in core.function.trace_type, 2.12-2.21) has a weak reference to it: good as long as somebody holds the shape.
+
+    A function cut out of a graph (`prune`, variables made constants) has none. Its flat arguments are given as positional ones.
     """
+    if takes_flat_arguments(concrete):
+        given = concrete.inputs[: len(concrete.inputs) - len(concrete.captured_inputs)]
+        return tuple(tf.TensorSpec(tensor.shape, tensor.dtype) for tensor in given), {}
     args, kwargs = concrete.structured_input_signature
     kind = getattr(concrete, "function_type", None)
     parameters = [] if kind is None else list(kind.parameters.values())  # 2.12 has none
