@@ -45,6 +45,9 @@ class OpEffect:
     checkpoint: bool = False
 
 
+# They name a Python function by a token that means something to the process that made it alone.
+PYTHON_OPS = frozenset({"PyFunc", "PyFuncStateless", "EagerPyFunc"})
+
 _ROWS: tuple[tuple[OpEffect, str], ...] = (
     (OpEffect(READS, "reads a file", 0), "ReadFile"),
     (OpEffect(READS, "lists files", 0), "MatchingFiles MatchingFilesDataset ExperimentalMatchingFilesDataset"),
@@ -98,7 +101,7 @@ _ROWS: tuple[tuple[OpEffect, str], ...] = (
     ),
     (OpEffect(PRINTS, "prints"), "Print"),
     (OpEffect(PRINTS, "prints, or writes to the file that it names", "output_stream"), "PrintV2"),
-    (OpEffect(CODE, "calls Python that the process has registered"), "PyFunc PyFuncStateless EagerPyFunc"),
+    (OpEffect(CODE, "calls Python that the process has registered"), " ".join(sorted(PYTHON_OPS))),
     (OpEffect(CODE, "runs a graph that is in a string"), "DatasetFromGraph"),
     (OpEffect(CODE, "runs an MLIR module that is in a string"), "MlirPassthroughOp"),
     (OpEffect(CODE, "calls machine code that the process has registered under a name", "target_name"), "XlaCustomCall"),

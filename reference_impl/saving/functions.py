@@ -81,6 +81,10 @@ class Library:
         """Is a function of the eager runtime among them?"""
         return self._key(None, name) in self._names
 
+    def made_here(self, name: str) -> bool:
+        """Is a function of the export from this process, and not from a model that was loaded?"""
+        return self._sources[name] is None
+
     def write(self, definition: Any, hint: str) -> str:
         """A function of our own making. Its references are names of this export already."""
         name = f"{_PREFIX}{hint}_{len(self._names)}"

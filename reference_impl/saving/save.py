@@ -24,6 +24,7 @@ from reference_impl.saving import (
     numbers,
     objects,
     optimizers,
+    python_calls,
     registered,
     rewrites,
     shapes,
@@ -94,6 +95,7 @@ class _Export:
         dropped.check(tree, self.library)
         self._shared_names()
         self._hidden_state()
+        self._python_calls()
         self.variables = {node.number: objects.variable_name(node.object) for node in tree.nodes if api.is_variable(node.object)}
         stored = [slot for slot in self.slots if not slot.listed]
         self.keys = checkpoint.Keys(tree, stored)
@@ -231,6 +233,12 @@ class _Export:
             hidden_state.check(self.library.definitions, self._of_resources(CREATE), self._of_resources(INITIALIZE))
         except SaveError as error:
             self.tree.lose(error, "state is left out")
+
+    def _python_calls(self) -> None:
+        try:
+            python_calls.check(self.library, self.tree.paths(self.names))
+        except SaveError as error:
+            self.tree.lose(error, "calls of Python are kept, which only this process can run")
 
     def _shared_names(self) -> None:
         for node in self._resources(CREATE):

@@ -69,7 +69,7 @@ def python_signature(function: Any) -> Optional[inspect.Signature]:
         return None
     names = list(spec.args)
     values = dict(zip(names[len(names) - len(spec.defaults or ()) :], spec.defaults or ()))
-    if function._function_spec.is_method or names[:1] == ["self"]:
+    if getattr(function._function_spec, "is_method", False) or names[:1] == ["self"]:  # not in 2.13
         names = names[1:]
     found = [kinds(name, kinds.POSITIONAL_OR_KEYWORD, default=values.get(name, kinds.empty)) for name in names]
     found += [kinds(spec.varargs, kinds.VAR_POSITIONAL)] if spec.varargs else []

@@ -7,12 +7,10 @@ from typing import TYPE_CHECKING
 
 from compat_matrix.zoo.verify.findings import Fault, Severity, few, graph_rule
 from reference_impl.format.inspect_parts import Effect
-from reference_impl.format.op_effects import PRINTS, READS, UNKNOWN
+from reference_impl.format.op_effects import PRINTS, PYTHON_OPS, READS, UNKNOWN
 
 if TYPE_CHECKING:
     from compat_matrix.zoo.verify.model import Graph, Model
-
-_PYTHON = ("PyFunc", "PyFuncStateless", "EagerPyFunc")
 
 
 @graph_rule(
@@ -26,7 +24,7 @@ _PYTHON = ("PyFunc", "PyFuncStateless", "EagerPyFunc")
 )
 def acts_at_load(model: Model, graph: Graph) -> Iterator[Fault]:
     for effect in graph.effects:
-        if effect.kind == UNKNOWN or effect.op in _PYTHON or not (effect.at_load or effect.at_load is None):
+        if effect.kind == UNKNOWN or effect.op in PYTHON_OPS or not (effect.at_load or effect.at_load is None):
             continue
         severity = {PRINTS: Severity.INFO, READS: Severity.WARNING}.get(effect.kind)
         when = (
@@ -47,7 +45,7 @@ def acts_at_load(model: Model, graph: Graph) -> Iterator[Fault]:
 )
 def acts_at_call(model: Model, graph: Graph) -> Iterator[Fault]:
     for effect in graph.effects:
-        if effect.kind == UNKNOWN or effect.op in _PYTHON or effect.at_load or effect.at_load is None:
+        if effect.kind == UNKNOWN or effect.op in PYTHON_OPS or effect.at_load or effect.at_load is None:
             continue
         called = effect.at_call or ()
         harmless = effect.kind == PRINTS or not called
@@ -88,7 +86,7 @@ def op_unknown(model: Model, graph: Graph) -> Iterator[Fault]:
 )
 def python_function(model: Model, graph: Graph) -> Iterator[Fault]:
     for effect in graph.effects:
-        if effect.op in _PYTHON:
+        if effect.op in PYTHON_OPS:
             used = [*(effect.at_load or ()), *(effect.at_call or ())]
             where = f"is run by {', '.join(_labels(used))}" if used else "is run by nothing"
             yield Fault(f"{effect.op} {where}", effect.node, effect.function, severity=None if used else Severity.INFO)
