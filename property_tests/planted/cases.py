@@ -23,6 +23,7 @@ CASES: dict[str, tuple[str, ...]] = {
     "fn_custom_gradient": ("custom_gradients",),
     "fn_defaults": ("defaults", "argument_names"),
     "fn_dtype_argument": ("traces",),
+    "fn_flat": ("arithmetic",),
     "fn_gradient_orders": ("custom_gradients", "assignments"),
     "fn_gradients": ("arithmetic",),
     "fn_jit_compile": (f"{SAVER}function_attributes",),
