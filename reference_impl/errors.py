@@ -21,6 +21,7 @@ __all__ = [
     "SignatureError",
     "UninitializedVariableError",
     "UnknownPathError",
+    "UnknownSignatureError",
     "UnsupportedModelError",
     "UntracedFunctionError",
     "UntrackedCaptureError",
@@ -53,6 +54,12 @@ class UnknownPathError(MissingKeyError):
     """`LoadOptions(only=...)` names something that the model does not have (DR-03)."""
 
     clause = "DR-03"
+
+
+class UnknownSignatureError(MissingKeyError, KeyError):
+    """A loaded model is asked for a signature that it does not have (ATTR-01)."""
+
+    clause = "ATTR-01"
 
 
 class BindingError(SavedModelError, TypeError):

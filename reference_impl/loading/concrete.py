@@ -28,12 +28,14 @@ from reference_impl import tensorflow_api as api
 from reference_impl.errors import BindingError, UnsupportedModelError
 from reference_impl.format.argument_names import python_name, python_names
 from reference_impl.format.errors import MalformedError
+from reference_impl.format.inspect_text import shape_text
 from reference_impl.format.names import plain_name
 from reference_impl.loading import patterns, rebuild, replicas
 from reference_impl.loading.binding import Binder
 from reference_impl.loading.diagnosis import ArgumentDtypeError, why_not_found
 from reference_impl.loading.library import FunctionLibrary
 
+KEYWORDS = "the keywords"
 _DISTRIBUTED = tf.distribute.DistributedValues
 
 
@@ -67,6 +69,7 @@ class LoadedConcreteFunction(api.ConcreteFunction):  # type: ignore[misc,valid-t
         # The base class wants a traced graph; its attributes appear when one is built, see __getattr__.
         self.library = library
         self.saved_name = name
+        self.label = plain_name(name)  # what messages call it
         self.saved: Any = None  # the SavedConcreteFunction it was made from, for a re-export
         self.owners: tuple[Any, ...] = ()
         self.binder = binder
@@ -165,12 +168,15 @@ class LoadedConcreteFunction(api.ConcreteFunction):  # type: ignore[misc,valid-t
             tensors = self.match(*canonical, patterns.CONVERT)
         except (BindingError, patterns.Mismatch) as structured:
             if self._arg_keywords is None:
-                raise BindingError(str(structured), node=self.saved_name) from None
+                reason = structured.reason if isinstance(structured, BindingError) else str(structured)
+                raise BindingError(reason, node=self.label) from None
             try:
                 tensors = self._flat_arguments(args, kwargs)
             except BindingError as flat:
-                reason = structured.reason if isinstance(structured, BindingError) else structured
-                raise type(flat)(f"{reason}; as flat arguments: {flat.reason}", node=self.saved_name) from None
+                if not self._structured[0][0]:  # keywords alone: flat arguments are the same ones
+                    raise flat from None
+                reason = structured.reason if isinstance(structured, BindingError) else str(structured)
+                raise type(flat)(f"{reason}; as flat arguments: {flat.reason}", node=self.label) from None
         return self.run(tensors)
 
     def match(self, args: tuple[Any, ...], kwargs: dict[str, Any], level: int) -> list[tf.Tensor]:
@@ -182,6 +188,12 @@ class LoadedConcreteFunction(api.ConcreteFunction):  # type: ignore[misc,valid-t
             self._pattern.match((args, _as_named(kwargs, self._structured[0][1])), level, tensors)
         except patterns.Mismatch as mismatch:
             mismatch.path = _argument_path(mismatch.path, self.binder)
+            if mismatch.path == KEYWORDS:
+                wanted = self._structured[0][1]
+                taken = ", ".join(map(str, wanted)) or "no keywords"
+                mismatch = patterns.Mismatch(_differ(_as_named(kwargs, wanted), list(wanted), f"it takes {taken}"))
+                mismatch.path = "the call:"
+                raise mismatch from None
             raise
         return tensors
 
@@ -229,23 +241,29 @@ class LoadedConcreteFunction(api.ConcreteFunction):  # type: ignore[misc,valid-t
         """Arguments by the names the writer gave to the flat inputs."""
         keywords = self._arg_keywords or []
         if len(args) > self._num_positional_args:
-            reason = f"takes {self._num_positional_args} positional arguments, got {len(args)}"
-            raise BindingError(f"{reason}; its arguments are {', '.join(keywords) or '(none)'}", node=self.saved_name)
+            most = f"takes {self._num_positional_args} positional argument{'s' * (self._num_positional_args != 1)}"
+            raise BindingError(f"{most}, got {len(args)}; give them by name ({self._takes()})", node=self.label)
         given = dict(zip(keywords, args))
         kwargs = _as_named(kwargs, [key for key in keywords if key not in given])
-        twice = sorted(set(given) & set(kwargs))
-        unknown = sorted(set(kwargs) - set(keywords))
-        missing = [key for key in keywords if key not in given and key not in kwargs]
-        for problem, names in (("got two values for", twice), ("got unexpected arguments", unknown), ("misses", missing)):
-            if names:
-                reason = f"{problem} {', '.join(names)}; its arguments are {', '.join(keywords) or '(none)'}"
-                raise BindingError(reason, node=self.saved_name)
+        twice = [key for key in given if key in kwargs]
+        if twice:
+            raise BindingError(f"got two values for {', '.join(twice)} ({self._takes()})", node=self.label)
+        if {*given, *kwargs} != set(keywords):
+            raise BindingError(_differ({*given, *kwargs}, keywords, self._takes()), node=self.label)
         given.update(kwargs)
         signature = self.library.get(self.saved_name).signature
         tensors = []
         for key, argument in zip(keywords, signature.input_arg):
-            tensors.append(_flat_tensor(given[key], tf.dtypes.as_dtype(argument.type), key, self.saved_name))
+            tensors.append(_flat_tensor(given[key], tf.dtypes.as_dtype(argument.type), key, self.label))
         return tensors
+
+    def _takes(self) -> str:
+        """The flat arguments for a message: ``it takes x: float32[?, 4], y: string[]``."""
+        keywords = self._arg_keywords or []
+        leaves = tf.nest.flatten(self._structured[0], expand_composites=True)
+        specs = [leaf for leaf in leaves if isinstance(leaf, tf.TensorSpec)]
+        named = [f"{key}: {_spec_text(spec)}" for key, spec in zip(keywords, specs)] if len(specs) == len(keywords) else keywords
+        return f"it takes {', '.join(named) or 'no arguments'}"
 
     # Captures
 
@@ -363,6 +381,22 @@ def _op_name(argument: str) -> Optional[str]:
     return argument if re.fullmatch(r"[A-Za-z0-9.][\w.\\/>-]*", argument, re.ASCII) else None
 
 
+def _differ(given: Collection[str], wanted: Collection[str], takes: str) -> str:
+    """Say which arguments are missing or unknown."""
+    missing, unknown = [key for key in wanted if key not in given], sorted(key for key in given if key not in wanted)
+    parts = []
+    if missing:
+        parts.append(f"argument{'s' * (len(missing) > 1)} {', '.join(missing)} {'are' if len(missing) > 1 else 'is'} missing")
+    if unknown:
+        parts.append(f"there is no argument {', '.join(unknown)}")
+    return f"{' and '.join(parts)} ({takes})"
+
+
+def _spec_text(spec: tf.TensorSpec) -> str:
+    sizes = None if spec.shape.rank is None else tuple(spec.shape.as_list())
+    return f"{spec.dtype.name}{shape_text(sizes)}".replace(",", ", ")
+
+
 def _as_named(kwargs: dict[str, Any], keywords: Collection[str]) -> dict[str, Any]:
     """Return arguments under the names of the file: TensorFlow takes those of the writer and those of Python alike (SIG-07)."""
     unknown = [name for name in kwargs if name not in keywords]
@@ -400,4 +434,4 @@ def _argument_path(path: str, binder: Optional[Binder]) -> str:
         names = list(binder.signature.parameters) if binder is not None else []
         position = int(index)
         return f"argument {names[position] if position < len(names) else position}{rest}"
-    return "the arguments" + path
+    return KEYWORDS if path == "[1]" else "the arguments" + path

@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from reference_impl import specs
 from reference_impl import tensorflow_api as api
+from reference_impl.errors import UnknownSignatureError
 from reference_impl.format import structure
 from reference_impl.loading.concrete import LoadedConcreteFunction
 
@@ -21,6 +22,9 @@ class SignatureMap(Mapping, api.Trackable):  # type: ignore[misc,type-arg]
 
     def __init__(self, functions: Mapping[str, Any]):
         self._functions = dict(functions)
+        for key, function in functions.items():
+            if isinstance(function, LoadedConcreteFunction):
+                function.label = f"signature {key}"
 
     @property
     def _signatures(self) -> dict[str, Any]:
@@ -28,6 +32,9 @@ class SignatureMap(Mapping, api.Trackable):  # type: ignore[misc,type-arg]
         return dict(self._functions)
 
     def __getitem__(self, key: str) -> Any:
+        if key not in self._functions:
+            there = f"there are: {', '.join(self._functions)}" if self._functions else "the model has none"
+            raise UnknownSignatureError(f"there is no signature {key!r}; {there}", node="signatures")
         return self._functions[key]
 
     def __iter__(self) -> Iterator[str]:

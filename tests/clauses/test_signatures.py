@@ -432,6 +432,61 @@ def test_SIG_15_the_wrapper_of_a_signature_says_to_runtimes_what_the_function_sa
         assert result.shape.as_list() == [None, 2]
 
 
+@pytest.fixture(params=["object graph", "tf 1"])
+def asked(request, tf, tmp_path):
+    """A loaded signature called ``pair`` that takes ``user/id`` (float32[?, 4]) and ``name`` (string[])."""
+    if request.param == "object graph":
+        root = tf.Module()
+        specs = [tf.TensorSpec([None, 4], tf.float32, name="user/id"), tf.TensorSpec([], tf.string, name="name")]
+        tf.saved_model.save(root, str(tmp_path / "m"), {"pair": tf.function(lambda x, y: x, input_signature=specs)})
+        return reference_impl.load(tmp_path / "m").signatures
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        x, y = tf.compat.v1.placeholder(tf.float32, [None, 4]), tf.compat.v1.placeholder(tf.string, [])
+        build = tf.compat.v1.saved_model.build_tensor_info
+        inputs_, outputs = {"user/id": build(x), "name": build(y)}, {"x": build(x + 1.0), "y": build(tf.identity(y))}
+        builder = tf.compat.v1.saved_model.Builder(str(tmp_path / "m"))
+        definition = tf.compat.v1.saved_model.build_signature_def(inputs_, outputs, "tensorflow/serving/predict")
+        builder.add_meta_graph_and_variables(session, ["serve"], {"pair": definition})
+        builder.save()
+    return reference_impl.load(tmp_path / "m").signatures
+
+
+TAKES = r"\(it takes name: string\[\], user/id: float32\[\?, 4\]\)"
+
+
+@pytest.mark.clause("ATTR-02")
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["name"], rf"argument user/id is missing {TAKES}"),
+        ([], rf"arguments name, user/id are missing {TAKES}"),
+        (["name", "user_id", "z"], rf"there is no argument z {TAKES}"),
+        (["name", "x"], rf"argument user/id is missing and there is no argument x {TAKES}"),
+    ],
+)
+def test_PY_09_a_call_of_a_signature_that_does_not_fit_says_what_it_takes(tf, asked, given, said):
+    """By the name of the signature; nobody has ever heard of its function."""
+    values = {"name": tf.constant("n")}
+    with pytest.raises(TypeError, match=rf"^signature pair: {said}") as caught:
+        asked["pair"](**{name: values.get(name, tf.zeros([1, 4])) for name in given})
+    assert "__inference" not in str(caught.value)
+    with pytest.raises(TypeError, match=rf"^signature pair: .*{TAKES}"):  # TensorFlow takes inputs of TF 1.x by position
+        asked["pair"](tf.zeros([1, 4]))
+    with pytest.raises((TypeError, tf.errors.InvalidArgumentError), match=r"^signature pair: argument 'name' has dtype float32"):
+        asked["pair"](**{"name": tf.constant(1.0), "user/id": tf.zeros([1, 4])})
+
+
+def test_ATTR_01_an_unknown_signature_names_those_that_exist(tf, net, export, tmp_path):
+    signatures = reference_impl.load(export).signatures
+    with pytest.raises(KeyError, match=r"no signature 'predict'; there are: .*serving_default") as caught:
+        signatures["predict"]
+    assert isinstance(caught.value, errors.UnknownSignatureError) and all(key in str(caught.value) for key in signatures)
+    assert signatures.get("predict") is None and "predict" not in signatures
+    reference_impl.save(tf.Module(), tmp_path / "none")
+    with pytest.raises(KeyError, match="no signature 'predict'; the model has none"):
+        reference_impl.load(tmp_path / "none").signatures["predict"]
+
+
 def test_SIG_16_the_default_key_is_the_public_one(tf, net, tmp_path):
     reference_impl.save(net, tmp_path / "m", net.functions["single"])
     assert list(reference_impl.load(tmp_path / "m").signatures) == [tf.saved_model.DEFAULT_SERVING_SIGNATURE_DEF_KEY]
