@@ -144,6 +144,63 @@ def test_a_signal_that_a_library_swallows_ends_the_run_all_the_same(tmp_path):
     assert len(world.executed()) < 14
 
 
+def test_the_exit_code_is_ours_when_the_signal_comes_while_python_runs_a_text(tmp_path):
+    """As dataclasses and named tuples do while modules are imported: Python would end by SIGINT all the same."""
+    world = small_world(tmp_path)
+    (tmp_path / "executing.py").write_text(
+        "import os, signal\ndef pytest_configure():\n    exec('import os, signal; os.kill(os.getpid(), signal.SIGTERM)')\n"
+    )
+    environment = {**world.environment(), "PYTHONPATH": f"{tmp_path}{os.pathsep}{world.environment()['PYTHONPATH']}"}
+    command = [*run_command(world, "-n", "1"), "-p", "executing"]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120, check=False)
+    no_verdict(done, resume=True)
+
+
+# Each writes what a run writes; "{gate}" is the folder in which a gate keeps its run.
+WRITERS = {
+    "matrix run": "matrix run --cases {cases} --fixtures {fixtures} --out {out}",
+    "matrix run --resume": "matrix run --cases {cases} --fixtures {fixtures} --out {out} --resume",
+    "matrix report": "matrix report {out}",
+    "serving run": "serving run --cases {cases} --fixtures {fixtures} --out {out} --server binary:/nowhere",
+    "serve-check": "serve-check {artifact} --server binary:/nowhere --out {out}",
+    "check": "check {artifact} --consumer c_api --out {out}",
+    "grid": "grid --runtimes local --cases rfc_net2 --no-install --out {out}",
+    "gate": "gate --baseline local --candidate local --cases {cases} --fixtures {fixtures} --out {gate}",
+}
+
+
+def test_no_command_writes_to_the_folder_of_a_run_that_goes_on(tmp_path):
+    world = small_world(tmp_path)
+    out = world.out = tmp_path / "folder" / "run"
+    world.behave(["*", {"wait_for": "go"}])
+    first = subprocess.Popen(
+        run_command(world, "-n", "1"),
+        cwd=tmp_path,
+        env=world.environment(),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        while not world.executed():
+            assert first.poll() is None
+            time.sleep(0.02)
+        before = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
+        named = {"cases": world.cases, "fixtures": world.fixtures, "out": out, "gate": out.parent}
+        named["artifact"] = edits.fixture("half_plus_two").parent
+        for what, words in WRITERS.items():
+            done = world.command(*(word.format(**named) for word in words.split()))
+            assert (done.returncode, done.stdout) == (4, ""), f"{what}: {done.stdout}{done.stderr}"
+            assert f"another run is writing to {out}" in done.stderr, what
+        assert {path: path.read_bytes() for path in out.rglob("*") if path.is_file()} == before
+        (tmp_path / "go").touch()
+        assert first.wait() == 0
+    finally:
+        first.kill()
+        first.wait()
+    summary = world.summary(out)
+    assert (summary["observed"], summary["not_run"]) == (summary["planned"], [])
+
+
 def test_workers_that_are_busy_do_not_hold_up_the_end(tmp_path):
     """Two processes of pytest-xdist, each in the middle of a cell of a minute; a signal to the harness alone."""
     world = small_world(tmp_path)

@@ -3,7 +3,7 @@
 CLAUSES = ("V1-08", "V1-16", "V1-17")
 FEATURES = ("tables", "functions", "main_op")
 RUNTIME = "tf1.15"
-REQUIRES = ">=1.15"
+REQUIRES = "tensorflow>=1.15"
 
 
 def generate(tf, rec):
