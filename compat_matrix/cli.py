@@ -106,8 +106,8 @@ class LazyGroup(click.Group):
             if interrupts.received():
                 click.echo(f"interrupted: there is no verdict. {self._how_to_go_on(args)}".rstrip(), err=True)
                 code = interrupts.EXIT_CODE
-                # Python notes a KeyboardInterrupt that comes out of the exec of a text (as in dataclasses), and would end by SIGINT
-                # in place of our exit code. The next exec makes it forget.
+                # Python notes a KeyboardInterrupt that comes out of the exec of a text, as in dataclasses, and would end by SIGINT,
+                # without our exit code. The next exec makes it forget.
                 exec("")
         if args is None:  # as a program: what is left ends with it, and Python need not look for cycles in all of that first
             gc.freeze()
