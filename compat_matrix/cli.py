@@ -106,7 +106,7 @@ class LazyGroup(click.Group):
             if interrupts.received():
                 click.echo(f"interrupted: there is no verdict. {self._how_to_go_on(args)}".rstrip(), err=True)
                 code = interrupts.EXIT_CODE
-                # Python notes a KeyboardInterrupt that comes out of the exec of a text, as in dataclasses, and would end by SIGINT,
+                # Python notes a KeyboardInterrupt that leaves the exec of a text, as in dataclasses, and would end by SIGINT,
                 # without our exit code. The next exec makes it forget.
                 exec("")
         if args is None:  # as a program: what is left ends with it, and Python need not look for cycles in all of that first
