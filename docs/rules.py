@@ -17,7 +17,7 @@ CONCERNS = {
     "SMC2": "The checkpoint and its values",
     "SMC3": "Graph, functions, objects",
     "SMC4": "Tables and assets",
-    "SMC5": "Where it runs, and training",
+    "SMC5": "Where it runs: devices, TensorFlow's Python loaders, training",
     "SMC6": "What it does to a machine",
 }
 

@@ -109,7 +109,13 @@ def unknown_init(graph):
 
 
 def node(graph, name, op, *inputs):
-    return graph.graph_def.node.add(name=name, op=op, input=inputs)
+    made = graph.graph_def.node.add(name=name, op=op, input=inputs)
+    if op == "Identity":
+        made.attr["T"].type = schema.DT_FLOAT
+    elif op == "PartitionedCall":
+        made.attr["Tin"].list.SetInParent()
+        made.attr["Tout"].list.SetInParent()
+    return made
 
 
 def twice(graph):
@@ -129,7 +135,10 @@ def circle(graph):
 def recursive(graph):
     function = graph.graph_def.library.function.add()
     function.signature.name = "f"
-    function.node_def.add(name="again", op="PartitionedCall").attr["f"].func.name = "f"
+    call = function.node_def.add(name="again", op="PartitionedCall")
+    call.attr["f"].func.name = "f"
+    call.attr["Tin"].list.SetInParent()
+    call.attr["Tout"].list.SetInParent()
 
 
 def text(graph, name, value):
@@ -181,6 +190,93 @@ def write_at_call(graph):
     waited_for(graph, "write")
 
 
+def placeholder(graph, name, shape=None):
+    """A placeholder of floats; its tensor."""
+    made = node(graph, name, "Placeholder")
+    made.attr["dtype"].type = schema.DT_FLOAT
+    made.attr["shape"].shape.CopyFrom(schema.TensorShapeProto(unknown_rank=True) if shape is None else dims(*shape))
+    return f"{name}:0"
+
+
+def dims(*sizes):
+    return schema.TensorShapeProto(dim=[schema.TensorShapeProto.Dim(size=size) for size in sizes])
+
+
+def signature(graph, inputs, outputs):
+    """A signature of floats more: ``{name: tensor}`` each."""
+    made = graph.signature_def["planted"]
+    made.method_name = "tensorflow/serving/predict"
+    for infos, given in ((made.inputs, inputs), (made.outputs, outputs)):
+        for name, tensor in given.items():
+            infos[name].name, infos[name].dtype = tensor, schema.DT_FLOAT
+            infos[name].tensor_shape.unknown_rank = True
+    return made
+
+
+def shared_input(graph):
+    tensor = placeholder(graph, "given")
+    node(graph, "taken", "Identity", "given")
+    signature(graph, {"a": tensor, "b": tensor}, {"y": "taken:0"})
+
+
+def unfed(graph):
+    placeholder(graph, "given")
+    node(graph, "taken", "Identity", "given")
+    signature(graph, {}, {"y": "taken:0"})
+
+
+def fed_in_part(graph):
+    placeholder(graph, "given")
+    made = node(graph, "both", "IdentityN", "given", "given")
+    made.attr["T"].list.type.extend([schema.DT_FLOAT] * 2)
+    node(graph, "taken", "Identity", "both:1")
+    signature(graph, {"x": "both:0"}, {"y": "taken:0"})
+
+
+def reference(graph):
+    made = node(graph, "held", "VariableV2")
+    made.attr["dtype"].type = schema.DT_FLOAT
+    made.attr["shape"].shape.CopyFrom(dims(2))
+    value = node(graph, "zero", "Const")
+    value.attr["dtype"].type = value.attr["value"].tensor.dtype = schema.DT_FLOAT
+    value.attr["value"].tensor.tensor_shape.CopyFrom(dims(2))
+    value.attr["value"].tensor.float_val.append(0)
+    node(graph, "set", "Assign", "held", "zero").attr["T"].type = schema.DT_FLOAT
+    signature(graph, {}, {"y": "set:0"})
+
+
+def tensor_number(graph):
+    signature(graph, {"x": placeholder(graph, "given")}, {"y": "given:1"})
+
+
+def keyword_input(graph):
+    tensor = placeholder(graph, "given")
+    node(graph, "taken", "Identity", "given")
+    signature(graph, {"class": tensor}, {"y": "taken:0"})
+
+
+def version(graph):
+    graph.meta_info_def.tensorflow_version = "1.15.0-built-here"
+
+
+def type_spec(graph):
+    function = graph.object_graph_def.concrete_functions[min(graph.object_graph_def.concrete_functions)]
+    spec = function.output_signature.type_spec_value
+    spec.type_spec_class, spec.type_spec_class_name = (
+        schema.TypeSpecProto.REGISTERED_TYPE_SPEC,
+        "tfp.distributions.Normal_ACTTypeSpec",
+    )
+
+
+def other_shape(graph):
+    placeholder(graph, "given", (2, 3))
+    node(graph, "taken", "Identity", "given").attr["_output_shapes"].list.shape.add().CopyFrom(dims(5, 3))
+
+
+def collection(graph):
+    graph.collection_def["train_op"].node_list.value.append("nowhere")
+
+
 PLANTED = {
     "SMC100": files_edit(V2, huge_fingerprint),
     "SMC101": files_edit(V1, lambda folder: cut(folder / "saved_model.pb")),
@@ -207,6 +303,7 @@ PLANTED = {
     "SMC306": graph_edit(V1, recursive),
     "SMC307": graph_edit(V1, lambda graph: graph.signature_def.clear()),
     "SMC308": graph_edit(V1, circle),
+    "SMC309": graph_edit(V1, collection),
     "SMC321": graph_edit(V2, extension),
     "SMC311": graph_edit(V2, lambda graph: graph.object_graph_def.nodes[0].children.add(node_id=999, local_name="lost")),
     "SMC401": files_edit("table_no_init", lambda folder: None),
@@ -217,6 +314,16 @@ PLANTED = {
     "SMC501": files_edit("gpu_pinned", lambda folder: None),
     "SMC511": files_edit("keras_compiled_save", lambda folder: None),
     "SMC512": graph_edit(V2, gradient),
+    "SMC521": graph_edit(V1, shared_input),
+    "SMC522": graph_edit(V1, unfed),
+    "SMC523": graph_edit(V1, fed_in_part),
+    "SMC524": graph_edit(V1, reference),
+    "SMC525": graph_edit(V1, tensor_number),
+    "SMC526": graph_edit(V1, keyword_input),
+    "SMC527": graph_edit(V1, version),
+    "SMC528": graph_edit(V2, type_spec),
+    "SMC529": files_edit("contrib_op", lambda folder: None),
+    "SMC531": graph_edit(V1, other_shape),
     "SMC601": graph_edit(V1, write_at_load),
     "SMC602": graph_edit(V1, write_at_call),
     "SMC603": graph_edit(V1, lambda graph: node(graph, "other", "OpOfSomebodyElse")),
@@ -224,6 +331,13 @@ PLANTED = {
 }
 # The fixtures that have a defect of warning or above on purpose.
 DEFECTIVE = {
+    "contrib_op": {"SMC529"},
+    "contrib_renamed_op": {"SMC529"},
+    "dtypes_removed_kernels": {"SMC529"},
+    "estimator_boosted_trees": {"SMC529"},
+    "estimator_receivers": {"SMC523"},
+    "keras_experimental_export": {"SMC522"},
+    "reference_outputs": {"SMC524"},
     "gpu_pinned": {"SMC501"},
     "keras_compiled_save": {"SMC511"},
     "local_variables": {"SMC213"},

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Optional
 
-from compat_matrix.skew import advice
+from compat_matrix.skew import advice, arguments
 from compat_matrix.skew.history import History, OpHistory
 from compat_matrix.skew.naming import dtypes_of
 from compat_matrix.skew.protos import plain_value
@@ -119,21 +119,9 @@ def _inputs(use: Use, known: OpHistory, op: Op) -> Optional[Lack]:
 
 def _input_count(op: Op, use: Use) -> Optional[int]:
     """How many tensors a node with these attrs takes; None when they do not tell."""
-    count = 0
-    for argument in filter(None, op.signature.partition("->")[0].strip().split(", ")):
-        kind = argument.partition(": ")[2]
-        repeated, star, _ = kind.partition("*")
-        attr = op.attr(repeated if star else kind)
-        if attr is None or not (star or attr.type == "list(type)"):
-            count += 1
-            continue
-        given = use.attrs.get(attr.name)
-        value = plain_value(given) if given is not None else attr.default
-        size = value if star else len(value) if isinstance(value, list) else None
-        if not isinstance(size, int):
-            return None
-        count += size
-    return count
+    sizes = {name: plain_value(value) for name, value in use.attrs.items() if value.WhichOneof("value") in ("i", "list")}
+    found = arguments.inputs(op, sizes)
+    return None if found is None else len(found)
 
 
 def _is_ignored(known: OpHistory, attr_name: str, value: schema.AttrValue, table: History, index: int) -> bool:

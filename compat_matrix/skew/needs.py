@@ -149,8 +149,9 @@ class Walk:
         self.start = self._keys(self.nodes.values(), "")
         self.everything = [*self.start, *(key for keys in self.bodies.values() for key in keys)]
         ops = [graph.saver_def.restore_op_name, *(item.op for item in init_ops(graph))]
-        # All of the main graph is placed on devices before any of it runs.
-        self.at_load = [*self.start, *self._run([input_source(name) for name in ops if name])]
+        # What runs when the model is loaded. A session places all of the main graph on devices before.
+        self.running = self._run([input_source(name) for name in ops if name])
+        self.at_load = [*self.start, *self.running]
         called = [name for node in self.nodes.values() for name in self.library.references(node)]
         self.called = [key for name in reachable(called, self.calls) for key in self.bodies[name]]
 

@@ -24,7 +24,7 @@ from compat_matrix.skew.protos import plain_value
 from compat_matrix.zoo import features
 from compat_matrix.zoo.downgrade import attrs
 from reference_impl.format import layout, schema
-from reference_impl.format.names import RESERVED_SIGNATURES
+from reference_impl.format.names import CREATE, INITIALIZE, RESERVED_SIGNATURES
 from reference_impl.format.object_graph import Paths
 
 SCHEMA = 1
@@ -145,7 +145,7 @@ class _Asker:
                 found.append(self._use(f"signature {key}", loader, walk.start, [*walk.at_load, *reached], more))
         if self.has_objects:
             imported = [key for body in walk.bodies.values() for key in body]
-            at_load = walk.bodies_of(self._at_load())
+            at_load = walk.bodies_of(run_at_load(self.graph.object_graph_def.nodes))
         else:
             imported, at_load = [*walk.start, *walk.called], []
         found.append(self._use(LOAD, OBJECTS, imported, at_load))
@@ -172,18 +172,6 @@ class _Asker:
             if called and number not in signatures and not _internal(paths.label(number)):
                 found.append((paths.label(number), node))
         return found[:MAX_FUNCTIONS]
-
-    def _at_load(self) -> list[str]:
-        """The functions that the loader of an object graph runs: they make and fill resources."""
-        nodes = self.graph.object_graph_def.nodes
-        found = []
-        for node in nodes:
-            if node.WhichOneof("kind") != "resource":
-                continue
-            for child in node.children:
-                if child.local_name in ("_create_resource", "_initialize") and 0 <= child.node_id < len(nodes):
-                    found += list(nodes[child.node_id].function.concrete_functions)
-        return found
 
     def _use(self, name: str, loader: str, imported: Sequence[str], run: Sequence[str], more: Sequence[Lack] = ()) -> Use:
         first = FIRST_OBJECTS if loader == OBJECTS else ""
@@ -215,6 +203,18 @@ class _Asker:
                 if here.attr(name) is None and not attrs.idle(use.history, name, value, index):
                     found[f"passes over attr '{name}' of op '{use.node.op}', which is not at its default"] = None
         return tuple(found)
+
+
+def run_at_load(nodes: Sequence[schema.SavedObject]) -> list[str]:
+    """The functions that the loader of an object graph runs: they make and fill resources."""
+    found = []
+    for node in nodes:
+        if node.WhichOneof("kind") != "resource":
+            continue
+        for child in node.children:
+            if child.local_name in (CREATE, INITIALIZE) and 0 <= child.node_id < len(nodes):
+                found += list(nodes[child.node_id].function.concrete_functions)
+    return found
 
 
 def _internal(path: str) -> bool:

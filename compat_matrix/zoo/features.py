@@ -17,6 +17,7 @@ from compat_matrix.zoo.handles import FIRST, FIXED, Handles, Made
 from reference_impl.format import schema
 from reference_impl.format.graphs import data_inputs, parse_input, reachable
 from reference_impl.format.names import RESERVED_SIGNATURES
+from reference_impl.format.structure import nested_values
 
 _HANDLE = "handle"
 _AUTO_SELECT = 3  # of tf.random.Algorithm
@@ -210,27 +211,9 @@ def _spec(node: schema.SavedObject) -> Optional[schema.FunctionSpec]:
 
 def _tensor_defaults(spec: schema.FunctionSpec) -> bool:
     return any(
-        value.WhichOneof("kind") in ("tensor_value", "numpy_value") for value in _values(spec.fullargspec, spec.input_signature)
+        value.WhichOneof("kind") in ("tensor_value", "numpy_value")
+        for value in nested_values(spec.fullargspec, spec.input_signature)
     )
-
-
-def _values(*values: schema.StructuredValue) -> Iterator[schema.StructuredValue]:
-    """These values and all in them."""
-    stack = list(values)
-    while stack:
-        value = stack.pop()
-        yield value
-        stack += _parts(value, value.WhichOneof("kind"))
-
-
-def _parts(value: schema.StructuredValue, which: Optional[str]) -> list[schema.StructuredValue]:
-    if which in ("list_value", "tuple_value"):
-        return list(getattr(value, which).values)
-    if which == "dict_value":
-        return list(value.dict_value.fields.values())
-    if which == "named_tuple_value":
-        return [item.value for item in value.named_tuple_value.values]
-    return []
 
 
 def _saved_by_key(graph: schema.MetaGraphDef) -> bool:
@@ -241,6 +224,6 @@ def _saved_by_key(graph: schema.MetaGraphDef) -> bool:
             number = item.save_function
             for name in nodes[number].function.concrete_functions if 0 <= number < len(nodes) else ():
                 signature = functions[name].canonicalized_input_signature if name in functions else schema.StructuredValue()
-                if any(value.WhichOneof("kind") == "string_value" for value in _values(signature)):
+                if any(value.WhichOneof("kind") == "string_value" for value in nested_values(signature)):
                     return True
     return False

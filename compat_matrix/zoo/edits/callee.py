@@ -21,6 +21,7 @@ from reference_impl.format.canonical_functions import declared
 from reference_impl.format.canonical_graph import digest
 from reference_impl.format.canonical_values import Values
 from reference_impl.format.graphs import Library
+from reference_impl.format.structure import nested_values
 from reference_impl.function_defs import rename_arguments, reorder
 
 Names = Mapping[str, str]
@@ -229,18 +230,10 @@ def _rename_specs(value: schema.StructuredValue, names: Names) -> None:
 
 
 def _specs(value: schema.StructuredValue) -> Iterator[Any]:
-    stack = [value]
-    while stack:
-        item = stack.pop()
+    for item in nested_values(value):
         kind = item.WhichOneof("kind")
         if kind in ("tensor_spec_value", "bounded_tensor_spec_value"):
             yield getattr(item, kind)
-        elif kind in ("tuple_value", "list_value"):
-            stack.extend(getattr(item, kind).values)
-        elif kind == "dict_value":
-            stack.extend(item.dict_value.fields.values())
-        elif kind == "named_tuple_value":
-            stack.extend(pair.value for pair in item.named_tuple_value.values)
 
 
 def _rename_parameters(spec: schema.FunctionSpec, names: Names) -> None:

@@ -9,6 +9,9 @@ import functools
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, Optional
 
+from compat_matrix.skew import arguments
+from compat_matrix.skew.history import history
+from compat_matrix.skew.protos import plain_value
 from reference_impl.format import errors, extension, layout, schema
 from reference_impl.format.bundle import BundleReader
 from reference_impl.format.effects import effects
@@ -84,6 +87,11 @@ class Graph:
         self.objects = proto.object_graph_def
         self.has_objects = proto.HasField("object_graph_def")
 
+    @property
+    def is_cut(self) -> bool:
+        """Whether ``tf.saved_model.load`` cuts functions out of the main graph instead of rebuilding the object graph."""
+        return not self.has_objects or len(self.model.graphs) > 1
+
     @functools.cached_property
     def main(self) -> Nodes:
         """The nodes of the main graph."""
@@ -155,6 +163,35 @@ class Graph:
     def plan(self) -> list[Restored]:
         """What the restore op assigns. Raises LimitError."""
         return restore_plan(self.proto, self.model.layout.file.name, self.main)
+
+    def between(self, fetched: Iterable[str], fed: Iterable[str]) -> dict[str, None]:
+        """The nodes of the main graph that compute the ``fetched`` tensors when the ``fed`` ones are given. All outputs of a fed
+        node count as given."""
+        ends = {input_source(text) for text in fed}
+        starts = [name for text in fetched if (name := input_source(text)) not in ends]
+        seen = dict.fromkeys(starts)
+        pending = list(seen)
+        while pending:
+            for name in self.main.waits.get(pending.pop(), ()):
+                if name not in seen and name not in ends:
+                    seen[name] = None
+                    pending.append(name)
+        return seen
+
+    def output_types(self, name: str) -> Optional[list[str]]:
+        """The types of the outputs of a node of the main graph, as `compat_matrix.skew.arguments.outputs` writes them; None
+        when they are not known."""
+        node = self.nodes[name]
+        function = self.library.functions.get(node.op)
+        if function is not None:
+            plain = not any(item.number_attr or item.type_list_attr for item in function.signature.output_arg)
+            return [""] * len(function.signature.output_arg) if plain else None
+        known = history().op(node.op)
+        op = known.definition(known.members[-1]) if known is not None else None
+        if op is None:
+            return None
+        sizes = {key: plain_value(value) for key, value in node.attr.items() if value.WhichOneof("value") in ("i", "list")}
+        return arguments.outputs(op, sizes)
 
     def reached(self, names: Iterable[str]) -> Reached:
         """What running nodes of the main graph may execute."""

@@ -17,6 +17,9 @@ _MODULES = (
     "assets",
     "placement",
     "loaders",
+    "cut_signatures",
+    "python_loading",
+    "inferred_shapes",
     "effects",
 )
 

@@ -1,0 +1,52 @@
+"""The tensors that a node takes and gives, one by one: the arguments of an op's signature multiplied out by the node's attrs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Optional
+
+from compat_matrix.skew.records import Op
+
+
+def inputs(op: Op, values: Mapping[str, Any]) -> Optional[list[str]]:
+    """Return the type of each tensor that a node takes; None when its attrs do not say how many there are.
+
+    Args:
+      op: the op in one release.
+      values: the node's attrs as :func:`compat_matrix.skew.protos.plain_value` writes them; an absent one has its default.
+
+    Returns:
+      For each tensor the type as the signature has it: ``float32``, the name of an attr, ``Ref(T)``.
+    """
+    return _tensors(op, op.signature.partition("->")[0], values)
+
+
+def outputs(op: Op, values: Mapping[str, Any]) -> Optional[list[str]]:
+    """Return the type of each tensor that a node gives, as `inputs` does."""
+    return _tensors(op, op.signature.partition("->")[2], values)
+
+
+def is_reference(kind: str) -> bool:
+    """Whether a type of `inputs` or `outputs` is a reference to a variable of TF 1.x."""
+    return kind.startswith("Ref(")
+
+
+def _tensors(op: Op, side: str, values: Mapping[str, Any]) -> Optional[list[str]]:
+    found: list[str] = []
+    for argument in filter(None, side.strip().split(", ")):
+        kind = argument.partition(": ")[2]
+        inner = kind[len("Ref(") : -1] if is_reference(kind) else kind
+        number, star, one = inner.partition("*")
+        attr = op.attr(number if star else inner)
+        if attr is None or not (star or attr.type == "list(type)"):
+            found.append(kind)
+            continue
+        value = values.get(attr.name, attr.default)
+        size = value if star else len(value) if isinstance(value, list) else None
+        if not isinstance(size, int) or isinstance(size, bool):
+            return None
+        found += [one if star else inner] * min(size, MAX_TENSORS)
+    return found
+
+
+MAX_TENSORS = 100_000  # of one argument: a damaged attr may say any number
