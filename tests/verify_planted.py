@@ -273,6 +273,10 @@ def other_shape(graph):
     node(graph, "taken", "Identity", "given").attr["_output_shapes"].list.shape.add().CopyFrom(dims(5, 3))
 
 
+def synchronization(graph):
+    next(node.variable for node in graph.object_graph_def.nodes if node.HasField("variable")).synchronization = 77
+
+
 def collection(graph):
     graph.collection_def["train_op"].node_list.value.append("nowhere")
 
@@ -306,6 +310,7 @@ PLANTED = {
     "SMC309": graph_edit(V1, collection),
     "SMC321": graph_edit(V2, extension),
     "SMC311": graph_edit(V2, lambda graph: graph.object_graph_def.nodes[0].children.add(node_id=999, local_name="lost")),
+    "SMC312": graph_edit(V2, synchronization),
     "SMC401": files_edit("table_no_init", lambda folder: None),
     "SMC411": files_edit(V2, lambda folder: (folder / "assets" / "vocabulary.txt").unlink()),
     "SMC412": outside,

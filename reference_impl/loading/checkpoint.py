@@ -13,12 +13,14 @@ from typing import Any
 import tensorflow as tf
 
 from reference_impl.errors import MissingValueError
+from reference_impl.format import schema
 from reference_impl.format.bundle import BundleReader
 from reference_impl.format.bundle_entry import Entry
-from reference_impl.format.errors import MissingFileError, MissingKeyError, ShapeError
+from reference_impl.format.errors import MissingFileError, MissingKeyError
 from reference_impl.format.layout import Layout
 from reference_impl.format.names import OBJECT_GRAPH_KEY, VALUE
 from reference_impl.format.object_graph import Paths, counterparts
+from reference_impl.format.saved_variables import check_value
 from reference_impl.loading.tensors import read_tensor
 
 
@@ -55,24 +57,24 @@ class Checkpoint:
     def _paths(self) -> Paths:
         return Paths(self._graph.nodes)
 
-    def variable(self, number: int, dtype: tf.DType, shape: tf.TensorShape) -> tf.Tensor:
+    def variable(self, number: int, variable: schema.SavedVariable) -> tf.Tensor:
         """The stored value of a variable.
+
+        Args:
+          number: of its node in the object graph.
+          variable: what that says of it.
 
         Raises:
           MissingValueError: the checkpoint has none.
-          ShapeError, SavedModelError: it does not fit, or the checkpoint is missing or damaged.
+          ShapeError, DtypeError, SavedModelError: it does not fit, or the checkpoint is missing or damaged.
         """
         key = self.keys(number).get(VALUE) if self._present else None
         if key is None:
             path = self.path(number)
             reason = f"Key {path} not found: the checkpoint has no value for this variable"
             raise MissingValueError(reason, file=self.prefix, node=path)
-        if not tf.executing_eagerly():
-            return tf.ensure_shape(self.read(key), shape)
-        entry = self._entry(key)
-        if not shape.is_compatible_with(entry.shape):
-            raise ShapeError(f"the checkpoint has shape {entry.shape}, the variable {shape}")
-        return read_tensor(self._reader, key, dtype)
+        check_value(variable, self._entry(key), self.prefix)
+        return self.read(key)
 
     def read(self, key: str) -> tf.Tensor:
         """The value under a key; in graph mode an op that reads it when it is run, so that the graph stays small.
@@ -81,9 +83,10 @@ class Checkpoint:
           MissingValueError: there is no such key.
           SavedModelError: the checkpoint is damaged.
         """
-        dtype = tf.dtypes.as_dtype(self._entry(key).dtype.number)
+        entry = self._entry(key)
         if tf.executing_eagerly():
-            return read_tensor(self._reader, key, dtype)
+            return read_tensor(self._reader, key)
+        dtype = tf.dtypes.as_dtype(entry.dtype.number)
         return tf.raw_ops.RestoreV2(prefix=self.prefix, tensor_names=[key], shape_and_slices=[""], dtypes=[dtype])[0]
 
     def _entry(self, key: str) -> Entry:

@@ -6,11 +6,13 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from reference_impl.format.errors import CycleError, MalformedError
+from reference_impl.format.object_graph import Paths
 from reference_impl.format.object_references import references
+from reference_impl.format.saved_variables import invalid
 
 
 def check(graph: Any, file: str) -> None:
-    """Every number of a node must be one. Raises MalformedError."""
+    """Every number of a node must be one, and every variable one that can exist. Raises MalformedError."""
     if not graph.nodes:
         raise MalformedError("the object graph is empty", file=file, node="object_graph_def")
     for number, node in enumerate(graph.nodes):
@@ -18,6 +20,12 @@ def check(graph: Any, file: str) -> None:
             if not 0 <= other < len(graph.nodes):
                 reason = f"refers to node {other} of {len(graph.nodes)}"
                 raise MalformedError(reason, file=file, node=f"object_graph_def.nodes[{number}]")
+    paths: Any = None
+    for number, node in enumerate(graph.nodes):
+        reason = invalid(node.variable) if node.WhichOneof("kind") == "variable" else None
+        if reason is not None:
+            paths = paths or Paths(graph.nodes)
+            raise MalformedError(f"the variable {node.variable.name!r}: {reason}", file=file, node=paths.from_root(number))
     for name, function in graph.concrete_functions.items():
         for other in function.bound_inputs:
             if not 0 <= other < len(graph.nodes):

@@ -11,7 +11,6 @@ import numpy as np
 import tensorflow as tf
 
 from reference_impl.format.bundle import BundleReader
-from reference_impl.format.errors import SavedModelError
 
 _ALIGNMENT = 64  # bytes: what TensorFlow's kernels rely on
 _LARGE = 1 << 20  # bytes
@@ -21,22 +20,12 @@ _EXCHANGED = frozenset(
 )
 
 
-def read_tensor(reader: BundleReader, key: str, dtype: tf.DType) -> tf.Tensor:
-    """The value under a key.
-
-    Args:
-      reader: of the bundle.
-      key: one of its keys.
-      dtype: of the result. Nothing is converted: types of one width may stand for each other.
-
-    Raises:
-      SavedModelError: the stored dtype has another width; what `BundleReader.read` raises.
-    """
+def read_tensor(reader: BundleReader, key: str) -> tf.Tensor:
+    """The value under a key, in the dtype in which it is stored. Raises what `BundleReader.read` raises."""
     entry = reader.entry(key)
+    dtype = tf.dtypes.as_dtype(entry.dtype.number)
     if dtype == tf.string:
         return tf.constant(reader.read(key), tf.string)
-    if dtype.size != entry.dtype.itemsize:
-        raise SavedModelError(f"the checkpoint has {entry.dtype.name}, the variable is {dtype.name}")
     if dtype.name not in _EXCHANGED or not entry.size or not reader.is_plain(key):
         return tf.convert_to_tensor(reader.read(key).view(dtype.as_numpy_dtype))
     if dtype == tf.bfloat16:

@@ -11,7 +11,7 @@ import tensorflow as tf
 from reference_impl import specs
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import MissingValueError
-from reference_impl.format import dtypes, structure
+from reference_impl.format import dtypes, schema, structure
 from reference_impl.format.errors import SavedModelError
 from reference_impl.loading.checkpoint import Checkpoint
 from reference_impl.loading.options import LoadOptions
@@ -46,7 +46,9 @@ def make(proto: Any, number: int, checkpoint: Checkpoint, options: LoadOptions) 
         "synchronization": tf.VariableSynchronization(proto.synchronization),
         "aggregation": tf.VariableAggregation(proto.aggregation),
     }
-    value = _value(number, checkpoint, dtype, shape, options)
+    value = _value(number, checkpoint, proto, options)
+    if value is not None and not tf.executing_eagerly():
+        value = tf.ensure_shape(value, shape)
     kept = proto.device if options.keep_variable_devices else ""
     with tf.device(kept) if kept else contextlib.nullcontext():  # tf.device(None) would leave the scope of the caller (DEV-02)
         if value is None:
@@ -88,13 +90,11 @@ def _create(next_creator: Callable[..., tf.Variable], **settings: Any) -> tf.Var
     return variable
 
 
-def _value(
-    number: int, checkpoint: Checkpoint, dtype: tf.DType, shape: tf.TensorShape, options: LoadOptions
-) -> Optional[tf.Tensor]:
+def _value(number: int, checkpoint: Checkpoint, proto: schema.SavedVariable, options: LoadOptions) -> Optional[tf.Tensor]:
     if options.skip_checkpoint:
         return None
     try:
-        return checkpoint.variable(number, dtype, shape)
+        return checkpoint.variable(number, proto)
     except SavedModelError as error:
         if options.allow_partial_checkpoint and isinstance(error, MissingValueError):
             return None

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from compat_matrix.zoo.verify.findings import Fault, Severity, graph_rule
 from reference_impl.format.errors import SavedModelError
+from reference_impl.format.saved_variables import invalid
 
 if TYPE_CHECKING:
     from compat_matrix.zoo.verify.model import Graph, Model
@@ -33,6 +34,22 @@ def object_reference(model: Model, graph: Graph) -> Iterator[Fault]:
         for other in function.bound_inputs:
             if not 0 <= other < len(objects.nodes):
                 yield Fault(f"a capture is object {other} of {len(objects.nodes)}", function=name)
+
+
+@graph_rule(
+    "SMC312",
+    "variable-invalid",
+    Severity.ERROR,
+    summary="A variable of the object graph has a dtype, a shape or a setting that does not exist.",
+    why="Python cannot make the variable: tf.saved_model.load and reference_impl.load fail. Servers do not look at it.",
+    fix="Export again; in a model from somebody else, ask for an undamaged copy.",
+)
+def variable_invalid(model: Model, graph: Graph) -> Iterator[Fault]:
+    severity = Severity.WARNING if graph.is_cut else None
+    for number, item in enumerate(graph.objects.nodes):
+        reason = invalid(item.variable) if item.HasField("variable") else None
+        if reason is not None:
+            yield Fault(f"the variable {graph.paths.label(number)} ({item.variable.name!r}): {reason}", severity=severity)
 
 
 @graph_rule(

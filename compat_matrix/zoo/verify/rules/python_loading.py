@@ -15,8 +15,12 @@ from compat_matrix.zoo.compat import run_at_load
 from compat_matrix.zoo.verify.findings import Fault, Severity, few, graph_rule
 from reference_impl.format import schema
 from reference_impl.format.argument_names import python_name
+from reference_impl.format.errors import SavedModelError
+from reference_impl.format.graphs import input_source
 from reference_impl.format.inspect_signatures import slots_of
+from reference_impl.format.saved_variables import invalid_settings
 from reference_impl.format.structure import nested_values
+from reference_impl.format.variable_defs import COLLECTIONS, variable_defs
 
 if TYPE_CHECKING:
     from compat_matrix.zoo.verify.model import Graph, Model
@@ -30,7 +34,7 @@ _BUILT_IN = "tf."  # how the names of the types begin that importing tensorflow 
     "SMC309",
     "collection-broken",
     Severity.WARNING,
-    summary="A collection names a node that is not in the graph.",
+    summary="A collection names a node that is not in the graph, or defines a variable as none can be.",
     why="TensorFlow's Python loaders import every collection: tf.compat.v1.saved_model.load fails, and tf.saved_model.load too "
     "if the graph has no objects. Servers do not look at collections.",
     fix="Export again; if a tool cut the graph, it must edit the collections too.",
@@ -41,6 +45,16 @@ def collection_broken(model: Model, graph: Graph) -> Iterator[Fault]:
         lost = [name for name in collection.node_list.value if name.partition(":")[0] not in graph.nodes]
         if lost and key not in _OPS_OF_LOADERS:
             yield Fault(f"collection {key!r} names {', '.join(few(lost))}, which does not exist", severity=severity)
+    for key in COLLECTIONS:
+        try:
+            for _, node, definition in variable_defs(graph.proto, [key], model.layout.file.name):
+                names = [definition.variable_name, definition.initializer_name, definition.snapshot_name]
+                lost = [name for name in names if name and input_source(name) not in graph.nodes]
+                reason = f"names {', '.join(few(lost))}, which does not exist" if lost else invalid_settings(definition)
+                if reason:
+                    yield Fault(f"the variable {node!r} of collection {key!r}: {reason}", severity=severity)
+        except SavedModelError as error:
+            yield Fault(f"collection {key!r}: {error.reason}", severity=severity)
 
 
 _OPS_OF_LOADERS = ("saved_model_main_op", "legacy_init_op", "saved_model_train_op")  # SMC302 tells of these

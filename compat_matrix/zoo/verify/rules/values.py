@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 
 from compat_matrix.zoo.verify.findings import Fault, Severity, graph_rule
 from compat_matrix.zoo.verify.handles import Handles
+from reference_impl.format.errors import DtypeError, ShapeError
 from reference_impl.format.inspect_text import shape_of, shape_text
 from reference_impl.format.names import VALUE
+from reference_impl.format.saved_variables import check_value, invalid
 
 if TYPE_CHECKING:
     from compat_matrix.zoo.verify.model import Graph, Model
@@ -41,12 +43,29 @@ def value_missing(model: Model, graph: Graph) -> Iterator[Fault]:
     fix="Graph and checkpoint are of different exports: copy both again, or export again.",
 )
 def value_misfit(model: Model, graph: Graph) -> Iterator[Fault]:
+    """Both the restore op of the graph and the object graph say what is restored."""
+    told = set()
+    for key, fault in _restored_misfits(model, graph):
+        told.add(key)
+        yield fault
+    for number, keys in graph.keys.items() if model.entries is not None and graph.has_objects else ():
+        node, entry = graph.saved.nodes[number], (model.entries or {}).get(keys.get(VALUE, ""))
+        if entry is None or keys[VALUE] in told or not node.HasField("variable") or _is_composed(node) or invalid(node.variable):
+            continue
+        try:
+            check_value(node.variable, entry)
+        except (DtypeError, ShapeError) as error:
+            yield Fault(f"the variable {graph.paths.label(number)} ({keys[VALUE]!r}): {error.reason}")
+
+
+def _restored_misfits(model: Model, graph: Graph) -> Iterator[tuple[str, Fault]]:
+    """(key, fault) of what the restore op reads."""
     for item in graph.plan if model.entries is not None else ():
         entry = (model.entries or {}).get(item.key)
         if entry is None:
             continue
         if entry.dtype.name != item.dtype:
-            yield Fault(f"{item.key!r} is stored as {entry.dtype.name} and read as {item.dtype}", node=item.node)
+            yield item.key, Fault(f"{item.key!r} is stored as {entry.dtype.name} and read as {item.dtype}", node=item.node)
             continue
         node = graph.nodes.get(item.node)
         if item.slice or node is None or node.op not in VARIABLES or "shape" not in node.attr:
@@ -56,10 +75,8 @@ def value_misfit(model: Model, graph: Graph) -> Iterator[Fault]:
         if not shape or item.by not in ("Assign", "AssignVariableOp"):
             continue
         if len(shape) != len(entry.shape) or any(want not in (None, have) for want, have in zip(shape, entry.shape)):
-            yield Fault(
-                f"{item.key!r} is stored with shape {shape_text(entry.shape)}, the variable has {shape_text(shape)}",
-                node=item.node,
-            )
+            shapes = f"shape {shape_text(entry.shape)}, the variable has {shape_text(shape)}"
+            yield item.key, Fault(f"{item.key!r} is stored with {shapes}", node=item.node)
 
 
 @graph_rule(
