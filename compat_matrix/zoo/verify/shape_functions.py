@@ -22,13 +22,13 @@ class Call(NamedTuple):
     Attributes:
       node: the NodeDef.
       shapes: those of its inputs.
-      values: those of its inputs that are small constants, as arrays; None for the others.
+      value: gives the value of an input, by number, as an array; None for what is not a small constant.
       scalars: a Placeholder of shape [] is a scalar (GraphDef 22 and newer).
     """
 
     node: schema.NodeDef
     shapes: Sequence[Shape]
-    values: Sequence[Any]
+    value: Callable[[int], Any]
     scalars: bool
 
     def shape(self, number: int) -> Shape:
@@ -36,7 +36,7 @@ class Call(NamedTuple):
 
     def integers(self, number: int) -> Optional[list[int]]:
         """The value of an input that is a constant of integers."""
-        value = self.values[number] if number < len(self.values) else None
+        value = self.value(number) if number < len(self.shapes) else None
         return None if value is None or value.dtype.kind not in "iu" else [int(item) for item in value.ravel()]
 
     def flag(self, name: str, default: bool = False) -> bool:

@@ -85,7 +85,7 @@ class Shapes:
             check_ranks(node.op, shapes)
             rule = RULES.get(node.op)
             if rule is not None:
-                found = rule(Call(node, shapes, [self._value(text) for text in texts], self._scalars))
+                found = rule(Call(node, shapes, lambda number: self._value(texts[number]), self._scalars))
         except Misfit as error:
             self.misfits.append((node.name, f"{node.op} does not fit its inputs: {error}"))
             found = []

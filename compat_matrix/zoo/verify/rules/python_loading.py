@@ -14,7 +14,7 @@ from compat_matrix.skew.needs import Walk
 from compat_matrix.zoo.compat import run_at_load
 from compat_matrix.zoo.verify.findings import Fault, Severity, few, graph_rule
 from reference_impl.format import schema
-from reference_impl.format.argument_names import python_name
+from reference_impl.format.argument_names import tensorflow_name
 from reference_impl.format.errors import SavedModelError
 from reference_impl.format.graphs import input_source
 from reference_impl.format.inspect_signatures import slots_of
@@ -73,7 +73,7 @@ def input_name(model: Model, graph: Graph) -> Iterator[Fault]:
     for what, function, positional, names in _parameters(graph):
         first: dict[str, str] = {f"arg_{number}": f"argument {number}" for number in range(positional)}
         for name in names:
-            parameter = python_name(name) if name else ""
+            parameter = tensorflow_name(name)
             if not parameter.isidentifier() or keyword.iskeyword(parameter):
                 why = "empty" if not name else "a Python keyword" if keyword.iskeyword(parameter) else "no Python name"
                 yield Fault(f"input {name!r} of {what}: its name is {why}", function=function)
