@@ -173,3 +173,28 @@ def test_RP_03_a_variable_without_a_value_is_refused_by_name(tf, tmp_path):
             load(str(tmp_path / "m"))
     partial = reference_impl.load(tmp_path / "m", options=reference_impl.LoadOptions(allow_partial_checkpoint=True))
     assert partial.w.numpy() == 4.0 and not partial.v.is_initialized()
+
+
+@pytest.mark.parametrize("updates", [False, True])
+def test_PRIM_01_a_function_of_a_cached_value_reads_the_variable(tf, updates, tmp_path):
+    """With a `caching_device` functions capture a copy of the first value. In a file it would be a constant."""
+    module = tf.Module()
+    module.v = tf.Variable(2.0, caching_device="/cpu:0")
+
+    def body(x):
+        if updates:
+            module.v.assign_add(x)
+        return module.v * x
+
+    module.f = tf.function(body, input_signature=[tf.TensorSpec([])])
+    module.f.get_concrete_function()
+    module.v.assign(5.0)
+    reference_impl.save(module, tmp_path / "model")
+    for load in (tf.saved_model.load, reference_impl.load):
+        loaded = load(str(tmp_path / "model"))
+        assert float(loaded.signatures["serving_default"](x=tf.constant(3.0))["output_0"]) == 15.0  # before the update
+        loaded.v.assign(10.0)
+        with tf.GradientTape() as tape:
+            answer = loaded.f(tf.constant(3.0))
+        assert float(answer) == 30.0 and float(tape.gradient(answer, loaded.v)) == 3.0
+        assert float(loaded.v) == (13.0 if updates else 10.0)

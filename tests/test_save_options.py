@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -158,6 +161,17 @@ def test_a_data_file_may_be_as_large_as_was_said(tf, ours, tmp_path):
     root.a, root.b, root.c = tf.Variable(np.ones(4, np.float32)), tf.Variable(np.ones(4, np.float32)), tf.Variable(1.0)
     reference_impl.save(root, tmp_path / "m", options=ours(max_shard_bytes=32))
     assert 32 in data_files(tmp_path / "m")
+
+
+def test_parameter_servers_have_data_files_of_their_own(tf, tmp_path):
+    """As `tf.saved_model.save` writes them: the callback is asked once for each task."""
+    if not hasattr(tf.train.experimental, "ShardByTaskPolicy"):
+        pytest.skip("this TensorFlow has no sharding callbacks")
+    script = Path(__file__).parent / "parameter_servers.py"
+    output = subprocess.run([sys.executable, str(script), str(tmp_path)], check=True, stdout=subprocess.PIPE, text=True).stdout
+    found = json.loads(output)
+    assert found["ours"] == found["theirs"] and len(found["ours"]["files"]) == 4
+    assert found["answers"] == [[10.0, 20.0, 30.0]] * 2
 
 
 def test_a_sharding_callback_decides_about_data_files(tf, tmp_path):

@@ -80,7 +80,8 @@ def values(
             tree.lose(SaveError(reason, node=node.path, clause="RP-03"))
         elif node.number in variables:
             array = held.pop(node.path)[0] if node.path in held else of_variable(node.object, node.path)
-            yield Value(keys.key(node.number, VALUE), array, api.variable_components(node.object)[0].dtype, node.object)
+            part = api.variable_components(node.object)[0]
+            yield Value(keys.key(node.number, VALUE), array, part.dtype, node.object, part.device)
         for content in contents.get(node.number, ()):
             for part, array, dtype in read_content(content, node.path):
                 yield Value(keys.key(node.number, part), array, dtype, node.object)

@@ -17,6 +17,7 @@ from reference_impl.format.names import CREATE, CUSTOM_GRADIENT, INIT_SIGNATURE,
 from reference_impl.format.ordered import ordered_bytes
 from reference_impl.loading.concrete import LoadedConcreteFunction
 from reference_impl.saving import (
+    cached_reads,
     checkpoint,
     contents,
     dropped,
@@ -110,13 +111,17 @@ class _Export:
     def _functions(self) -> None:
         """Names, captures and descriptions of all concrete functions of the tree."""
         captures = self.captures = Captures(self.tree)
+        cached = []
         for node in self.tree.nodes:  # grows by constants
             if not objects.is_concrete(node.object):
                 continue
             self._check_saveable(node)
             trace = self._trace(node)
+            name = self.library.add(trace.source, trace.name)
+            trace, self.names[node.number] = cached_reads.read_variables(trace, name, self.library)
+            if self.names[node.number] != name:
+                cached.append(node.number)
             self.traces[node.number] = trace
-            self.names[node.number] = self.library.add(trace.source, trace.name)
             if isinstance(node.object, api.ConcreteFunction):
                 self.annotations.complete(node.object)
             self.bound[node.number] = captures.resolve(trace, self._path(node), node)
@@ -124,7 +129,7 @@ class _Export:
         expand = self.options.expand
         Merger(self.library).merge_all(self.tree, self.names, self.bound, captures.replicas, expand)
         if not expand:
-            SharedCaptures(self.library).take_once(self.names, self.bound, sorted(captures.replicas))
+            SharedCaptures(self.library).take_once(self.names, self.bound, sorted({*captures.replicas, *cached}))
             captures.replicas.clear()
         for number, trace in self.traces.items():
             self.saved_functions[self.names[number]] = saved_concrete(trace, self.bound[number], self.tree.nodes[number].path)

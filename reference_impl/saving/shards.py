@@ -18,12 +18,13 @@ from reference_impl.saving.options import SaveOptions
 
 @dataclass
 class Value:
-    """A tensor of the checkpoint: its key, what it holds now, and the object it belongs to."""
+    """A tensor of the checkpoint: its key, what it holds now, the object it belongs to, and the device that holds it."""
 
     key: str
     array: Any
     dtype: tf.DType
     owner: Any
+    device: str = ""
 
 
 def write(prefix: Union[str, os.PathLike[str]], values: Iterable[Value], options: SaveOptions) -> None:
@@ -45,10 +46,17 @@ def write(prefix: Union[str, os.PathLike[str]], values: Iterable[Value], options
 
 
 def _write_shards(out: BundleWriter, callback: Any, values: list[Value]) -> None:
-    """Ask the callback about all tensors and write what it answers: for each shard key -> {slice: tensor}."""
+    """Ask the callback about the tensors of each task and write what it answers: for each shard key -> {slice: tensor}.
+
+    One task holds all tensors, unless parameter servers hold some. Two tasks never share a shard.
+    """
     by_key = {value.key: value for value in values}
+    tasks: dict[str, list[Any]] = {}
+    for value in values:
+        shardable = _shardable(value)
+        tasks.setdefault(shardable.device.to_string(), []).append(shardable)
     try:
-        shards = [dict(shard) for shard in callback([_shardable(value) for value in values])]
+        shards = [dict(shard) for tensors in tasks.values() for shard in callback(tensors)]
     except Exception as error:  # anybody's code
         raise SaveError(f"the sharding callback failed: {error}", node="options.sharding") from error
     used = [shard for shard in shards if any(shard.values())]
@@ -83,7 +91,7 @@ def _add(out: BundleWriter, value: Value, spec: Any, array: Any, shard: int) -> 
 
 def _shardable(value: Value) -> Any:
     tensor = tf.constant(value.array, value.dtype)
-    device = tf.DeviceSpec.from_string(tensor.device)
+    device = tf.DeviceSpec.from_string(value.device or tensor.device).replace(device_type="CPU", device_index=0)
     return tf.train.experimental.ShardableTensor(
         _tensor_save_spec=None, tensor=tensor, dtype=value.dtype, device=device, name=value.key, shape=tensor.shape,
         slice_spec="", checkpoint_key=value.key, trackable=value.owner,

@@ -78,6 +78,7 @@ from reference_impl.tensorflow_api.type_specs import (
 from reference_impl.tensorflow_api.variables import (
     UninitializedVariable,
     behind_handle,
+    cached_variable,
     copy_handle_data,
     dtype_behind,
     is_variable,

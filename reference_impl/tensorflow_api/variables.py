@@ -56,6 +56,12 @@ def variable_components(obj: Any) -> list[Any]:
     return variable_components(value) if isinstance(value, tf.Variable) else [obj]
 
 
+def cached_variable(tensor: Any) -> Optional[tf.Variable]:
+    """Return the variable whose cached value a captured tensor is, None for other tensors. `_cached_variable` is in 2.3-2.21."""
+    variable = getattr(tensor, "_cached_variable", None)
+    return None if variable is None else variable()
+
+
 def replica_handle(variable: Any) -> Optional[tf.Tensor]:
     """Return the handle of a strategy's variable in the calling replica, None outside of replicas.
 
