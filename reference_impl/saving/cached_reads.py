@@ -1,6 +1,6 @@
 """Functions that captured the cached value of a variable, made to read the variable (PRIM-01).
 
-A variable with a ``caching_device`` keeps a copy of its first value there, and functions capture the copy. In a file that would be
+A variable with a ``caching_device`` keeps a copy of its first value there. Functions capture the copy. In a file that would be
 a constant that no assignment and no training changes.
 """
 
