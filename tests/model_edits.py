@@ -9,9 +9,11 @@ from pathlib import Path
 import numpy as np
 
 from reference_impl.format import layout, schema
+from reference_impl.format.argument_names import python_name
 from reference_impl.format.bundle import BundleReader
 from reference_impl.format.bundle_writer import BundleWriter
 from reference_impl.format.canonical import canonical
+from reference_impl.function_defs import reorder
 
 FIXTURES = Path(__file__).parents[1] / "fixtures_v1"
 
@@ -53,6 +55,33 @@ def edited(source, target, edit):
     edit(message)
     write(message, target)
     return target
+
+
+def names_of_old_releases(source, target, key="serving_default"):
+    """A copy whose signature has its inputs as TensorFlow before 2.12 wrote them: under their own names, and sorted by these."""
+
+    def edit(message):
+        (graph,) = message.meta_graphs
+        objects = graph.object_graph_def
+        (holder,) = [child.node_id for child in objects.nodes[0].children if child.local_name == "signatures"]
+        (number,) = [child.node_id for child in objects.nodes[holder].children if child.local_name == key]
+        bare = objects.nodes[number].bare_concrete_function
+        function = next(f for f in graph.graph_def.library.function if f.signature.name == bare.concrete_function_name)
+        keywords = list(bare.argument_keywords)
+        order = sorted(range(len(keywords)), key=keywords.__getitem__)
+        function.CopyFrom(reorder(function, order))
+        for node in graph.graph_def.node:
+            if node.attr["f"].func.name == function.signature.name:
+                node.input[: len(order)] = [node.input[place] for place in order]
+        bare.argument_keywords[:] = [keywords[place] for place in order]
+        bare.ClearField("function_spec")
+        trace = objects.concrete_functions[function.signature.name]
+        named = trace.canonicalized_input_signature.tuple_value.values[1].dict_value.fields
+        for keyword in keywords:
+            value = schema.serialize(named.pop(python_name(keyword)))
+            named[keyword].ParseFromString(value)
+
+    return edited(source, target, edit)
 
 
 def write(message, folder):

@@ -174,6 +174,40 @@ def _(tf, tmp_path):
             assert signature(xs=tf.constant(3.0), xs_1=tf.constant(1.0))["output_0"].numpy() == 2.0
 
 
+@row("a default signature of a structure")
+def _(tf, tmp_path):
+    root = tf.Module()
+    root.f = tf.function(lambda xs: xs[0] - xs[1], input_signature=[[tf.TensorSpec([]), tf.TensorSpec([])]])
+    with pytest.raises(errors.SignatureError, match=r"root\.f.*SIG-13"):
+        _ours(root, tmp_path / "ours")
+    assert not reference_impl.load(_ours(root, tmp_path / "none", signatures={})).signatures
+    for path in (_theirs(tf, root, tmp_path / "theirs"), _ours(root, tmp_path / "lenient", strict=False)):
+        for loaded in _both_load(tf, path):
+            assert sorted(loaded.signatures["serving_default"].structured_input_signature[1]) == ["xs", "xs_1"]
+
+
+@row("names of inputs that Python does not take")
+def _(tf, tmp_path):
+    for number, name in enumerate(("in", "_x")):
+        root = tf.Module()
+        root.f = tf.function(lambda x: x + 1.0, input_signature=[tf.TensorSpec([], tf.float32, name=name)])
+        with pytest.raises(ValueError):
+            _theirs(tf, root, tmp_path / f"theirs{number}", signatures=root.f)
+        for loaded in _both_load(tf, _ours(root, tmp_path / f"ours{number}", signatures=root.f)):
+            assert loaded.signatures["serving_default"](**{name: tf.constant(1.0)})["output_0"].numpy() == 2.0
+
+
+@row("inputs of models of TensorFlow 2.11 and older")
+def _(tf, tmp_path):
+    root = tf.Module()
+    specs = [tf.TensorSpec([], tf.float32, name=name) for name in ("user/id", "user_age")]
+    root.f = tf.function(lambda a, b: {"y": a - b}, input_signature=specs)
+    old = model_edits.names_of_old_releases(_theirs(tf, root, tmp_path / "new", signatures=root.f), tmp_path / "old")
+    given = {"user/id": tf.constant(3.0), "user_age": tf.constant(1.0)}
+    ours, theirs = [loaded.signatures["serving_default"](**given)["y"].numpy() for loaded in _both_load(tf, old)]
+    assert (ours, theirs) == (2.0, -2.0)
+
+
 @row("signatures of a loaded model")
 def _(tf, tmp_path):
     root = _scaled(tf)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import collections
 
+import model_edits
 import numpy as np
 import pytest
 import recorded
@@ -226,6 +227,23 @@ def test_SIG_07_readers_bind_inputs_of_a_tf_1_signature_as_its_session_did(tf, t
     given = {name: tf.constant(value) for name, value in zip(names, (2.0, 3.0))}
     for reader in READERS:
         assert float(load(tf, tmp_path / "three", reader).f(**given)["y"]) == -28.0, reader
+
+
+def test_SIG_07_inputs_of_old_releases_are_bound_as_their_writer_did(tf, tmp_path):
+    """TensorFlow before 2.12 sorted ``user/id`` before ``user_age``; what is saved of such a model, every reader binds right."""
+    root = tf.Module()
+    specs = [tf.TensorSpec([], tf.float32, name=name) for name in ("user/id", "user_age")]
+    root.f = tf.function(lambda a, b: {"y": a - 10.0 * b}, input_signature=specs)
+    tf.saved_model.save(root, str(tmp_path / "new"), signatures=root.f)
+    old = model_edits.names_of_old_releases(tmp_path / "new", tmp_path / "old")
+    given = {"user/id": tf.constant(2.0), "user_age": tf.constant(3.0)}
+    loaded = reference_impl.load(old)
+    assert float(loaded.signatures["serving_default"](**given)["y"]) == -28.0
+    assert Session(tf, old).run("serving_default", given_numbers(given)) == {"y": -28.0}
+    reference_impl.save(loaded, tmp_path / "again")
+    check_inputs(tf, tmp_path / "again", ("user/id", "user_age"), -28.0)
+    tf.saved_model.save(loaded, str(tmp_path / "theirs"), signatures=loaded.signatures)
+    check_inputs(tf, tmp_path / "theirs", ("user/id", "user_age"), -28.0)
 
 
 @pytest.mark.parametrize("reader", READERS)
