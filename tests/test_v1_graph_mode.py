@@ -157,6 +157,15 @@ def test_no_session_waits_for_a_variable_without_a_value(tf, tmp_path):
             assert session.run(y).tolist() == [2.0]
 
 
+def test_a_variable_that_the_init_op_sets_waits_for_those_that_are_restored(tf):
+    """All global variables are initialised at once, in any order."""
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        root = reference_impl.load(FIXTURES / "custom_saver" / "model")
+        derived = next(variable for variable in root.variables if variable.name == "derived:0")
+        session.run(derived.initializer)
+        assert session.run(derived) == 6.0
+
+
 def test_another_checkpoint_is_restored_by_an_operation(tf, tmp_path):
     v1 = tf.compat.v1
     with tf.Graph().as_default(), v1.Session() as session:
