@@ -435,6 +435,55 @@ def _(tf, tmp_path):
     assert not any(isinstance(variable, tf.Variable) for variable in theirs.variables)
 
 
+@row("signatures of TF 1.x that cannot be called")
+def _(tf, tmp_path):
+    def lose(message):
+        definition = message.meta_graphs[0].signature_def
+        definition["other"].CopyFrom(definition["serving_default"])
+        definition["other"].inputs["x"].name = "nowhere:0"
+
+    path = model_edits.edited(model_edits.fixture("half_plus_two"), tmp_path / "m", lose)
+    with pytest.raises(KeyError, match="nowhere"):
+        tf.saved_model.load(str(path))
+    loaded = reference_impl.load(path)
+    assert loaded.signatures["serving_default"](tf.constant([[2.0]]))["y"].numpy() == 3.0
+    with pytest.raises(format_errors.MalformedError, match="nowhere"):
+        loaded.signatures["other"](tf.constant([[2.0]]))
+
+
+@row("the init op of TF 1.x as a signature")
+def _(tf, tmp_path):
+    source, tags = model_edits.fixture("keras_experimental_export"), ["serve"]
+    theirs, ours = tf.saved_model.load(str(source), tags), reference_impl.load(source, tags)
+    assert set(theirs.signatures) - set(ours.signatures) == {"__saved_model_init_op"}
+    (variable, *_) = ours.variables
+    ours.initializer._initialize()
+    assert variable.is_initialized()
+
+
+@row("load options for TF 1.x")
+def _(tf, tmp_path):
+    def alias(message):
+        message.meta_graphs[0].meta_info_def.function_aliases["f"] = "alias"
+
+    path = model_edits.edited(model_edits.fixture("half_plus_two"), tmp_path / "m", alias)
+    options = tf.saved_model.LoadOptions(experimental_load_function_aliases=True)
+    assert not hasattr(tf.saved_model.load(str(path), options=options), "function_aliases")
+    with pytest.raises(errors.UnsupportedModelError, match="alias"):
+        reference_impl.load(path, options=options)
+    assert reference_impl.load(path).variables
+
+
+@row("OneShotIterators of TF 1.x")
+def _(tf, tmp_path):
+    ours, theirs = _both_load(tf, model_edits.fixture("one_shot_iterator"))
+    with pytest.raises(tf.errors.InvalidArgumentError, match="shared_name"):
+        theirs.signatures["next"](tf.constant([1.0]))
+    assert ours.signatures["next"](tf.constant([1.0]))["y"].numpy() == [1.0]
+    copy = tf.saved_model.load(str(_ours(ours, tmp_path / "copy")))
+    assert copy.signatures["next"](x=tf.constant([1.0]))["y"].numpy() == [1.0]
+
+
 @row("names of files that lead out of the model")
 def _(tf, tmp_path):
     (tmp_path / "file.txt").write_text("text")
