@@ -165,3 +165,13 @@ def test_a_second_run_on_a_folder_is_refused(small):
     summary = small.summary()
     assert (summary["observed"], summary["not_run"]) == (summary["planned"], [])
     assert small.run("--resume").returncode == 0  # the folder is free again
+
+
+def test_questions_alone_may_be_chosen_where_many_runtimes_answer(small):
+    """The first session makes what they need, and an expression that fits no production is not an empty selection."""
+    two = ("--runtime", "local", "--runtime", "other=local")
+    done = small.run(*two, "-k", "c_api and load")
+    assert done.returncode == 0, done.stdout + done.stderr
+    asked = {one for one, outcome in outcomes(small).items() if outcome == "PASS"}
+    assert {one.rsplit("/", 1)[1] for one in asked} == {"produce", "load"}
+    assert small.run(*two, "-k", "no such cell").returncode == 64

@@ -64,7 +64,8 @@ def gate(
 
     \b
     Exit codes, the first that applies: 64 usage, 4 harness or environment error, 1 something regressed,
-    vanished, or drifted by more than its case tolerates, 3 incomplete, 0 nothing blocks.
+    vanished, or drifted by more than its case tolerates, 3 incomplete or nothing compared,
+    0 nothing blocks. 130: interrupted, there is no verdict.
     """
     from compat_matrix import running
     from compat_matrix.alone import sole_writer
