@@ -181,3 +181,12 @@ def test_the_command(tmp_path):
     assert len(line["removed"]["keys"]) == 13 and line["after"]["checkpoint_bytes"] < line["before"]["checkpoint_bytes"]
     dry = CliRunner().invoke(main, ["slim", str(FIXTURES / "queue_leftovers"), "--dry-run"])
     assert dry.exit_code == 0 and "4 variables of optimizers are dropped: beta1_power" in dry.stdout
+
+
+@pytest.mark.parametrize("case", ["keras_compiled_save", "queue_leftovers", "module_functions"])
+def test_a_dry_run_tells_the_sizes_that_the_files_get(case, tmp_path):
+    """Of a checkpoint with keys dropped, of one whose object graph is written again, of one that stays."""
+    model = FIXTURES / case / "model"
+    told = [edit(model, out, slim).to_json() for out in (None, tmp_path / "out")]
+    sizes = sum(file.stat().st_size for file in (tmp_path / "out" / "variables").glob("variables.*"))
+    assert told[0]["after"] == told[1]["after"] and told[0]["after"]["checkpoint_bytes"] == sizes

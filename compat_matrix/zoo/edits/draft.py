@@ -12,12 +12,11 @@ from compat_matrix.zoo.edits.proof import Computed, Facts, facts_of, prove_files
 from compat_matrix.zoo.edits.refused import RefusedError
 from reference_impl.format import extension, files, layout, schema
 from reference_impl.format.bundle import OBJECT_GRAPH_KEY, BundleReader
-from reference_impl.format.bundle_copy import copy_bundle
+from reference_impl.format.bundle_copy import copied_size, copy_bundle
 from reference_impl.format.fingerprint import fingerprint
 from reference_impl.format.graphs import Library, check_functions, reachable
 from reference_impl.format.layout_writer import LayoutWriter
 from reference_impl.format.ordered import ordered_bytes
-from reference_impl.format.slices import slice_key
 
 _GRAPHS = (layout.PB, layout.PBTXT, layout.CPB)
 
@@ -165,8 +164,12 @@ class Draft:
                 writer.fingerprint(fingerprint(self.message, data, writer.checkpoint_prefix, assets))
             prove_files(self.model, writer.stage, self.message, self.dropped_keys)
 
+    @property
+    def _replaced(self) -> dict[str, bytes]:
+        return {} if self._new_tracked is None else {OBJECT_GRAPH_KEY: self._new_tracked}
+
     def _write_checkpoint(self, writer: LayoutWriter) -> None:
-        replace = {} if self._new_tracked is None else {OBJECT_GRAPH_KEY: self._new_tracked}
+        replace = self._replaced
         rewritten = bool(replace or self.dropped_keys)
         if rewritten:
             copy_bundle(self.model.checkpoint_prefix, writer.checkpoint_prefix, self.dropped_keys, replace)
@@ -186,14 +189,13 @@ class Draft:
             else:
                 writer.carry(name, self.model.root.path(name))
 
-    def dropped_bytes(self) -> int:
-        """How much the checkpoint gets smaller."""
-        if not self.dropped_keys:
-            return 0
-        with BundleReader(self.model.checkpoint_prefix) as reader:
-            gone = [reader.entry(key) for key in self.dropped_keys]
-            parts = [slice_key(key.encode(), part) for key, entry in zip(self.dropped_keys, gone) for part in entry.slices]
-            return sum(entry.size for entry in gone) + sum(reader.stored()[raw].size for raw in parts)
+    def sizes_after(self) -> dict[str, int]:
+        """What :func:`sizes_of` would say of the model if it was written."""
+        found = sizes_of(self.message, None)
+        found["checkpoint_bytes"] = self.size_before["checkpoint_bytes"]
+        if self._replaced or self.dropped_keys:
+            found["checkpoint_bytes"] = copied_size(self.model.checkpoint_prefix, self.dropped_keys, self._replaced)
+        return found
 
     def _sizes(self) -> dict[str, int]:
         return sizes_of(self.message, self.model.directory)

@@ -21,7 +21,7 @@ class Edited:
       changes: what was done, one sentence each.
       kept: what was not done although it was asked for, each with its reason.
       removed: names of what is gone: objects, checkpoint keys, nodes of the graph, functions.
-      before, after: sizes; bytes of the checkpoint after a dry run are an estimate.
+      before, after: sizes; after a dry run those that the files would have.
     """
 
     source: str
@@ -55,8 +55,7 @@ def edit(
     change(draft)
     draft.finish()
     if out is None:
-        after = sizes_of(draft.message, None)
-        after["checkpoint_bytes"] = draft.size_before["checkpoint_bytes"] - draft.dropped_bytes()
+        after = draft.sizes_after()
     else:
         draft.write(out)
         after = sizes_of(draft.message, Path(out))
