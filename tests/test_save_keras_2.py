@@ -82,6 +82,19 @@ def test_a_model_with_layers_that_no_model_calls_is_saved(tf, keras, model, tmp_
         np.testing.assert_allclose(load(str(tmp_path / "m"))(x, training=False), expected, rtol=1e-6)
 
 
+@pytest.mark.parametrize("mode", ["int", "tf_idf"])
+def test_a_model_with_a_vocabulary_is_saved(tf, keras, mode, tmp_path):
+    """Keras lists the table of a layer among its variables."""
+    vocabulary = keras.layers.TextVectorization(output_mode=mode)
+    vocabulary.adapt(["a b c", "b c"])
+    model = keras.Sequential([keras.Input([1], dtype="string"), vocabulary])
+    x = tf.constant([["a b"], ["c d"]])
+    reference_impl.save(model, tmp_path / "m")
+    for load in (reference_impl.load, tf.saved_model.load):
+        np.testing.assert_array_equal(load(str(tmp_path / "m"))(x), model(x))
+    np.testing.assert_array_equal(keras.models.load_model(str(tmp_path / "m")).predict(x, verbose=0), model.predict(x, verbose=0))
+
+
 @pytest.mark.parametrize("where", ["on a layer", "inside a layer", "on a model"])
 def test_an_untraced_function_that_the_user_wrote_is_refused_beside_those_of_keras(tf, keras, where, tmp_path):
     class Layer(keras.layers.Layer):

@@ -132,8 +132,9 @@ def _leaves(tree: Tree, node: Node) -> Iterator[Lost]:
     for key, item in container.items() if isinstance(container, Mapping) else enumerate(container):
         if item is None or id(item) in kept or _is_kept(item):
             continue
-        if node.path.rpartition(".")[2].startswith("_") and _package(type(item)) in _FRAMEWORKS:
-            continue  # what a library keeps for itself, as the operations of a Keras 3 model
+        private = node.of_library or node.path.rpartition(".")[2].startswith("_")
+        if private and _package(type(item)) in _FRAMEWORKS:
+            continue  # what a library keeps for itself: the operations of a Keras 3 model, the tables of a Keras 2 layer
         yield Lost(f"{node.path}[{key!r}]", "")
 
 

@@ -46,6 +46,7 @@ class Node:
       path: how Python reaches it, for messages.
       children: name -> number.
       dependencies: name -> number of what a loader needs to make the object.
+      of_library: whether a library made it, rather than the user, while the children of its parent were listed.
     """
 
     number: int
@@ -53,6 +54,7 @@ class Node:
     path: str
     children: dict[str, int] = field(default_factory=dict)
     dependencies: dict[str, int] = field(default_factory=dict)
+    of_library: bool = False
 
 
 class Tree:
@@ -154,7 +156,11 @@ class Tree:
         self.add(self.root, "root")
         for node in self.nodes:  # grows
             for name, child in self.children(node.object, node.path).items():
+                found = self.number_of(child)
                 node.children[name] = self.add(child, _step(node.path, node.object, name))
+                if found is None:
+                    of_library = authorship.is_of_library(node.object, name, node.of_library)
+                    self.nodes[node.children[name]].of_library = of_library
             # A list or dict has room for its elements only: TensorFlow reads a child of another name as one and fails (FMT-11).
             if node.number == 0 and (self.signatures or not isinstance(node.object, (list, tuple, dict))):
                 node.children[SIGNATURES] = self.add(self.signatures, "root.signatures")
