@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Set
 from typing import Any, Optional, Union
 
 import tensorflow as tf
@@ -13,7 +13,14 @@ import tensorflow as tf
 from reference_impl import collector
 from reference_impl.errors import MetaGraphChoiceError
 from reference_impl.format import layout
-from reference_impl.format.errors import ChecksumError, CorruptTableError, NoMetaGraphError, SavedModelError, TruncatedError
+from reference_impl.format.errors import (
+    ChecksumError,
+    CorruptTableError,
+    MalformedError,
+    NoMetaGraphError,
+    SavedModelError,
+    TruncatedError,
+)
 from reference_impl.format.graphs import check_functions
 from reference_impl.format.replaced import not_replaced
 from reference_impl.loading.options import LoadOptions
@@ -29,6 +36,22 @@ def _damage_reported() -> Iterator[None]:
         yield
     except (ChecksumError, CorruptTableError, TruncatedError) as error:
         raise _data_loss(type(error))(error) from error
+
+
+def _tags(given: Any) -> Optional[list[str]]:
+    """The tags in what a caller gave: one, a set, or any nest of them."""
+    if given is None:
+        return None
+    return [str(tag) for tag in (given if isinstance(given, Set) else tf.nest.flatten(given))]
+
+
+@contextlib.contextmanager
+def _parsed() -> Iterator[None]:
+    """A file that is no message is reported in the words that callers of `tf.saved_model.load` look for."""
+    try:
+        yield
+    except (MalformedError, TruncatedError) as error:
+        raise type(error)(f"Cannot parse file: {error.reason}", file=error.file, node=error.node, clause=error.clause) from error
 
 
 @functools.cache
@@ -63,11 +86,13 @@ def load(
     """
     path = local_copy(os.fsdecode(export_dir))
     with not_replaced(path):
-        directory = layout.read(path)
+        with _parsed():
+            directory = layout.read(path)
         try:
-            meta_graph = directory.meta_graph(tags)
+            meta_graph = directory.meta_graph(_tags(tags))
         except NoMetaGraphError as error:
-            raise MetaGraphChoiceError(error.reason, file=error.file, node=error.node, clause=error.clause) from None
+            reason = error.reason if tags is None else f"Got an incompatible argument to `tags`: {error.reason}"
+            raise MetaGraphChoiceError(reason, file=error.file, node=error.node, clause=error.clause) from None
         check_functions(meta_graph.graph_def.library, str(directory.file))
         with tf.init_scope(), collector.paused(), _damage_reported():
             if len(directory.saved_model.meta_graphs) == 1 and meta_graph.HasField("object_graph_def"):

@@ -112,6 +112,24 @@ def test_an_object_without_attributes_may_list_its_own_children(tf, tmp_path):
     assert _plain(tf, tmp_path, Lister()).a.numpy() == 5.0
 
 
+def test_wrong_arguments_are_told_in_the_words_that_callers_look_for(tf, tmp_path, model):
+    reference_impl.save(model, tmp_path / "m")
+    for tags in ("x", ["serve", "gpu"], [], 3, [["x"]]):
+        with pytest.raises(ValueError, match=r"incompatible argument to `tags`.*serve"):
+            reference_impl.load(tmp_path / "m", tags=tags)
+    assert reference_impl.load(tmp_path / "m", tags=[["serve"]]).w is not None
+    for options in ("x", 3, {"strict": True}):
+        with pytest.raises(TypeError, match="options are SaveOptions"):
+            reference_impl.save(model, tmp_path / "n", options=options)
+    for root in (object(), None, [tf.Variable(1.0)], tf.constant(1.0)):
+        with pytest.raises(ValueError, match="Expected an object of type `Trackable`"):
+            reference_impl.save(root, tmp_path / "n")
+    for data in (b"\xff\xff\xff", (tmp_path / "m" / "saved_model.pb").read_bytes()[:100]):
+        (tmp_path / "m" / "saved_model.pb").write_bytes(data)
+        with pytest.raises(OSError, match="Cannot parse file"):
+            reference_impl.load(tmp_path / "m")
+
+
 @pytest.mark.clause("FN-07")
 @pytest.mark.parametrize(
     ("caught", "text"),
@@ -135,6 +153,8 @@ def test_concrete_functions_describe_themselves_as_those_of_tensorflow(tf, tmp_p
     reference_impl.save(model, tmp_path / "m")
     ours, theirs = [load(str(tmp_path / "m")) for load in (reference_impl.load, tf.saved_model.load)]
     assert _description(ours.f.concrete_functions[0]) == _description(theirs.f.concrete_functions[0])
+    for get in (lambda root: root.f.concrete_functions[0], lambda root: root.signatures["serving_default"]):
+        assert get(ours).function_type.output == get(theirs).function_type.output
     assert _description(ours.signatures["serving_default"]) == _description(theirs.signatures["serving_default"])
     assert ours.f.trace_0 is ours.f.concrete_functions[0] and not hasattr(ours.f, "trace_1")
     assert ours.signatures._signatures == dict(ours.signatures)

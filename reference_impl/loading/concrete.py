@@ -340,6 +340,7 @@ class LoadedConcreteFunction(api.ConcreteFunction):  # type: ignore[misc,valid-t
             self._built = True
             for key, value in vars(traced).items():
                 self.__dict__.setdefault(key, value)
+            api.name_results(self, self.structured_outputs)
 
     def _body(self) -> Any:
         name, outputs = self.saved_name, self._structured[1]

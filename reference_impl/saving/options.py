@@ -103,7 +103,10 @@ def resolve(options: Optional[Any]) -> SaveOptions:
 
     Raises:
       SaveError: an option is set that saving does not know, or to a value it cannot have.
+      TypeError: it is something else.
     """
+    if options is not None and not isinstance(options, SaveOptions) and not hasattr(options, "save_debug_info"):
+        raise TypeError(f"options are SaveOptions, not {type(options).__name__}: {options!r}")  # all of TensorFlow's have that
     chosen = options if isinstance(options, SaveOptions) else SaveOptions() if options is None else _translate(options)
     _check(chosen)
     return chosen

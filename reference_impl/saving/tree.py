@@ -72,9 +72,8 @@ class Tree:
     def __init__(self, root: Any, strict: bool):
         if not isinstance(root, api.Trackable) or isinstance(root, (api.Function, api.ConcreteFunction)):
             what = "A function cannot be the root; put it on" if is_function(root) else "Give"
-            reason = (
-                f"Expected a trackable object to save, got {type(root).__name__}. {what} a tf.Module or a tf.train.Checkpoint"
-            )
+            reason = f"Expected an object of type `Trackable` to save, got {type(root).__name__}. "
+            reason += f"{what} a tf.Module or a tf.train.Checkpoint"
             raise NotTrackableError(reason, node="obj")
         self.root = root
         self.strict = strict

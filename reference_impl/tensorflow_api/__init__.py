@@ -16,6 +16,7 @@ from reference_impl.tensorflow_api.functions import (
     flat_arguments,
     gradient_op_type,
     jit_compile,
+    name_results,
     nested_graphs,
     saving_errors,
     set_loop_graphs,

@@ -61,6 +61,19 @@ def jit_compile(function: Any) -> Optional[bool]:
     return getattr(function, "_jit_compile", None)
 
 
+_trace_type = private("tensorflow.core.function.trace_type:from_value")
+
+
+def name_results(function: Any, outputs: Any) -> None:
+    """Give the results in the type of a concrete function the names of specs. `_function_type` is in 2.13-2.21, `from_value` in
+    2.9-2.21. tf.types.experimental has the classes of the type, and no way to make another one of it.
+    """
+    kind = getattr(function, "_function_type", None)
+    if kind is not None:
+        result = _trace_type(outputs) if outputs is not None else kind.output
+        function._function_type = type(kind)(list(kind.parameters.values()), kind.captures, return_annotation=result)
+
+
 def flat_arguments(concrete: Any) -> tuple[list[str], int]:
     """Names of the flat inputs of a concrete function, and how many may be positional. In 2.4-2.21."""
     return list(getattr(concrete, "_arg_keywords", None) or ()), getattr(concrete, "_num_positional_args", None) or 0
