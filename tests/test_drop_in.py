@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import re
 
 import pytest
@@ -140,6 +142,20 @@ def test_an_untracked_variable_raises_what_callers_catch(tf, tmp_path, caught, t
     root.f = tf.function(lambda x: x * other, input_signature=[tf.TensorSpec([])])
     with pytest.raises(caught, match=text):
         reference_impl.save(root, tmp_path / "m")
+
+
+def test_what_was_loaded_is_copied_as_far_as_tensorflow_copies_it(tf, tmp_path, model):
+    loaded = _plain(tf, tmp_path, model)
+    x = tf.ones([1, 2])
+    for function in (loaded.f, loaded.f.concrete_functions[0]):
+        assert copy.copy(function)(x)["y"].numpy().tolist() == [[3.0]]
+    assert copy.copy(loaded).f(x)["y"].numpy().tolist() == [[3.0]]
+    assert copy.deepcopy(loaded.w).numpy().tolist() == [[1.0], [2.0]]
+    for refused in (loaded, loaded.f, loaded.f.concrete_functions[0], loaded.signatures):
+        with pytest.raises(TypeError, match=r"neither pickled nor copied deeply.*reference_impl\.save"):
+            copy.deepcopy(refused)
+    with pytest.raises(TypeError, match=r"neither pickled nor copied deeply"):
+        pickle.dumps(loaded.signatures)
 
 
 def _description(function):

@@ -46,6 +46,12 @@ class CapturedTensor(NamedTuple):
     function: str
 
 
+def refuse_to_reduce(function: Any, _protocol: Any) -> Any:
+    """For pickle and deep copies. Raises TypeError: what a function does is in the runtime."""
+    reason = "can be neither pickled nor copied deeply: load the model again, or save it with reference_impl.save"
+    raise TypeError(f"the loaded function {function.saved_name!r} {reason}")
+
+
 class LoadedConcreteFunction(api.ConcreteFunction):  # type: ignore[misc,valid-type]
     """One trace of a loaded function.
 
@@ -141,6 +147,13 @@ class LoadedConcreteFunction(api.ConcreteFunction):  # type: ignore[misc,valid-t
 
     def __str__(self) -> str:
         return self._described(super().__str__)
+
+    def __copy__(self) -> LoadedConcreteFunction:
+        twin = object.__new__(type(self))
+        twin.__dict__.update(self.__dict__)
+        return twin
+
+    __reduce_ex__ = refuse_to_reduce
 
     def _described(self, describe: Callable[[], str]) -> str:
         """What TensorFlow says of a concrete function; its name for one whose graph cannot be built here."""

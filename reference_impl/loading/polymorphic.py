@@ -15,7 +15,7 @@ from reference_impl.errors import FunctionMatchError
 from reference_impl.format.errors import SavedModelError
 from reference_impl.loading import patterns
 from reference_impl.loading.binding import Binder
-from reference_impl.loading.concrete import LoadedConcreteFunction
+from reference_impl.loading.concrete import LoadedConcreteFunction, refuse_to_reduce
 from reference_impl.loading.diagnosis import no_match
 
 
@@ -92,6 +92,11 @@ class LoadedFunction(api.Function):  # type: ignore[misc,valid-type]
 
     def _list_all_concrete_functions_for_serialization(self) -> list[LoadedConcreteFunction]:
         return list(self.concrete_functions)
+
+    def __copy__(self) -> LoadedFunction:
+        return type(self)(self.saved_name, self.binder, self.concrete_functions)
+
+    __reduce_ex__ = refuse_to_reduce
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.saved_name}{self.binder.signature}, {len(self.concrete_functions)} traces>"
