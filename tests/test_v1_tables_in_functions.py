@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
+from model_edits import edited
 
 import reference_impl
 from reference_impl import errors
@@ -152,3 +154,44 @@ def test_nested_calls_with_several_results_are_followed(tf, tmp_path):
     for load in (reference_impl.load, tf.saved_model.load):
         found = load(str(tmp_path / "copy")).signatures["serving_default"](words=tf.constant(["two", "three"]))
         assert {key: value.numpy().tolist() for key, value in found.items()} == expected
+
+
+def rewrite_without(tf, folder, name):
+    """Leave a variable out of a checkpoint."""
+    reader = tf.train.load_checkpoint(str(folder / "variables"))
+    kept = [key for key in sorted(reader.get_variable_to_dtype_map()) if name not in key]
+    values = [tf.constant(reader.get_tensor(key)) for key in kept]
+    shutil.rmtree(folder)
+    tf.raw_ops.SaveV2(prefix=str(folder / "variables"), tensor_names=kept, shape_and_slices=[""] * len(kept), tensors=values)
+
+
+@pytest.mark.parametrize("partial", [False, True])
+def test_tables_of_a_tf2_graph_without_objects_are_found(tf, tmp_path, partial):
+    """What a session of TF 1.15 makes of a TF 2 model: each table is created, filled and restored by functions."""
+
+    class Model(tf.Module):
+        def __init__(self):
+            super().__init__()
+            self.scale = tf.Variable(3, dtype=tf.int64)
+            self.static = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(["one"], tf.constant([1], tf.int64)), -1)
+            self.mutable = tf.lookup.experimental.MutableHashTable(tf.string, tf.int64, -1)
+            self.mutable.insert(tf.constant(["two"]), tf.constant([2], tf.int64))
+
+        @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="words")])
+        def look(self, words):
+            return {"static": self.scale * self.static.lookup(words), "mutable": self.mutable.lookup(words)}
+
+    model = Model()
+    tf.saved_model.save(model, str(tmp_path / "tf2"), signatures=model.look)
+    (tmp_path / "tf2" / "fingerprint.pb").unlink(missing_ok=True)
+    path = edited(tmp_path / "tf2", tmp_path / "model", lambda message: message.meta_graphs[0].ClearField("object_graph_def"))
+    root = reference_impl.load(path, options=reference_impl.LoadOptions(allow_partial_checkpoint=partial))
+    assert len(root.resources) == 2
+    reference_impl.save(root, tmp_path / "copy")
+    for loaded in (root, reference_impl.load(tmp_path / "copy"), tf.saved_model.load(str(tmp_path / "copy"))):
+        found = loaded.signatures["serving_default"](words=tf.constant(["one", "two"]))
+        assert {key: value.numpy().tolist() for key, value in found.items()} == {"static": [3, -3], "mutable": [-1, 2]}
+    rewrite_without(tf, path / "variables", "scale")
+    refused = errors.UnsupportedModelError if partial else tf.errors.NotFoundError
+    with pytest.raises(refused, match="scale"):
+        reference_impl.load(path, options=reference_impl.LoadOptions(allow_partial_checkpoint=partial))

@@ -38,7 +38,7 @@ from reference_impl.loading.resources import LoadedResource
 from reference_impl.loading.signatures import SignatureMap
 from reference_impl.v1 import tables
 from reference_impl.v1.extract import Extracted, static_shape
-from reference_impl.v1.graph import parse_ref
+from reference_impl.v1.graph import Ref, parse_ref
 from reference_impl.v1.program import Output, Program, Signature, UnfedPlaceholderError, Variable, compile_program, feeds_of
 from reference_impl.v1.pruning import Feeds, Fetches
 from reference_impl.v1.selection import Part, part_of_restore
@@ -337,8 +337,15 @@ class _Loader:
         restore = (self.part or self.program).restore_function
         if restore is not None and self.absent:
             plan = restore_plan(self.meta_graph, self.file)
-            found = {item.node for item in plan if item.key not in self.absent and self.wants(item.node)}
+            held = {self.program.handle(Ref(item.node, 0)).node for item in plan if item.key not in self.absent}
+            found = {name for name in held if self.wants(name)}
             restore = part_of_restore(self.program, found)
+            calls = (
+                [] if restore is None else [node.name for node in restore.function.node_def if self.library.index.called(node)]
+            )
+            if calls:
+                reason = f"allow_partial_checkpoint: a function restores all or nothing, and {min(self.absent)} is absent"
+                raise UnsupportedModelError(reason, file=self.file, node=calls[0], clause="V1-08")
         return restore and self.function(restore, {"prefix": tf.TensorSpec([], tf.string)}, {})
 
     def run_init(self) -> None:
