@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from compat_matrix.plan import PLAN_FILE
+
 LOCK_FILE = ".lock"  # of an output folder
 _held: set[Path] = set()  # output folders of this process
 
@@ -35,11 +37,13 @@ def alone(lock: Path, waiting: Callable[[], object] = lambda: None) -> Iterator[
 def sole_writer(folder: Path) -> Iterator[None]:
     """Hold an output folder, made if need be, so that no second command writes to it. May be nested in one process.
 
-    Raises FolderInUse at once when another process holds it: what that one is writing must neither be emptied nor mixed.
+    Raises FolderInUse at once when another process holds it: what that one is writing must neither be emptied nor mixed. A folder
+    that holds files of somebody else gets no lock file: nothing is written there, every command refuses it.
     """
     folder.mkdir(parents=True, exist_ok=True)
     path = folder.resolve()
-    if path in _held:
+    present = {item.name for item in path.iterdir()}
+    if path in _held or (present and not present & {LOCK_FILE, PLAN_FILE}):
         yield
         return
     with (path / LOCK_FILE).open("w") as stream:

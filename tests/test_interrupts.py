@@ -201,6 +201,18 @@ def test_no_command_writes_to_the_folder_of_a_run_that_goes_on(tmp_path):
     assert (summary["observed"], summary["not_run"]) == (summary["planned"], [])
 
 
+@pytest.mark.parametrize("what", ["matrix run", "matrix report", "check", "grid"])
+def test_a_folder_of_somebody_else_is_refused_and_left_as_it_is(tmp_path, what):
+    world = small_world(tmp_path)
+    out = tmp_path / "photographs"
+    out.mkdir()
+    (out / "1.jpg").touch()
+    named = {"cases": world.cases, "fixtures": world.fixtures, "out": out, "artifact": edits.fixture("half_plus_two").parent}
+    done = world.command(*(word.format(**named) for word in WRITERS[what].split()))
+    assert (done.returncode, done.stdout) == (4 if what == "matrix report" else 64, ""), done.stderr
+    assert [path.name for path in out.iterdir()] == ["1.jpg"]
+
+
 def test_workers_that_are_busy_do_not_hold_up_the_end(tmp_path):
     """Two processes of pytest-xdist, each in the middle of a cell of a minute; a signal to the harness alone."""
     world = small_world(tmp_path)
