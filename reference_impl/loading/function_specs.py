@@ -6,6 +6,8 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+import tensorflow as tf
+
 from reference_impl import specs
 from reference_impl.format import schema, structure
 from reference_impl.format.errors import MalformedError, SavedModelError
@@ -42,6 +44,12 @@ def signature_of(saved: Any, function: Any, file: str) -> Callable[[], tuple[Any
             raise
 
     return decode
+
+
+def flat_signature(function: Any) -> tuple[Any, Any]:
+    """``((args, kwargs), results)`` of a FunctionDef that nothing else describes: all its tensors in their order."""
+    results = [tf.TensorSpec(None, tf.dtypes.as_dtype(result.type)) for result in function.signature.output_arg]
+    return (tuple(rebuild.input_specs(function)), {}), results
 
 
 class UnknownDefault:

@@ -40,7 +40,7 @@ from reference_impl.loading.assets import Assets
 from reference_impl.loading.binding import Binder
 from reference_impl.loading.checkpoint import Checkpoint
 from reference_impl.loading.concrete import CapturedTensor, LoadedConcreteFunction
-from reference_impl.loading.function_specs import make_binder, signature_of
+from reference_impl.loading.function_specs import flat_signature, make_binder, signature_of
 from reference_impl.loading.graph_checks import check, needed_first
 from reference_impl.loading.library import FunctionLibrary
 from reference_impl.loading.optimizer import LoadedOptimizer
@@ -228,6 +228,16 @@ class Loader:
             function.binder = binder
         return function
 
+    def find_function(self, name: str) -> Optional[LoadedConcreteFunction]:
+        """A function of the library: as the object graph describes it, else with all arguments of its FunctionDef, flat."""
+        if name in self.functions or name not in self.library:
+            return self.functions.get(name)
+        function_def = self.library.get(name)
+        function = LoadedConcreteFunction(self.library, name, lambda: flat_signature(function_def))
+        arguments = [argument.name for argument in function_def.signature.input_arg]
+        function.set_flat_arguments(arguments, len(arguments))
+        return function
+
     def gradient(self, name: str) -> Callable[[FunctionLibrary], LoadedConcreteFunction]:
         """A maker of the custom gradient `name`. The library will hold it, so it refers weakly to what holds the library."""
         function_def = self.library.get(name)
@@ -375,6 +385,8 @@ class Loader:
                     )
 
     def initialize(self, number: int, resource: LoadedResource) -> None:
+        if not tf.executing_eagerly():  # else a resource is created by the first who uses it; perhaps it cannot be
+            resource.resource_handle  # noqa: B018  made here, so that only what fills it is noted
         with graph_mode.noted_as_initializers():
             resource._initialize()
 
@@ -390,7 +402,7 @@ class Loader:
             if name != TENSORS:
                 functions = named_content(name, *functions, [weakref.ref(resource)])
             resource.set_content(*functions)
-        if not self.options.skip_checkpoint:
+        if not self.options.skip_checkpoint and resource.content is not None:
             resource.resource_handle  # noqa: B018  made here, so that only what fills it is noted
             with graph_mode.noted_as_initializers():
                 resource.restore(self.checkpoint.read, self.checkpoint.keys(number))
@@ -400,7 +412,7 @@ class Loader:
         info = self.meta_graph.meta_info_def
         if self.options.load_function_aliases:
             polymorphic = [function for function in self.objects if isinstance(function, LoadedFunction)]
-            add_function_aliases(root, info.function_aliases, self.functions, polymorphic)
+            add_function_aliases(root, info.function_aliases, self.find_function, polymorphic)
         for name, value in (
             ("signatures", SignatureMap({})),
             *provenance(self.directory, self.meta_graph).items(),

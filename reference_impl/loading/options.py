@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from typing import Any, Union
+from typing import Any, Optional, Union
 
 from reference_impl.errors import UnsupportedModelError
 from reference_impl.loading.machine_ops import CHOICES, WARN
@@ -61,12 +61,14 @@ class LoadOptions:
         )
 
 
-def add_function_aliases(root: Any, aliases: Mapping[str, str], functions: Mapping[str, Any], polymorphic: list[Any]) -> None:
+def add_function_aliases(
+    root: Any, aliases: Mapping[str, str], find: Callable[[str], Optional[Any]], polymorphic: list[Any]
+) -> None:
     """Give the root its ``function_aliases``: the function all of whose traces have the alias, else a list of traces.
 
     Args:
       aliases: name of a FunctionDef -> alias.
-      functions: name of a FunctionDef -> concrete function.
+      find: gives the concrete function of a FunctionDef by its name, None where there is none.
       polymorphic: the functions of the object graph.
 
     Raises:
@@ -78,8 +80,9 @@ def add_function_aliases(root: Any, aliases: Mapping[str, str], functions: Mappi
         )
     traces: dict[str, list[Any]] = {}
     for name, alias in aliases.items():
-        if name in functions:
-            traces.setdefault(alias, []).append(functions[name])
+        function = find(name)
+        if function is not None:
+            traces.setdefault(alias, []).append(function)
     found: dict[str, Any] = {}
     for alias, concrete in sorted(traces.items()):
         whole = next((f for f in polymorphic if set(map(id, f.concrete_functions)) == set(map(id, concrete))), None)

@@ -79,7 +79,11 @@ class Library:
 
     def has(self, name: str) -> bool:
         """Is a function of the eager runtime among them?"""
-        return self._key(None, name) in self._names
+        return self.find(None, name) is not None
+
+    def find(self, source: Source, name: str) -> Optional[str]:
+        """The name in this export of a function, None where it is not among them."""
+        return self._names.get(self._key(source, name))
 
     def made_here(self, name: str) -> bool:
         """Is a function of the export from this process, and not from a model that was loaded?"""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections.abc import Iterable
 from typing import Any, Optional, Union
 
 import tensorflow as tf
@@ -153,6 +154,14 @@ class _Export:
     def _exported_name(self, function: Any) -> Optional[str]:
         number = self.tree.number_of(function)
         return None if number is None else self.names.get(number)
+
+    def _library_name(self, function: Any) -> Optional[str]:
+        """The name of any function in the library, a function of the tree or not; None where the export has no such function."""
+        if not isinstance(function, api.ConcreteFunction):
+            return None
+        if isinstance(function, LoadedConcreteFunction):
+            return self._exported_name(function) or self.library.find(function.library, function.saved_name)
+        return self._exported_name(function) or self.library.find(None, function.function_def.signature.name)
 
     def _path(self, node: Node) -> str:
         """How Python reaches a function. A signature is the function behind it, if the tree has that one."""
@@ -372,17 +381,21 @@ class _Export:
             out.concrete_functions[name].CopyFrom(function)
 
     def _aliases(self) -> None:
-        """Other names for the traces of functions (A9). Raises SaveError: what is aliased is no function of the tree."""
+        """Other names for the traces of functions, which may be in the library only: those behind a signature, those called.
+
+        Raises:
+          AliasError: what is aliased is not a function of the export.
+        """
         for alias, given in sorted(self.options.function_aliases.items()):
-            for function in given if isinstance(given, (list, tuple)) else [given]:
+            for function in given if isinstance(given, Iterable) else [given]:
                 traces = api.traces(function) if isinstance(function, api.Function) else [function]
-                numbers = [number for number in map(self.tree.number_of, traces) if number in self.names]
-                if not numbers:
+                names = [name for trace in traces if (name := self._library_name(trace)) is not None]
+                if not names:
                     raise AliasError(
                         "Unsupported type or not among the functions that are saved", node=f"function_aliases[{alias!r}]"
                     )
-                for number in numbers:
-                    self.meta_graph.meta_info_def.function_aliases[self.names[number]] = alias
+                for name in names:
+                    self.meta_graph.meta_info_def.function_aliases[name] = alias
 
     def _info(self) -> None:
         """What the file says of itself: tags, versions, the ops it needs (COMPAT-04)."""

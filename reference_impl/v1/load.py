@@ -226,7 +226,7 @@ class _Loader:
         )
         if self.options.load_function_aliases:
             self.refuse_aliases()
-            add_function_aliases(root, {}, {}, [])
+            add_function_aliases(root, {}, {}.get, [])
         vars(root).update(provenance(self.directory, self.meta_graph))
         return root  # type: ignore[no-any-return]
 

@@ -287,3 +287,24 @@ def test_RES_15_contents_are_the_present_ones(tf, generations, tmp_path):
     fresh = reference_impl.load(generations[0])
     tf.train.Checkpoint(fresh).restore(tf.train.Checkpoint(loaded).write(str(tmp_path / "checkpoint")))
     assert fresh.look(tf.constant(["ant"]))["count"].numpy().tolist() == [3]
+
+
+def test_RES_03_a_resource_that_cannot_be_created_here_costs_its_users_only(tf, tmp_path):
+    """Its creator returns a bare placeholder. TensorFlow too creates a resource when somebody uses it."""
+
+    class Absent(tf.saved_model.experimental.TrackableResource):
+        def _create_resource(self):
+            return tf.compat.v1.placeholder(tf.resource, [])
+
+        def _initialize(self):
+            return tf.constant(0)
+
+    root = tf.Module()
+    root.absent = Absent()
+    root.f = tf.function(lambda x: x * 2.0, input_signature=[tf.TensorSpec([])])
+    tf.saved_model.save(root, str(tmp_path / "m"))
+    for module in (tf.saved_model, reference_impl):
+        loaded = module.load(str(tmp_path / "m"))
+        assert loaded.f(tf.constant(2.0)).numpy() == 4.0
+        with pytest.raises(tf.errors.InvalidArgumentError, match="placeholder"):
+            loaded.absent.resource_handle  # noqa: B018

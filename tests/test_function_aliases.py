@@ -1,0 +1,80 @@
+"""`function_aliases` of functions that are not attributes: behind a signature, or called by another function."""
+
+import pytest
+
+import reference_impl
+from reference_impl.errors import AliasError
+from reference_impl.format import layout
+
+pytestmark = pytest.mark.tensorflow
+
+
+@pytest.fixture(scope="module")
+def tf():
+    import tensorflow
+
+    return tensorflow
+
+
+@pytest.fixture
+def model(tf):
+    root = tf.Module()
+    root.v = tf.Variable(3.0)
+    inner = tf.function(lambda x: x + 1.0, input_signature=[tf.TensorSpec([], name="x")])
+    serve = tf.function(lambda x: {"y": inner(x) * root.v}, input_signature=[tf.TensorSpec([], name="x")])
+    serve.get_concrete_function()
+    return root, serve, inner
+
+
+ASKED = {"experimental_load_function_aliases": True}
+
+
+def aliases(folder):
+    (meta_graph,) = layout.read(folder).saved_model.meta_graphs
+    written = dict(meta_graph.meta_info_def.function_aliases)
+    assert written.keys() <= {function.signature.name for function in meta_graph.graph_def.library.function}
+    return sorted(written.values())
+
+
+@pytest.mark.parametrize("form", ["function", "concrete", "list"])
+def test_a_function_behind_a_signature_and_one_that_it_calls_have_aliases(tf, tmp_path, model, form):
+    root, serve, inner = model
+    take = {
+        "function": lambda f: f,
+        "concrete": lambda f: f.get_concrete_function(),
+        "list": lambda f: [f.get_concrete_function()],
+    }
+    given = {"behind": take[form](serve), "inside": take[form](inner)}
+    options = tf.saved_model.SaveOptions(function_aliases=given)
+    reference_impl.save(root, tmp_path / "0", signatures=serve, options=options)
+    assert aliases(tmp_path / "0") == ["behind", "inside"]
+
+    loaded = reference_impl.load(tmp_path / "0", options=tf.saved_model.LoadOptions(**ASKED))
+    (found,) = loaded.function_aliases["inside"]
+    assert [float(y) for y in found(tf.constant(1.0))] == [2.0]
+    assert len(loaded.function_aliases["behind"]) == 1
+
+    again = tf.saved_model.SaveOptions(function_aliases=loaded.function_aliases)
+    reference_impl.save(loaded, tmp_path / "1", options=again)
+    assert aliases(tmp_path / "1") == ["behind", "inside"]
+    theirs = tf.saved_model.load(str(tmp_path / "1"), options=tf.saved_model.LoadOptions(**ASKED))
+    assert sorted(theirs.function_aliases) == ["behind", "inside"]
+
+
+def test_aliases_that_tensorflow_wrote_for_a_signature_are_found(tf, tmp_path, model):
+    root, serve, inner = model
+    options = tf.saved_model.SaveOptions(function_aliases={"behind": serve})
+    tf.saved_model.save(root, str(tmp_path / "m"), signatures=serve, options=options)
+    asked = tf.saved_model.LoadOptions(**ASKED)
+    readers = tf.saved_model, reference_impl
+    ours, theirs = (list(module.load(str(tmp_path / "m"), options=asked).function_aliases) for module in readers)
+    assert ours == theirs == ["behind"]
+
+
+def test_a_function_that_the_export_does_not_have_is_refused(tf, tmp_path, model):
+    root, serve, _ = model
+    other = tf.function(lambda x: x, input_signature=[tf.TensorSpec([])])
+    other.get_concrete_function()
+    with pytest.raises(AliasError, match="not among the functions"):
+        options = tf.saved_model.SaveOptions(function_aliases={"other": other})
+        reference_impl.save(root, tmp_path / "m", signatures=serve, options=options)
