@@ -16,7 +16,7 @@ import numpy as np
 import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
-from reference_impl.format import dtypes, schema, structure
+from reference_impl.format import dtypes, schema, structure, tensor_proto
 from reference_impl.format.errors import DtypeError, StructureError
 
 _Kind = schema.TypeSpecProto.TypeSpecClass
@@ -138,7 +138,13 @@ def tensor_bytes(tensor: tf.Tensor) -> bytes:
             if value is None:
                 raise StructureError(f"the value of {tensor.name} is not known before its graph runs")
             tensor = tf.constant(value, tensor.dtype)
-        return bytes(tf.io.serialize_tensor(tensor).numpy())
+        dtype = dtype_from_tf(tensor.dtype)
+        if dtype.carrier is None:
+            return bytes(tf.io.serialize_tensor(tensor).numpy())
+        # TensorFlow serialises no tensor of the 8-bit floating point, narrow and quantized types.
+        proto = tensor_proto.encode(np.asarray(tensor.numpy()).view(dtype.carrier))
+        proto.dtype = dtype.number
+        return schema.serialize(proto)
 
 
 @functools.cache

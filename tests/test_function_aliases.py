@@ -62,7 +62,7 @@ def test_a_function_behind_a_signature_and_one_that_it_calls_have_aliases(tf, tm
 
 
 def test_aliases_that_tensorflow_wrote_for_a_signature_are_found(tf, tmp_path, model):
-    root, serve, inner = model
+    root, serve, _ = model
     options = tf.saved_model.SaveOptions(function_aliases={"behind": serve})
     tf.saved_model.save(root, str(tmp_path / "m"), signatures=serve, options=options)
     asked = tf.saved_model.LoadOptions(**ASKED)

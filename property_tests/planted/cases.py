@@ -24,6 +24,7 @@ CASES: dict[str, tuple[str, ...]] = {
     "fn_defaults": ("defaults", "argument_names"),
     "fn_dtype_argument": ("traces",),
     "fn_flat": ("arithmetic",),
+    "fn_float8_constants": ("content",),
     "fn_gradient_orders": ("custom_gradients", "assignments"),
     "fn_gradients": ("arithmetic",),
     "fn_jit_compile": (f"{SAVER}function_attributes",),

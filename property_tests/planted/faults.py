@@ -384,9 +384,11 @@ def content(graph: Any, model: Path) -> bool:
         ):
             tensor.string_val[0] = b"lost" + tensor.string_val[0]
             return True
-        if tensor is not None and tensor.tensor_content and tensor.dtype in (1, 2):
-            tensor.tensor_content = bytes([tensor.tensor_content[0] ^ 1]) + tensor.tensor_content[1:]
-            return True
+        for field in ("tensor_content", "float8_val"):
+            held = getattr(tensor, field) if tensor is not None and tensor.dtype in (1, 2, 24, 25) else b""
+            if held:
+                setattr(tensor, field, bytes([held[0] ^ 1]) + held[1:])
+                return True
         return False
 
     return _each(_nodes(graph), change)
