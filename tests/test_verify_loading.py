@@ -121,7 +121,9 @@ def test_versions_of_writers(text, tf, tmp_path):
 @pytest.mark.parametrize("case", sorted(path.parent.name for path in edits.FIXTURES.glob("*/model")))
 def test_a_fixture_is_refused_where_a_rule_says_so_and_loaded_elsewhere(case, tf):
     path = edits.fixture(case)
-    for graph in layout.read(path).saved_model.meta_graphs:
+    graphs = layout.read(path).saved_model.meta_graphs
+    assert graphs
+    for graph in graphs:
         tags = set(graph.meta_info_def.tags)
         foretold = findings(path, tags) & {*SAYS, *NEEDS_MORE, ABSENT_FILE.get(case)}
         try:
