@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+import model_edits
 import numpy as np
 import pytest
 
@@ -140,3 +141,12 @@ def test_V1_08_without_a_saver_def_the_variables_are_restored_by_their_names(tf,
         tf.compat.v1.saved_model.loader.load(session, list(message.meta_graphs[0].meta_info_def.tags), str(export))
         for variable in tf.compat.v1.global_variables():
             np.testing.assert_equal(values[variable.name], np.array(session.run(variable)).tolist())
+
+
+def test_a_signature_describes_itself_as_that_of_tensorflow():
+    tf = pytest.importorskip("tensorflow")
+    path = str(model_edits.fixture("half_plus_two"))
+    ours, theirs = [load(path).signatures for load in (reference_impl.load, tf.saved_model.load)]
+    for key in theirs:
+        assert ours[key].function_type.parameters == theirs[key].function_type.parameters
+        assert ours[key].function_type.output == theirs[key].function_type.output

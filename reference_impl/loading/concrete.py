@@ -81,6 +81,7 @@ class LoadedConcreteFunction(api.ConcreteFunction):  # type: ignore[misc,valid-t
         self.binder = binder
         self.defaults: dict[str, tf.Tensor] = {}  # of a signature: inputs that may be left out
         self.signature_def: Any = None  # of a signature: what the file says of it
+        self.of_graph = False  # a part of a TF 1.x graph, whose arguments have no kind and whose results no name in its type
         self._built = False
         self.signature = signature
         self._pattern: Optional[patterns.Pattern] = None
@@ -340,7 +341,8 @@ class LoadedConcreteFunction(api.ConcreteFunction):  # type: ignore[misc,valid-t
         with self.library.lock, tf.init_scope(), api.eager_mode() if self.library.eager else contextlib.nullcontext():
             args, kwargs = self._structured[0]
             body = self._body()
-            if any(python_name(name) != name for name in kwargs):  # TensorFlow would sort them by the names it gives them
+            renamed = any(python_name(name) != name for name in kwargs)  # TensorFlow would sort them by the names it gives them
+            if renamed or (self.of_graph and not args):
                 kinds = inspect.Parameter
                 keywords = python_names(kwargs)
                 parameters = [kinds(keywords[name], kinds.POSITIONAL_OR_KEYWORD) for name in sorted(kwargs)]
@@ -353,7 +355,8 @@ class LoadedConcreteFunction(api.ConcreteFunction):  # type: ignore[misc,valid-t
             self._built = True
             for key, value in vars(traced).items():
                 self.__dict__.setdefault(key, value)
-            api.name_results(self, self.structured_outputs)
+            if not self.of_graph:
+                api.name_results(self, self.structured_outputs)
 
     def _body(self) -> Any:
         name, outputs = self.saved_name, self._structured[1]
