@@ -2,7 +2,8 @@
 
 A number is a part of the trace it was given to: in the graph there is a constant, and nothing can tell later where it went. So a
 loaded function can answer for another number only if there is a trace with a tensor in its place, which has to be made while
-there is Python code. Every reader then converts the number, the shipped one included.
+there is Python code. Every reader then converts the number, the shipped one included. It is made of a copy of the function: the
+user's own is called after the save as it was before.
 """
 
 from __future__ import annotations
@@ -17,26 +18,35 @@ from reference_impl.loading.polymorphic import LoadedFunction
 from reference_impl.saving import traces
 
 
-def add_traces(function: Any, path: str) -> None:
-    """Trace a tf.function once more for each call with numbers: floats become float32 scalars, integers int32 or int64 ones.
+def traces_with_tensors(function: Any, path: str) -> list[Any]:
+    """Trace a copy of a tf.function for each call with numbers: floats become float32 scalars, integers int32 or int64 ones.
 
     Args:
-      function: a tf.function; one that was loaded has no Python code and stays as it is.
+      function: a tf.function; one that was loaded has no Python code and gets no traces.
       path: how Python reaches it, for the warning that its code does not take tensors.
+
+    Returns:
+      The concrete functions, without those whose arguments a trace of the function has already.
     """
     if isinstance(function, LoadedFunction) or function.input_signature is not None:
-        return
-    for trace in api.traces(function):
+        return []
+    known, copy = api.traces(function), api.untraced_copy(function)
+    made: list[Any] = []
+    for trace in known:
         if traces.unserialisable(trace):
             continue
         given = api.traced_arguments(trace)
         args, kwargs = tf.nest.map_structure(_general, given)
         if any(spec is not value for spec, value in zip(tf.nest.flatten((args, kwargs)), tf.nest.flatten(given))):
             try:
-                function.get_concrete_function(*args, **kwargs)
+                general = copy.get_concrete_function(*args, **kwargs)
             except Exception as error:  # it is the user's code that runs
                 reason = f"{type(error).__name__}: {str(error).strip().splitlines()[-1] if str(error).strip() else ''}"
                 warnings.warn(f"{path}: cannot be traced with tensors in place of numbers [PY-02]: {reason}", stacklevel=2)
+            else:
+                if not any(traces.same_signature(general, other) for other in [*known, *made]):
+                    made.append(general)
+    return made
 
 
 def _general(value: Any) -> Any:

@@ -62,7 +62,7 @@ def save(obj: Any, export_dir: Union[str, os.PathLike[str]], given: Optional[Any
         tree = Tree(obj, chosen.strict)
         if chosen.numbers_as_tensors:
             for path, function in list(tree.functions()):
-                numbers.add_traces(function, path)
+                tree.add_traces(function, numbers.traces_with_tensors(function, path))
         tree.trace_signatures()
         found = signatures.choose(tree, given)
         tree.number(found)
@@ -388,7 +388,7 @@ class _Export:
         """
         for alias, given in sorted(self.options.function_aliases.items()):
             for function in given if isinstance(given, Iterable) else [given]:
-                traces = api.traces(function) if isinstance(function, api.Function) else [function]
+                traces = self.tree.traces(function) if isinstance(function, api.Function) else [function]
                 names = [name for trace in traces if (name := self._library_name(trace)) is not None]
                 if not names:
                     raise AliasError(

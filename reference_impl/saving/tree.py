@@ -85,6 +85,7 @@ class Tree:
         self._classes: dict[type, tuple[frozenset[str], frozenset[str]]] = {}
         self._known: dict[int, dict[str, Any]] = {}  # children, while nothing is traced; Keras traces a model when it is asked
         self._kept: list[Any] = []  # ids are those of living objects
+        self._made: dict[int, list[Any]] = {}  # further traces of functions, for this export only
 
     def trace_signatures(self) -> None:
         """Trace every function with an input signature that has not been called, until there is none."""
@@ -148,6 +149,15 @@ class Tree:
                 if id(child) not in seen:
                     seen.add(id(child))
                     queue.append((_step(path, obj, name), child, authorship.is_of_library(obj, name, made)))
+
+    def add_traces(self, function: Any, made: list[Any]) -> None:
+        """Export a tf.function with more traces than it has."""
+        self._kept.append(function)
+        self._made[id(function)] = made
+
+    def traces(self, function: Any) -> list[Any]:
+        """All traces of a tf.function in the export."""
+        return [*api.traces(function), *self._made.get(id(function), ())]
 
     def number(self, signatures: Mapping[str, Any]) -> None:
         """Number all objects; `signatures` become the child of that name of the root."""
@@ -226,7 +236,8 @@ class Tree:
         if is_signature_map(obj):
             return dict(obj.items())
         if isinstance(obj, api.Function):
-            return {f"trace_{i}": trace for i, trace in enumerate(exported_traces(obj, self.strict))}
+            found = [*exported_traces(obj, self.strict), *self._made.get(id(obj), ())]
+            return {f"trace_{i}": trace for i, trace in enumerate(found)}
         if not isinstance(obj, api.Trackable) or isinstance(obj, api.ConcreteFunction):
             return {}
         makes = isinstance(obj, api.CapturableResource) or _makes_children(obj)

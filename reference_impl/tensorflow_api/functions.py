@@ -48,6 +48,14 @@ def attributes_of_traces() -> frozenset[str]:
         return frozenset(vars(tf.function(lambda: None, autograph=False).get_concrete_function()))
 
 
+def untraced_copy(function: Any) -> Any:
+    """A tf.function with the Python code and the settings of another, and without its traces.
+
+    Public API does not tell the settings. `Function._clone` is in 2.4-2.21.
+    """
+    return function._clone(None)
+
+
 def creation_trace(function: Any) -> Optional[Any]:
     """The trace in which a tf.function made its variables, with the code that makes them; None if it made none (INIT-08).
 

@@ -102,6 +102,34 @@ def test_PY_02_other_numbers_are_refused_unless_there_is_a_trace_for_tensors(tf,
         assert loaded.f(10.0, training=False).numpy() == 2.0
 
 
+def test_PY_02_the_traces_for_tensors_are_those_of_the_export_alone(tf, both, tmp_path):
+    class Model(tf.Module):
+        def __init__(self):
+            super().__init__()
+            self.v = tf.Variable(2.0)
+
+        @tf.function
+        def times(self, x):
+            return x * self.v
+
+    @tf.function
+    def f(x):
+        return x + 1.0
+
+    root = module(tf, f=f, part=Model())
+    for number in (1.0, 2.0):
+        f(number), root.part.times(number)
+    options = reference_impl.SaveOptions(numbers_as_tensors=True, function_aliases={"f": f})
+    for generation in range(2):
+        reference_impl.save(root, tmp_path / str(generation), options=options)
+    assert [len(each._list_all_concrete_functions()) for each in (f, root.part.times)] == [2, 2]
+    for loaded in both(tmp_path / "1"):
+        assert loaded.f(10.0).numpy() == 11.0 and loaded.part.times(10.0).numpy() == 20.0
+    asked = reference_impl.LoadOptions(load_function_aliases=True)
+    loaded = reference_impl.load(tmp_path / "1", options=asked)
+    assert loaded.function_aliases["f"] is loaded.f and len(loaded.f.concrete_functions) == 3
+
+
 def test_PY_02_code_that_needs_the_number_is_named(tf, both, tmp_path):
     class Model(tf.Module):
         @tf.function(autograph=False)
