@@ -26,7 +26,7 @@ MAX_NODES = 100_000  # functions that call others twice each grow without bound
 MakesHandle = Callable[[Any], bool]
 
 
-def inline_makers(graph: Graph, ops: OpTable, makes_handle: MakesHandle) -> None:
+def inline_makers(graph: Graph, ops: OpTable, makes_handle: MakesHandle) -> frozenset[str]:
     """Replace, in place, every call through which a shared handle is made by the nodes of the function.
 
     The node of the call stays, as an Identity, IdentityN or NoOp: its outputs and control edges mean what they meant.
@@ -35,24 +35,26 @@ def inline_makers(graph: Graph, ops: OpTable, makes_handle: MakesHandle) -> None
       graph: the main graph with its library.
       ops: describes outputs of nodes.
       makes_handle: whether a node makes a shared handle.
+
+    Returns:
+      The names of the nodes that came out of functions.
     """
     library = Library(graph.graph_def.library)
     makers = _functions_that_make(library, makes_handle)
-    if not makers:
-        return
-    added = 0
-    work = [(name, frozenset[str]()) for name in list(graph.nodes)]
+    added: set[str] = set()
+    work = [(name, frozenset[str]()) for name in list(graph.nodes)] if makers else []
     while work:
         name, callers = work.pop()
         called = _called(library, graph.nodes[name], makers)
-        if called is None or called in callers or added > MAX_NODES:
+        if called is None or called in callers or len(added) > MAX_NODES:
             continue
         try:
             inner = _Inlined(graph, ops, graph.nodes[name], library.functions[called], makes_handle).apply()
         except errors.SavedModelError:  # a function that contradicts itself: whoever calls it is told
             continue
-        added += len(inner)
+        added.update(inner)
         work.extend((node, callers | {called}) for node in inner)
+    return frozenset(added)
 
 
 def _functions_that_make(library: Library, makes_handle: MakesHandle) -> frozenset[str]:

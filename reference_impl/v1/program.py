@@ -96,7 +96,7 @@ class Program:
         call_gradient_functions(graph_def)
         functionalise_library(graph_def.library, self.ops, self._free_name)
         self.graph = Graph(graph_def, file)
-        inline_makers(self.graph, self.ops, self._makes_shared_handle)
+        inlined = inline_makers(self.graph, self.ops, self._makes_shared_handle)
         self.fillers = rewrite_one_shot_iterators(self.graph)
         self.false_statements: list[str] = []  # what SignatureDefs say of tensors and the graph contradicts
         self.signatures = {
@@ -106,7 +106,7 @@ class Program:
         }
         fetched = [ref for signature in self.signatures.values() for output in signature.outputs for ref in output.tensors]
         self.rewrite = rewrite_references(self.graph, fetched)
-        self._merge_by_shared_name()
+        self._merge_by_shared_name(inlined)
         self.variables = self._variables()
         # Tensor -> AssetFileDef filename, for every tensor that loading feeds with the path of a file of the model.
         self.assets = {parse_ref(asset.tensor_info.name): asset.filename for asset in _asset_files(meta_graph)}
@@ -186,22 +186,27 @@ class Program:
             )
         return tuple(out)
 
-    def _merge_by_shared_name(self) -> None:
-        """Let nodes that name one variable or resource be one: the first makes the handle, the others hand it on.
+    def _merge_by_shared_name(self, inlined: frozenset[str]) -> None:
+        """Let nodes that name one variable, or one resource of functions, be one: the first makes the handle, others hand it on.
 
-        A session finds what has a shared name by this name alone.
+        A session finds what has a shared name by this name alone. So does a load that makes a table for each of several nodes.
+
+        Args:
+          inlined: names of the nodes that came out of functions.
         """
-        first: dict[tuple[Any, ...], str] = {}
+        found: dict[tuple[Any, ...], list[Any]] = {}
         for node in self.graph:
             shared = node.attr["shared_name"].s if "shared_name" in node.attr else b""
             if not shared or not (node.op == "VarHandleOp" or self._makes_shared_handle(node)):
                 continue
             kinds = [node.attr[key].type for key in ("dtype", "key_dtype", "value_dtype") if key in node.attr]
             container = node.attr["container"].s if "container" in node.attr else b""
-            key = (node.op, container, shared, *kinds)
-            known = first.setdefault(key, node.name)
-            if known != node.name:
-                handed = schema.NodeDef(name=node.name, op="Identity", input=[known], device=node.device)
+            found.setdefault((node.op, container, shared, *kinds), []).append(node)
+        for first, *others in found.values():
+            if first.op != "VarHandleOp" and not any(node.name in inlined for node in (first, *others)):
+                continue
+            for node in others:
+                handed = schema.NodeDef(name=node.name, op="Identity", input=[first.name], device=node.device)
                 handed.attr["T"].type = RESOURCE
                 node.CopyFrom(handed)
 
