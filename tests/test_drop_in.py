@@ -161,8 +161,13 @@ def test_what_was_loaded_is_copied_as_far_as_tensorflow_copies_it(tf, tmp_path, 
 def _description(function):
     """What it says of itself, without addresses, and without captures, which TensorFlow lists for some functions only."""
     short, long = re.sub("0x[0-9A-F]+", "0x0", repr(function)), str(function).partition("Captures")[0]
-    assert short.startswith("<ConcreteFunction (") and long.startswith("ConcreteFunction Input Parameters:")
+    assert short.startswith("<ConcreteFunction ") and long.startswith("ConcreteFunction ")
     return short, long
+
+
+def _results(function):
+    """The results in its type, which TensorFlow has from 2.14 on."""
+    return function.function_type.output if hasattr(function, "function_type") else None
 
 
 def test_concrete_functions_describe_themselves_as_those_of_tensorflow(tf, tmp_path, model):
@@ -170,7 +175,7 @@ def test_concrete_functions_describe_themselves_as_those_of_tensorflow(tf, tmp_p
     ours, theirs = [load(str(tmp_path / "m")) for load in (reference_impl.load, tf.saved_model.load)]
     assert _description(ours.f.concrete_functions[0]) == _description(theirs.f.concrete_functions[0])
     for get in (lambda root: root.f.concrete_functions[0], lambda root: root.signatures["serving_default"]):
-        assert get(ours).function_type.output == get(theirs).function_type.output
+        assert _results(get(ours)) == _results(get(theirs))
     assert _description(ours.signatures["serving_default"]) == _description(theirs.signatures["serving_default"])
     assert ours.f.trace_0 is ours.f.concrete_functions[0] and not hasattr(ours.f, "trace_1")
     assert ours.signatures._signatures == dict(ours.signatures)

@@ -147,6 +147,8 @@ def test_a_signature_describes_itself_as_that_of_tensorflow():
     tf = pytest.importorskip("tensorflow")
     path = str(model_edits.fixture("half_plus_two"))
     ours, theirs = [load(path).signatures for load in (reference_impl.load, tf.saved_model.load)]
+    assert list(theirs)
     for key in theirs:
-        assert ours[key].function_type.parameters == theirs[key].function_type.parameters
-        assert ours[key].function_type.output == theirs[key].function_type.output
+        types = [getattr(root[key], "function_type", None) for root in (ours, theirs)]  # from TensorFlow 2.14 on
+        described = [kind and (kind.parameters, kind.output) for kind in types]
+        assert described[0] == described[1]
