@@ -257,6 +257,46 @@ def _(tf, tmp_path):
                 load(path)
 
 
+@row("calls of Python code")
+def _(tf, tmp_path):
+    root = tf.Module()
+    root.f = tf.function(
+        lambda x: tf.numpy_function(lambda value: value * np.float32(2), [x], tf.float32), input_signature=[tf.TensorSpec([])]
+    )
+    with pytest.raises(errors.SaveError, match=r"root\.f: .*\(PyFunc\)"):
+        _ours(root, tmp_path / "ours")
+    with pytest.warns(UserWarning, match="only this process can run"):
+        reference_impl.save(root, tmp_path / "lenient", options=reference_impl.SaveOptions(**LENIENT))
+    _theirs(tf, root, tmp_path / "theirs")
+    for path in (tmp_path / "theirs", tmp_path / "lenient"):
+        (meta_graph,) = layout.read(path).saved_model.meta_graphs
+        assert "PyFunc" in {node.op for function in meta_graph.graph_def.library.function for node in function.node_def}
+
+
+@row("gradients of custom gradients")
+def _(tf, tmp_path):
+    root = tf.Module()
+    root.f = tf.function(
+        lambda x: tf.distribute.get_replica_context().all_reduce("SUM", x * x) * x, input_signature=[tf.TensorSpec([])]
+    )
+    for path, orders in ((_theirs(tf, root, tmp_path / "theirs"), 1), (_ours(root, tmp_path / "ours"), 3)):
+        (meta_graph,) = layout.read(path).saved_model.meta_graphs
+        assert len(meta_graph.graph_def.library.registered_gradients) == orders
+
+
+@row("aliases of functions that are not exported")
+def _(tf, tmp_path):
+    root, other = _scaled(tf), tf.function(lambda x: x, input_signature=[tf.TensorSpec([])])
+    other.get_concrete_function()
+    options = tf.saved_model.SaveOptions(function_aliases={"other": other})
+    with pytest.raises(errors.AliasError, match="not among the functions"):
+        reference_impl.save(root, tmp_path / "ours", options=options)
+    path = _theirs(tf, root, tmp_path / "theirs", options=options)
+    (meta_graph,) = layout.read(path).saved_model.meta_graphs
+    library = {function.signature.name for function in meta_graph.graph_def.library.function}
+    assert meta_graph.meta_info_def.function_aliases.keys() - library
+
+
 @row("names and bytes")
 def _(tf, tmp_path):
     root = _scaled(tf)
