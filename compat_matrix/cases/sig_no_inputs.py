@@ -24,4 +24,4 @@ def build(tf, work):
 
 
 def requests(np):
-    return [("read", {}), ("constant", {}), ("write", {"value": np.float32([3, 4])}), ("read", {})]
+    return [("read", {}), ("constant", {}), ("write", {"value": np.float32([3, 4])})]

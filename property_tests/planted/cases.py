@@ -104,7 +104,7 @@ CASES: dict[str, tuple[str, ...]] = {
     "sig_keyword_names": ("input_order",),
     "sig_large_message": ("content",),
     "sig_nested_inputs": ("arithmetic",),
-    "sig_no_inputs": ("values", "assignments"),
+    "sig_no_inputs": ("values",),
     "sig_odd_names": ("signature_keys",),
     "sig_outputs": ("constants", "values"),
     "sig_renamed_inputs": ("signature_keys",),
