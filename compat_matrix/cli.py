@@ -163,13 +163,13 @@ def _report(error: Exception) -> int:
     An error of the format layer is a verdict on the model (1), one of the operating system a verdict on the machine (4).
     Anything else is a defect of ours (4) and comes with its traceback, since that is what a report of it needs.
     """
-    from reference_impl.format.errors import FileAccessError, SavedModelError
+    from reference_impl.format.errors import SavedModelError, about_the_model
 
     if isinstance(error, (OSError, SavedModelError)):
         click.echo(f"{type(error).__name__}: {printable(str(error))}", err=True)
         # Some errors of the format layer are OSErrors too, for callers of `tf.saved_model`.
-        about_the_model = isinstance(error, SavedModelError) and not isinstance(error, FileAccessError)
-        return UNEXPECTED if about_the_model else HARNESS_ERROR
+        of_model = about_the_model(error)
+        return UNEXPECTED if of_model else HARNESS_ERROR
     import traceback
 
     click.echo(printable("".join(traceback.format_exception(type(error), error, error.__traceback__))), err=True)

@@ -281,6 +281,11 @@ def collection(graph):
     graph.collection_def["train_op"].node_list.value.append("nowhere")
 
 
+def pipe(folder):
+    (folder / "assets.extra").mkdir()
+    os.mkfifo(folder / "assets.extra" / "requests")
+
+
 PLANTED = {
     "SMC100": files_edit(V2, huge_fingerprint),
     "SMC101": files_edit(V1, lambda folder: cut(folder / "saved_model.pb")),
@@ -290,6 +295,7 @@ PLANTED = {
     "SMC105": files_edit(V1, lambda folder: None),  # with the limit lowered
     "SMC106": graph_edit(V1, other_tag),
     "SMC107": wrong_fingerprint,
+    "SMC108": files_edit(V1, pipe),
     "SMC201": files_edit(V1, lambda folder: shutil.rmtree(folder / "variables")),
     "SMC202": files_edit(V1, lambda folder: data(folder).unlink()),
     "SMC203": files_edit(V1, lambda folder: flip(data(folder))),

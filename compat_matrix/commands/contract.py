@@ -205,7 +205,7 @@ def _checked(model: Model, file: Optional[Path], allowed: frozenset[str], ask: b
     from compat_matrix.zoo.contract import file as files
     from compat_matrix.zoo.contract import rules
     from compat_matrix.zoo.contract.form import contract_of
-    from reference_impl.format.errors import FileAccessError, SavedModelError
+    from reference_impl.format.errors import SavedModelError, about_the_model
 
     target, report = _target(model, file), _blank(model, file)
     if target is None or (file is None and not target.exists()):
@@ -226,7 +226,7 @@ def _checked(model: Model, file: Optional[Path], allowed: frozenset[str], ask: b
     except files.ContractError as error:
         return {**report, "status": "invalid contract", "reason": str(error)}
     except (SavedModelError, OSError) as error:
-        refused = isinstance(error, SavedModelError) and not isinstance(error, FileAccessError)
+        refused = about_the_model(error)
         return {**report, "status": "refused" if refused else "unread", "reason": f"{type(error).__name__}: {error}"}
     return {**report, "status": "broken" if any(item.breaks for item in findings) else "kept", "findings": findings}
 

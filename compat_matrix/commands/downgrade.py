@@ -124,7 +124,7 @@ class _Job:
     def run(self, model: Any) -> tuple[dict[str, Any], int]:
         """What is told of it, and the exit code."""
         from compat_matrix.checks.artifact import ArtifactError
-        from reference_impl.format.errors import FileAccessError, SavedModelError
+        from reference_impl.format.errors import SavedModelError, about_the_model
 
         line: dict[str, Any] = {"source": model.name, "output": None}
         try:
@@ -133,7 +133,7 @@ class _Job:
         except (SavedModelError, ArtifactError, OSError) as error:
             click.echo(printable(f"{model.name}: {type(error).__name__}: {error}"), err=True)
             line["error"] = {"class": type(error).__name__, "message": str(error)}
-            of_model = isinstance(error, SavedModelError) and not isinstance(error, FileAccessError)
+            of_model = about_the_model(error)
             return line, UNEXPECTED if of_model else HARNESS_ERROR
 
     def _run(self, path: Path, line: dict[str, Any]) -> tuple[dict[str, Any], int]:

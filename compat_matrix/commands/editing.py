@@ -84,13 +84,13 @@ def _run(argument: str, out: str | None, change: Callable[[Draft], None], as_jso
 
 def _one(model: Model, out: str | None, change: Callable[[Draft], None], follow_links: bool) -> tuple[dict[str, Any], int]:
     from compat_matrix.zoo.edits.result import edit
-    from reference_impl.format.errors import FileAccessError, SavedModelError
+    from reference_impl.format.errors import SavedModelError, about_the_model
 
     try:
         with model.local() as path:
             done = edit(path, out, change, follow_links=follow_links)
     except (SavedModelError, OSError) as error:
-        status = UNEXPECTED if isinstance(error, SavedModelError) and not isinstance(error, FileAccessError) else HARNESS_ERROR
+        status = UNEXPECTED if about_the_model(error) else HARNESS_ERROR
         click.echo(printable(f"{type(error).__name__}: {error}"), err=True)
         return {"source": model.name, "output": None, "error": {"class": type(error).__name__, "message": str(error)}}, status
     return {**done.to_json(), "source": model.name}, 0

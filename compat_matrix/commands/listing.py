@@ -29,7 +29,7 @@ def run(
       The exit code: 1 when a model cannot be read, or a folder was not looked into.
     """
     from reference_impl.format import layout
-    from reference_impl.format.errors import FileAccessError, SavedModelError
+    from reference_impl.format.errors import SavedModelError, about_the_model
 
     models, skipped = models_of(argument, follow_links)
     found: list[dict[str, Any]] = []
@@ -39,7 +39,7 @@ def run(
             with model.local() as path:
                 graphs = ask(layout.read(path, follow_links=follow_links))
         except (SavedModelError, OSError) as error:
-            about_it = isinstance(error, SavedModelError) and not isinstance(error, FileAccessError)
+            about_it = about_the_model(error)
             code = max(code, UNEXPECTED if about_it else HARNESS_ERROR)
             click.echo(printable(f"{type(error).__name__}: {error}"), err=True)
             found.append({"source": model.name, "error": {"class": type(error).__name__, "message": str(error)}})

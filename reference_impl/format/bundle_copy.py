@@ -16,7 +16,7 @@ from typing import Any, BinaryIO, Optional, Union
 from . import errors, files, schema
 from .bundle import BundleReader
 from .bundle_entry import HEADER_KEY, Entry, index_file, shard_file
-from .mapped import map_file
+from .mapped import map_file, open_regular
 from .slices import slice_key
 from .sstable import TableReader, TableWriter
 
@@ -51,7 +51,7 @@ def copy_bundle(
             out = Path(os.fspath(target) + old.name[len(Path(reader.prefix).name) :])
             try:
                 if changed:
-                    with old.open("rb") as stream, out.open("xb") as sink:
+                    with open_regular(old) as stream, out.open("xb") as sink:
                         places.update(_shard(old, stream, sink, kept, new))
                 else:
                     _same(old, out)

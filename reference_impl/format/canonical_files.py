@@ -7,9 +7,10 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from . import files, layout
+from . import errors, files, layout
 from .bundle_entry import Entry
 from .canonical_objects import Fields, entries_hash, tracked_objects
+from .mapped import open_regular
 from .names import OBJECT_GRAPH_KEY
 from .restore_plan import restore_plan
 
@@ -108,9 +109,11 @@ def content_hash(model: layout.Layout, name: str) -> str:
     """SHA-256 of a file of the model, in hexadecimal. Raises SavedModelError when it cannot be read or leads out."""
     state, path = hashlib.sha256(), model.root.path(name)
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             while chunk := file.read(_CHUNK):
                 state.update(chunk)
+    except errors.SavedModelError:
+        raise
     except OSError as error:
         raise files.access_error(error, path) from error
     return state.hexdigest()

@@ -86,7 +86,14 @@ class MissingFileError(SavedModelError, FileNotFoundError):
 
 
 class FileAccessError(SavedModelError, OSError):
-    """The operating system refuses to read or write: permissions, a directory where a file belongs, a full disk."""
+    """The operating system refuses to read or write: permissions, a directory where a file belongs, a full disk.
+
+    Attributes:
+      of_the_model: the model holds a pipe, a socket, a device, a directory or a circle of links where a file belongs: no other
+        machine could read it either.
+    """
+
+    of_the_model = False
 
 
 class PathEscapeError(SavedModelError):
@@ -179,3 +186,15 @@ class CycleError(SavedModelError):
 
 class V1CheckpointError(SavedModelError):
     """A checkpoint in the V1 format (one file of SavedTensorSlices) where a tensor bundle is needed."""
+
+
+def about_the_model(error: BaseException) -> bool:
+    """Whether an error tells of a defect of the model. The others tell of the machine: permissions, a full disk."""
+    return isinstance(error, SavedModelError) and (not isinstance(error, FileAccessError) or error.of_the_model)
+
+
+def not_a_file(what: str, file: Union[str, os.PathLike[str]]) -> FileAccessError:
+    """Return the error for a path of a model that is no regular file, of which ``what`` says what it is."""
+    error = FileAccessError(f"{what}, not a regular file", file=file)
+    error.of_the_model = True
+    return error

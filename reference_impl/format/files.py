@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Union
 
 from . import errors, limits
-from .mapped import map_file
+from .mapped import LINKS_IN_A_CIRCLE, map_file, special
 
 AnyPath = Union[str, "os.PathLike[str]"]
 
@@ -55,9 +55,14 @@ class Root:
         try:
             return stat.S_ISREG(path.stat().st_mode)
         except OSError as error:
-            if error.errno in (errno.ENOENT, errno.ENOTDIR):
+            if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
                 return False
             raise access_error(error, path) from error
+
+    def special(self) -> dict[str, str]:
+        """Name -> what it is, of everything below this directory that is neither a file nor a directory: pipes, sockets, devices,
+        links in a circle. Raises as `names`."""
+        return {name: what for name in self.names() if (what := special(self.directory / name))}
 
     def read(self, name: str, limit: int, limit_name: str) -> bytes:
         """A whole file.
@@ -148,4 +153,6 @@ def access_error(error: OSError, path: AnyPath) -> errors.SavedModelError:
     reason = error.strerror or str(error)
     if error.errno == errno.ENOENT:
         return errors.MissingFileError(reason, file=path)
+    if error.errno == errno.ELOOP:
+        return errors.not_a_file(LINKS_IN_A_CIRCLE, path)
     return errors.FileAccessError(reason, file=path)

@@ -16,6 +16,7 @@ from typing import Any, Callable, Union
 from . import schema
 from .bundle_entry import index_file
 from .farmhash import fingerprint64
+from .mapped import open_regular
 from .ordered import ordered_bytes
 
 PRODUCER = 4  # how TensorFlow since 2.18 computes the hashes
@@ -49,7 +50,8 @@ def fingerprint(
     out.saved_object_graph_hash = object_graph_hash(meta_graph.object_graph_def, hashed)
     index = Path(index_file(os.fspath(prefix)))
     if index.exists():
-        out.checkpoint_hash = hashed(index.read_bytes())
+        with open_regular(index) as stream:
+            out.checkpoint_hash = hashed(stream.read())
     out.version.producer = PRODUCER
     out.uuid = _uuid(schema.serialize(out), assets)
     return out
@@ -98,7 +100,7 @@ def _uuid(hashes: bytes, assets: Mapping[str, Union[str, os.PathLike[str]]]) -> 
     digest = hashlib.blake2b(hashes, digest_size=16)
     for name, path in sorted(assets.items()):
         digest.update(name.encode("utf-8", "surrogateescape") + b"\0")
-        with open(path, "rb") as stream:  # noqa: PTH123
+        with open_regular(path) as stream:
             while block := stream.read(1 << 20):
                 digest.update(block)
     return str(int.from_bytes(digest.digest(), "big"))

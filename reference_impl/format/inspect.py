@@ -19,6 +19,7 @@ from .inspect_signatures import init_ops, signature_spec, signatures
 from .inspect_types import Asset, Checkpoint, File, MetaGraph, SavedModelInfo, Saver
 from .inspect_types import Collection as CollectionInfo
 from .inspect_variables import graph_variables, object_variables, stored_size
+from .mapped import special
 from .object_graph import Paths, counterparts
 from .replaced import not_replaced
 from .restore_plan import Restored, restore_plan
@@ -55,6 +56,8 @@ class _Inspection:
 
     def run(self, graphs: list[schema.MetaGraphDef]) -> SavedModelInfo:
         self.problems.extend(same_tags(self.model.saved_model))
+        found = self._attempt(self.model.root.special, {})
+        self.problems.extend(f"{name} is {what}, not a regular file" for name, what in found.items())
         checkpoint = self._checkpoint()
         meta_graphs = tuple([self._meta_graph(graph) for graph in graphs])
         names = self._attempt(lambda: self.model.names, ())
@@ -82,8 +85,10 @@ class _Inspection:
 
     def _file_size(self, name: str) -> Optional[int]:
         path = self._attempt(lambda: self.model.root.path(name), None)
+        if path is None or special(path):
+            return None  # the list of special files tells of it
         try:
-            return None if path is None else int(path.stat().st_size)
+            return int(path.stat().st_size)
         except OSError as error:
             self.problems.append(f"{type(error).__name__}: {path}: {error.strerror}")
             return None

@@ -10,8 +10,9 @@ from typing import Any
 import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
-from reference_impl.format.errors import MissingFileError
+from reference_impl.format.errors import MissingFileError, not_a_file
 from reference_impl.format.layout import Asset, Layout
+from reference_impl.format.mapped import special
 
 _log = logging.getLogger(__name__)
 
@@ -28,12 +29,19 @@ class Assets:
 
     Raises:
       PathEscapeError: a file name leads out of assets/.
+      FileAccessError: an asset is a pipe, a socket, a device or a circle of links.
     """
 
     def __init__(self, directory: Layout, meta_graph: Any):
         self.definitions: list[Asset] = directory.assets(meta_graph)
         self._missing = [asset for asset in self.definitions if not asset.exists]
         self._made: dict[str, Any] = {}
+        for asset in self.definitions:
+            what = special(asset.path)
+            if what:  # TensorFlow would wait for a pipe for ever, and read a device without end
+                error = not_a_file(what, asset.path)
+                error.node = asset.tensor or None
+                raise error
         for asset in self._missing:
             _log.warning("%s: the asset %s is missing (RES-06)", directory.file, asset.filename)
 

@@ -36,6 +36,7 @@ class Checkpoint:
         self.prefix = os.fspath(directory.checkpoint_prefix)
         self._directory = directory
         self._graph = graph
+        self._placed = False
 
     @functools.cached_property
     def _reader(self) -> BundleReader:
@@ -86,8 +87,15 @@ class Checkpoint:
         entry = self._entry(key)
         if tf.executing_eagerly():
             return read_tensor(self._reader, key)
+        self._check_places()
         dtype = tf.dtypes.as_dtype(entry.dtype.number)
         return tf.raw_ops.RestoreV2(prefix=self.prefix, tensor_names=[key], shape_and_slices=[""], dtypes=[dtype])[0]
+
+    def _check_places(self) -> None:
+        """TensorFlow opens the shards when a session runs: they must be regular files that hold what the index promises."""
+        if not self._placed:
+            self._reader.check_places()
+            self._placed = True
 
     def _entry(self, key: str) -> Entry:
         try:

@@ -10,7 +10,7 @@ from compat_matrix.zoo.diff import diff
 from compat_matrix.zoo.diff.model import ModelDiff, Options
 from compat_matrix.zoo.find import Model
 from compat_matrix.zoo.jobs import Died, ordered
-from reference_impl.format.errors import FileAccessError, SavedModelError
+from reference_impl.format.errors import SavedModelError, about_the_model
 from reference_impl.format.record import record
 
 EQUAL, CLOSE, DIFFERENT, FIRST, SECOND, REFUSED, UNREAD = (
@@ -63,6 +63,6 @@ def _pair(options: Options, item: tuple[str, Model, Model]) -> Pair:
         with mine.local() as one, yours.local() as other:
             result = diff(one, other, options)
     except (SavedModelError, OSError) as error:
-        refused = isinstance(error, SavedModelError) and not isinstance(error, FileAccessError)
+        refused = about_the_model(error)
         return Pair(path, REFUSED if refused else UNREAD, reason=f"{type(error).__name__}: {error}")
     return Pair(path, result.verdict, result)

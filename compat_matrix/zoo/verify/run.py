@@ -57,9 +57,9 @@ def verify(
     called = str(path) if name is None else name
     try:
         model = Model(layout.read(path, follow_links=follow_links))
-    except errors.FileAccessError as error:
-        return Report(called, error=str(error))
     except errors.SavedModelError as error:
+        if not errors.about_the_model(error):
+            return Report(called, error=str(error))
         found = [UNREADABLE.finding(Fault(f"{type(error).__name__}: {error}"))] if UNREADABLE in chosen else []
         return Report(called, tuple(found))
     try:
@@ -102,9 +102,9 @@ def _apply(rule: Rule, model: Model, tell: bool) -> Iterator[Finding]:
         tags = None if graph is None else graph.tags
         try:
             yield from _first(rule, rule.check(model) if graph is None else rule.check(model, graph), tags)
-        except errors.FileAccessError:
-            raise
         except errors.SavedModelError as error:
+            if not errors.about_the_model(error):
+                raise
             # A model must not pass a rule of safety by being damaged where the rule looks.
             severity = Severity.ERROR if rule.is_safety else None
             if tell or rule.is_safety:

@@ -53,9 +53,11 @@ def checkpoint_damaged(model: Model) -> Iterator[Fault]:
         if model.reader is not None:
             model.reader.entries()
             model.reader.check_places()
-    except (errors.V1CheckpointError, errors.FileAccessError):
-        return  # another rule; the machine's fault
+    except errors.V1CheckpointError:
+        return  # another rule
     except errors.SavedModelError as error:
+        if not errors.about_the_model(error) or model.layout.root.special():
+            return  # the machine's fault; SMC108
         yield Fault(f"{type(error).__name__}: {_reason(error)}", file=_inside(model, error, _INDEX))
 
 

@@ -74,6 +74,20 @@ def _largest(model: Model) -> str:
     return f"; largest constants: {', '.join(told)}" if told else ""
 
 
+@model_rule(
+    "SMC108",
+    "special-file",
+    Severity.ERROR,
+    summary="The directory holds a named pipe, a socket, a device, or symbolic links in a circle.",
+    why="Whoever reads or copies it waits for ever, reads without end, or fails: TensorFlow blocks on an asset that is a pipe. "
+    "reference_impl and this program open regular files only.",
+    fix="Delete it; if it stands for an asset or a shard, copy that file again from the source.",
+)
+def special_file(model: Model) -> Iterator[Fault]:
+    for name, what in model.layout.root.special().items():
+        yield Fault(f"{name} is {what}", file=name)
+
+
 @graph_rule(
     "SMC106",
     "no-serve-tag",

@@ -1,0 +1,106 @@
+"""Pipes, sockets, devices and circles of links in a model: named by every command, opened by none."""
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from model_edits import fixture
+
+from compat_matrix.zoo.verify.run import verify
+from reference_impl.format.inspect import inspect
+
+PLACES = (
+    "assets/vocabulary.txt",
+    "variables/variables.data-00000-of-00001",
+    "assets/other",
+    "assets.extra/other",
+    "fingerprint.pb",
+)
+LIMIT = 60  # seconds in which a command must be done: it waits for nobody
+LOAD = """
+import sys
+import tensorflow as tf
+import reference_impl
+from reference_impl.errors import SavedModelError
+try:
+    if sys.argv[2] == "graph":  # where TensorFlow opens the shards, when a session runs
+        tf.compat.v1.disable_eager_execution()
+    reference_impl.load(sys.argv[1])
+except SavedModelError as error:
+    print(error)
+    sys.exit(1)
+"""
+
+
+def bound(path):
+    with socket.socket(socket.AF_UNIX) as server:
+        folder = Path.cwd()
+        os.chdir(path.parent)  # the name of a socket must be short
+        try:
+            server.bind(path.name)
+        finally:
+            os.chdir(folder)
+
+
+KINDS = {
+    "a named pipe": os.mkfifo,
+    "a socket": bound,
+    "a device": lambda path: path.symlink_to("/dev/zero"),
+    "a circle of symbolic links": lambda path: path.symlink_to(path.name),
+}
+
+
+def planted(folder, place, kind):
+    model = shutil.copytree(fixture("module_functions"), folder / "model")
+    path = model / place
+    path.parent.mkdir(exist_ok=True)
+    path.unlink(missing_ok=True)
+    KINDS[kind](path)
+    return model
+
+
+def run(*command):
+    return subprocess.run([sys.executable, *map(str, command)], capture_output=True, text=True, timeout=LIMIT, check=False)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("place", PLACES)
+def test_verify_names_it(place, kind, tmp_path):
+    model = planted(tmp_path, place, kind)
+    report = verify(model, follow_links=True)
+    assert report.error is None
+    found = {item.rule: item for item in report.findings}
+    assert found["SMC108"].message == f"{place} is {kind}" and found["SMC108"].severity.word == "error"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("place", PLACES)
+def test_inspect_names_it(place, kind, tmp_path):
+    problems = inspect(planted(tmp_path, place, kind), follow_links=True).problems
+    assert f"{place} is {kind}, not a regular file" in problems
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("command", ["diff", "slim"])
+def test_a_command_that_would_read_it_ends_with_a_verdict_on_the_model(command, kind, tmp_path):
+    """Not with 4, which tells of the machine."""
+    model = planted(tmp_path, "assets/vocabulary.txt", kind)
+    more = ["--follow-links"] if kind == "a device" and command == "diff" else []
+    to = [fixture("module_functions")] if command == "diff" else ["--out", tmp_path / "out"]
+    done = run("-m", "compat_matrix", command, model, *to, *more)
+    assert done.returncode == 1 and "Traceback" not in done.stderr, done.stdout + done.stderr
+    assert "vocabulary.txt" in done.stderr + done.stdout
+
+
+@pytest.mark.tensorflow
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("place", ["assets/vocabulary.txt", "variables/variables.data-00000-of-00001"])
+@pytest.mark.parametrize("mode", ["eager", "graph"])
+def test_load_refuses_it_and_does_not_wait(place, kind, mode, tmp_path):
+    done = run("-c", LOAD, planted(tmp_path, place, kind), mode)
+    assert done.returncode == 1, done.stderr
+    assert place in done.stdout and (f"{kind}, not a regular file" in done.stdout or "symbolic link out" in done.stdout)
