@@ -5,12 +5,14 @@ import os
 import signal
 import sys
 import time
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 from property_tests.fuzz.loop import Fuzzer, run
-from property_tests.fuzz.targets import TARGETS, Target
+from property_tests.fuzz.targets import LIVE, TARGETS, Target
+from property_tests.profiles import NAME, NIGHTLY
 
 pytestmark = [
     pytest.mark.skipif(not sys.platform.startswith("linux"), reason="processes are forked and limited"),
@@ -28,7 +30,18 @@ def test_a_named_error_or_a_correct_result(name):
     assert outcome.answers["accepted"] and len(outcome.endings) > 1  # the inputs reach what is behind the first check
 
 
-@pytest.mark.parametrize("name", sorted(path.name for path in CORPUS.iterdir()))
+@pytest.mark.tensorflow
+@pytest.mark.skipif(not find_spec("tensorflow"), reason="no TensorFlow")
+def test_no_model_ends_the_process_that_loads_it():
+    """Real models with hostile shapes, dtypes and tensors, loaded with TensorFlow."""
+    runs = 100_000 if NAME == NIGHTLY else 2000
+    outcome = run(LIVE, runs, 20261122, 60.0)
+    assert outcome.findings == {}
+    assert sum(outcome.answers.values()) == runs
+    assert outcome.answers["accepted"] and outcome.answers["ShapeError"]
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in CORPUS.iterdir() if path.name in TARGETS))
 def test_what_once_broke_a_parser(name):
     inputs = [path.read_bytes() for path in sorted((CORPUS / name).iterdir())]
     assert run(TARGETS[name], 0, 0, SECONDS, inputs).findings == {}

@@ -107,6 +107,14 @@ def dtype_to_tf(dtype: dtypes.DType) -> tf.DType:
         raise DtypeError(f"TensorFlow {tf.__version__} has no dtype {dtype.name}") from None
 
 
+def tf_dtype(number: int, file: str = "", node: str = "") -> tf.DType:
+    """Return the dtype with a number of the DataType enumeration. Raises DtypeError, which names `file` and `node`."""
+    try:
+        return dtype_to_tf(dtypes.by_number(number))
+    except DtypeError as error:
+        raise DtypeError(error.reason, file=file, node=node) from None
+
+
 def dtype_from_tf(dtype: tf.DType) -> dtypes.DType:
     return dtypes.by_number(dtype.as_datatype_enum)
 
@@ -122,7 +130,7 @@ def shape_from_tf(shape: tf.TensorShape) -> structure.TensorShape:
 def tensor_to_tf(proto: Any) -> tf.Tensor:
     """A tensor with the value of a TensorProto (ours), which the runtime parses; in a graph a constant."""
     with contextlib.nullcontext() if tf.executing_eagerly() else api.eager_mode():
-        value = tf.io.parse_tensor(proto.SerializeToString(), tf.dtypes.as_dtype(proto.dtype))
+        value = tf.io.parse_tensor(proto.SerializeToString(), tf_dtype(proto.dtype))
     return value if tf.executing_eagerly() else tf.constant(value.numpy(), value.dtype)
 
 

@@ -176,7 +176,7 @@ def _work(
             target.parse(folder)  # imports what is imported late
         except named:
             pass
-        guard = Guard(folder, seconds)
+        guard = Guard(folder, seconds, target.memory)
         outcome = Outcome()
         for index in range(start, total):
             data = inputs[index] if inputs is not None else fuzzer.make(index)

@@ -11,7 +11,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from property_tests.fuzz import archives, mutation, parsers, serving, tables, trees, zoo
+from property_tests.fuzz import archives, live, mutation, parsers, serving, tables, trees, zoo
+from property_tests.fuzz.guard import MEMORY
 from property_tests.fuzz.wire import Mutator
 
 FIXTURES = Path(__file__).parents[2] / "fixtures_v1"
@@ -42,9 +43,14 @@ class Target:
     parse: Callable[[Path], object]
     named: Callable[[], tuple[type[Exception], ...]]
     beside: tuple[tuple[str, Path], ...] = ()  # sound files that belong there too
+    placer: Callable[[Path, bytes], None] | None = None  # puts an input there where it is more than one file
+    memory: int = MEMORY  # that it may need more than the process has
 
     def place(self, folder: Path, data: bytes) -> None:
         """Put an input where the parser looks. Files are made anew: an old one may still be mapped."""
+        if self.placer is not None:
+            self.placer(folder, data)
+            return
         parts = tables.unpack(data) if self.file.endswith(".index") and self.name != "sstable" else (data,)
         names = (self.file, self.file.replace(".index", ".data-00000-of-00001"))
         for name, source in self.beside:
@@ -267,3 +273,5 @@ TARGETS: dict[str, Target] = {
     "contract_file": Target("contract_file", "m.contract.json", zoo.contracts, _JSON, zoo.contract_file, zoo.contract_errors),
     **{row[0]: Target(*row, parsers.harness_errors, _BESIDE.get(row[0], ())) for row in _HARNESS},
 }
+# With TensorFlow, whose threads and buffers need room.
+LIVE = Target("live_load", "model", live.seeds, live.mutator, live.load, live.named, placer=live.place, memory=6 << 30)

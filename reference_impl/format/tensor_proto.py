@@ -34,7 +34,7 @@ _LIST_OF = {
     **dict.fromkeys(("qint8", "quint8", "qint16", "quint16", "qint32"), "int_val"),
     **dict.fromkeys(("int4", "uint4", "int2", "uint2"), "int_val"),
 }
-_STRING_COST = 64  # memory of one element at least
+STRING_COST = 64  # memory of one element at least
 
 
 def decode(proto: schema.TensorProto) -> npt.NDArray[Any]:
@@ -50,7 +50,7 @@ def decode(proto: schema.TensorProto) -> npt.NDArray[Any]:
     dtype = dtypes.by_number(proto.dtype)
     shape = _shape(proto.tensor_shape)
     count = math.prod(shape)
-    if count * (dtype.itemsize or _STRING_COST) > limits.TENSOR_BYTES:
+    if count * (dtype.itemsize or STRING_COST) > limits.TENSOR_BYTES:
         raise errors.LimitError(f"a {dtype.name} tensor of shape {list(shape)}", limit="TENSOR_BYTES")
     content = proto.tensor_content
     flat = _from_content(content, dtype, count) if content else _from_list(proto, dtype, count)
@@ -71,7 +71,7 @@ def _filled(flat: npt.NDArray[Any], count: int, dtype: DType) -> npt.NDArray[Any
     """The elements, and the last one as often as it takes."""
     import numpy as np
 
-    if (count - flat.size) * (dtype.itemsize or _STRING_COST) > limits.FILLED_BYTES:
+    if (count - flat.size) * (dtype.itemsize or STRING_COST) > limits.FILLED_BYTES:
         reason = f"a {dtype.name} tensor of {count} elements, of which {flat.size} are stored"
         raise errors.LimitError(reason, limit="FILLED_BYTES")
     whole = np.empty(count, flat.dtype)

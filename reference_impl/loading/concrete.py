@@ -34,6 +34,7 @@ from reference_impl.loading import patterns, rebuild, replicas
 from reference_impl.loading.binding import Binder
 from reference_impl.loading.diagnosis import ArgumentDtypeError, why_not_found
 from reference_impl.loading.library import FunctionLibrary
+from reference_impl.specs import tf_dtype
 
 KEYWORDS = "the keywords"
 _DISTRIBUTED = tf.distribute.DistributedValues
@@ -268,7 +269,7 @@ class LoadedConcreteFunction(api.ConcreteFunction):  # type: ignore[misc,valid-t
         signature = self.library.get(self.saved_name).signature
         tensors = []
         for key, argument in zip(keywords, signature.input_arg):
-            tensors.append(_flat_tensor(given[key], tf.dtypes.as_dtype(argument.type), key, self.label))
+            tensors.append(_flat_tensor(given[key], tf_dtype(argument.type, node=key), key, self.label))
         return tensors
 
     def _takes(self) -> str:

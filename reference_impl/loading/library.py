@@ -20,7 +20,7 @@ from typing import Any, Optional
 import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
-from reference_impl.format import graphs, schema
+from reference_impl.format import graphs, node_attributes, schema
 from reference_impl.format.errors import CycleError, MissingKeyError
 
 _loads = itertools.count(1)
@@ -153,6 +153,8 @@ class FunctionLibrary:
         copy = schema.FunctionDef()
         copy.CopyFrom(self.get(name))
         copy.signature.name = self.live_name(name)
+        for attributes in (copy.attr, *[argument.attr for argument in copy.arg_attr.values()]):
+            node_attributes.check(attributes, tuple(attributes), self.file, f"function {name}")
         for node in copy.node_def:
             self.localise(node, name)
         return copy
@@ -160,9 +162,12 @@ class FunctionLibrary:
     def localise(self, node: Any, function: str) -> None:
         """Give a NodeDef of a function live function names and a shared name of this load, in place (RP-06).
 
+        Every node that the runtime gets comes through here, so this is where nodes are checked that would end the process.
+
         Without the suffix two loads of one model would share tables, writers and iterators. What has no shared name gets one
         as well, since a resource that is created in a function must still be there when another one uses its handle.
         """
+        node_attributes.check(node.attr, _shape_attrs(node), self.file, f"{node.name} of function {function}")
         if node.op in self.index.functions:
             node.op = self.live_name(node.op)
         for key in _function_attrs(node):
@@ -238,6 +243,21 @@ def _function_attrs_of(op: str) -> Optional[tuple[str, ...]]:
 
 # Ops whose kernels refuse to be given a name although they declare the attribute: each kernel has a resource of its own anyway.
 _PRIVATE = frozenset({"OneShotIterator"})
+
+
+def _shape_attrs(node: Any) -> tuple[str, ...]:
+    """Names of the attributes of a node that may hold shapes or tensors: all of them when the op is not known."""
+    known = _shape_attrs_of(node.op)
+    return tuple(node.attr) if known is None else known
+
+
+@functools.cache
+def _shape_attrs_of(op: str) -> Optional[tuple[str, ...]]:
+    op_def = api.op_def(op)
+    if op_def is None:
+        return None
+    kinds = ("shape", "list(shape)", "tensor", "list(tensor)")
+    return ("_output_shapes", *[attr.name for attr in op_def.attr if attr.type in kinds])
 
 
 @functools.cache

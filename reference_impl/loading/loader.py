@@ -353,6 +353,8 @@ class Loader:
             # Not a dependency: whoever saves the object again decides about its signatures from the map itself (ATTR-06).
             functions = {child.local_name: self.objects[child.node_id] for child in node.children}
             for key, function in functions.items():
+                if not isinstance(function, LoadedConcreteFunction):
+                    raise MalformedError("a signature is not a concrete function", file=self.file, node=f"signatures[{key!r}]")
                 if key in self.meta_graph.signature_def:
                     complete(function, self.meta_graph.signature_def[key])
             objects.set_plain(parent, name, SignatureMap(functions))

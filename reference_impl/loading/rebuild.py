@@ -30,6 +30,7 @@ from reference_impl.loading import diagnosis
 from reference_impl.loading.library import FunctionLibrary
 from reference_impl.loading.refusals import NOT_SAVED, REFUSED, refuse
 from reference_impl.loading.returns import return_nodes
+from reference_impl.specs import tf_dtype
 from reference_impl.v1.functionalise import KEPT, NOT_A_LIST
 
 HANDLES = (schema.DT_RESOURCE, schema.DT_VARIANT)
@@ -262,7 +263,7 @@ def input_specs(function_def: Any) -> list[tf.TensorSpec]:
             shape = to_shape(shapes[index])
         elif argument.type in HANDLES:
             shape = ()
-        specs.append(tf.TensorSpec(shape, tf.dtypes.as_dtype(argument.type), argument.name))
+        specs.append(tf.TensorSpec(shape, tf_dtype(argument.type, node=argument.name), argument.name))
     return specs
 
 

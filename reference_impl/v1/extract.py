@@ -164,7 +164,7 @@ class _Translator:
 
     def outputs(self, node: str) -> list[tuple[str, int, int]]:
         if node not in self._outputs:
-            self._outputs[node] = self._ops.outputs(self._graph.nodes[node])
+            self._outputs[node] = self._ops.outputs(self._graph.node(node, node))
         return self._outputs[node]
 
     def data(self, ref: Ref, wanted_by: str) -> str:

@@ -454,7 +454,7 @@ class _Loader:
 
     def output_spec(self, output: Output, dtype: int) -> Any:
         if output.kind == "sparse":
-            return tf.SparseTensorSpec(_shape(output.info.tensor_shape), tf.dtypes.as_dtype(output.info.dtype))
+            return tf.SparseTensorSpec(_shape(output.info.tensor_shape), specs.tf_dtype(output.info.dtype, self.file, output.key))
         if output.kind == "composite":
             value = schema.StructuredValue(type_spec_value=output.info.composite_tensor.type_spec)
             return specs.to_tf(structure.decode(value, self.file, output.key))
@@ -489,7 +489,7 @@ def _add_collections(graph: tf.Graph, collections: Any) -> None:
 
 
 def _spec(dtype: int, shape: Optional[Any], name: str) -> tf.TensorSpec:
-    return tf.TensorSpec(_shape(shape), tf.dtypes.as_dtype(dtype % 100), name)
+    return tf.TensorSpec(_shape(shape), specs.tf_dtype(dtype % 100, node=name), name)
 
 
 def _shape(shape: Optional[Any]) -> tf.TensorShape:

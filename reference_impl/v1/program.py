@@ -420,12 +420,9 @@ def _asset_files(meta_graph: Any) -> list[Any]:
         return list(meta_graph.asset_file_def)
     if ASSETS_COLLECTION not in meta_graph.collection_def:
         return []
-    out = []
-    for packed in meta_graph.collection_def[ASSETS_COLLECTION].any_list.value:
-        asset = schema.AssetFileDef()
-        asset.ParseFromString(packed.value)
-        out.append(asset)
-    return out
+    node = f"collection_def[{ASSETS_COLLECTION!r}]"
+    values = meta_graph.collection_def[ASSETS_COLLECTION].any_list.value
+    return [schema.parse(schema.AssetFileDef, packed.value, node=node) for packed in values]
 
 
 def _signature(key: str, definition: Any) -> Signature:
