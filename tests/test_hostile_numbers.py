@@ -1,0 +1,65 @@
+"""Numbers in a model that would end TensorFlow's process: `load` refuses them by name, in a process of its own."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import model_edits as edits
+import pytest
+
+from reference_impl.format import schema
+
+pytestmark = pytest.mark.tensorflow
+
+
+def negative(tensor):
+    tensor.tensor_shape.dim.add(size=-1)
+
+
+def many_dimensions(tensor):
+    for _ in range(300):
+        tensor.tensor_shape.dim.add(size=1)
+
+
+def beyond_64_bits(tensor):
+    tensor.tensor_shape.dim.add(size=2**62)
+    tensor.tensor_shape.dim.add(size=2**31)
+
+
+def beyond_memory(tensor):
+    tensor.tensor_shape.dim.add(size=2**40)
+
+
+def other_bytes(tensor):
+    tensor.tensor_content = b"\0" * 7
+
+
+@pytest.mark.parametrize(
+    ("change", "error"),
+    [
+        (negative, "ShapeError"),
+        (many_dimensions, "ShapeError"),
+        (beyond_64_bits, "ShapeError"),
+        (beyond_memory, "LimitError"),
+        (other_bytes, "ShapeError"),
+    ],
+)
+def test_a_constant_of_a_table_initialiser_is_refused_by_name(tmp_path, change, error):
+    def edit(message):
+        graph = message.meta_graphs[0]
+        functions = [function.node_def for function in graph.graph_def.library.function]
+        for nodes in (graph.graph_def.node, *functions):
+            for node in nodes:
+                if node.op == "Const" and node.attr["dtype"].type == schema.DT_INT64:
+                    change(node.attr["value"].tensor)
+
+    model = edits.edited(edits.fixture("hash_table_v2"), tmp_path / "model", edit)
+    code = (
+        "import sys, reference_impl\n"
+        "try: reference_impl.load(sys.argv[1])\n"
+        "except Exception as error: print(type(error).__name__, error)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code, model], capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr[-500:]
+    assert done.stdout.startswith(error) and "saved_model.pb" in done.stdout
