@@ -117,6 +117,7 @@ CASES: dict[str, tuple[str, ...]] = {
     "state_regularisation": ("children", "trainable"),
     "state_train_step": ("assignments", STALE),
     "strategy_mirrored": ("synchronization", "aggregation", "trainable"),
+    "strategy_wrapped": ("values",),
     "table_dense": ("values",),
     "table_files": ("assets",),
     "table_made_in_trace": ("initializers",),
