@@ -176,6 +176,17 @@ def test_GOAL_03_every_container_sees_each_variable_once(tf, exports, kind):
     assert counts(outer) == (COUNTS[kind][0] + 1, COUNTS[kind][1])
 
 
+@pytest.mark.parametrize("name", ["variables", "trainable_variables"])
+def test_GOAL_03_one_list_alone_hides_no_variable_beside_it(tf, name, tmp_path):
+    """Reusable SavedModels have both lists; an attribute of one of these names says nothing of the others."""
+    saved = tf.train.Checkpoint(**{name: [tf.Variable(1.0)]}, other=tf.Variable(2.0), fixed=tf.Variable(3.0, trainable=False))
+    reference_impl.save(saved, tmp_path / "m")
+    outer = tf.Module()
+    outer.inner = reference_impl.load(tmp_path / "m")
+    assert sorted(float(v) for v in outer.variables if v.dtype == tf.float32) == [1.0, 2.0, 3.0]
+    assert sorted(float(v) for v in outer.trainable_variables if v.dtype == tf.float32) == [1.0, 2.0]
+
+
 @pytest.mark.parametrize("kind", COUNTS)
 def test_DR_08_a_step_of_TFSMLayer_is_that_of_tensorflow(tf, keras, exports, kind, monkeypatch):
     def step():

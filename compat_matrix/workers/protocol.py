@@ -38,12 +38,14 @@ class Worker(object):
     A program sets ``name`` and ``capabilities`` and defines some of ``load``, ``release``, ``signatures``,
     ``call_signature``, ``call_function``, ``variables``, ``fetch``, ``describe``, ``differentiate``, ``change``, ``resave``
     and ``produce``. ``refusals`` are the
-    error classes made for refusing: they are answered with ``rejected``.
+    error classes made for refusing: they are answered with ``rejected``. ``missing`` are those among them that say that the
+    model lacks what was asked for. They are errors: what was lost on the way to a consumer is not refused by it.
     """
 
     name = ""
     capabilities = ()
     refusals = (NotImplementedError,)
+    missing = ()
 
     def __init__(self):
         self.models = {}
@@ -160,7 +162,7 @@ class Worker(object):
         status = "error"
         if isinstance(error, Unsupported):
             status = "unsupported"
-        elif isinstance(error, self.refusals):
+        elif isinstance(error, self.refusals) and not isinstance(error, self.missing):
             status = "rejected"
         return {
             "status": status,

@@ -14,10 +14,12 @@ class ReferenceWorker(tf2_worker.TF2Worker):
     def __init__(self):
         super(ReferenceWorker, self).__init__()
         import reference_impl
+        from reference_impl.errors import UnknownSignatureError
         from reference_impl.format.errors import SavedModelError
 
         self.reference = reference_impl
         self.refusals = self.refusals + (SavedModelError,)
+        self.missing = self.missing + (UnknownSignatureError,)
 
     def produce(self, case, directory, scratch):
         producing.produce(case, directory, scratch, self.reference.save, self.options)

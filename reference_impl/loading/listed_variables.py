@@ -1,8 +1,9 @@
 """The variables of a loaded object, for the object itself and for every container that holds it (GOAL-02, GOAL-03).
 
 Reusable SavedModels of TF Hub and exports of Keras list the variables of an object: its child ``variables`` is a list of them,
-``trainable_variables`` those to train. Such a list is complete. What else the object holds (an optimizer, metrics, the copies of
-all variables that Keras 3 writes) belongs to the object, but is not a weight of a model around it.
+``trainable_variables`` those to train. Together these two lists are complete. What else the object holds (an optimizer, metrics,
+the copies of all variables that Keras 3 writes) belongs to the object, but is not a weight of a model around it. One such name
+alone is an attribute like any other, with variables beside it.
 """
 
 from __future__ import annotations
@@ -19,9 +20,10 @@ UNLISTED = "_unlisted"  # attribute of a loaded object: {name: child} of the att
 
 
 def listed(obj: Any, name: str = ALL) -> Optional[list[tf.Variable]]:
-    """Return the variables that the model lists under `name` for a loaded object, None if it has no such list."""
-    found = vars(obj).get(name)
-    return [item for item in found if api.is_variable(item)] if isinstance(found, (list, tuple)) else None
+    """Return the variables that the model lists under `name` for a loaded object, None if it does not have both lists."""
+    if not all(isinstance(vars(obj).get(each), (list, tuple)) for each in (ALL, TRAINABLE)):
+        return None
+    return [item for item in vars(obj)[name] if api.is_variable(item)]
 
 
 def variables(obj: Any) -> tuple[tf.Variable, ...]:
@@ -51,7 +53,7 @@ def note_unlisted(obj: Any, graph: Any, number: int) -> None:
       number: of the object's node.
     """
     children = {child.local_name: child.node_id for child in graph.nodes[number].children}
-    if ALL not in children or graph.nodes[children[ALL]].user_object.identifier != LIST:
+    if any(name not in children or graph.nodes[children[name]].user_object.identifier != LIST for name in (ALL, TRAINABLE)):
         return
     inside = _reachable_variables(graph, children[ALL], number)
     outside = [name for name, child in children.items() if not _reachable_variables(graph, child, number) <= inside]

@@ -74,8 +74,8 @@ class LoadedObject(api.Adoptable):
     """A user object. Its variables are visible to itself and to what it becomes a part of (GOAL-02, GOAL-03).
 
     ``variables``, ``trainable_variables``, ``submodules``, … are those of a `tf.Module`; ``functions`` maps paths like
-    ``encoder.call`` to the functions. A child of the model that has such a name comes first; where the model lists its
-    ``variables``, containers see these (see `reference_impl.loading.listed_variables`).
+    ``encoder.call`` to the functions. A child of the model that has such a name comes first; where the model lists
+    ``variables`` and ``trainable_variables``, containers see these (see `reference_impl.loading.listed_variables`).
     Its class takes no arguments and makes another object like it, whose variables have no values yet (INIT-02, see
     `reference_impl.loading.fresh`).
     """

@@ -23,6 +23,15 @@ def of_library(item: Any) -> bool:
     return str(getattr(item, "__module__", None)).partition(".")[0] in _LIBRARIES
 
 
+def is_private_helper(function: Any) -> bool:
+    """Return whether the code of a tf.function is a private function of TensorFlow or Keras, which no user calls.
+
+    Optimizers of Keras 2 hold one that never runs unless they compile with XLA (``_update_step_xla``).
+    """
+    code = function.python_function
+    return of_library(code) and str(getattr(code, "__name__", "")).startswith("_")
+
+
 def is_of_library(parent: Any, name: str, made: bool) -> bool:
     """Return whether a library made the child `name` of a trackable object, rather than the user.
 

@@ -109,7 +109,7 @@ class Tree:
         """Functions that nobody could call, and traces that cannot be written down, are reported."""
         functions = list(self._functions())
         live = [(path, f, made) for path, f, made in functions if not (isinstance(f, LoadedFunction) or _loaded(f))]
-        empty = [(path, made) for path, f, made in live if not api.traces(f)]
+        empty = [(path, made or authorship.is_private_helper(f)) for path, f, made in live if not api.traces(f)]
         helpers = [path for path, made in empty if made]
         if helpers:
             _log.info("functions that a library made and never traced are saved without a trace: %s", ", ".join(helpers))
