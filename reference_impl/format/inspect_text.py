@@ -142,6 +142,21 @@ def parameter_names(spec: Optional[schema.FunctionSpec]) -> list[str]:
     return []
 
 
+def bound_arguments(
+    spec: Optional[schema.FunctionSpec], trace: schema.SavedConcreteFunction
+) -> list[tuple[str, schema.StructuredValue]]:
+    """The arguments of a trace with the parameters that they belong to; '' for those of ``*args``. Keywords come last, sorted."""
+    return _bound(parameter_names(spec), trace)
+
+
+def _bound(names: Sequence[str], trace: schema.SavedConcreteFunction) -> list[tuple[str, schema.StructuredValue]]:
+    signature = list(trace.canonicalized_input_signature.tuple_value.values)
+    positional = list(signature[0].tuple_value.values) if signature else []
+    keywords = signature[1].dict_value.fields if len(signature) > 1 else {}
+    arguments = [(names[index] if index < len(names) else "", value) for index, value in enumerate(positional)]
+    return arguments + [(key, keywords[key]) for key in sorted(keywords)]
+
+
 def trace_text(name: str, names: Sequence[str], trace: schema.SavedConcreteFunction) -> str:
     """One trace of a function as Python would declare it.
 
@@ -150,11 +165,7 @@ def trace_text(name: str, names: Sequence[str], trace: schema.SavedConcreteFunct
       names: its positional parameters; arguments beyond them belong to ``*args``.
       trace: canonicalised input signature ``(positional tuple, keyword dict)`` and output signature.
     """
-    signature = list(trace.canonicalized_input_signature.tuple_value.values)
-    positional = list(signature[0].tuple_value.values) if signature else []
-    keywords = signature[1].dict_value.fields if len(signature) > 1 else {}
-    arguments = [_argument(names[index] if index < len(names) else "", value) for index, value in enumerate(positional)]
-    arguments += [_argument(key, keywords[key]) for key in sorted(keywords)]
+    arguments = [_argument(*bound) for bound in _bound(names, trace)]
     return f"{name}({', '.join(arguments)}) -> {value_text(trace.output_signature)}"
 
 

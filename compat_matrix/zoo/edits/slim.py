@@ -14,6 +14,7 @@ from compat_matrix.zoo.edits import slim_graph, slim_objects
 from compat_matrix.zoo.edits.draft import Draft
 from compat_matrix.zoo.edits.objects import Objects
 from compat_matrix.zoo.edits.refused import RefusedError
+from compat_matrix.zoo.edits.slim_optimizers import recognise
 from compat_matrix.zoo.edits.slim_savers import drop_keys
 from compat_matrix.zoo.edits.slim_state import optimizer_state
 from reference_impl.format import schema
@@ -69,13 +70,8 @@ def _slim_objects(draft: Draft, index: int, objects: Objects, keep: Collection[s
         _say(draft, slim_objects.cut_functions(objects), "functions that only Python can call are dropped")
     elif training:
         draft.changes += slim_objects.cut_training_traces(objects)
-    if "optimizer" not in keep and slim_objects.optimizers(objects):
-        if objects.tracked is None:
-            draft.kept.append("optimizers: the checkpoint does not say which values are theirs")
-        else:
-            outcome = slim_objects.cut_optimizers(objects, training)
-            draft.changes += outcome.changes
-            draft.kept += outcome.kept
+    if "optimizer" not in keep:
+        _drop_optimizers(draft, index, objects, training)
     new, keys = draft.collect(index, everything=True)
     draft.removed["objects"] += [label for number, label in enumerate(before) if number not in new]
     graph = draft.message.meta_graphs[index]
@@ -87,6 +83,20 @@ def _slim_objects(draft: Draft, index: int, objects: Objects, keep: Collection[s
         raise RefusedError(reason, file=draft.file, node=name)
     _drop_keys(draft, graph, keys)
     return holders
+
+
+def _drop_optimizers(draft: Draft, index: int, objects: Objects, training: bool) -> None:
+    recognised = recognise(objects, draft.message.meta_graphs[index].graph_def.library)
+    for number, missing in sorted(recognised.doubtful.items()):
+        draft.kept.append(f"{objects.paths.label(number)}, which has the attributes of an optimizer: {missing}")
+    if not recognised.found:
+        return
+    if objects.tracked is None:
+        draft.kept.append("optimizers: the checkpoint does not say which values are theirs")
+        return
+    outcome = slim_objects.cut_optimizers(objects, recognised.found, training)
+    draft.changes += outcome.changes
+    draft.kept += outcome.kept
 
 
 def _say(draft: Draft, changes: list[str], summary: str) -> None:

@@ -1,22 +1,19 @@
 """What of an object graph only training needs: optimizers with their variables, functions that change these, traces for training.
 
-An optimizer is told by what the format says of it: slot variables, the type that Keras 2 gives it, what this project's writer
-notes, or the three attributes that every optimizer of Keras 3 has and nothing else has together. A function is for training when
-it captures a variable that only optimizers lead to: captures are written in the file, nothing is guessed from names.
+`slim_optimizers` says which objects are optimizers. A function is for training when it captures a variable that only optimizers
+lead to: captures are written in the file, nothing is guessed from names. A trace is for training when its parameter `training`
+is True and the function has the same trace without.
 """
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 from compat_matrix.zoo.edits.objects import Objects
 from reference_impl.format import schema
-from reference_impl.format.inspect_text import parameter_names, trace_text
+from reference_impl.format.inspect_text import bound_arguments
 
-_IDENTIFIERS = frozenset({"optimizer", "experimentalOptimizer"})
-_ATTRIBUTES = ({"_variables"}, {"_iterations", "iterations"}, {"_learning_rate", "learning_rate"})
-_TRAINING = re.compile(r"[(,]\s*training=True[,)]")
+_TRAINING = "training"  # the parameter that Keras gives to every layer, and what is written for it
 
 
 @dataclass(frozen=True)
@@ -27,17 +24,16 @@ class Outcome:
     kept: list[str]
 
 
-def cut_optimizers(objects: Objects, training: bool) -> Outcome:
+def cut_optimizers(objects: Objects, optimizers: dict[int, str], training: bool) -> Outcome:
     """Cut all edges to optimizers and to the functions that capture their variables.
 
     Args:
+      optimizers: the optimizers by node number, with the evidence.
       training: whether such functions may go; else an optimizer with one stays.
     """
     outcome = Outcome([], [])
     saved = objects.saved
-    found = optimizers(objects)
-    if not found:
-        return outcome
+    found = dict(optimizers)
     while True:  # an optimizer that stays keeps its variables, which may be another one's
         state = _state(saved, set(found))
         users = _users(objects, state)
@@ -57,25 +53,6 @@ def cut_optimizers(objects: Objects, training: bool) -> Outcome:
         objects.cut_slots(number)
         objects.cut_node(number)
     return outcome
-
-
-def optimizers(objects: Objects) -> dict[int, str]:
-    """Nodes that are optimizers, and by what they are told."""
-    noted = {item.node_id for item in objects.extension.optimizers} if objects.extension is not None else set()
-    found = {}
-    for number, node in enumerate(objects.saved.nodes):
-        if number == 0 or node.WhichOneof("kind") != "user_object":
-            continue
-        names = {child.local_name for child in node.children}
-        if node.slot_variables:
-            found[number] = f"{len(node.slot_variables)} slot variables"
-        elif node.user_object.identifier in _IDENTIFIERS:
-            found[number] = f"of the type {node.user_object.identifier}"
-        elif number in noted:
-            found[number] = "noted by its writer"
-        elif all(names & group for group in _ATTRIBUTES):
-            found[number] = "with variables, iterations and a learning rate"
-    return found
 
 
 def _state(saved: schema.SavedObjectGraph, found: set[int]) -> set[int]:
@@ -141,23 +118,32 @@ def _tree(saved: schema.SavedObjectGraph, start: int) -> set[int]:
 
 
 def cut_training_traces(objects: Objects) -> list[str]:
-    """Take away the traces that were made with ``training=True``; functions that have no other go whole."""
+    """Take away the traces that were made with ``training=True`` where the same trace was also made without."""
     changes = []
     resources = objects.resource_functions()
     for number, node in enumerate(objects.saved.nodes):
         if not node.HasField("function") or number in resources:
             continue
-        names = {name for name in node.function.concrete_functions if _for_training(objects.saved, node, name)}
+        names = _training_traces(objects.saved, node)
         if names:
             changes.append(_cut_traces(objects, number, names, "training=True"))
     return changes
 
 
-def _for_training(saved: schema.SavedObjectGraph, node: schema.SavedObject, name: str) -> bool:
-    trace = saved.concrete_functions.get(name)
-    if trace is None or not trace.HasField("canonicalized_input_signature"):
-        return False
-    return bool(_TRAINING.search(trace_text("f", parameter_names(node.function.function_spec), trace).partition(" -> ")[0]))
+def _training_traces(saved: schema.SavedObjectGraph, node: schema.SavedObject) -> set[str]:
+    """The traces with the Python value True for the parameter ``training``, of which the function has a twin with another value."""
+    training: dict[str, tuple[tuple[str, bytes], ...]] = {}
+    serving = set()
+    for name in node.function.concrete_functions:
+        trace = saved.concrete_functions.get(name)
+        arguments = bound_arguments(node.function.function_spec, trace) if trace is not None else []
+        rest = tuple((parameter, schema.serialize(value)) for parameter, value in arguments if parameter != _TRAINING)
+        given = [value for parameter, value in arguments if parameter == _TRAINING]
+        if len(given) == 1 and given[0].WhichOneof("kind") == "bool_value" and given[0].bool_value:
+            training[name] = rest
+        elif given:
+            serving.add(rest)
+    return {name for name, rest in training.items() if rest in serving}
 
 
 def _cut_traces(objects: Objects, number: int, names: set[str], why: str) -> str:

@@ -6,14 +6,15 @@ them to. No frames, no depth: a library of a million calls costs its size.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Optional
 
 from reference_impl.format import schema
 from reference_impl.format.errors import LimitError
-from reference_impl.format.graphs import CALL_OPS, data_inputs, parse_input
+from reference_impl.format.graphs import CALL_OPS, Library, data_inputs, parse_input
 
 if TYPE_CHECKING:
-    from compat_matrix.zoo.verify.model import Graph, Reached
+    from compat_matrix.zoo.verify.model import Reached
 
 ASSIGN = frozenset({"Assign", "AssignVariableOp", "AssignAdd", "AssignAddVariableOp", "AssignVariableXlaConcatND"})
 FILL = frozenset(
@@ -36,12 +37,22 @@ class Handles:
     """The analysis of one MetaGraph.
 
     Args:
-      graph: the MetaGraph.
+      library: the functions of the MetaGraph.
+      nodes: the nodes of its main graph by name.
       ops: the ops that count as an assignment, of their first input.
+      calls: what ``library.calls()`` gives, where it is known.
     """
 
-    def __init__(self, graph: Graph, ops: frozenset[str] = ASSIGN):
-        self._graph = graph
+    def __init__(
+        self,
+        library: Library,
+        nodes: Mapping[str, schema.NodeDef],
+        ops: frozenset[str] = ASSIGN,
+        calls: Optional[Mapping[str, list[str]]] = None,
+    ):
+        self._library = library
+        self._calls = library.calls() if calls is None else calls
+        self._nodes = nodes
         self._ops = ops
         self._functions: dict[str, dict[str, schema.NodeDef]] = {}
         self._arguments = self._assigned_arguments()
@@ -50,11 +61,15 @@ class Handles:
         """The nodes of the main graph whose state some of the ``reached`` nodes assign."""
         found: set[str] = set()
         for name in reached.nodes:
-            node = self._graph.nodes.get(name)
+            node = self._nodes.get(name)
             if node is not None:
                 for text in self._touched(node):
-                    found.update(_origins(text, self._graph.nodes, False))
+                    found.update(_origins(text, self._nodes, False))
         return found
+
+    def assigned_arguments(self, function: str) -> set[int]:
+        """The numbers of the arguments that a function of the library assigns."""
+        return self._arguments.get(function, set())
 
     def _touched(self, node: schema.NodeDef) -> list[str]:
         """The inputs of a node that it, or what it calls, assigns."""
@@ -68,7 +83,7 @@ class Handles:
 
     def _callees(self, node: schema.NodeDef) -> list[tuple[str, int]]:
         """Functions that a node hands its inputs to, and how many of its inputs come before their arguments."""
-        library = self._graph.library
+        library = self._library
         called: Optional[str] = library.called(node)
         if called is not None:
             return [(called, 0)]
@@ -79,9 +94,9 @@ class Handles:
 
     def _assigned_arguments(self) -> dict[str, set[int]]:
         """Function -> numbers of the arguments that it assigns; to a fixed point, from the assignments to the callers."""
-        library = self._graph.library
+        library = self._library
         callers: dict[str, set[str]] = {}
-        for name, callees in self._graph.calls.items():
+        for name, callees in self._calls.items():
             for callee in callees:
                 callers.setdefault(callee, set()).add(name)
         found: dict[str, set[int]] = {}
@@ -106,7 +121,7 @@ class Handles:
         return found
 
 
-def _origins(text: str, nodes: dict[str, schema.NodeDef], in_function: bool) -> set[str]:
+def _origins(text: str, nodes: Mapping[str, schema.NodeDef], in_function: bool) -> set[str]:
     """The nodes and arguments that a handle may come from."""
     found, pending, seen = set(), [text], set[str]()
     while pending and len(seen) < _STEPS:

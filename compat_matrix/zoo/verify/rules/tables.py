@@ -28,7 +28,7 @@ TABLES = frozenset({"HashTable", "HashTableV2"})
 def table_not_initialised(model: Model, graph: Graph) -> Iterator[Fault]:
     if not any(graph.of_op(TABLES)):
         return
-    handles = Handles(graph, FILL)
+    handles = Handles(graph.library, graph.nodes, FILL, graph.calls)
     filled = handles.assigned(graph.at_init) | {item.node for item in graph.plan}
     makers = _makers(graph)
     told: set[str] = set()

@@ -96,7 +96,7 @@ def variable_without_value(model: Model, graph: Graph) -> Iterator[Fault]:
     }
     if not any(read.values()):
         return
-    handles = Handles(graph)
+    handles = Handles(graph.library, graph.nodes, calls=graph.calls)
     told = handles.assigned(graph.at_init)
     for key, names in read.items():
         own = handles.assigned(graph.signatures[key]) if names else set()
