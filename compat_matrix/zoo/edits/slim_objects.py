@@ -131,7 +131,7 @@ def cut_training_traces(objects: Objects) -> list[str]:
 
 
 def _training_traces(saved: schema.SavedObjectGraph, node: schema.SavedObject) -> set[str]:
-    """The traces with the Python value True for the parameter ``training``, of which the function has a twin with another value."""
+    """The traces with True for the parameter ``training``, of which the function has a twin with another value."""
     training: dict[str, tuple[tuple[str, bytes], ...]] = {}
     serving = set()
     for name in node.function.concrete_functions:

@@ -19,7 +19,7 @@ from reference_impl.format.inspect_text import dtype_name
 _IDENTIFIERS = frozenset({"optimizer", "experimentalOptimizer"})
 _LIST = "trackable_list_wrapper"
 _VARIABLES, _ITERATIONS, _RATE = ("_variables",), ("_iterations", "iterations"), ("_learning_rate", "learning_rate")
-_WRITES = ("Assign", "ResourceApply", "ResourceSparseApply", "ResourceScatter")  # how TensorFlow's ops that change a variable begin
+_WRITES = ("Assign", "ResourceApply", "ResourceSparseApply", "ResourceScatter")  # beginnings of ops that change a variable
 
 
 @dataclass
