@@ -108,7 +108,6 @@ def test_optimizers_of_keras_3_go(tf, tmp_path, name):
     assert all(not hasattr(again, "optimizer") for again in loaded)
 
 
-
 @pytest.mark.parametrize("writer", WRITERS)
 @pytest.mark.parametrize("text", ["training=True", "a, training=True, b", "(training=True)", "x', training=True)"])
 def test_a_text_is_not_the_parameter(tf, tmp_path, writer, text):
