@@ -22,7 +22,7 @@ from reference_impl.errors import SignatureError
 from reference_impl.format import schema
 from reference_impl.format.argument_names import python_name, python_names
 from reference_impl.format.errors import SavedModelError
-from reference_impl.format.names import DEFAULT_SIGNATURE, RESERVED_SIGNATURES, stem
+from reference_impl.format.names import DEFAULT_SIGNATURE, RESERVED_SIGNATURES, plain_name, stem
 from reference_impl.loading.rebuild import SETTABLE_ATTRIBUTES
 from reference_impl.saving import traces
 from reference_impl.saving.functions import Library, is_function
@@ -33,6 +33,7 @@ _log = logging.getLogger(__name__)
 
 PREDICT = "tensorflow/serving/predict"
 _ABSENT = object()
+_WRAPPER = "signature_wrapper_"  # what TensorFlow calls the functions of signatures, too
 
 
 @dataclass(eq=False)
@@ -153,7 +154,7 @@ def signature_function(key: str, function: Any, strict: bool) -> SignatureFuncti
     trace = traces.trace_of(concrete)
     definition = getattr(concrete, "signature_def", None)
     defaults = dict(getattr(concrete, "defaults", None) or {})
-    if isinstance(concrete, traces.LoadedConcreteFunction) and traces.is_flat(trace):
+    if (isinstance(concrete, traces.LoadedConcreteFunction) or _is_wrapper(concrete)) and traces.is_flat(trace):
         given = [trace.inputs[1][name] for name in sorted(trace.inputs[1])]
         # Clients know the names of the flat arguments; those of the Python signature may be adapted to what Python allows.
         names = trace.keywords if len(trace.keywords) == len(given) else sorted(trace.inputs[1])
@@ -168,6 +169,11 @@ def signature_function(key: str, function: Any, strict: bool) -> SignatureFuncti
         defaults.update(_defaults(key, trace, signature, list(inputs), strict))
     outputs, order = _outputs(key, trace.outputs)
     return SignatureFunction(concrete, list(inputs), inputs, outputs, order, defaults, definition)
+
+
+def _is_wrapper(concrete: Any) -> bool:
+    """Whether `tf.saved_model.load` made a function of a signature. With a wrapper around it each save would add one more."""
+    return plain_name(tf.compat.as_str(concrete.name)).startswith(_WRAPPER)
 
 
 def renamed(function: Any) -> Optional[SignatureFunction]:
@@ -396,7 +402,7 @@ def write_wrapper(signature: SignatureFunction, target: str, library: Library) -
         out.signature.is_stateful = True
         out.signature.control_output.append("call")
         out.control_ret["call"] = "call"
-    written = library.write(out, f"signature_wrapper_{stem(target)}")
+    written = library.write(out, f"{_WRAPPER}{stem(target)}")
     structure = _structure(signature)
     return Trace(None, written, trace.captures, lambda: structure, names, _positional(names), _keyword_only(keywords.values()))
 

@@ -631,3 +631,19 @@ def test_ATTR_09_a_changed_map_is_caught(tf, export, tmp_path):
     del loaded.signatures
     reference_impl.save(loaded, tmp_path / "m", {"mine": loaded.named})
     assert list(reference_impl.load(tmp_path / "m").signatures) == ["mine"]
+
+
+@pytest.mark.clause("GOAL-13")
+def test_GOAL_13_saving_what_tensorflow_loaded_adds_no_wrapper_to_signatures(tf, tmp_path):
+    model = tf.Module()
+    model.v = tf.Variable(2.0)
+    model.f = tf.function(lambda x: {"y": x * model.v}, input_signature=[tf.TensorSpec([None], name="x")])
+    tf.saved_model.save(model, str(tmp_path / "0"), signatures=model.f)
+    counts = []
+    for number in range(3):
+        loaded = tf.saved_model.load(str(tmp_path / str(number)))
+        assert loaded.signatures["serving_default"](x=tf.constant([3.0]))["y"].numpy().tolist() == [6.0]
+        reference_impl.save(loaded, tmp_path / str(number + 1))
+        (graph,) = reference_impl.inspect(tmp_path / str(number + 1)).meta_graphs
+        counts.append(sum("signature_wrapper" in function.name for function in graph.library))
+    assert counts == [1, 1, 1]
