@@ -172,3 +172,15 @@ def test_output_goes_when_the_model_now_proves_bad(proved):
     code, model = migrate(source, "--out", out)
     assert (code, model["status"], model["kept"]) == (cli.UNEXPECTED, "refused", "")
     assert not (out / "models/m").exists()
+
+
+def test_tensors_of_many_zeros_are_read_back(tmp_path):
+    """Gradients of a large model may be all zeros: they must not become a file that looks like an attack."""
+    import numpy as np
+
+    from compat_matrix.workers import tensors
+
+    zeros = {str(number): tensors.from_numpy(np.zeros(1 << 22, np.float32)) for number in range(8)}
+    tensors.save(tmp_path / "x.npz", zeros)
+    found = tensors.load(tmp_path / "x.npz")
+    assert all(np.array_equal(found[name].array, tensor.array) for name, tensor in zeros.items())

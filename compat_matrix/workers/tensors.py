@@ -29,6 +29,9 @@ CARRIERS = {
 }  # fmt: skip
 MAX_META = 1 << 24  # bytes; a meta member larger than this is hostile
 MAX_UNPACKED, MAX_RATIO = 1 << 26, 100  # bytes that any file may unpack to, and how many times its own
+# Bytes of a file that are compressed when it is written. The rest is stored: weights do not get smaller, which takes seconds to
+# find out, and a reader may take large zeros that became small for an attack.
+MAX_COMPRESSED = 1 << 20
 
 Path = Union[str, "os.PathLike[str]"]
 
@@ -88,12 +91,17 @@ def save(path: Path, tensors: Mapping[str, Tensor]) -> None:
             members[key] = array
     members["meta"] = np.frombuffer(json.dumps(meta).encode("utf-8"), dtype=np.uint8)
     temporary = "{}.{}.tmp".format(path, os.getpid())
+    compressed = 0
     with zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as archive:
         for key in sorted(members):
             buffer = io.BytesIO()
             np.lib.format.write_array(buffer, np.asarray(members[key], order="C"), allow_pickle=False)
+            content = buffer.getvalue()
+            small = compressed + len(content) <= MAX_COMPRESSED
+            compressed += len(content) if small else 0
             # A fixed date: equal tensors give equal files, so that fixtures can be compared byte for byte.
-            archive.writestr(zipfile.ZipInfo(key + ".npy", (1980, 1, 1, 0, 0, 0)), buffer.getvalue(), zipfile.ZIP_DEFLATED)
+            info = zipfile.ZipInfo(key + ".npy", (1980, 1, 1, 0, 0, 0))
+            archive.writestr(info, content, zipfile.ZIP_DEFLATED if small else zipfile.ZIP_STORED)
     os.replace(temporary, path)
 
 
