@@ -58,6 +58,7 @@ FAULTS = (
         "gone",
     ),
     Fault(("{module}.bad = {{1: tf.Variable({value})}}",), "SaveError", "PRIM-06"),
+    Fault(("{module}.bad = tf.constant([731.5, 1.25])",), "SaveError", "PRIM-06"),  # numbers that no function has
     Fault(('n0.signatures = {{"bad": tf.Variable({value})}}',), "SignatureError", "ATTR-07", "signatures"),
     Fault(('signatures["bad"] = {value}',), "SignatureError", "API-03"),
     Fault(('signatures["bad"] = tf.function(lambda q: q)',), "SignatureError", "SIG-04"),

@@ -195,4 +195,10 @@ def models(
     names = st.sampled_from(["serving_default", "other", "train-1"])
     keys = st.lists(names, unique=True, min_size=int(signatures), max_size=2) if able else st.just([])
     chosen = [(key, draw(st.sampled_from(able))) for key in draw(keys)]
-    return Model(graph.objects, graph.attributes, tuple(made), tuple(requests), tuple(chosen))
+    return Model(graph.objects, _kept(graph, made), tuple(made), tuple(requests), tuple(chosen))
+
+
+def _kept(model: Model, functions: list[Function]) -> tuple[tuple[int, str, int], ...]:
+    """The attributes without tensors that no function uses: these would be lost, so a strict save refuses them (PRIM-06)."""
+    used = {node for function in functions for node in function.captured()}
+    return tuple([item for item in model.attributes if _tracked(model.objects[item[2]]) or item[2] in used])
