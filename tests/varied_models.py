@@ -84,9 +84,9 @@ def signatures(tf: Any, folder: Path) -> Any:
 
     @tf.function(input_signature=[tf.TensorSpec([None], tf.float32, "z"), tf.TensorSpec([None], tf.float32, "a")])
     def f(first: Any, second: Any) -> Any:
-        return {"q": first + second, "b": first * second}
+        return {"q": first + second, "b": first * second * root.constant[1]}
 
-    root.f, root.constant = f, tf.constant([1.0, 2.0])
+    root.f, root.constant = f, tf.range(40.0)  # too large for the function itself: it is captured
     return root
 
 

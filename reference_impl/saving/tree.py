@@ -72,7 +72,7 @@ class Tree:
     def __init__(self, root: Any, strict: bool):
         if not isinstance(root, api.Trackable) or isinstance(root, (api.Function, api.ConcreteFunction)):
             what = "A function cannot be the root; put it on" if is_function(root) else "Give"
-            reason = f"Expected an object of type `Trackable` to save, got {type(root).__name__}. "
+            reason = f"Expected an object of type `Trackable` to save, got {type(root).__name__}, which is not trackable. "
             reason += f"{what} a tf.Module or a tf.train.Checkpoint"
             raise NotTrackableError(reason, node="obj")
         self.root = root
@@ -267,8 +267,14 @@ class Tree:
 
 
 def _identity(obj: Any) -> int:
-    """What makes an object the same one. A variable is its handle, whatever wrappers are around it (GOAL-09)."""
-    return id(api.variable_components(obj)[0].handle) if api.is_variable(obj) else id(obj)
+    """What makes an object the same one. A variable is its handle, whatever wrappers are around it (GOAL-09).
+
+    Reference variables, which `_check_variable` refuses, have none.
+    """
+    if not api.is_variable(obj):
+        return id(obj)
+    component = api.variable_components(obj)[0]
+    return id(getattr(component, "handle", component))
 
 
 def _check_variable(obj: Any, path: str) -> None:
