@@ -11,7 +11,7 @@ from compat_matrix.workers import tensors
 from compat_matrix.zoo.edits.arguments import rename_arguments
 from compat_matrix.zoo.edits.result import edit
 from reference_impl.format import layout
-from reference_impl.format.inspect_signatures import RESERVED
+from reference_impl.format.names import RESERVED_SIGNATURES
 
 
 def opposite(names, prefix):
@@ -25,7 +25,7 @@ def all_names(model):
         (",".join(sorted(graph.meta_info_def.tags)), key): (opposite(item.inputs, "given"), opposite(item.outputs, "found"))
         for graph in layout.read(model).saved_model.meta_graphs
         for key, item in graph.signature_def.items()
-        if key not in RESERVED
+        if key not in RESERVED_SIGNATURES
     }
 
 

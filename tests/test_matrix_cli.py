@@ -272,7 +272,7 @@ def test_expect_check_needs_no_run(world):
     done = world.matrix("expect check")
     assert done.returncode == 2
     assert "entry 3 (gone/*/*/* -> LOAD_ERROR) selects no cell" in done.stdout
-    assert "entry 1 (old/*/*/* -> LOAD_ERROR) selects too many cells without `wide`: 25" in done.stdout
+    assert "entry 1 (old/*/*/* -> LOAD_ERROR) selects too many cells without `wide`: 27" in done.stdout
     assert done.stdout.count("selected by more than one entry") == 4
     world.expect(entry("beta"))
     done = world.matrix("expect check")

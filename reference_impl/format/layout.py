@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Optional, Union
 
 from . import errors, files, limits, schema, split
+from .mapped import special
 from .names import ASSETS_COLLECTION
 from .record import record
 
@@ -203,6 +204,9 @@ def read(path: files.AnyPath, *, follow_links: bool = False) -> Layout:
     if given.is_dir():
         root = files.Root(given, follow_links=follow_links)
         present = [name for name in _FORMATS if root.exists(name)]
+        for name in _FORMATS if not present else ():
+            if what := special(given / name):
+                raise errors.not_a_file(what, given / name)
         if not present:
             raise errors.NotASavedModelError(f"{_NO_FILE} no {', '.join(_FORMATS[:-1])} or {CPB} in this directory", file=given)
         name, alternatives = present[0], tuple(present[1:])
