@@ -14,7 +14,7 @@ class Model(object):
 
     def __init__(self, library, directory, tags):
         self.library = library
-        self.keep = []
+        self.keep = c_tensors.Kept()
         self.graph = self.session = None
         options, buffer = library.TF_NewSessionOptions(), library.TF_NewBuffer()
         try:
@@ -46,12 +46,13 @@ class Model(object):
         finally:
             if graph:
                 library.TF_DeleteGraph(graph)
-            self.keep = []
+            self.keep = c_tensors.Kept()
 
-    def run(self, feed, names, run_options=b""):
+    def run(self, feed, names, run_options=b"", admit=None):
         """``session.run``: ``feed`` is ``[(tensor name, Tensor)]``. Returns the Tensors called ``names``.
 
-        ``run_options`` is a serialized RunOptions, or nothing.
+        ``run_options`` is a serialized RunOptions, or nothing. ``admit`` is called with the bytes that the results take, before
+        they are copied; what it raises ends the call.
         """
         if not names:  # a signature without outputs; TensorFlow refuses to run nothing
             return []
@@ -69,6 +70,8 @@ class Model(object):
                     self.session, options, sources, given, len(feed), targets, results, len(names), None, 0, None, status
                 )
             )
+            if admit is not None:
+                admit(sum(c_tensors.size(library, results[index]) for index in range(len(names))))
             return [c_tensors.from_c(library, results[index]) for index in range(len(names))]
         finally:
             for handle in list(given) + list(results):

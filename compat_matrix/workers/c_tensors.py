@@ -16,10 +16,12 @@ from .signature_wire import DTYPES
 NUMBERS = {name: number for number, name in DTYPES.items()}
 TSTRING = 24
 SMALL, LARGE, OFFSET, VIEW = range(4)
+STRING = 64  # bytes of a string beside its characters: Python's object, and two places that refer to it
+BLOCK = 1 << 16  # strings looked at together
 
 
 def to_c(library, tensor, keep):
-    """A new ``TF_Tensor``; the caller deletes it. What it points at is appended to ``keep`` and must outlive its use."""
+    """A new ``TF_Tensor``; the caller deletes it. What it points at is added to ``keep``, which must outlive its use."""
     array = np.ascontiguousarray(tensor.array)
     dims = (ctypes.c_int64 * max(tensor.array.ndim, 1))(*tensor.array.shape)
     if tensor.dtype == "string":
@@ -36,10 +38,7 @@ def to_c(library, tensor, keep):
 
 def _strings_to_bytes(library, items, keep):
     if library.has_tstring:
-        # A view points at bytes that are not TensorFlow's. They live as long as the model, since a table or a variable
-        # may go on holding the view.
-        keep.append(items)
-        return b"".join(struct.pack("=QQQ", len(item) << 2 | VIEW, _address(item), 0) for item in items)
+        return b"".join(_tstring(item, keep) for item in items)
     offsets, blob = [], b""
     for item in items:
         offsets.append(len(blob))
@@ -54,8 +53,47 @@ def _strings_to_bytes(library, items, keep):
     return struct.pack("={}Q".format(len(offsets)), *offsets) + blob
 
 
+def _tstring(item, keep):
+    if len(item) < TSTRING - 1:
+        return struct.pack("=B23s", len(item) << 2 | SMALL, item)
+    # A view points at bytes that are not TensorFlow's. They live as long as the model, since a table or a variable
+    # may go on holding the view.
+    return struct.pack("=QQQ", len(item) << 2 | VIEW, _address(keep.add(item)), 0)
+
+
+class Kept(object):
+    """Strings that TensorFlow may go on pointing at. Of equal ones the first is kept. ``bytes`` is how much all of them take."""
+
+    def __init__(self):
+        self._items = {}
+        self.bytes = 0
+
+    def add(self, item):
+        """The string to point at: this one, or the equal one that is there already."""
+        found = self._items.setdefault(item, item)
+        if found is item:
+            self.bytes += len(item) + STRING
+        return found
+
+
 def _address(item):
     return ctypes.cast(ctypes.c_char_p(item), ctypes.c_void_p).value or 0
+
+
+def size(library, handle):
+    """How many bytes :func:`from_c` takes for a tensor: for a string its characters and its objects."""
+    length = library.TF_TensorByteSize(handle)
+    if DTYPES.get(library.TF_TensorType(handle)) != "string" or not library.has_tstring:
+        return length
+    pointer, total = library.TF_TensorData(handle), 0
+    for start in range(0, length, TSTRING * BLOCK):
+        raw = ctypes.string_at(pointer + start, min(length - start, TSTRING * BLOCK))
+        words = np.frombuffer(raw, "=u8").reshape(-1, TSTRING // 8)[:, 0]
+        kinds = words & 3
+        small, offset = (words & 0xFF) >> 2, (words & 0xFFFFFFFF) >> 2
+        lengths = np.where(kinds == SMALL, small, np.where(kinds == OFFSET, offset, words >> 2))
+        total += int(lengths.sum()) + STRING * len(words)
+    return total
 
 
 def from_c(library, handle):

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import grpc
+from google.protobuf.message import DecodeError
 
 from compat_matrix.consumers.serving import messages
-from compat_matrix.runtimes.standin import log
+from compat_matrix.runtimes.standin import log, memory
 from compat_matrix.runtimes.standin.api import Api
 from compat_matrix.runtimes.standin.errors import ServingError, invalid
 
@@ -60,20 +62,24 @@ def _handlers(api: Api, service: str) -> dict[str, Any]:
         if method.path == f"/{service}/{name}":
             request: Any = method.request
             handlers[name] = grpc.unary_unary_rpc_method_handler(
-                _answer(getattr(api, name)),
-                request_deserializer=request.FromString,
-                response_serializer=lambda response: response.SerializeToString(),
+                # A reload may wait without end for a model, so it holds no share.
+                _answer(getattr(api, name), request.FromString, name != "HandleReloadConfigRequest"),
             )
     return handlers
 
 
-def _answer(method: Callable[[Any, int], Any]) -> Callable[[Any, Any], Any]:
+def _answer(method: Callable[[Any, int], Any], parse: Callable[[bytes], Any], counted: bool) -> Callable[[Any, Any], Any]:
     codes = {code.value[0]: code for code in grpc.StatusCode}
 
-    def answer(request: Any, context: Any) -> Any:
+    def answer(message: bytes, context: Any) -> Any:
         left = context.time_remaining()
+        timeout_ms = int(left * 1000) if left is not None and left * 1000 < _MAX_MILLIS else 0
         try:
-            return method(request, int(left * 1000) if left is not None and left * 1000 < _MAX_MILLIS else 0)
+            # Messages become objects, and objects become messages again, while the request has its share of the memory.
+            with memory.request(len(message), timeout_ms) if counted else contextlib.nullcontext():
+                return method(parse(message), timeout_ms).SerializeToString()
+        except DecodeError:
+            context.abort(grpc.StatusCode.INTERNAL, "Exception deserializing request!")
         except ServingError as error:
             context.abort(codes[error.number], error.grpc_message)
         except Exception as error:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from compat_matrix.consumers.serving import messages
+from compat_matrix.runtimes.standin import memory
 from compat_matrix.runtimes.standin.errors import ServingError, invalid
 from compat_matrix.runtimes.standin.predict import signature_name
 from compat_matrix.runtimes.standin.servable import Servable
@@ -99,6 +100,8 @@ def _examples(given: Any) -> Tensor:
         examples = given.example_list_with_context.examples
     if not examples:
         raise invalid("Input is empty.")
+    repeated = len(context) * len(examples)
+    memory.current().take_inputs(given.ByteSize() + repeated, repeated, "the context in every example")
     out = np.empty(len(examples), dtype=object)
     out[:] = [context + example.SerializeToString() for example in examples]
     return Tensor("string", out)

@@ -78,7 +78,10 @@ def classification(result: Any) -> bytes:
     writer.begin(array=True)
     for row in result.classifications:
         writer.single_line = True
-        writer.value([[entry.label, _decimal(entry.score)] for entry in row.classes])
+        writer.begin(array=True)
+        for entry in row.classes:
+            writer.value([entry.label, _decimal(entry.score)])
+        writer.end()
         writer.single_line = False
     writer.end()
     writer.end()
@@ -92,7 +95,10 @@ def regression(result: Any) -> bytes:
     writer.begin(array=False)
     writer.key(RESULTS)
     writer.single_line = True
-    writer.value([_decimal(entry.value) for entry in result.regressions])
+    writer.begin(array=True)
+    for entry in result.regressions:
+        writer.value(_decimal(entry.value))
+    writer.end()
     writer.end()
     return writer.text()
 

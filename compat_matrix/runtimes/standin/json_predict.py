@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from compat_matrix.runtimes.standin import json_reader, json_writer, tensor_protos
@@ -13,6 +13,7 @@ from compat_matrix.workers.signature_wire import DTYPES
 from compat_matrix.workers.tensors import Tensor
 
 INSTANCES, INPUTS, PREDICTIONS, OUTPUTS = "instances", "inputs", "predictions", "outputs"
+_BLOCK = 1 << 12  # elements of an answer that are Python objects at a time
 _INT32, _INT64, _UINT32, _UINT64 = ((-1 << 31, 1 << 31), (-1 << 63, 1 << 63), (0, 1 << 32), (0, 1 << 64))
 _INTEGERS = {
     **dict.fromkeys(("int32", "int16", "int8", "uint8"), ("int_val", _INT32)),
@@ -249,7 +250,7 @@ def _rows(outputs: Mapping[str, Tensor]) -> bytes:
         for name, tensor in sorted(outputs.items()):
             if named:
                 writer.key(name)
-            writer.value(_nested(name, Tensor(tensor.dtype, tensor.array[index : index + 1]), drop_batch=True))
+            _write(writer, name, tensor.dtype, tensor.array[index, ...])
         writer.single_line = False
         if named:
             writer.end()
@@ -259,30 +260,41 @@ def _rows(outputs: Mapping[str, Tensor]) -> bytes:
 
 
 def _columns(outputs: Mapping[str, Tensor]) -> bytes:
-    nested = {name: _nested(name, tensor) for name, tensor in sorted(outputs.items())}
     writer = json_writer.Writer()
-    writer.value({OUTPUTS: nested if len(nested) > 1 else next(iter(nested.values()))})
+    writer.begin(array=False)
+    writer.key(OUTPUTS)
+    if len(outputs) > 1:
+        writer.begin(array=False)
+    for name, tensor in sorted(outputs.items()):
+        if len(outputs) > 1:
+            writer.key(name)
+        _write(writer, name, tensor.dtype, tensor.array)
+    if len(outputs) > 1:
+        writer.end()
+    writer.end()
     return writer.text()
 
 
-def _nested(name: str, tensor: Tensor, drop_batch: bool = False) -> Any:
-    """Lists within lists; a scalar is a bare value."""
+def _write(writer: json_writer.Writer, name: str, dtype: str, array: Any) -> None:
+    """Lists within lists; a scalar is a bare value. Elements become Python objects a block at a time, never all at once."""
+    if array.ndim > 1:
+        writer.begin(array=True)
+        for part in array:
+            _write(writer, name, dtype, part)
+        writer.end()
+    elif array.ndim:
+        writer.begin(array=True)
+        for start in range(0, array.size, _BLOCK):
+            for item in _elements(name, dtype, array[start : start + _BLOCK]):
+                writer.value(item)
+        writer.end()
+    else:
+        for item in _elements(name, dtype, array):
+            writer.value(item)
+
+
+def _elements(name: str, dtype: str, array: Any) -> Iterable[Any]:
     try:
-        flat = list(json_writer.elements(tensor.array, tensor.dtype, tensor.dtype == "string" and name.endswith("_bytes")))
+        return json_writer.elements(array, dtype, dtype == "string" and name.endswith("_bytes"))
     except ValueError:
-        if not tensor.array.size:
-            flat = []
-        else:
-            spoken = tensor_protos.spoken(tensor.dtype)
-            raise invalid(f"Failed to write JSON value for tensor type: {spoken}") from None
-    shape = tensor.array.shape[1 if drop_batch else 0 :]
-    if not shape:
-        return flat[0]
-    return _group(flat, shape)
-
-
-def _group(flat: list[Any], shape: tuple[int, ...]) -> list[Any]:
-    if len(shape) == 1:
-        return flat
-    step = len(flat) // shape[0] if shape[0] else 0
-    return [_group(flat[index * step : (index + 1) * step], shape[1:]) for index in range(shape[0])]
+        raise invalid(f"Failed to write JSON value for tensor type: {tensor_protos.spoken(dtype)}") from None

@@ -15,6 +15,7 @@ from compat_matrix.runtimes.standin import json_writer
 from compat_matrix.runtimes.standin.errors import ServingError, invalid
 
 _DEEPEST = 400
+_SHOWN = 1 << 20  # bytes of a value in an error
 _PERHAPS_TOO_BIG = re.compile(r"[eE]\+?\d{3}|\d{300}")  # for a double
 _NUMBER = re.compile(r"-?(?:(NaN|Inf(?:inity)?)|(0|[1-9]\d*)(\.\d*)?([eE][+-]?\d*)?)")
 _PLAIN = {"n": ("null", None), "t": ("true", True), "f": ("false", False)}
@@ -45,10 +46,13 @@ def format_error(value: Any, text: str) -> ServingError:
 
 
 def shown(value: Any) -> str:
-    """A value inside an error's text."""
-    writer = json_writer.Writer()
+    """A value inside an error's text, which is cut when it is long: indentation may make it a thousand times as long."""
+    writer = json_writer.Writer(_SHOWN)
     single = isinstance(value, float) and (not math.isfinite(value) or abs(value) <= 3.4028234663852886e38)
-    writer.value(json_writer.Raw(json_writer.decimal(value, single)) if isinstance(value, float) else value)
+    try:
+        writer.value(json_writer.Raw(json_writer.decimal(value, single)) if isinstance(value, float) else value)
+    except (json_writer.TooLong, RecursionError):
+        return writer.text()[:_SHOWN].decode("utf-8", "replace") + "...TRUNCATED"
     return writer.text().decode("utf-8", "replace")
 
 

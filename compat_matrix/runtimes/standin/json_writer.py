@@ -22,11 +22,20 @@ class Raw(NamedTuple):
     text: bytes
 
 
-class Writer:
-    """Values one after another; ``single_line`` while arrays are to stay on their line."""
+class TooLong(Exception):
+    """The text has reached its limit."""
 
-    def __init__(self) -> None:
+
+class Writer:
+    """Values one after another; ``single_line`` while arrays are to stay on their line.
+
+    Args:
+      limit: the most bytes of text, 0 for no limit. What goes beyond it raises :class:`TooLong`.
+    """
+
+    def __init__(self, limit: int = 0) -> None:
         self.single_line = False
+        self._limit = limit
         self._out = bytearray()
         self._levels: list[list[Any]] = []  # [is an array, values so far]
 
@@ -65,6 +74,8 @@ class Writer:
             self._out += _scalar(value)
 
     def _prefix(self) -> None:
+        if self._limit and len(self._out) > self._limit:
+            raise TooLong
         if not self._levels:
             return
         array, count = level = self._levels[-1]

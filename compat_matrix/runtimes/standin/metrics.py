@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import threading
-from collections import Counter
+from collections import Counter, defaultdict
 
 REQUESTS = ":tensorflow:serving:request_count"
 LOADS = ":tensorflow:cc:saved_model:load_attempt_count"
+_LONGEST, _MOST = 4096, 10_000  # characters of a label; combinations of labels
 DEFAULT_PATH = "/monitoring/prometheus/metrics"
 
-_counts: dict[str, Counter[tuple[tuple[str, str], ...]]] = {REQUESTS: Counter(), LOADS: Counter()}
+_counts: defaultdict[str, Counter[tuple[tuple[str, str], ...]]] = defaultdict(Counter, {REQUESTS: Counter(), LOADS: Counter()})
 _lock = threading.Lock()
 
 
 def count(metric: str, **labels: str) -> None:
+    """Count one more of these labels. Requests choose names: long ones are cut, and more than can be shown are not counted."""
+    key = tuple((name, text[:_LONGEST]) for name, text in labels.items())
     with _lock:
-        _counts[metric][tuple(labels.items())] += 1
+        if key in _counts[metric] or len(_counts[metric]) < _MOST:
+            _counts[metric][key] += 1
 
 
 def page() -> str:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
 
 from compat_matrix.consumers.serving import messages
-from compat_matrix.runtimes.standin import tensor_protos
+from compat_matrix.runtimes.standin import memory, tensor_protos
 from compat_matrix.runtimes.standin.errors import ServingError, invalid
 from compat_matrix.runtimes.standin.servable import Servable
 from compat_matrix.workers.tensors import Tensor
 
+Read = TypeVar("Read")
 METHOD_NAMES = (messages.PREDICT_METHOD, messages.CLASSIFY_METHOD, messages.REGRESS_METHOD)
 
 
@@ -47,7 +48,7 @@ def _check_count(signature: Any, request: Any) -> None:
 
 
 def _feed(signature: Any, inputs: Any) -> list[tuple[str, Tensor]]:
-    feed, used = [], set()
+    protos, used = [], set()
     for alias, info in sorted(signature.inputs.items()):
         if alias in inputs:
             proto = inputs[alias]
@@ -60,13 +61,28 @@ def _feed(signature: Any, inputs: Any) -> list[tuple[str, Tensor]]:
                 f"Inputs expected to be in the request {{{_joined(inputs)}}}, or default input alias set: "
                 f"{_joined(signature.defaults)}"
             )
-        try:
-            feed.append((info.name, tensor_protos.decode(proto)))
-        except tensor_protos.NotATensor:
-            raise invalid(f"tensor parsing error: {alias}") from None
+        protos.append((alias, info.name, proto))
+    feed = _decoded(protos)
     if len(used) != len(inputs):
         raise invalid(f"Inputs contains invalid name. Used request inputs: {_joined(used)}, request input: {_joined(inputs)}")
     return feed
+
+
+def _decoded(protos: list[tuple[str, str, Any]]) -> list[tuple[str, Tensor]]:
+    """The tensors by the names that are fed. How large all of them are is known before the first is made."""
+    size = filled = 0
+    for alias, _, proto in protos:
+        extent = _parsed(alias, tensor_protos.extent, proto)
+        size, filled = size + extent[0], filled + extent[1]
+    memory.current().take_inputs(size, filled, "the inputs")
+    return [(name, _parsed(alias, tensor_protos.decode, proto)) for alias, name, proto in protos]
+
+
+def _parsed(alias: str, read: Callable[[Any], Read], proto: Any) -> Read:
+    try:
+        return read(proto)
+    except tensor_protos.NotATensor:
+        raise invalid(f"tensor parsing error: {alias}") from None
 
 
 def _wanted(signature: Any, output_filter: Iterable[str]) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import re
 import threading
 import urllib.parse
@@ -11,7 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from compat_matrix.consumers.serving import messages
-from compat_matrix.runtimes.standin import json_examples, json_predict, json_protos, log, metrics
+from compat_matrix.runtimes.standin import json_examples, json_predict, json_protos, log, memory, metrics
 from compat_matrix.runtimes.standin.api import SIGNATURE_DEF, Api
 from compat_matrix.runtimes.standin.errors import ServingError, invalid
 
@@ -21,6 +22,7 @@ _GET = re.compile(rf"/v1/models(?:/(?P<name>[^/:]+))?{_WHICH}(?:/(?P<verb>metada
 _OURS = re.compile(r"/v1/.*", re.IGNORECASE | re.DOTALL)
 _JSON, _TEXT = "application/json", "text/plain"
 MAX_BODY = 1 << 31
+_PART = 1 << 20  # bytes read together
 _NOT_FOUND = b"<HTML><HEAD>\n<TITLE>404 Not Found</TITLE>\n</HEAD><BODY>\n<H1>Not Found</H1>\n</BODY></HTML>\n"
 
 
@@ -30,14 +32,17 @@ class Rest:
     def __init__(self, api: Api, timeout_ms: int, metrics_path: str) -> None:
         self._api, self._timeout, self._metrics = api, timeout_ms, metrics_path
 
-    def answer(self, method: str, path: str, body: bytes) -> tuple[int, str, bytes]:
-        """Status code, content type and body."""
+    def answer(self, method: str, path: str, body: bytes, compressed: bool = False) -> tuple[int, str, bytes]:
+        """Status code, content type and body. ``compressed``: the body is gzip."""
         if self._metrics and path == self._metrics:
             return 200, _TEXT, metrics.page().encode("utf-8")
         if not _OURS.fullmatch(path):
             return 404, "text/html", _NOT_FOUND
         try:
-            return 200, _JSON, self._result(method, path, body)
+            # The body, what it becomes and the answer's text hold the request's share of the memory.
+            plain = _unpacked(body) if compressed else body
+            with memory.request(len(plain), self._timeout):
+                return 200, _JSON, self._result(method, path, plain)
         except ServingError as error:
             return error.http, _JSON, json_examples.error(error)
         except Exception as error:
@@ -88,6 +93,19 @@ class Rest:
         return json_protos.metadata(self._api.GetModelMetadata(request))
 
 
+def _unpacked(body: bytes) -> bytes:
+    """The body in gzip, all members. Raises :class:`ServingError`: it is none, or becomes too large for what was sent."""
+    limit = len(body) + memory.FILLED
+    try:
+        with gzip.GzipFile(fileobj=io.BytesIO(body)) as stream:
+            plain = stream.read(limit + 1)
+    except (OSError, EOFError, zlib.error) as error:
+        raise invalid(f"stand-in: the body is not gzip: {error}") from None
+    if len(plain) > limit:
+        raise invalid(f"stand-in: the body of {len(body)} bytes becomes more than {limit} bytes")
+    return plain
+
+
 def _spec(matched: re.Match[str]) -> Any:
     spec: Any = messages.ModelSpec(name=urllib.parse.unquote(matched["name"] or ""))
     if matched["version"]:
@@ -110,7 +128,8 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(400, _TEXT, b"")
             return
         with self.server.slots:
-            status, kind, answer = self.server.rest.answer(self.command, self.path, body)
+            compressed = "gzip" in self.headers.get("Content-Encoding", "")
+            status, kind, answer = self.server.rest.answer(self.command, self.path, body, compressed)
         self._send(status, kind, answer)
 
     do_GET = do_POST = do_PUT = do_DELETE = do_HEAD = do_OPTIONS = do_PATCH = _serve
@@ -127,15 +146,21 @@ class _Handler(BaseHTTPRequestHandler):
         """None: it cannot be read."""
         try:
             if "chunked" in self.headers.get("Transfer-Encoding", "").lower():
-                data = self._chunks()
-            else:
-                length = int(self.headers.get("Content-Length") or 0)
-                if not 0 <= length <= MAX_BODY:
-                    return None
-                data = self.rfile.read(length)
-            return gzip.decompress(data) if "gzip" in self.headers.get("Content-Encoding", "") else data
-        except (ValueError, OSError, EOFError, zlib.error):
+                return self._chunks()
+            length = int(self.headers.get("Content-Length") or 0)
+            return self._read(length) if 0 <= length <= MAX_BODY else None
+        except (ValueError, OSError, EOFError):
             return None
+
+    def _read(self, length: int) -> bytes:
+        """So many bytes, or those that come before the connection ends. What was only promised takes no memory."""
+        out = bytearray()
+        while len(out) < length:
+            part = self.rfile.read(min(length - len(out), _PART))
+            if not part:
+                break
+            out += part
+        return bytes(out)
 
     def _chunks(self) -> bytes:
         out = bytearray()
@@ -143,7 +168,7 @@ class _Handler(BaseHTTPRequestHandler):
             size = int(self.rfile.readline(1024).split(b";")[0], 16)
             if size < 0 or len(out) + size > MAX_BODY:
                 raise ValueError("a chunk that is too large")
-            out += self.rfile.read(size)
+            out += self._read(size)
             if not size:
                 while self.rfile.readline(65536).strip():
                     pass

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from compat_matrix.consumers.serving import messages
-from compat_matrix.runtimes.standin import log
+from compat_matrix.runtimes.standin import log, memory
 from compat_matrix.runtimes.standin.errors import ServingError, invalid
 from compat_matrix.workers.tensors import Tensor
 
@@ -74,11 +74,16 @@ class Servable:
         """``Session::Run``. Raises :class:`ServingError`."""
         if not fetch:
             raise invalid("Must specify at least one target to fetch or execute.")
+        if self._model.keep.bytes > memory.KEPT:
+            # A table may point at any string that was ever fed, so none is given up before the model is.
+            raise ServingError("RESOURCE_EXHAUSTED", f"stand-in: the model was fed more than {memory.KEPT} bytes of strings")
         rows = _batch_size(feed) if self._batching else None
         self._check_names([name for name, _ in feed], "FeedInputs: unable to find feed output {}")
         self._check_names(fetch, "FetchOutputs node {}: not found")
         with _as_serving_errors():
-            results: list[Tensor] = self._model.run(list(feed), list(fetch), _run_options(timeout_ms))
+            results: list[Tensor] = self._model.run(
+                list(feed), list(fetch), _run_options(timeout_ms), memory.current().take_answer
+            )
         if rows is not None:
             _check_batched(results, rows)
         return results

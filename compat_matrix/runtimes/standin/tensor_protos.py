@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from compat_matrix.runtimes.standin.memory import FILLED
 from compat_matrix.workers.signature_wire import DTYPES
 from compat_matrix.workers.tensors import CARRIERS, Tensor
 
@@ -25,7 +26,8 @@ _LISTS = {
     **dict.fromkeys(("int4", "uint4", "int2", "uint2"), "int_val"),
 }  # fmt: skip
 _COMPLEX = {"complex64": np.float32, "complex128": np.float64}
-MAX_BYTES = 1 << 32
+_TEXT = 64  # bytes that a string takes beside its characters: the list, the array, what the session is given
+_MOST = 1 << 16  # elements that are Python objects at a time
 MAX_RANK = 254  # of TensorFlow
 
 
@@ -38,39 +40,68 @@ def spoken(dtype: str) -> str:
     return _SPOKEN.get(dtype, dtype)
 
 
+def extent(proto: Any) -> tuple[int, int]:
+    """Bytes that a tensor takes, and how many of them stand for elements that the message does not hold.
+
+    Raises :class:`NotATensor`: no type, or a shape that is not known.
+    """
+    dtype, sizes = _type_and_shape(proto)
+    count = math.prod(sizes)
+    width = _TEXT if dtype == "string" else np.dtype(CARRIERS[dtype]).itemsize
+    return count * width, 0 if proto.tensor_content else max(0, count - _length(proto, dtype)) * width
+
+
 def decode(proto: Any) -> Tensor:
-    """Raises :class:`NotATensor`: no type, a shape that is not known, or bytes that do not fill it."""
+    """Raises :class:`NotATensor`: no type, a shape that is not known, bytes that do not fill it, too many that nobody sent."""
+    dtype, sizes = _type_and_shape(proto)
+    count = math.prod(sizes)
+    if extent(proto)[1] > FILLED:
+        raise NotATensor(f"more than {FILLED} bytes that the message does not hold")
+    try:
+        if dtype == "string":
+            return Tensor(dtype, _strings(proto, count).reshape(sizes))
+        carrier = np.dtype(CARRIERS[dtype])
+        if proto.tensor_content:
+            if len(proto.tensor_content) != count * carrier.itemsize:
+                raise NotATensor(f"{len(proto.tensor_content)} bytes for {count} elements")
+            return Tensor(dtype, np.frombuffer(proto.tensor_content, carrier).reshape(sizes))
+        return Tensor(dtype, _padded(_listed(proto, dtype, carrier, count), count).reshape(sizes))
+    except NotATensor:
+        raise
+    except ValueError as error:  # more dimensions than NumPy has, or sizes beside a zero that it cannot multiply
+        raise NotATensor(str(error)) from None
+
+
+def _type_and_shape(proto: Any) -> tuple[str, tuple[int, ...]]:
     dtype = DTYPES.get(proto.dtype, "")
     if dtype not in CARRIERS and dtype != "string":
         raise NotATensor(f"dtype {proto.dtype}")
-    sizes = tuple(dim.size for dim in proto.tensor_shape.dim)
-    if proto.tensor_shape.unknown_rank or any(size < 0 for size in sizes) or len(sizes) > MAX_RANK:
+    if proto.tensor_shape.unknown_rank or len(proto.tensor_shape.dim) > MAX_RANK:
         raise NotATensor("the shape is not known")
-    count = math.prod(sizes)
-    if dtype == "string":
-        return Tensor(dtype, _strings(proto, count).reshape(sizes))
-    carrier = np.dtype(CARRIERS[dtype])
-    if count * carrier.itemsize > MAX_BYTES:
-        raise NotATensor(f"more than {MAX_BYTES} bytes")
-    if proto.tensor_content:
-        if len(proto.tensor_content) != count * carrier.itemsize:
-            raise NotATensor(f"{len(proto.tensor_content)} bytes for {count} elements")
-        return Tensor(dtype, np.frombuffer(proto.tensor_content, carrier).reshape(sizes))
-    return Tensor(dtype, _padded(_listed(proto, dtype, carrier), count).reshape(sizes))
+    sizes = tuple(dim.size for dim in proto.tensor_shape.dim)
+    if any(size < 0 for size in sizes):
+        raise NotATensor("the shape is not known")
+    return dtype, sizes
 
 
-def _listed(proto: Any, dtype: str, carrier: np.dtype[Any]) -> np.ndarray[Any, Any]:
+def _length(proto: Any, dtype: str) -> int:
+    """How many elements the message lists."""
+    values = proto.float8_val if dtype.startswith("float8") else getattr(proto, _LISTS[dtype]) if dtype in _LISTS else ()
+    return len(values) // 2 if dtype in _COMPLEX else len(values)
+
+
+def _listed(proto: Any, dtype: str, carrier: np.dtype[Any], count: int) -> np.ndarray[Any, Any]:
+    """The first ``count`` elements that the message lists."""
     if dtype.startswith("float8"):
         return np.frombuffer(proto.float8_val, np.uint8)
     values = getattr(proto, _LISTS[dtype])
-    if dtype in _COMPLEX:
-        parts = np.array(values, _COMPLEX[dtype])
-        return parts[: parts.size // 2 * 2].view(carrier)
-    if dtype in ("float16", "bfloat16"):
-        return np.array(values, np.int64).astype(np.uint16).view(carrier)
-    if carrier.kind in "iu" and dtype not in ("int64", "uint64"):
-        return np.array(values, np.int64).astype(carrier)  # out of range: C's conversion
-    return np.array(values, carrier)
+    length = min(_length(proto, dtype), count) * (2 if dtype in _COMPLEX else 1)
+    out = np.empty(length, _COMPLEX.get(dtype, np.uint16 if dtype in ("float16", "bfloat16") else carrier))
+    # 32-bit lists and narrow types: out of range means C's conversion.
+    through = np.int64 if out.dtype.kind in "iu" and dtype not in ("int64", "uint64") else out.dtype
+    for start in range(0, length, _MOST):
+        out[start : start + _MOST] = np.array(values[start : min(start + _MOST, length)], through).astype(out.dtype)
+    return out.view(carrier)
 
 
 def _padded(values: np.ndarray[Any, Any], count: int) -> np.ndarray[Any, Any]:
@@ -82,12 +113,12 @@ def _padded(values: np.ndarray[Any, Any], count: int) -> np.ndarray[Any, Any]:
 
 
 def _strings(proto: Any, count: int) -> np.ndarray[Any, Any]:
-    if count > MAX_BYTES // 64:
-        raise NotATensor(f"more than {MAX_BYTES // 64} strings")
-    items = _string_content(proto.tensor_content, count) if proto.tensor_content else list(proto.string_val)[:count]
-    items += [items[-1] if items else b""] * (count - len(items))
+    if proto.tensor_content and count > len(proto.tensor_content):
+        raise NotATensor("lengths of strings")
+    items = _string_content(proto.tensor_content, count) if proto.tensor_content else proto.string_val[:count]
     out = np.empty(count, dtype=object)
-    out[:] = items
+    out[: len(items)] = items
+    out[len(items) :] = items[-1] if items else b""
     return out
 
 
@@ -121,16 +152,22 @@ def encode(tensor: Tensor, proto: Any, as_content: bool = False) -> None:
     proto.tensor_shape.SetInParent()
     flat = tensor.array.ravel()
     if tensor.dtype == "string":
-        proto.string_val.extend(flat.tolist())
+        _extend(proto.string_val, flat)
     elif as_content:
         proto.tensor_content = flat.tobytes()
     elif tensor.dtype.startswith("float8"):
         proto.float8_val = flat.tobytes()
     elif tensor.dtype in _COMPLEX:
-        getattr(proto, _LISTS[tensor.dtype]).extend(flat.view(_COMPLEX[tensor.dtype]).tolist())
+        _extend(getattr(proto, _LISTS[tensor.dtype]), flat.view(_COMPLEX[tensor.dtype]))
     elif tensor.dtype in ("float16", "bfloat16"):
-        proto.half_val.extend(flat.view(np.uint16).tolist())
+        _extend(proto.half_val, flat.view(np.uint16))
     elif tensor.dtype in _LISTS:
-        getattr(proto, _LISTS[tensor.dtype]).extend(flat.tolist())
+        _extend(getattr(proto, _LISTS[tensor.dtype]), flat)
     else:
         proto.tensor_content = flat.tobytes()
+
+
+def _extend(values: Any, flat: np.ndarray[Any, Any]) -> None:
+    """Append elements to a list of a message. A Python number is several times an element: never all of them at once."""
+    for start in range(0, flat.size, _MOST):
+        values.extend(flat[start : start + _MOST].tolist())

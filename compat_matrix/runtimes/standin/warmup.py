@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import struct
 import time
 from collections.abc import Callable, Iterator
@@ -11,12 +12,16 @@ from typing import Any
 from google.protobuf.message import DecodeError
 
 from compat_matrix.consumers.serving import messages
-from compat_matrix.runtimes.standin import inference, log, predict
+from compat_matrix.runtimes.standin import inference, log, memory, predict
 from compat_matrix.runtimes.standin.errors import ServingError, invalid
 from compat_matrix.runtimes.standin.servable import Servable
+from reference_impl.format.errors import FileAccessError
+from reference_impl.format.mapped import map_file
 
 FILE = "assets.extra/tf_serving_warmup_requests"
 MAX_RECORDS = 1000
+MAX_RECORD = 1 << 28  # bytes
+_SHOWN = 1000  # bytes of a record in an error
 _HEADER = 12  # bytes: the length of a record and its checksum
 _MASK_DELTA = 0xA282EAD8
 
@@ -30,16 +35,19 @@ def run(servable: Servable, folder: str, iterations: int = 1, check_method: bool
     log.info("warmup", f"Starting to read warmup data for model at {path}")
     started, count = time.monotonic(), 0
     try:
-        for record in records(Path(path).read_bytes()):
+        for record in records(map_file(path)):
             try:
                 entry = messages.PredictionLog.FromString(record)
             except DecodeError:
-                raise invalid(f"Failed to parse warmup record: {record!r} from {path}") from None
+                raise invalid(f"Failed to parse warmup record: {record[:_SHOWN]!r} from {path}") from None
             for _ in range(max(iterations, 1)):
-                _replay(servable, entry, check_method)
+                with memory.request(len(record)):
+                    _replay(servable, entry, check_method)
             count += 1
             if count > MAX_RECORDS:
                 raise invalid(f"Number of warmup records exceeds the maximum ({MAX_RECORDS}) at {path}")
+    except FileAccessError as error:  # a pipe, a device: nobody waits for what it may give
+        raise ServingError("FAILED_PRECONDITION", str(error)) from None
     except Damaged as error:
         raise ServingError("DATA_LOSS", f"{error}. Please verify your warmup data is in TFRecord format.") from None
     micros = int((time.monotonic() - started) * 1e6)
@@ -70,7 +78,7 @@ class Damaged(Exception):
     """No TFRecord file, or a damaged one."""
 
 
-def records(data: bytes) -> Iterator[bytes]:
+def records(data: bytes | mmap.mmap) -> Iterator[bytes]:
     """The records of a TFRecord file: length and its checksum, bytes and their checksum.
 
     A file that ends inside a length ends there, for TensorFlow's reader and for this one.
@@ -80,6 +88,8 @@ def records(data: bytes) -> Iterator[bytes]:
         (length, length_crc) = struct.unpack_from("<QI", data, position)
         if checksum(data[position : position + 8]) != length_crc:
             raise Damaged(f"corrupted record at {position}" + ("" if position else " (Is this even a TFRecord file?)"))
+        if length > MAX_RECORD:
+            raise invalid(f"stand-in: a warmup record of {length} bytes at {position}; at most {MAX_RECORD} are read")
         start, end = position + _HEADER, position + _HEADER + length
         if end + 4 > len(data):
             raise Damaged(f"truncated record at {position}' failed with Read less bytes than requested")
