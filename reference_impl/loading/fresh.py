@@ -13,10 +13,9 @@ from typing import Any
 import tensorflow as tf
 
 from reference_impl.errors import UninitializedVariableError, UnsupportedModelError
-from reference_impl.format import graphs
 from reference_impl.loading import initial_values
+from reference_impl.loading.argument_uses import used_arguments
 from reference_impl.loading.concrete import LoadedConcreteFunction
-from reference_impl.loading.library import FunctionLibrary
 from reference_impl.loading.loader import Loader
 from reference_impl.loading.options import LoadOptions
 from reference_impl.loading.origin import Origin
@@ -69,7 +68,7 @@ class FreshConcreteFunction(LoadedConcreteFunction):
             self.__class__ = LoadedConcreteFunction
         else:
             # TensorFlow would read nonsense. A function that assigns the variable may run.
-            assigned = _assigned(self.library, self.saved_name)
+            assigned = used_arguments(self.library, self.saved_name, _assigns)
             first = len(self.library.get(self.saved_name).signature.input_arg) - len(self.owners)
             for position, owner in enumerate(self.owners, first):
                 if any(owner is variable for variable in missing) and position not in assigned:
@@ -128,22 +127,8 @@ class _FreshLoader(Loader):
         return self.origin.classes.get(number) or super().class_of(number, node)
 
 
-def _assigned(library: FunctionLibrary, name: str) -> frozenset[int]:
-    """The arguments of a function, handles, that it or a function it calls assigns a value to."""
-    library.check(name)  # no function calls itself
-    definition = library.get(name)
-    places = {argument.name: index for index, argument in enumerate(definition.signature.input_arg)}
-    found = set()
-    for node in definition.node_def:
-        inputs = [places.get(graphs.parse_input(text, in_function=True).source) for text in graphs.data_inputs(node)]
-        if node.op == "AssignVariableOp":
-            found.add(inputs[0])
-        elif any(place is not None for place in inputs):
-            shift = 1 if "If" in node.op or "Case" in node.op else 0
-            for called in library.functions_of(node):
-                inner = [position + shift for position in _assigned(library, called)]
-                found.update(inputs[position] for position in inner if position < len(inputs))
-    return frozenset(place for place in found if place is not None)
+def _assigns(node: Any, position: int) -> bool:
+    return node.op == "AssignVariableOp" and position == 0
 
 
 def _has_value(variable: Any) -> bool:

@@ -14,7 +14,7 @@ import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import UnsupportedModelError
-from reference_impl.format import graphs
+from reference_impl.loading.argument_uses import used_arguments
 from reference_impl.loading.library import FunctionLibrary
 
 READS = ("ReadVariableOp", "VariableShape", "VarIsInitializedOp", "ResourceGather", "ResourceGatherNd")
@@ -41,7 +41,7 @@ def cross_replica(library: FunctionLibrary, name: str, owners: Sequence[Any], ha
     """
     found = first_replicas(owners, handles)
     start = len(library.get(name).signature.input_arg) - len(owners)
-    written = _written(library, name)
+    written = used_arguments(library, name, _does_more_than_read)
     unusable: dict[int, tf.Tensor] = {}
     for index, owner in enumerate(owners):
         local = handles[index] is None and owner.synchronization == tf.VariableSynchronization.ON_READ
@@ -56,18 +56,5 @@ def cross_replica(library: FunctionLibrary, name: str, owners: Sequence[Any], ha
     return found
 
 
-def _written(library: FunctionLibrary, name: str) -> frozenset[int]:
-    """Return the positions of the arguments of a function that it, or a function it calls, uses in another way than reading."""
-    library.check(name)  # no function calls itself
-    definition = library.get(name)
-    places = {argument.name: index for index, argument in enumerate(definition.signature.input_arg)}
-    found = set()
-    for node in definition.node_def:
-        inputs = [places.get(graphs.parse_input(text, in_function=True).source) for text in graphs.data_inputs(node)]
-        called = list(library.functions_of(node))
-        if not any(place is not None for place in inputs) or node.op in READS:
-            continue
-        shift = 1 if "If" in node.op or "Case" in node.op else 0
-        inner = {position + shift for function in called for position in _written(library, function)}
-        found.update(place for position, place in enumerate(inputs) if not called or position in inner)
-    return frozenset(place for place in found if place is not None)
+def _does_more_than_read(node: Any, position: int) -> bool:
+    return node.op not in READS
