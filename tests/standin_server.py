@@ -68,7 +68,7 @@ class Server:
             with urllib.request.urlopen(request, timeout=LIMIT) as response:
                 return response.status, response.read().decode("utf-8", "surrogateescape")
         except urllib.error.HTTPError as error:
-            return error.code, error.read().decode()
+            return error.code, error.read().decode("utf-8", "surrogateescape")
 
     def reload(self, *models: Mapping[str, Any], limit: float = LIMIT) -> Any:
         request: Any = messages.ReloadConfigRequest()

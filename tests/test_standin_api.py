@@ -322,3 +322,22 @@ def test_it_never_imports_tensorflow(server: Server) -> None:
     maps = Path(f"/proc/{server.process.pid}/maps").read_text("utf-8")
     assert "libtensorflow_cc" in maps
     assert "_pywrap_tensorflow" not in maps
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "error"),
+    [
+        ("half_plus_two:predict", b'{"instances": ["\\ud800"]}', "The surrogate pair in string is invalid."),
+        ("half_plus_two:predict", b'{"instances": [1.0], "signature_name": "\xab"}', "not found in signature def"),
+        ("half_plus_two:predict", b'{"instances": [{"\xab": 1.0}]}', "does not have named input"),
+        ("half_plus_two:predict", b'["\\udcab"]', "The surrogate pair in string is invalid."),
+        ("half_plus_two:regress", b'{"signature_name": "\xab", "examples": [{"\xab": 1.0}]}', "No signature was found"),
+        ("half_plus_two:regress", b'{"examples": [{"x": "\\ud800"}]}', "The surrogate pair in string is invalid."),
+        ("half_plus_two:regress", b'{"examples": [{"x": -9223372036854775809, "y": "\xab"}]}', None),
+    ],
+)
+def test_text_that_is_none_and_numbers_below_64_bits_are_the_requests_fault(
+    server: Server, path: str, body: bytes, error: str | None
+) -> None:
+    status, document = server.rest(f"/v1/models/{path}", body)
+    assert status == 400 and (error or "") in document["error"] and "stand-in: " not in document["error"]

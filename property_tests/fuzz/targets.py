@@ -11,7 +11,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from property_tests.fuzz import archives, live, mutation, parsers, serving, tables, trees, zoo
+from property_tests.fuzz import archives, live, mutation, parsers, serving, standin, tables, trees, zoo
 from property_tests.fuzz.guard import MEMORY
 from property_tests.fuzz.wire import Mutator
 
@@ -216,6 +216,7 @@ def _provenances() -> list[bytes]:
 
 
 _MODEL_MUTATOR = _messages("SavedModel")
+_REQUEST_MUTATOR = _messages("PredictRequest", "compat_matrix.consumers.serving.schema")
 _RESPONSE_MUTATOR = _messages("PredictResponse", "compat_matrix.consumers.serving.schema")
 
 _NPZ = _files("*/io/*.npz", 2000, 12)
@@ -248,6 +249,11 @@ _SERVING = (  # of what a server answers
     ("grpc_predict", "answer.pb", serving.responses, _RESPONSE_MUTATOR, serving.grpc_predict),
     ("grpc_other", "answer.pb", serving.other_responses, serving.mutate_other, serving.grpc_other),
 )
+_STANDIN = (  # of what the stand-in server is asked
+    ("standin_grpc", "request.pb", standin.requests, _REQUEST_MUTATOR, standin.grpc_predict),
+    ("standin_rest", "request.json", standin.bodies, _JSON, standin.rest_predict),
+    ("standin_examples", "request.json", standin.example_bodies, _JSON, standin.rest_examples),
+)
 _ZOO = (  # of models at rest
     ("verify", "saved_model.pb", _models, _MODEL_MUTATOR, zoo.run_verify),
     ("diff", "saved_model.pb", _models, _MODEL_MUTATOR, zoo.run_diff),
@@ -269,6 +275,7 @@ TARGETS: dict[str, Target] = {
     **{row[0]: Target(*row, parsers.ours) for row in _READERS},
     "tensor_file": Target("tensor_file", "x.npz", _NPZ, _with(archives.mutate_npz), parsers.read_tensors, lambda: (ValueError,)),
     **{row[0]: Target(*row, serving.serving_errors) for row in _SERVING},
+    **{row[0]: Target(*row, standin.refusals) for row in _STANDIN},
     **{row[0]: Target(*row, parsers.ours, _AT_REST) for row in _ZOO},
     "contract_file": Target("contract_file", "m.contract.json", zoo.contracts, _JSON, zoo.contract_file, zoo.contract_errors),
     **{row[0]: Target(*row, parsers.harness_errors, _BESIDE.get(row[0], ())) for row in _HARNESS},

@@ -36,7 +36,7 @@ def _fill_example(value: Any, example: Any) -> None:
         raise invalid(f"Example must be JSON object but got JSON {json_reader.kind(value)}")
     example.SetInParent()
     for name, content in value.items():
-        feature = example.features.feature[name]
+        feature = example.features.feature[json_reader.as_name(name)]
         for item in content if isinstance(content, list) else [content]:
             _append(item, name, feature)
 
@@ -46,7 +46,7 @@ def _append(value: Any, name: str, feature: Any) -> None:
         _list(feature, "bytes_list", name).append(value.encode("utf-8", "surrogateescape"))
     elif json_predict.is_base64(value):
         _list(feature, "bytes_list", name).append(json_predict.from_base64(value))
-    elif isinstance(value, (bool, int)) and value < 1 << 64:
+    elif isinstance(value, (bool, int)) and -1 << 63 <= value < 1 << 64:
         values = _list(feature, "int64_list", name)
         if value >= 1 << 63:
             raise invalid(f"Feature: {name} has uint64 element. Only int64 is supported.")

@@ -61,7 +61,7 @@ def fill_signature(document: Mapping[str, Any], request: Any) -> None:
         if not isinstance(document["signature_name"], str):
             text = "not formatted correctly. 'signature_name' key must be a string value."
             raise json_reader.format_error(document, text)
-        request.model_spec.signature_name = document["signature_name"]
+        request.model_spec.signature_name = json_reader.as_name(document["signature_name"])
 
 
 def is_base64(value: Any) -> bool:
@@ -106,7 +106,7 @@ def _fill_rows(rows: list[Any], infos: Mapping[str, Any], inputs: Any) -> None:
 
 
 def _add_row(name: str, value: Any, infos: Mapping[str, Any], shapes: dict[str, tuple[int, list[int]]], inputs: Any) -> None:
-    if name not in infos:
+    if json_reader.as_name(name) not in infos:
         raise invalid(f"JSON object: does not have named input: {name}")
     shape = _shape(value)
     count = _fill(value, _dtype(infos[name]), shape, inputs[name])

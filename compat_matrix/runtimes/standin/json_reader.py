@@ -16,7 +16,8 @@ from compat_matrix.runtimes.standin.errors import ServingError, invalid
 
 _DEEPEST = 400
 _SHOWN = 1 << 20  # bytes of a value in an error
-_PERHAPS_TOO_BIG = re.compile(r"[eE]\+?\d{3}|\d{300}")  # for a double
+# Numbers that are perhaps too big for a double, and halves of surrogate pairs: Python takes one without the other.
+_DOUBTFUL = re.compile(r"[eE]\+?\d{3}|\d{300}|\\u[dD][89a-fA-F]")
 _NUMBER = re.compile(r"-?(?:(NaN|Inf(?:inity)?)|(0|[1-9]\d*)(\.\d*)?([eE][+-]?\d*)?)")
 _PLAIN = {"n": ("null", None), "t": ("true", True), "f": ("false", False)}
 _LETTERS = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
@@ -27,12 +28,17 @@ def parse(body: bytes) -> dict[str, Any]:
     if not body:
         raise invalid("JSON Parse error: The document is empty")
     text = body.decode("utf-8", "surrogateescape").removeprefix("\ufeff")
-    if not _PERHAPS_TOO_BIG.search(text):
+    if not _DOUBTFUL.search(text):
         try:
             return _object(json.loads(text))
         except (ValueError, RecursionError):
             pass
     return _object(_Slow(text).document())
+
+
+def as_name(text: str) -> str:
+    """A string for a message's field, which holds no undecodable bytes."""
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def _object(value: Any) -> dict[str, Any]:

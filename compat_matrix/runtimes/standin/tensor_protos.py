@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from compat_matrix.runtimes.standin.memory import FILLED
+from compat_matrix.runtimes.standin import memory
 from compat_matrix.workers.signature_wire import DTYPES
 from compat_matrix.workers.tensors import CARRIERS, Tensor
 
@@ -55,8 +55,8 @@ def decode(proto: Any) -> Tensor:
     """Raises :class:`NotATensor`: no type, a shape that is not known, bytes that do not fill it, too many that nobody sent."""
     dtype, sizes = _type_and_shape(proto)
     count = math.prod(sizes)
-    if extent(proto)[1] > FILLED:
-        raise NotATensor(f"more than {FILLED} bytes that the message does not hold")
+    if extent(proto)[1] > memory.FILLED:
+        raise NotATensor(f"more than {memory.FILLED} bytes that the message does not hold")
     try:
         if dtype == "string":
             return Tensor(dtype, _strings(proto, count).reshape(sizes))
@@ -108,8 +108,10 @@ def _padded(values: np.ndarray[Any, Any], count: int) -> np.ndarray[Any, Any]:
     """A list that is too short repeats its last element; an empty one means zeros."""
     if values.size >= count:
         return values[:count]
-    last = values[-1:] if values.size else np.zeros(1, values.dtype)
-    return np.concatenate([values, np.repeat(last, count - values.size)])
+    out = np.empty(count, values.dtype)
+    out[: values.size] = values
+    out[values.size :] = values[-1] if values.size else 0
+    return out
 
 
 def _strings(proto: Any, count: int) -> np.ndarray[Any, Any]:
