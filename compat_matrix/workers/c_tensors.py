@@ -24,21 +24,28 @@ def to_c(library, tensor, keep):
     """A new ``TF_Tensor``; the caller deletes it. What it points at is added to ``keep``, which must outlive its use."""
     array = np.ascontiguousarray(tensor.array)
     dims = (ctypes.c_int64 * max(tensor.array.ndim, 1))(*tensor.array.shape)
-    if tensor.dtype == "string":
-        data = _strings_to_bytes(library, [bytes(item) for item in array.ravel().tolist()], keep)
+    if tensor.dtype != "string":
+        length, parts = array.nbytes, [array.tobytes()]
+    elif library.has_tstring:
+        # Block by block: as Python objects the strings take several times the memory.
+        flat = array.ravel()
+        blocks = (flat[start : start + BLOCK].tolist() for start in range(0, flat.size, BLOCK))
+        length, parts = TSTRING * flat.size, (b"".join(_tstring(bytes(item), keep) for item in block) for block in blocks)
     else:
-        data = array.tobytes()
-    handle = library.TF_AllocateTensor(NUMBERS[tensor.dtype], dims, tensor.array.ndim, len(data))
+        data = _encoded(library, [bytes(item) for item in array.ravel().tolist()])
+        length, parts = len(data), [data]
+    handle = library.TF_AllocateTensor(NUMBERS[tensor.dtype], dims, tensor.array.ndim, length)
     if not handle:
-        raise MemoryError("TF_AllocateTensor refused {} bytes of {}".format(len(data), tensor.dtype))
-    if data:
-        ctypes.memmove(library.TF_TensorData(handle), data, len(data))
+        raise MemoryError("TF_AllocateTensor refused {} bytes of {}".format(length, tensor.dtype))
+    place = library.TF_TensorData(handle)
+    for part in parts:
+        if part:
+            ctypes.memmove(place, part, len(part))
+            place += len(part)
     return handle
 
 
-def _strings_to_bytes(library, items, keep):
-    if library.has_tstring:
-        return b"".join(_tstring(item, keep) for item in items)
+def _encoded(library, items):
     offsets, blob = [], b""
     for item in items:
         offsets.append(len(blob))

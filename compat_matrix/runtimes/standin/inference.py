@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from compat_matrix.consumers.serving import messages
-from compat_matrix.runtimes.standin import memory
+from compat_matrix.runtimes.standin import memory, tensor_protos
 from compat_matrix.runtimes.standin.errors import ServingError, invalid
 from compat_matrix.runtimes.standin.predict import signature_name
 from compat_matrix.runtimes.standin.servable import Servable
@@ -101,9 +101,11 @@ def _examples(given: Any) -> Tensor:
     if not examples:
         raise invalid("Input is empty.")
     repeated = len(context) * len(examples)
-    memory.current().take_inputs(given.ByteSize() + repeated, repeated, "the context in every example")
+    size = given.ByteSize() + repeated + tensor_protos.TEXT * len(examples)
+    memory.current().take_inputs(size, repeated, "the context in every example")
     out = np.empty(len(examples), dtype=object)
-    out[:] = [context + example.SerializeToString() for example in examples]
+    for index, example in enumerate(examples):
+        out[index] = context + example.SerializeToString()
     return Tensor("string", out)
 
 

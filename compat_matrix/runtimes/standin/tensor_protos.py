@@ -26,7 +26,7 @@ _LISTS = {
     **dict.fromkeys(("int4", "uint4", "int2", "uint2"), "int_val"),
 }  # fmt: skip
 _COMPLEX = {"complex64": np.float32, "complex128": np.float64}
-_TEXT = 64  # bytes that a string takes beside its characters: the list, the array, what the session is given
+TEXT = 64  # bytes that a string takes beside its characters: the list, the array, what the session is given
 _MOST = 1 << 16  # elements that are Python objects at a time
 MAX_RANK = 254  # of TensorFlow
 
@@ -47,7 +47,7 @@ def extent(proto: Any) -> tuple[int, int]:
     """
     dtype, sizes = _type_and_shape(proto)
     count = math.prod(sizes)
-    width = _TEXT if dtype == "string" else np.dtype(CARRIERS[dtype]).itemsize
+    width = TEXT if dtype == "string" else np.dtype(CARRIERS[dtype]).itemsize
     return count * width, 0 if proto.tensor_content else max(0, count - _length(proto, dtype)) * width
 
 
@@ -117,10 +117,14 @@ def _padded(values: np.ndarray[Any, Any], count: int) -> np.ndarray[Any, Any]:
 def _strings(proto: Any, count: int) -> np.ndarray[Any, Any]:
     if proto.tensor_content and count > len(proto.tensor_content):
         raise NotATensor("lengths of strings")
-    items = _string_content(proto.tensor_content, count) if proto.tensor_content else proto.string_val[:count]
     out = np.empty(count, dtype=object)
-    out[: len(items)] = items
-    out[len(items) :] = items[-1] if items else b""
+    if proto.tensor_content:
+        out[:] = _string_content(proto.tensor_content, count)
+        return out
+    listed = min(len(proto.string_val), count)
+    for start in range(0, listed, _MOST):
+        out[start : start + _MOST] = proto.string_val[start : min(start + _MOST, listed)]
+    out[listed:] = proto.string_val[listed - 1] if listed else b""
     return out
 
 
