@@ -12,6 +12,12 @@ from reference_impl.format import schema
 
 pytestmark = pytest.mark.tensorflow
 
+LOAD = (
+    "import sys, reference_impl\n"
+    "try: reference_impl.load(sys.argv[1])\n"
+    "except Exception as error: print(type(error).__name__, error)\n"
+)
+
 
 def negative(tensor):
     tensor.tensor_shape.dim.add(size=-1)
@@ -55,11 +61,19 @@ def test_a_constant_of_a_table_initialiser_is_refused_by_name(tmp_path, change, 
                     change(node.attr["value"].tensor)
 
     model = edits.edited(edits.fixture("hash_table_v2"), tmp_path / "model", edit)
-    code = (
-        "import sys, reference_impl\n"
-        "try: reference_impl.load(sys.argv[1])\n"
-        "except Exception as error: print(type(error).__name__, error)\n"
-    )
-    done = subprocess.run([sys.executable, "-c", code, model], capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run([sys.executable, "-c", LOAD, model], capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr[-500:]
     assert done.stdout.startswith(error) and "saved_model.pb" in done.stdout
+
+
+@pytest.mark.parametrize(("attribute", "number"), [("vocab_size", 2**63 - 1), ("value_index", 2**31), ("key_index", -7)])
+def test_numbers_of_a_table_that_a_file_fills_are_refused_by_name(tmp_path, attribute, number):
+    def edit(message):
+        for node in message.meta_graphs[0].graph_def.node:
+            if node.op == "InitializeTableFromTextFileV2":
+                node.attr[attribute].i = number
+
+    model = edits.edited(edits.fixture("estimator_custom"), tmp_path / "model", edit)
+    done = subprocess.run([sys.executable, "-c", LOAD, model], capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr[-500:]
+    assert done.stdout.startswith("LimitError") and attribute in done.stdout

@@ -52,7 +52,7 @@ class Fuzzer:
         self.seeds = target.seeds()
         self.change = target.mutator(self.seeds)
         self.pool = list(self.seeds)
-        self.seed = seed
+        self.seed, self.learns = seed, target.learns
 
     def make(self, index: int) -> bytes:
         """The input of that number, given what `learn` was told until then."""
@@ -67,7 +67,7 @@ class Fuzzer:
 
     def learn(self, data: bytes) -> None:
         """An input ended as none before."""
-        if len(self.pool) < _POOL and len(data) < LONGEST // 8:
+        if self.learns and len(self.pool) < _POOL and len(data) < LONGEST // 8:
             self.pool.append(data)
 
 

@@ -45,6 +45,7 @@ class Target:
     beside: tuple[tuple[str, Path], ...] = ()  # sound files that belong there too
     placer: Callable[[Path, bytes], None] | None = None  # puts an input there where it is more than one file
     memory: int = MEMORY  # that it may need more than the process has
+    learns: bool = True  # inputs that ended as none before become seeds; else an input depends on nothing but its number
 
     def place(self, folder: Path, data: bytes) -> None:
         """Put an input where the parser looks. Files are made anew: an old one may still be mapped."""
@@ -281,4 +282,6 @@ TARGETS: dict[str, Target] = {
     **{row[0]: Target(*row, parsers.harness_errors, _BESIDE.get(row[0], ())) for row in _HARNESS},
 }
 # With TensorFlow, whose threads and buffers need room.
-LIVE = Target("live_load", "model", live.seeds, live.mutator, live.load, live.named, placer=live.place, memory=6 << 30)
+LIVE = Target(
+    "live_load", "model", live.seeds, live.mutator, live.load, live.named, placer=live.place, memory=6 << 30, learns=False
+)

@@ -62,6 +62,10 @@ FILE_NAME_BYTES = 4096
 # Files listed below one directory of a SavedModel.
 DIRECTORY_ENTRIES = 10**5
 
+# Entries that a table is told to expect, for which TensorFlow allocates memory before it reads the file, and columns of the file.
+TABLE_ENTRIES = 2**27
+TABLE_COLUMNS = 2**15
+
 # A block of a checkpoint's index is held in memory as a whole. TensorFlow closes them at 256 KiB.
 TABLE_BLOCK_BYTES = 2**26
 

@@ -14,6 +14,13 @@ from . import dtypes, errors, limits, schema
 from .tensor_proto import STRING_COST
 
 _LARGEST = 2**63 - 1
+# Numbers that kernels use without a check: as a size that is allocated at once, and as the number of a column.
+_BOUNDS = {
+    "vocab_size": (-1, limits.TABLE_ENTRIES),
+    "key_index": (-2, limits.TABLE_COLUMNS),
+    "value_index": (-2, limits.TABLE_COLUMNS),
+}
+TABLE_OPS = ("InitializeTableFromTextFile", "InitializeTableFromTextFileV2")
 
 
 def check(attributes: Mapping[str, schema.AttrValue], keys: Iterable[str], file: str, node: str) -> None:
@@ -39,6 +46,17 @@ def check(attributes: Mapping[str, schema.AttrValue], keys: Iterable[str], file:
                 _check_shape(shape, -1)
         except (errors.ShapeError, errors.LimitError) as error:
             raise type(error)(f"attribute {key!r}: {error.reason}", file=file, node=node) from None
+
+
+def check_table(node: schema.NodeDef, file: str, where: str) -> None:
+    """Check the numbers with which a node fills a table from a text file.
+
+    Raises:
+      LimitError: more entries or columns than `limits` has room for, or fewer than none.
+    """
+    for key, (least, most) in _BOUNDS.items():
+        if key in node.attr and not least <= node.attr[key].i <= most:
+            raise errors.LimitError(f"attribute {key!r} is {node.attr[key].i}", limit="TABLE_ENTRIES", file=file, node=where)
 
 
 def _check_tensor(tensor: schema.TensorProto) -> None:

@@ -167,7 +167,10 @@ class FunctionLibrary:
         Without the suffix two loads of one model would share tables, writers and iterators. What has no shared name gets one
         as well, since a resource that is created in a function must still be there when another one uses its handle.
         """
-        node_attributes.check(node.attr, _shape_attrs(node), self.file, f"{node.name} of function {function}")
+        where = f"{node.name} of function {function}"
+        node_attributes.check(node.attr, _shape_attrs(node), self.file, where)
+        if node.op in node_attributes.TABLE_OPS:
+            node_attributes.check_table(node, self.file, where)
         if node.op in self.index.functions:
             node.op = self.live_name(node.op)
         for key in _function_attrs(node):
