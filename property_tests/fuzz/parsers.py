@@ -68,7 +68,7 @@ def sstable(folder: Path) -> None:
 
 def bundle(folder: Path) -> None:
     from reference_impl.format.bundle import BundleReader
-    from reference_impl.format.bundle_entry import OBJECT_GRAPH_KEY
+    from reference_impl.format.names import OBJECT_GRAPH_KEY
     from reference_impl.format.errors import SavedModelError
 
     with BundleReader(folder / "variables") as reader:
