@@ -68,8 +68,8 @@ def sstable(folder: Path) -> None:
 
 def bundle(folder: Path) -> None:
     from reference_impl.format.bundle import BundleReader
-    from reference_impl.format.names import OBJECT_GRAPH_KEY
     from reference_impl.format.errors import SavedModelError
+    from reference_impl.format.names import OBJECT_GRAPH_KEY
 
     with BundleReader(folder / "variables") as reader:
         entries = reader.entries()
