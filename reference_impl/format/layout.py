@@ -176,12 +176,23 @@ class Layout:
         return found
 
     def asset_definitions(self, meta_graph: schema.MetaGraphDef) -> list[schema.AssetFileDef]:
-        """From the field, or, as the first releases stored them, from a collection."""
-        if meta_graph.asset_file_def or ASSETS_COLLECTION not in meta_graph.collection_def:
-            return list(meta_graph.asset_file_def)
-        node = f"collection_def[{ASSETS_COLLECTION!r}]"
-        values = meta_graph.collection_def[ASSETS_COLLECTION].any_list.value
-        return [schema.parse(schema.AssetFileDef, value.value, self.file, node) for value in values]
+        """See the function of this name."""
+        return asset_definitions(meta_graph, self.file)
+
+
+def asset_definitions(meta_graph: schema.MetaGraphDef, file: files.AnyPath) -> list[schema.AssetFileDef]:
+    """Return the files of a MetaGraph: from the field, or, as the first releases stored them, from a collection.
+
+    Raises:
+      MalformedError, TruncatedError: see `schema.parse`; the error names ``file``.
+
+    RFC: V1-12
+    """
+    if meta_graph.asset_file_def or ASSETS_COLLECTION not in meta_graph.collection_def:
+        return list(meta_graph.asset_file_def)
+    node = f"collection_def[{ASSETS_COLLECTION!r}]"
+    values = meta_graph.collection_def[ASSETS_COLLECTION].any_list.value
+    return [schema.parse(schema.AssetFileDef, value.value, file, node) for value in values]
 
 
 _NO_FILE = "SavedModel file does not exist at this path:"  # words that users of the shipped loader look for

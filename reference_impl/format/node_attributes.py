@@ -15,11 +15,8 @@ from .tensor_proto import STRING_COST
 
 _LARGEST = 2**63 - 1
 # Numbers that kernels use without a check: as a size that is allocated at once, and as the number of a column.
-_BOUNDS = {
-    "vocab_size": (-1, limits.TABLE_ENTRIES),
-    "key_index": (-2, limits.TABLE_COLUMNS),
-    "value_index": (-2, limits.TABLE_COLUMNS),
-}
+# Attribute -> least value, name of the limit.
+_BOUNDS = {"vocab_size": (-1, "TABLE_ENTRIES"), "key_index": (-2, "TABLE_COLUMNS"), "value_index": (-2, "TABLE_COLUMNS")}
 TABLE_OPS = ("InitializeTableFromTextFile", "InitializeTableFromTextFileV2")
 
 
@@ -54,9 +51,9 @@ def check_table(node: schema.NodeDef, file: str, where: str) -> None:
     Raises:
       LimitError: more entries or columns than `limits` has room for, or fewer than none.
     """
-    for key, (least, most) in _BOUNDS.items():
-        if key in node.attr and not least <= node.attr[key].i <= most:
-            raise errors.LimitError(f"attribute {key!r} is {node.attr[key].i}", limit="TABLE_ENTRIES", file=file, node=where)
+    for key, (least, limit) in _BOUNDS.items():
+        if key in node.attr and not least <= node.attr[key].i <= getattr(limits, limit):
+            raise errors.LimitError(f"attribute {key!r} is {node.attr[key].i}", limit=limit, file=file, node=where)
 
 
 def _check_tensor(tensor: schema.TensorProto) -> None:

@@ -24,7 +24,8 @@ from typing import Any, Optional
 from reference_impl.format import errors, schema
 from reference_impl.format.graphs import Library
 from reference_impl.format.inspect_text import Shape, shape_of, spec_text
-from reference_impl.format.names import ASSETS_COLLECTION, INIT_SIGNATURE, LEGACY_INIT_OP, MAIN_OP, RESERVED_SIGNATURES
+from reference_impl.format.layout import asset_definitions
+from reference_impl.format.names import INIT_SIGNATURE, LEGACY_INIT_OP, MAIN_OP, RESERVED_SIGNATURES
 from reference_impl.format.variable_defs import TRAINABLE, variable_defs
 from reference_impl.v1.extract import Extracted, Feed, UnfedPlaceholderError, extract, placeholder_shape
 from reference_impl.v1.flow import Body
@@ -109,7 +110,7 @@ class Program:
         self._merge_by_shared_name(inlined)
         self.variables = self._variables()
         # Tensor -> AssetFileDef filename, for every tensor that loading feeds with the path of a file of the model.
-        self.assets = {parse_ref(asset.tensor_info.name): asset.filename for asset in _asset_files(meta_graph)}
+        self.assets = {parse_ref(asset.tensor_info.name): asset.filename for asset in asset_definitions(meta_graph, file)}
         self.resources = tuple(node.name for node in self.graph if self._makes_shared_handle(node))
         self._library = Library(graph_def.library)
         self._hoisted = frozenset(
@@ -412,17 +413,6 @@ def feeds_of(program: Program, feeds: Sequence[tuple[str, str]]) -> list[Feed]:
             raise errors.MalformedError(f"no tensor {tensor!r}", file=program.file, node=ref.node)
         out.append(Feed(name, ref, outputs[ref.index][2], placeholder_shape(program.graph, ref)))
     return out
-
-
-def _asset_files(meta_graph: Any) -> list[Any]:
-    """The AssetFileDefs; exporters of the first hour wrote them into a collection only (V1-12)."""
-    if meta_graph.asset_file_def:
-        return list(meta_graph.asset_file_def)
-    if ASSETS_COLLECTION not in meta_graph.collection_def:
-        return []
-    node = f"collection_def[{ASSETS_COLLECTION!r}]"
-    values = meta_graph.collection_def[ASSETS_COLLECTION].any_list.value
-    return [schema.parse(schema.AssetFileDef, packed.value, node=node) for packed in values]
 
 
 def _signature(key: str, definition: Any) -> Signature:
