@@ -13,12 +13,12 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, Optional, Union
 
-from . import errors, files, schema
-from .bundle import BundleReader
-from .bundle_entry import HEADER_KEY, Entry, index_file, shard_file
-from .mapped import map_file, open_regular
-from .slices import slice_key
-from .sstable import TableReader, TableWriter
+from reference_impl.format import errors, files, schema
+from reference_impl.format.bundle import BundleReader
+from reference_impl.format.bundle_entry import HEADER_KEY, Entry, index_file, shard_file
+from reference_impl.format.mapped import map_file, open_regular
+from reference_impl.format.slices import slice_key
+from reference_impl.format.sstable import TableReader, TableWriter
 
 _PIECE = 1 << 20
 Place = tuple[int, int, int]  # offset, size and checksum of a tensor in its shard
@@ -163,7 +163,7 @@ def _shard(
 def _string(sink: BinaryIO, content: bytes) -> tuple[int, int]:
     import numpy as np
 
-    from . import dtypes, tensor_data
+    from reference_impl.format import dtypes, tensor_data
 
     array = np.empty((), dtype=object)
     array[()] = content

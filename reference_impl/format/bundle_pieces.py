@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Optional
 
-from . import tensor_data
-from .bundle import BundleReader, _check_crc, _Located
-from .bundle_entry import Entry, shard_file
-from .checksum import PIECE, crc32c
-from .errors import DtypeError
+from reference_impl.format import tensor_data
+from reference_impl.format.bundle import BundleReader, _check_crc, _Located
+from reference_impl.format.bundle_entry import Entry, shard_file
+from reference_impl.format.checksum import PIECE, crc32c
+from reference_impl.format.errors import DtypeError
 
 
 def pieces(reader: BundleReader, key: str, size: int = PIECE) -> Iterator[bytes]:

@@ -16,13 +16,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Optional
 
-from . import files, layout
-from .canonical_files import assets_of, variables_of
-from .canonical_graph import digest
-from .canonical_meta_graph import GRAPH_SECTIONS, CanonicalMetaGraph
-from .canonical_objects import Fields, entries_hash
-from .graphs import check_functions
-from .record import record
+from reference_impl.format import files, layout
+from reference_impl.format.canonical_files import assets_of, variables_of
+from reference_impl.format.canonical_graph import digest
+from reference_impl.format.canonical_meta_graph import GRAPH_SECTIONS, CanonicalMetaGraph
+from reference_impl.format.canonical_objects import Fields, entries_hash
+from reference_impl.format.graphs import check_functions
+from reference_impl.format.record import record
 
 FORM = b"1"  # counts changes of the form; hashes of different forms must not be compared
 
@@ -61,7 +61,7 @@ class Canonical:
 
     def diff(self, other: Canonical, limit: int = 10) -> list[Difference]:
         """The first differences, at most ``limit`` per section; empty exactly when the hashes are equal."""
-        from .canonical_diff import diff
+        from reference_impl.format.canonical_diff import diff
 
         return diff(self, other, limit)
 

@@ -11,11 +11,11 @@ import re
 from collections import Counter
 from typing import Any, NamedTuple, Optional
 
-from . import schema
-from .canonical_graph import digest
-from .canonical_values import OWN_TEXT, is_temporary, text_references
-from .graphs import Library
-from .names import CUSTOM_GRADIENT
+from reference_impl.format import schema
+from reference_impl.format.canonical_graph import digest
+from reference_impl.format.canonical_values import OWN_TEXT, is_temporary, text_references
+from reference_impl.format.graphs import Library
+from reference_impl.format.names import CUSTOM_GRADIENT
 
 # As a string constant: the number of the field, the length, the text.
 _TEMPORARY = re.compile(rb"\x42\x2b_temp_[0-9a-f]{32}/part")

@@ -7,10 +7,10 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Optional
 
-from . import errors, schema
-from .canonical_graph import Digraph, digest
-from .canonical_values import Values
-from .graphs import CONTROL, Edge, input_source, parse_input
+from reference_impl.format import errors, schema
+from reference_impl.format.canonical_graph import Digraph, digest
+from reference_impl.format.canonical_values import Values
+from reference_impl.format.graphs import CONTROL, Edge, input_source, parse_input
 
 _SUFFIX = re.compile(r"_\d+(?=[/:]|$)")
 _DIGITS = re.compile(r"\d+")

@@ -8,12 +8,12 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any
 
-from .canonical import MODEL_SECTIONS, Canonical, Difference
-from .canonical_body import Body
-from .canonical_meta_graph import GRAPH_SECTIONS, CanonicalMetaGraph
-from .canonical_objects import Fields
-from .inspect_text import attribute_text
-from .names import plain_name
+from reference_impl.format.canonical import MODEL_SECTIONS, Canonical, Difference
+from reference_impl.format.canonical_body import Body
+from reference_impl.format.canonical_meta_graph import GRAPH_SECTIONS, CanonicalMetaGraph
+from reference_impl.format.canonical_objects import Fields
+from reference_impl.format.inspect_text import attribute_text
+from reference_impl.format.names import plain_name
 
 HASH = re.compile(r"\b[0-9a-f]{64}\b")
 _LONG = 100

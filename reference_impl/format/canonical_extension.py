@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import schema
-from .canonical_functions import Functions
-from .canonical_graph import digest
-from .canonical_objects import Fields, Objects, hashed
+from reference_impl.format import schema
+from reference_impl.format.canonical_functions import Functions
+from reference_impl.format.canonical_graph import digest
+from reference_impl.format.canonical_objects import Fields, Objects, hashed
 
 
 def add_fields(entries: dict[str, Fields], extension: schema.Extension, objects: Objects, functions: Functions) -> None:

@@ -7,15 +7,15 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from . import errors, files, layout
-from .bundle_entry import Entry
-from .canonical_objects import Fields, entries_hash, tracked_objects
-from .mapped import open_regular
-from .names import OBJECT_GRAPH_KEY
-from .restore_plan import restore_plan
+from reference_impl.format import errors, files, layout
+from reference_impl.format.bundle_entry import Entry
+from reference_impl.format.canonical_objects import Fields, entries_hash, tracked_objects
+from reference_impl.format.mapped import open_regular
+from reference_impl.format.names import OBJECT_GRAPH_KEY
+from reference_impl.format.restore_plan import restore_plan
 
 if TYPE_CHECKING:
-    from .bundle import BundleReader
+    from reference_impl.format.bundle import BundleReader
 
 _FILLS_TABLE = "LookupTableImport"  # how the names of such ops begin
 _CHUNK = 1 << 24
@@ -23,7 +23,7 @@ _CHUNK = 1 << 24
 
 def variables_of(model: layout.Layout) -> dict[str, Fields]:
     """dtype, shape and content of every tensor of the checkpoint. What a table holds has no order."""
-    from .bundle import BundleReader
+    from reference_impl.format.bundle import BundleReader
 
     if not model.has_checkpoint:
         return {}
@@ -42,7 +42,7 @@ def variable_fields(reader: BundleReader, key: str, tables: Mapping[str, str]) -
     elif entry.dtype.itemsize is None:
         content = array_hash(reader.read(key))
     else:
-        from .bundle_pieces import pieces
+        from reference_impl.format.bundle_pieces import pieces
 
         state = hashlib.sha256()
         for piece in pieces(reader, key):

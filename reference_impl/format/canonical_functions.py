@@ -12,12 +12,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Optional
 
-from . import schema
-from .canonical_alike import Mentioned, Mentions, written
-from .canonical_body import Body
-from .canonical_graph import Digraph, digest
-from .canonical_values import Values
-from .graphs import CALL_OPS, Library, components, data_inputs, parse_input
+from reference_impl.format import schema
+from reference_impl.format.canonical_alike import Mentioned, Mentions, written
+from reference_impl.format.canonical_body import Body
+from reference_impl.format.canonical_graph import Digraph, digest
+from reference_impl.format.canonical_values import Values
+from reference_impl.format.graphs import CALL_OPS, Library, components, data_inputs, parse_input
 
 _RECURSIVE = b"recursive"
 _KEPT = 1 << 14  # nodes of bodies that are kept for those who ask again

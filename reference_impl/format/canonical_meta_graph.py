@@ -6,15 +6,15 @@ import functools
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from . import errors, extension, layout, schema
-from .canonical_body import Body, check_names, natural, plain_node_name
-from .canonical_extension import add_fields
-from .canonical_functions import Functions
-from .canonical_graph import digest
-from .canonical_objects import Fields, Objects, entries_hash, hashed
-from .canonical_values import tensor
-from .graphs import Library, parse_input
-from .inspect_signatures import slots_of
+from reference_impl.format import errors, extension, layout, schema
+from reference_impl.format.canonical_body import Body, check_names, natural, plain_node_name
+from reference_impl.format.canonical_extension import add_fields
+from reference_impl.format.canonical_functions import Functions
+from reference_impl.format.canonical_graph import digest
+from reference_impl.format.canonical_objects import Fields, Objects, entries_hash, hashed
+from reference_impl.format.canonical_values import tensor
+from reference_impl.format.graphs import Library, parse_input
+from reference_impl.format.inspect_signatures import slots_of
 
 GRAPH_SECTIONS = ("meta", "signatures", "graph", "functions", "objects", "collections")
 

@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from operator import itemgetter
 from typing import Any, Optional
 
-from . import schema
-from .canonical_functions import Functions
-from .canonical_graph import digest
+from reference_impl.format import schema
+from reference_impl.format.canonical_functions import Functions
+from reference_impl.format.canonical_graph import digest
 
 Fields = dict[str, str]
 

@@ -14,11 +14,11 @@ import struct
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from . import dtypes, errors, limits, schema
-from .canonical_graph import digest
-from .graphs import Library
-from .names import CUSTOM_GRADIENT
-from .varint import read_varint
+from reference_impl.format import dtypes, errors, limits, schema
+from reference_impl.format.canonical_graph import digest
+from reference_impl.format.graphs import Library
+from reference_impl.format.names import CUSTOM_GRADIENT
+from reference_impl.format.varint import read_varint
 
 _GENERATED = re.compile(r"^(__(?:inference|forward|backward)_.*)_\d+$", re.DOTALL)
 _UUID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}", re.IGNORECASE)

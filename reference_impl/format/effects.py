@@ -12,14 +12,14 @@ import functools
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Optional
 
-from . import schema
-from .graphs import Library, Nodes, input_source, reachable
-from .inspect_parts import Effect
-from .inspect_signatures import init_ops, slots_of
-from .names import CREATE, DESTROY, INITIALIZE, RESERVED_SIGNATURES, SIGNATURES
-from .object_graph import Paths
-from .op_effects import READS, OpEffect, op_effect
-from .path_origins import (
+from reference_impl.format import schema
+from reference_impl.format.graphs import Library, Nodes, input_source, reachable
+from reference_impl.format.inspect_parts import Effect
+from reference_impl.format.inspect_signatures import init_ops, slots_of
+from reference_impl.format.names import CREATE, DESTROY, INITIALIZE, RESERVED_SIGNATURES, SIGNATURES
+from reference_impl.format.object_graph import Paths
+from reference_impl.format.op_effects import READS, OpEffect, op_effect
+from reference_impl.format.path_origins import (
     ASSET,
     COMPUTED,
     COMPUTED_PATH,
@@ -35,7 +35,7 @@ from .path_origins import (
     is_no_file,
     of_attribute,
 )
-from .record import mutable_record, record
+from reference_impl.format.record import mutable_record, record
 
 LOAD, CALL = "load", "call"
 _STEPS = 1_000_000  # nodes looked at; beyond it is left open when things happen

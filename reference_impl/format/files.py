@@ -14,8 +14,8 @@ import unicodedata
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Union
 
-from . import errors, limits
-from .mapped import LINKS_IN_A_CIRCLE, map_file, special
+from reference_impl.format import errors, limits
+from reference_impl.format.mapped import LINKS_IN_A_CIRCLE, map_file, special
 
 AnyPath = Union[str, "os.PathLike[str]"]
 

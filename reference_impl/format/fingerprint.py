@@ -13,11 +13,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Callable, Union
 
-from . import schema
-from .bundle_entry import index_file
-from .farmhash import fingerprint64
-from .mapped import open_regular
-from .ordered import ordered_bytes
+from reference_impl.format import schema
+from reference_impl.format.bundle_entry import index_file
+from reference_impl.format.farmhash import fingerprint64
+from reference_impl.format.mapped import open_regular
+from reference_impl.format.ordered import ordered_bytes
 
 PRODUCER = 4  # how TensorFlow since 2.18 computes the hashes
 _MASK = (1 << 64) - 1

@@ -11,9 +11,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from . import schema
-from .errors import DuplicateKeyError
-from .names import CUSTOM_GRADIENT, IMPLEMENTS
+from reference_impl.format import schema
+from reference_impl.format.errors import DuplicateKeyError
+from reference_impl.format.names import CUSTOM_GRADIENT, IMPLEMENTS
 
 CONTROL = ""
 

@@ -9,20 +9,20 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Optional, Union
 
-from . import errors, extension, files, layout, schema
-from .effects import effects
-from .graphs import Library, Nodes
-from .inspect_contradictions import contradictions, same_tags
-from .inspect_functions import Reach, functions, library_functions, op_counts, sizes
-from .inspect_objects import objects
-from .inspect_signatures import init_ops, signature_spec, signatures
-from .inspect_types import Asset, Checkpoint, File, MetaGraph, SavedModelInfo, Saver
-from .inspect_types import Collection as CollectionInfo
-from .inspect_variables import graph_variables, object_variables, stored_size
-from .mapped import special
-from .object_graph import Paths, counterparts
-from .replaced import not_replaced
-from .restore_plan import Restored, restore_plan
+from reference_impl.format import errors, extension, files, layout, schema
+from reference_impl.format.effects import effects
+from reference_impl.format.graphs import Library, Nodes
+from reference_impl.format.inspect_contradictions import contradictions, same_tags
+from reference_impl.format.inspect_functions import Reach, functions, library_functions, op_counts, sizes
+from reference_impl.format.inspect_objects import objects
+from reference_impl.format.inspect_signatures import init_ops, signature_spec, signatures
+from reference_impl.format.inspect_types import Asset, Checkpoint, File, MetaGraph, SavedModelInfo, Saver
+from reference_impl.format.inspect_types import Collection as CollectionInfo
+from reference_impl.format.inspect_variables import graph_variables, object_variables, stored_size
+from reference_impl.format.mapped import special
+from reference_impl.format.object_graph import Paths, counterparts
+from reference_impl.format.replaced import not_replaced
+from reference_impl.format.restore_plan import Restored, restore_plan
 
 __all__ = ["SavedModelInfo", "inspect", "restore_plan", "signature_spec"]
 
@@ -108,8 +108,8 @@ class _Inspection:
         return {**{name: str(getattr(found, name)) for name in fields}, "uuid": found.uuid, "version": found.version.producer}
 
     def _checkpoint(self) -> Optional[Checkpoint]:
-        from .bundle import BundleReader
-        from .names import OBJECT_GRAPH_KEY
+        from reference_impl.format.bundle import BundleReader
+        from reference_impl.format.names import OBJECT_GRAPH_KEY
 
         old_format = self._attempt(lambda: self.model.root.exists(layout.CHECKPOINT), False)  # the reader says so
         if not self._attempt(lambda: self.model.has_checkpoint, False) and not old_format:

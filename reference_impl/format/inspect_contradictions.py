@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from . import schema
-from .graphs import Nodes, repeated
+from reference_impl.format import schema
+from reference_impl.format.graphs import Nodes, repeated
 
 _SHOWN = 3
 

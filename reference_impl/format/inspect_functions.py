@@ -6,13 +6,13 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Optional
 
-from . import schema
-from .graphs import Library, Nodes, input_source, reachable
-from .inspect_signatures import slots_of
-from .inspect_text import dtype_name, flat_text, parameter_names, shape_of, trace_text
-from .inspect_types import ConcreteFunction, Constant, Function, LibraryFunction, OpCount, Sizes
-from .names import plain_name
-from .object_graph import Paths
+from reference_impl.format import schema
+from reference_impl.format.graphs import Library, Nodes, input_source, reachable
+from reference_impl.format.inspect_signatures import slots_of
+from reference_impl.format.inspect_text import dtype_name, flat_text, parameter_names, shape_of, trace_text
+from reference_impl.format.inspect_types import ConcreteFunction, Constant, Function, LibraryFunction, OpCount, Sizes
+from reference_impl.format.names import plain_name
+from reference_impl.format.object_graph import Paths
 
 # Work (signatures times nodes) above which it is not worth finding out what each signature reaches.
 _REACH_BUDGET = 20_000_000

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Optional
 
-from . import schema
-from .inspect_text import dtype_name, shape_of
-from .inspect_types import Child, ObjectNode
-from .object_graph import Paths
+from reference_impl.format import schema
+from reference_impl.format.inspect_text import dtype_name, shape_of
+from reference_impl.format.inspect_types import Child, ObjectNode
+from reference_impl.format.object_graph import Paths
 
 
 def objects(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Optional
 
-from .record import record
+from reference_impl.format.record import record
 
 Shape = Optional[tuple[Optional[int], ...]]
 

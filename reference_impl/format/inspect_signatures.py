@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from . import schema
-from .inspect_parts import InitOp, Signature, SignatureArgument, TensorSlot
-from .inspect_text import dtype_name, shape_of, tensor_text, type_spec_text
-from .names import LEGACY_INIT_OP, MAIN_OP, RESERVED_SIGNATURES, TRAIN_OP
+from reference_impl.format import schema
+from reference_impl.format.inspect_parts import InitOp, Signature, SignatureArgument, TensorSlot
+from reference_impl.format.inspect_text import dtype_name, shape_of, tensor_text, type_spec_text
+from reference_impl.format.names import LEGACY_INIT_OP, MAIN_OP, RESERVED_SIGNATURES, TRAIN_OP
 
 # Signatures that are no entry points: they name what a loader runs.
 _INIT_COLLECTIONS = (MAIN_OP, LEGACY_INIT_OP, TRAIN_OP)

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Optional
 
-from . import dtypes, errors, schema
-from .inspect_parts import Shape
+from reference_impl.format import dtypes, errors, schema
+from reference_impl.format.inspect_parts import Shape
 
 _COMPOSITES = {"RAGGED_TENSOR_SPEC": "Ragged", "SPARSE_TENSOR_SPEC": "Sparse", "VARIABLE_SPEC": "Variable"}
 _LONG = 80

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from typing import Any, Optional
 
-from .inspect_parts import Effect as Effect
-from .inspect_parts import InitOp as InitOp
-from .inspect_parts import Shape as Shape
-from .inspect_parts import Signature as Signature
-from .inspect_parts import SignatureArgument as SignatureArgument
-from .inspect_parts import TensorSlot as TensorSlot
-from .record import record
+from reference_impl.format.inspect_parts import Effect as Effect
+from reference_impl.format.inspect_parts import InitOp as InitOp
+from reference_impl.format.inspect_parts import Shape as Shape
+from reference_impl.format.inspect_parts import Signature as Signature
+from reference_impl.format.inspect_parts import SignatureArgument as SignatureArgument
+from reference_impl.format.inspect_parts import TensorSlot as TensorSlot
+from reference_impl.format.record import record
 
 SCHEMA = 1
 

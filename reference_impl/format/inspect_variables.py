@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Optional
 
-from . import schema
-from .graphs import Nodes
-from .inspect_text import dtype_name, shape_of
-from .inspect_types import Shape, Variable
-from .names import VALUE, checkpoint_key, key_prefix
-from .object_graph import Paths
-from .restore_plan import Restored
-from .variable_defs import TRAINABLE, variable_defs
+from reference_impl.format import schema
+from reference_impl.format.graphs import Nodes
+from reference_impl.format.inspect_text import dtype_name, shape_of
+from reference_impl.format.inspect_types import Shape, Variable
+from reference_impl.format.names import VALUE, checkpoint_key, key_prefix
+from reference_impl.format.object_graph import Paths
+from reference_impl.format.restore_plan import Restored
+from reference_impl.format.variable_defs import TRAINABLE, variable_defs
 
 _VARIABLE_OPS = {"Variable": "reference", "VariableV2": "reference", "VarHandleOp": "resource"}
 

@@ -15,10 +15,10 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Optional, Union
 
-from . import errors, files, limits, schema, split
-from .mapped import special
-from .names import ASSETS_COLLECTION
-from .record import record
+from reference_impl.format import errors, files, limits, schema, split
+from reference_impl.format.mapped import special
+from reference_impl.format.names import ASSETS_COLLECTION
+from reference_impl.format.record import record
 
 SCHEMA_VERSION = 1
 

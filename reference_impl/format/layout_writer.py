@@ -18,7 +18,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Optional, Union
 
-from . import errors, files, layout, schema, staging
+from reference_impl.format import errors, files, layout, schema, staging
 
 # What an export may consist of. A directory that holds anything else is not replaced: the rest would be lost.
 _MEMBERS = {

@@ -10,8 +10,8 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterable, Mapping
 
-from . import dtypes, errors, limits, schema
-from .tensor_proto import STRING_COST
+from reference_impl.format import dtypes, errors, limits, schema
+from reference_impl.format.tensor_proto import STRING_COST
 
 _LARGEST = 2**63 - 1
 # Numbers that kernels use without a check: as a size that is allocated at once, and as the number of a column.

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Any, Optional
 
-from . import schema
+from reference_impl.format import schema
 
 _SHOWN_DEPTH = 32
 

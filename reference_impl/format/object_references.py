@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from . import schema
+from reference_impl.format import schema
 
 
 def references(node: schema.SavedObject) -> Iterator[int]:

@@ -13,7 +13,7 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Optional, Union
 
-from .record import record
+from reference_impl.format.record import record
 
 READS, WRITES, PRINTS, CODE, NETWORK, PROCESS, UNKNOWN = (
     "reads files",

@@ -11,8 +11,8 @@ from typing import Any
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
-from . import errors, limits, schema
-from .varint import write_varint
+from reference_impl.format import errors, limits, schema
+from reference_impl.format.varint import write_varint
 
 # Attributes of function references in an AttrValue are not put in order: hardly any has two, and a graph has very many values.
 _LEAVES = ("tensorflow.AttrValue",)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, Optional
 
-from . import schema
-from .graphs import CALL_OPS, data_inputs, parse_input
-from .record import mutable_record
+from reference_impl.format import schema
+from reference_impl.format.graphs import CALL_OPS, data_inputs, parse_input
+from reference_impl.format.record import mutable_record
 
 # Kinds of an origin: who calls gives it, a file of assets/, written in the model, joined behind another one, made at run time.
 GIVEN, ASSET, LITERAL, PART, COMPUTED = "given", "asset", "literal", "part", "computed"

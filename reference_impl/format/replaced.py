@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Optional
 
-from . import errors, files
+from reference_impl.format import errors, files
 
 
 @contextmanager

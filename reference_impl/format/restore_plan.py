@@ -13,10 +13,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Optional
 
-from . import dtypes, errors, schema
-from .graphs import CONTROL, Edge, Library, Nodes, data_inputs, input_source, parse_input, reachable
-from .record import field, mutable_record, record
-from .variable_defs import COLLECTIONS, GLOBAL, slice_spec, variable_defs
+from reference_impl.format import dtypes, errors, schema
+from reference_impl.format.graphs import CONTROL, Edge, Library, Nodes, data_inputs, input_source, parse_input, reachable
+from reference_impl.format.record import field, mutable_record, record
+from reference_impl.format.variable_defs import COLLECTIONS, GLOBAL, slice_spec, variable_defs
 
 _RESTORE_OPS = frozenset({"RestoreV2", "Restore", "RestoreSlice"})
 _PASS_THROUGH = frozenset({"Identity", "IdentityN", "Reshape", "Cast", "EnsureShape", "Snapshot", "StopGradient"})

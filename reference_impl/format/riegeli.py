@@ -11,9 +11,9 @@ import bisect
 import struct
 from typing import NamedTuple
 
-from . import errors, files, limits
-from .highwayhash import highwayhash64
-from .varint import read_varint
+from reference_impl.format import errors, files, limits
+from reference_impl.format.highwayhash import highwayhash64
+from reference_impl.format.varint import read_varint
 
 _BLOCK, _BLOCK_HEADER, _CHUNK_HEADER = 1 << 16, 24, 40
 _USABLE = _BLOCK - _BLOCK_HEADER

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Optional
 
-from . import dtypes, schema, structure
-from .bundle_entry import Entry
-from .errors import DtypeError, ShapeError
-from .files import AnyPath
-from .inspect_text import shape_of, shape_text
+from reference_impl.format import dtypes, schema, structure
+from reference_impl.format.bundle_entry import Entry
+from reference_impl.format.errors import DtypeError, ShapeError
+from reference_impl.format.files import AnyPath
+from reference_impl.format.inspect_text import shape_of, shape_text
 
 _ENUMS = {"synchronization": schema.VariableSynchronization, "aggregation": schema.VariableAggregation}
 

@@ -7,9 +7,9 @@ from typing import Any, Optional, TypeVar, cast
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import Message
 
-from . import errors, files, limits, schema
-from .riegeli import RecordFile
-from .schema import is_repeated
+from reference_impl.format import errors, files, limits, schema
+from reference_impl.format.riegeli import RecordFile
+from reference_impl.format.schema import is_repeated
 
 M = TypeVar("M", bound=Message)
 

@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Optional
 
-from . import dtypes, errors, limits, schema, tensor_proto
-from .dtypes import DType
-from .files import AnyPath
+from reference_impl.format import dtypes, errors, limits, schema, tensor_proto
+from reference_impl.format.dtypes import DType
+from reference_impl.format.files import AnyPath
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -10,9 +10,9 @@ import math
 import sys
 from typing import TYPE_CHECKING, Any, Union
 
-from . import dtypes, errors, limits, schema
-from .dtypes import DType
-from .varint import read_varint
+from reference_impl.format import dtypes, errors, limits, schema
+from reference_impl.format.dtypes import DType
+from reference_impl.format.varint import read_varint
 
 if TYPE_CHECKING:
     import numpy as np

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from . import errors, schema
+from reference_impl.format import errors, schema
 
 GLOBAL = "variables"
 TRAINABLE = "trainable_variables"

@@ -14,9 +14,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import _pool
-from ._codec import parse, parse_text, serialize, to_text
-from ._wire import is_repeated
+from reference_impl.format.schema import _pool
+from reference_impl.format.schema._codec import parse, parse_text, serialize, to_text
+from reference_impl.format.schema._wire import is_repeated
 
 __all__ = ["is_repeated", "parse", "parse_text", "serialize", "to_text"]
 

@@ -8,9 +8,9 @@ from typing import Optional, Union
 from google.protobuf.descriptor import Descriptor
 from google.protobuf.message import DecodeError
 
-from .. import limits
-from ..varint import read_varint
-from . import _pool
+from reference_impl.format import limits
+from reference_impl.format.schema import _pool
+from reference_impl.format.varint import read_varint
 
 # Larger messages are walked through field by field in place; smaller ones, and those of very many fields, are joined
 # and parsed, which is faster and takes up to eight times their size for a while.
