@@ -163,7 +163,7 @@ def _report(error: Exception) -> int:
     An error of the format layer is a verdict on the model (1), one of the operating system a verdict on the machine (4).
     Anything else is a defect of ours (4) and comes with its traceback, since that is what a report of it needs.
     """
-    from reference_impl.format.errors import SavedModelError, about_the_model
+    from reference_impl.errors import SavedModelError, about_the_model
 
     if isinstance(error, (OSError, SavedModelError)):
         click.echo(f"{type(error).__name__}: {printable(str(error))}", err=True)

@@ -122,7 +122,7 @@ class SavedModelCompat:
             from compat_matrix.consumers.serving.staging import Unstageable
             from compat_matrix.exports.artifact import Export
             from compat_matrix.runtimes.places import RuntimeTrouble
-            from reference_impl.format.errors import SavedModelError
+            from reference_impl.errors import SavedModelError
 
             marks = [mark.kwargs for mark in self._node.iter_markers(NAME)]  # the closest first
             chosen = self._engine.options([options, *marks])

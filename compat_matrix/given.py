@@ -25,8 +25,8 @@ from compat_matrix.runtimes.runtime import INSTALL, LOCAL, local_runtime
 from compat_matrix.runtimes.worker import NotStarted, ReplyError, WorkerDied
 from compat_matrix.workers import provenance, tensors
 from compat_matrix.workers.tensors import Tensor
-from reference_impl.format import layout
-from reference_impl.format.inspect_signatures import signature_spec
+from reference_impl.format.container import layout
+from reference_impl.inspection.signatures import signature_spec
 
 RECORDER = "c_api_worker"  # the loader that servers have
 LIMIT = 300.0  # seconds: somebody's model may be large
@@ -58,7 +58,7 @@ def as_artifact(path: Path, folder: Path, requests: Path | None = None, host: Ho
       host: with the local runtime; default: one of our own, ended when the answers are recorded.
 
     Raises:
-      reference_impl.format.errors.SavedModelError: there is no SavedModel.
+      reference_impl.errors.SavedModelError: there is no SavedModel.
       compat_matrix.consumers.serving.staging.Unstageable: a link leads out of it, or it holds what is no file.
     """
     if is_complete(path) and (path / "model").is_dir() and requests is None:

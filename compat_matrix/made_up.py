@@ -11,9 +11,9 @@ import numpy as np
 
 from compat_matrix.workers import tensors
 from compat_matrix.workers.tensors import CARRIERS, Tensor
+from reference_impl.errors import SavedModelError
 from reference_impl.format import schema
-from reference_impl.format.errors import SavedModelError
-from reference_impl.format.tensor_proto import decode
+from reference_impl.format.values.tensor_proto import decode
 
 # Sizes of the unknown dimensions, the first and the others, in the order tried: most models take a batch of any size.
 SIZES = ((2, 1), (1, 1), (1, 8), (4, 4), (1, 64), (1, 224))
@@ -27,7 +27,7 @@ def made_up(
     """Inputs for a signature, several to be tried.
 
     Args:
-      inputs: name -> ``{"dtype", "shape"}``, as `reference_impl.format.inspect_signatures.signature_spec` gives them.
+      inputs: name -> ``{"dtype", "shape"}``, as `reference_impl.inspection.signatures.signature_spec` gives them.
       examples: serialised `tf.Example`s that strings are tried to be first.
       variant: the seed of other numbers in the same shapes; 0 counts.
     """

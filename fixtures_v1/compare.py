@@ -7,11 +7,11 @@ from pathlib import Path
 
 import numpy as np
 
+from compat_matrix.canonical.form import MODEL_SECTIONS, Canonical, canonical
 from compat_matrix.workers import tensors
 from compat_matrix.workers.provenance import hash_files
 from fixtures_v1 import read_json
-from reference_impl.format.bundle import BundleReader
-from reference_impl.format.canonical import MODEL_SECTIONS, Canonical, canonical
+from reference_impl.format.bundle.reader import BundleReader
 from reference_impl.format.names import OBJECT_GRAPH_KEY
 
 # Members of provenance.json that say what was made, not from which bytes.

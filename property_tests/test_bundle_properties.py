@@ -11,12 +11,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from reference_impl.format import dtypes
-from reference_impl.format.bundle import BundleReader
-from reference_impl.format.bundle_writer import BundleWriter
-from reference_impl.format.errors import SavedModelError
-from reference_impl.format.slices import FULL
-from reference_impl.format.sstable import TableReader, TableWriter
+from reference_impl.errors import SavedModelError
+from reference_impl.format.bundle.reader import BundleReader
+from reference_impl.format.bundle.slices import FULL
+from reference_impl.format.bundle.table import TableReader, TableWriter
+from reference_impl.format.bundle.writer import BundleWriter
+from reference_impl.format.values import dtypes
 
 SHAPES = hnp.array_shapes(min_dims=0, max_dims=4, min_side=0, max_side=4)
 CHANGES = st.lists(st.tuples(st.floats(0, 1), st.integers(0, 255)), min_size=1, max_size=4)  # where in the file, which byte
@@ -131,7 +131,7 @@ def outcome(action):
 
 def reseal(data):
     """Corrects the checksums of the index's blocks, so that a mutation reaches what is behind them."""
-    from reference_impl.format.checksum import masked_crc32c
+    from reference_impl.format.bundle.checksum import masked_crc32c
 
     try:
         reader = TableReader(data, "t")

@@ -17,8 +17,9 @@ from kill_points import Killer, content, leftovers, write
 from compat_matrix.expectations import Ledger
 from compat_matrix.plan import LEDGER_FILE
 from property_tests.faults import harness
-from reference_impl.format import errors, layout
-from reference_impl.format.inspect import inspect
+from reference_impl import errors
+from reference_impl.format.container import layout
+from reference_impl.inspection.model import inspect
 
 pytestmark = [
     pytest.mark.skipif(not sys.platform.startswith("linux"), reason="processes are forked, killed and limited"),

@@ -11,7 +11,7 @@ from property_tests import world
 from property_tests.profiles import budget
 from property_tests.strategies.faults import FAULTS, invalid_models
 from reference_impl import errors
-from reference_impl.format import errors as format_errors
+from reference_impl import errors as format_errors
 
 pytestmark = pytest.mark.tensorflow
 

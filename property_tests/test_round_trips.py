@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from compat_matrix.canonical.form import canonical
 from property_tests import implementations, world
 from property_tests.implementations import BOTH
 from property_tests.profiles import budget
 from property_tests.strategies import functions as fn
 from property_tests.strategies.models import differentiable, models
-from reference_impl.format.canonical import canonical
 
 pytestmark = pytest.mark.tensorflow
 

@@ -12,7 +12,7 @@ from property_tests import implementations, world
 from property_tests.implementations import BOTH, REFERENCE
 from property_tests.profiles import budget
 from property_tests.test_readers_agree import by_c_api, by_session, c_api
-from reference_impl.format.argument_names import python_name
+from reference_impl.graph.argument_names import python_name
 
 pytestmark = pytest.mark.tensorflow
 

@@ -10,8 +10,8 @@ from property_tests import implementations, world
 from property_tests.implementations import BOTH
 from property_tests.profiles import budget
 from property_tests.strategies.models import models
-from reference_impl.format import layout
-from reference_impl.format.bundle import BundleReader
+from reference_impl.format.bundle.reader import BundleReader
+from reference_impl.format.container import layout
 
 pytestmark = pytest.mark.tensorflow
 

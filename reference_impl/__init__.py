@@ -6,34 +6,39 @@
     reference_impl.save(model, "other path")
     reference_impl.inspect("path")                       # needs no TensorFlow
 
-Importing this package imports no TensorFlow; `load` and `save` do when they are first asked for.
+Every error class of `reference_impl.errors` can be imported from here. Importing this package imports no TensorFlow; `load` and
+`save` do when they are first used.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from reference_impl import errors
+from reference_impl.errors import *  # noqa: F403
+
 if TYPE_CHECKING:
     from reference_impl.api import load, save
-    from reference_impl.format.inspect import inspect
-    from reference_impl.loading.initial_values import initializer
+    from reference_impl.extension.initial_values import initializer
+    from reference_impl.extension.registration import register, unregister
+    from reference_impl.inspection.model import inspect
     from reference_impl.loading.options import LoadOptions
-    from reference_impl.registration import register, unregister
     from reference_impl.saving.options import SaveOptions
     from reference_impl.strict_mode import strictness
 
 __all__ = ["LoadOptions", "SaveOptions", "initializer", "inspect", "load", "register", "save", "strictness", "unregister"]
+__all__ += errors.__all__
 
 _HOMES = {
     "LoadOptions": "reference_impl.loading.options",
     "SaveOptions": "reference_impl.saving.options",
-    "initializer": "reference_impl.loading.initial_values",
-    "inspect": "reference_impl.format.inspect",
+    "initializer": "reference_impl.extension.initial_values",
+    "inspect": "reference_impl.inspection.model",
     "load": "reference_impl.api",
-    "register": "reference_impl.registration",
+    "register": "reference_impl.extension.registration",
     "save": "reference_impl.api",
     "strictness": "reference_impl.strict_mode",
-    "unregister": "reference_impl.registration",
+    "unregister": "reference_impl.extension.registration",
 }
 
 

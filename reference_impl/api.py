@@ -11,18 +11,18 @@ from typing import Any, Optional, Union
 import tensorflow as tf
 
 from reference_impl import collector
-from reference_impl.errors import MetaGraphChoiceError
-from reference_impl.format import layout
-from reference_impl.format.errors import (
+from reference_impl.errors import (
     ChecksumError,
     CorruptTableError,
     MalformedError,
+    MetaGraphChoiceError,
     NoMetaGraphError,
     SavedModelError,
     TruncatedError,
 )
-from reference_impl.format.graphs import check_functions
-from reference_impl.format.replaced import not_replaced
+from reference_impl.format.container import layout
+from reference_impl.format.container.replaced import not_replaced
+from reference_impl.graph.graphs import check_functions
 from reference_impl.loading.options import LoadOptions
 from reference_impl.remote import local_copy, written_locally
 

@@ -18,8 +18,8 @@ from urllib.parse import unquote, urlparse
 
 import tensorflow as tf
 
-from reference_impl.format import files, layout
-from reference_impl.format.errors import FileAccessError, MissingFileError, PathEscapeError
+from reference_impl.errors import FileAccessError, MissingFileError, PathEscapeError
+from reference_impl.format.container import files, layout
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")  # a single letter is a drive
 _FILES = re.compile(r"saved_model\.\w+|fingerprint\.pb|keras_metadata\.pb")

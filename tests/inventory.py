@@ -10,10 +10,10 @@ from typing import Any, Optional, Union
 
 import numpy as np
 
-from reference_impl.format import inspect as inspect_module
-from reference_impl.format import layout
-from reference_impl.format.bundle import BundleReader
-from reference_impl.format.inspect_types import MetaGraph, Signature, SignatureArgument
+from reference_impl.format.bundle.reader import BundleReader
+from reference_impl.format.container import layout
+from reference_impl.inspection import model as inspect_module
+from reference_impl.inspection.types import MetaGraph, Signature, SignatureArgument
 
 TABLE_OPS = ("HashTable", "MutableHash", "MutableDense")
 INTERNAL = "__saved_model_"

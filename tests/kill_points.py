@@ -35,8 +35,8 @@ class Killer:
 def write(target: Path, text: str) -> None:
     """An export without TensorFlow: a checkpoint, an asset, debug info, a model."""
     from reference_impl.format import schema
-    from reference_impl.format.bundle_writer import BundleWriter
-    from reference_impl.format.layout_writer import LayoutWriter
+    from reference_impl.format.bundle.writer import BundleWriter
+    from reference_impl.format.container.writer import LayoutWriter
 
     message = schema.SavedModel(saved_model_schema_version=1)
     message.meta_graphs.add().meta_info_def.tags.append(text)
@@ -50,7 +50,7 @@ def write(target: Path, text: str) -> None:
 
 def kill_everywhere(folder: Path, exchange: bool) -> None:
     """Fork once for every moment of an export over another one; print what is left each time."""
-    from reference_impl.format import staging
+    from reference_impl.format.container import staging
 
     if not exchange:
         staging._exchange = lambda *_: False

@@ -8,12 +8,13 @@ from pathlib import Path
 
 import numpy as np
 
-from reference_impl.format import layout, schema
-from reference_impl.format.argument_names import python_name
-from reference_impl.format.bundle import BundleReader
-from reference_impl.format.bundle_writer import BundleWriter
-from reference_impl.format.canonical import canonical
-from reference_impl.function_defs import reorder
+from compat_matrix.canonical.form import canonical
+from reference_impl.format import schema
+from reference_impl.format.bundle.reader import BundleReader
+from reference_impl.format.bundle.writer import BundleWriter
+from reference_impl.format.container import layout
+from reference_impl.graph.argument_names import python_name
+from reference_impl.graph.function_defs import reorder
 
 FIXTURES = Path(__file__).parents[1] / "fixtures_v1"
 

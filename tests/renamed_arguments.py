@@ -10,7 +10,7 @@ from compat_matrix.runtimes import local_runtime
 from compat_matrix.workers import tensors
 from compat_matrix.zoo.edits.arguments import rename_arguments
 from compat_matrix.zoo.edits.result import edit
-from reference_impl.format import layout
+from reference_impl.format.container import layout
 from reference_impl.format.names import RESERVED_SIGNATURES
 
 

@@ -5,7 +5,7 @@ import struct
 import cramjam
 
 from reference_impl.format import schema
-from reference_impl.format.highwayhash import highwayhash64
+from reference_impl.format.container.highwayhash import highwayhash64
 from reference_impl.format.varint import write_varint
 
 KEY = struct.unpack("<4Q", b"Riegeli/records\n" * 2)

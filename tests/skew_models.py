@@ -9,9 +9,10 @@ from pathlib import Path
 from bundle_forge import bundle
 from model_edits import fixture, new_model, write
 
-from reference_impl.format import layout, schema
-from reference_impl.format.dtypes import by_name
-from reference_impl.format.sstable import TableReader
+from reference_impl.format import schema
+from reference_impl.format.bundle.table import TableReader
+from reference_impl.format.container import layout
+from reference_impl.format.values.dtypes import by_name
 
 COMMITTED = Path(__file__).parent / "data" / "skew"  # saved_model.pb of models that TensorFlow 2.21 wrote
 

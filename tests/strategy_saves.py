@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 import tensorflow as tf
 
 import reference_impl
-from reference_impl.format import layout
+from reference_impl.format.container import layout
 from reference_impl.saving.options import SaveOptions
 
 SPEC = [tf.TensorSpec([], tf.float32, "x")]

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks import migrate, run
+from compat_matrix.canonical.form import canonical
 from compat_matrix.zoo.migrate.plan import plan_of
-from reference_impl.format.canonical import canonical
 
 pytestmark = [pytest.mark.tensorflow]  # its version is a part of the tables
 

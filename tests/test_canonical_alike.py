@@ -8,10 +8,12 @@ import model_edits
 import neutral_edits
 import pytest
 
-from reference_impl.format import canonical_functions, layout, schema
-from reference_impl.format.canonical import meta_graphs_of
-from reference_impl.format.canonical_functions import Functions
-from reference_impl.format.graphs import Library
+from compat_matrix.canonical import functions as canonical_functions
+from compat_matrix.canonical.form import meta_graphs_of
+from compat_matrix.canonical.functions import Functions
+from reference_impl.format import schema
+from reference_impl.format.container import layout
+from reference_impl.graph.graphs import Library
 
 CASES = ("module_functions", "keras_functional_save", "defun_gradient", "while_v2", "function_flow")
 

@@ -8,8 +8,10 @@ import neutral_edits
 import numpy as np
 import pytest
 
-from reference_impl.format import errors, layout, schema
-from reference_impl.format.canonical import canonical
+from compat_matrix.canonical.form import canonical
+from reference_impl import errors
+from reference_impl.format import schema
+from reference_impl.format.container import layout
 
 # Different: every field of the protos, by itself
 

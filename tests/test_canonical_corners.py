@@ -3,9 +3,9 @@
 import model_edits as edits
 from test_canonical_changes import function_op
 
+from compat_matrix.canonical.form import canonical
 from property_tests.attacks import forge
-from reference_impl.format import layout
-from reference_impl.format.canonical import canonical
+from reference_impl.format.container import layout
 
 
 def graph(*strings, op="Neg", shape=2):

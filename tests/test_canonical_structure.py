@@ -7,9 +7,9 @@ import neutral_edits
 import numpy as np
 import pytest
 
+from compat_matrix.canonical.form import canonical
+from compat_matrix.canonical.values import tensor
 from reference_impl.format import schema
-from reference_impl.format.canonical import canonical
-from reference_impl.format.canonical_values import tensor
 
 
 def call(nodes, name, callee, *inputs):

@@ -204,7 +204,7 @@ def test_requests_to_warm_up_with_are_those_the_case_gives(tf: Any, artifacts: d
 
 
 def test_a_case_edits_what_was_saved_and_its_answers_are_those_of_before(artifacts: dict[str, Path]) -> None:
-    from reference_impl.format import layout
+    from reference_impl.format.container import layout
 
     (graph,) = layout.read(artifacts["serving_methods"] / "model").saved_model.meta_graphs
     methods = {key: value.method_name for key, value in graph.signature_def.items() if not key.startswith("__")}

@@ -76,7 +76,7 @@ def test_a_model_nobody_can_read_without_tensorflow_fails_the_checks_that_need_i
     seal(artifact)
     seen = run_cell(cell("signatures", artifact), host, host.out)
     assert seen.outcome is Outcome.FAIL_STRUCTURE
-    assert seen.error_class and seen.error_class.startswith("reference_impl.format.errors.")
+    assert seen.error_class and seen.error_class.startswith("reference_impl.errors.")
     assert run_cell(cell("values", artifact), host, host.out).outcome is Outcome.PASS
 
 

@@ -14,7 +14,7 @@ from compat_matrix.checks.compare import Tolerance
 from compat_matrix.consumers.serving.client import Class
 from compat_matrix.consumers.serving.messages import Example
 from compat_matrix.workers import tensors
-from reference_impl.format import layout
+from reference_impl.format.container import layout
 from reference_impl.format.schema import SignatureDef
 
 ROOT = Path(fixtures_v1.ROOT)

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 import reference_impl
+from compat_matrix.canonical.form import canonical
 from compat_matrix.cases import table_vocabulary
-from reference_impl.format import layout
-from reference_impl.format.canonical import canonical
+from reference_impl.format.container import layout
 
 pytestmark = pytest.mark.tensorflow
 

@@ -3,8 +3,8 @@
 import pytest
 
 import reference_impl
-from reference_impl.format import layout
-from reference_impl.format.errors import SavedModelError
+from reference_impl.errors import SavedModelError
+from reference_impl.format.container import layout
 
 pytestmark = [pytest.mark.tensorflow, pytest.mark.clause("FMT-14")]
 

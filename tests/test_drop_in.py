@@ -9,8 +9,7 @@ import re
 import pytest
 
 import reference_impl
-from reference_impl.errors import AliasError, BindingError, SaveError
-from reference_impl.format.errors import ChecksumError
+from reference_impl.errors import AliasError, BindingError, ChecksumError, SaveError
 
 pytestmark = pytest.mark.tensorflow
 

@@ -14,8 +14,7 @@ import pytest
 
 import reference_impl
 from reference_impl import errors
-from reference_impl.format import errors as format_errors
-from reference_impl.format import layout
+from reference_impl.format.container import layout
 
 pytestmark = pytest.mark.tensorflow
 
@@ -487,7 +486,7 @@ def _(tf, tmp_path):
         tf.saved_model.load(str(path))
     loaded = reference_impl.load(path)
     assert loaded.signatures["serving_default"](tf.constant([[2.0]]))["y"].numpy() == 3.0
-    with pytest.raises(format_errors.MalformedError, match="nowhere"):
+    with pytest.raises(errors.MalformedError, match="nowhere"):
         loaded.signatures["other"](tf.constant([[2.0]]))
 
 
@@ -539,7 +538,7 @@ def _(tf, tmp_path):
     path = model_edits.edited(tmp_path / "m", tmp_path / "edited", escape)
     theirs = tf.saved_model.load(str(path))
     assert theirs.f().numpy() == b"secret"
-    with pytest.raises(format_errors.PathEscapeError):
+    with pytest.raises(errors.PathEscapeError):
         reference_impl.load(path)
 
 

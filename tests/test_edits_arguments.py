@@ -7,16 +7,17 @@ from click.testing import CliRunner
 from model_edits import FIXTURES, edited, fixture
 from renamed_arguments import all_names, rename_all
 
+from compat_matrix.canonical.form import canonical
 from compat_matrix.cli import main
 from compat_matrix.zoo.edits import signatures
 from compat_matrix.zoo.edits.arguments import rename_arguments
 from compat_matrix.zoo.edits.refused import RefusedError
 from compat_matrix.zoo.edits.result import edit
 from compat_matrix.zoo.verify.run import verify
-from reference_impl.format import layout, structure
-from reference_impl.format.canonical import canonical
-from reference_impl.format.inspect_signatures import slots_of
+from reference_impl.format.container import layout
 from reference_impl.format.names import RESERVED_SIGNATURES
+from reference_impl.format.values import structure
+from reference_impl.inspection.signatures import slots_of
 
 KERAS = "keras_functional_save"  # price: float32, words: int64 -> kind, value: float32
 

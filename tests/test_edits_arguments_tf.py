@@ -6,13 +6,13 @@ from model_edits import FIXTURES
 from renamed_arguments import observed, rename_all, renamed_artifact
 
 import reference_impl
+from compat_matrix.canonical.form import canonical
 from compat_matrix.outcomes import Outcome
 from compat_matrix.runtimes import Host
 from compat_matrix.zoo.edits import signatures
 from compat_matrix.zoo.edits.arguments import rename_arguments
 from compat_matrix.zoo.edits.result import edit
 from compat_matrix.zoo.edits.slim import slim
-from reference_impl.format.canonical import canonical
 
 pytestmark = pytest.mark.tensorflow
 

@@ -7,13 +7,14 @@ import pytest
 from click.testing import CliRunner
 from model_edits import FIXTURES, edited, fixture
 
+from compat_matrix.canonical.form import canonical
 from compat_matrix.cli import main
 from compat_matrix.zoo.edits import signatures, tags
 from compat_matrix.zoo.edits.refused import RefusedError
 from compat_matrix.zoo.edits.result import edit
-from reference_impl.format import errors, layout
-from reference_impl.format.bundle import BundleReader
-from reference_impl.format.canonical import canonical
+from reference_impl import errors
+from reference_impl.format.bundle.reader import BundleReader
+from reference_impl.format.container import layout
 
 
 def invoke(*arguments, code=0):

@@ -6,16 +6,17 @@ import pytest
 from click.testing import CliRunner
 from model_edits import FIXTURES, edited, fixture
 
+from compat_matrix.canonical.form import canonical
 from compat_matrix.cli import main
 from compat_matrix.zoo.edits import signatures
 from compat_matrix.zoo.edits.proof import faults
 from compat_matrix.zoo.edits.refused import RefusedError
 from compat_matrix.zoo.edits.result import edit
 from compat_matrix.zoo.edits.slim import slim
-from reference_impl.format import layout, schema
-from reference_impl.format.bundle import OBJECT_GRAPH_KEY, BundleReader
-from reference_impl.format.canonical import canonical
-from reference_impl.format.restore_plan import restore_plan
+from reference_impl.format import schema
+from reference_impl.format.bundle.reader import OBJECT_GRAPH_KEY, BundleReader
+from reference_impl.format.container import layout
+from reference_impl.inspection.restore_plan import restore_plan
 
 KERAS = "keras_compiled_save"
 

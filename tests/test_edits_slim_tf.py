@@ -5,7 +5,7 @@ import pytest
 import reference_impl
 from compat_matrix.zoo.edits.result import edit
 from compat_matrix.zoo.edits.slim import slim
-from reference_impl.format import layout
+from reference_impl.format.container import layout
 
 pytestmark = pytest.mark.tensorflow
 

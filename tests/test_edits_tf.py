@@ -14,8 +14,8 @@ from compat_matrix.workers import tensors
 from compat_matrix.zoo.edits import signatures
 from compat_matrix.zoo.edits.result import edit
 from compat_matrix.zoo.edits.slim import slim
-from reference_impl.format import layout
-from reference_impl.format.bundle import BundleReader
+from reference_impl.format.bundle.reader import BundleReader
+from reference_impl.format.container import layout
 
 pytestmark = pytest.mark.tensorflow
 

@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 import reference_impl
-from reference_impl.errors import SaveError
-from reference_impl.format import layout
-from reference_impl.format.errors import MissingFileError
+from reference_impl.errors import MissingFileError, SaveError
+from reference_impl.format.container import layout
 
 pytestmark = pytest.mark.tensorflow
 

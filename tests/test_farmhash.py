@@ -2,7 +2,7 @@
 
 import pytest
 
-from reference_impl.format.farmhash import fingerprint64
+from reference_impl.format.container.farmhash import fingerprint64
 
 KNOWN = {
     0: 0x9AE16A3B2F90404F,

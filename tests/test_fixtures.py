@@ -93,7 +93,7 @@ def io_json(case: str) -> dict:
 
 def signatures(case: str) -> dict[tuple[str, ...], dict]:
     """``{sorted tags: {key: SignatureDef}}`` of a fixture, read by our own format layer."""
-    from reference_impl.format import layout
+    from reference_impl.format.container import layout
 
     saved_model = layout.read(ROOT / case / "model").saved_model
     return {tuple(sorted(graph.meta_info_def.tags)): dict(graph.signature_def) for graph in saved_model.meta_graphs}

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import reference_impl
-from reference_impl.format import layout
+from reference_impl.format.container import layout
 
 pytestmark = [pytest.mark.tensorflow, pytest.mark.clause("FN-05")]
 
@@ -118,7 +118,7 @@ def test_a_flat_function_with_variables_and_one_without_results(tf, tmp_path):
 
 def test_functions_in_containers_are_not_rebuilt_by_a_load(tf, tmp_path, monkeypatch):
     """TensorFlow's containers ask what they hold for attributes of variables."""
-    from reference_impl.loading.concrete import LoadedConcreteFunction
+    from reference_impl.kinds.concrete_function import LoadedConcreteFunction
 
     root = tf.Module()
     root.f = pruned(tf)

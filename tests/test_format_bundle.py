@@ -11,10 +11,7 @@ import pytest
 import zoo
 
 from compat_matrix.workers import tensors
-from reference_impl.format import dtypes
-from reference_impl.format.bundle import BundleReader
-from reference_impl.format.bundle_writer import BundleWriter
-from reference_impl.format.errors import (
+from reference_impl.errors import (
     ChecksumError,
     DtypeError,
     MissingFileError,
@@ -22,9 +19,12 @@ from reference_impl.format.errors import (
     UnsupportedError,
     V1CheckpointError,
 )
-from reference_impl.format.inspect_variables import stored_size
-from reference_impl.format.slices import FULL, slice_key
-from reference_impl.format.sstable import TableReader
+from reference_impl.format.bundle.reader import BundleReader
+from reference_impl.format.bundle.slices import FULL, slice_key
+from reference_impl.format.bundle.table import TableReader
+from reference_impl.format.bundle.writer import BundleWriter
+from reference_impl.format.values import dtypes
+from reference_impl.inspection.variables import stored_size
 
 DATA = Path(__file__).parent / "data" / "bundles"
 BUNDLES = sorted(path.stem for path in DATA.glob("*.index"))
@@ -188,7 +188,7 @@ def test_entries_need_no_data(tmp_path):
 
 def test_keys_need_neither_numpy_nor_ml_dtypes():
     program = (
-        "import sys; from reference_impl.format.bundle import BundleReader\n"
+        "import sys; from reference_impl.format.bundle.reader import BundleReader\n"
         "with BundleReader(sys.argv[1]) as reader: print(len(reader.entries()))\n"
         "print(sorted({'numpy', 'ml_dtypes', 'tensorflow', 'cramjam'} & set(sys.modules)))"
     )

@@ -7,9 +7,7 @@ import bundle_forge as forge
 import numpy as np
 import pytest
 
-from reference_impl.format import limits, schema
-from reference_impl.format.bundle import BundleReader
-from reference_impl.format.errors import (
+from reference_impl.errors import (
     ChecksumError,
     CorruptTableError,
     DtypeError,
@@ -20,8 +18,10 @@ from reference_impl.format.errors import (
     ShapeError,
     TruncatedError,
 )
+from reference_impl.format import limits, schema
+from reference_impl.format.bundle.reader import BundleReader
+from reference_impl.format.bundle.slices import slice_key
 from reference_impl.format.names import OBJECT_GRAPH_KEY
-from reference_impl.format.slices import slice_key
 
 FOUR = np.float32([1, 2, 3, 4]).tobytes()
 STRING, VARIANT, INT32 = 7, 21, 3

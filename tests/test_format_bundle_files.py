@@ -7,14 +7,8 @@ import bundle_forge as forge
 import numpy as np
 import pytest
 
-from reference_impl.format.bundle import BundleReader
-from reference_impl.format.errors import (
-    ChecksumError,
-    FileAccessError,
-    MissingFileError,
-    TruncatedError,
-    V1CheckpointError,
-)
+from reference_impl.errors import ChecksumError, FileAccessError, MissingFileError, TruncatedError, V1CheckpointError
+from reference_impl.format.bundle.reader import BundleReader
 
 FOUR = np.float32([1, 2, 3, 4]).tobytes()
 

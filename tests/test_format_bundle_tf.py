@@ -10,10 +10,10 @@ import test_format_bundle as plain
 import zoo
 
 from compat_matrix.workers import tensors
-from reference_impl.format import dtypes
-from reference_impl.format.bundle import BundleReader
-from reference_impl.format.bundle_writer import BundleWriter
-from reference_impl.format.slices import FULL
+from reference_impl.format.bundle.reader import BundleReader
+from reference_impl.format.bundle.slices import FULL
+from reference_impl.format.bundle.writer import BundleWriter
+from reference_impl.format.values import dtypes
 
 pytestmark = pytest.mark.tensorflow
 

@@ -6,15 +6,10 @@ import bundle_forge as forge
 import numpy as np
 import pytest
 
-from reference_impl.format.bundle import BundleReader
-from reference_impl.format.bundle_writer import BundleWriter
-from reference_impl.format.errors import (
-    DtypeError,
-    DuplicateKeyError,
-    FileAccessError,
-    ShapeError,
-)
-from reference_impl.format.slices import FULL
+from reference_impl.errors import DtypeError, DuplicateKeyError, FileAccessError, ShapeError
+from reference_impl.format.bundle.reader import BundleReader
+from reference_impl.format.bundle.slices import FULL
+from reference_impl.format.bundle.writer import BundleWriter
 
 
 def test_write_then_read(tmp_path):
@@ -196,7 +191,7 @@ def test_a_full_disk(tmp_path):
 
 def test_checksum_of_strings_over_4_gib():
     """Their lengths count as 64 bits, but only theirs; the string itself is too large for a test."""
-    from reference_impl.format.tensor_data import _fixed_lengths
+    from reference_impl.format.bundle.tensor_data import _fixed_lengths
 
     assert _fixed_lengths([1, 2**32 - 1], "<") == bytes([1, 0, 0, 0, 255, 255, 255, 255])
     assert _fixed_lengths([2**32 - 1, 2**32, 1], ">") == bytes([255] * 4 + [0, 0, 0, 1, 0, 0, 0, 0] + [0, 0, 0, 1])

@@ -1,4 +1,4 @@
-"""reference_impl.format.errors: a closed family; every member can be provoked through the public API."""
+"""reference_impl.errors: a closed family; every member can be provoked through the public API."""
 
 import pickle
 from pathlib import Path
@@ -6,8 +6,11 @@ from pathlib import Path
 import pytest
 from riegeli_forge import Forge
 
-from reference_impl.format import dtypes, errors, layout, schema, structure, tensor_proto
-from reference_impl.format.bundle import BundleReader
+from reference_impl import errors
+from reference_impl.format import schema
+from reference_impl.format.bundle.reader import BundleReader
+from reference_impl.format.container import layout
+from reference_impl.format.values import dtypes, structure, tensor_proto
 
 BUNDLES = Path(__file__).parent / "data" / "bundles"
 

@@ -1,4 +1,4 @@
-"""reference_impl.format.layout: directories of SavedModels, and what is none."""
+"""reference_impl.format.container.layout: directories of SavedModels, and what is none."""
 
 import os
 
@@ -6,8 +6,10 @@ import pytest
 import zoo
 from layout_models import model, put, save
 
-from reference_impl.format import errors, layout, limits, schema
-from reference_impl.format.layout_writer import write
+from reference_impl import errors
+from reference_impl.format import limits, schema
+from reference_impl.format.container import layout
+from reference_impl.format.container.writer import write
 
 # reading
 

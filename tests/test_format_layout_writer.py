@@ -10,8 +10,10 @@ from pathlib import Path
 import pytest
 from layout_models import model, put, save
 
-from reference_impl.format import errors, layout, schema, staging
-from reference_impl.format.layout_writer import LayoutWriter, write
+from reference_impl import errors
+from reference_impl.format import schema
+from reference_impl.format.container import layout, staging
+from reference_impl.format.container.writer import LayoutWriter, write
 
 
 def test_what_is_written_is_read(tmp_path):
@@ -151,7 +153,7 @@ def test_a_target_that_is_a_file(tmp_path):
 WRITE_FOR_EVER = """
 import sys
 from reference_impl.format import schema
-from reference_impl.format.layout_writer import write
+from reference_impl.format.container.writer import write
 number = 0
 while True:
     number += 1

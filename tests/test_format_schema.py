@@ -13,7 +13,8 @@ from google.protobuf import descriptor_pb2
 from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.internal import api_implementation
 
-from reference_impl.format import errors, limits, schema
+from reference_impl import errors
+from reference_impl.format import limits, schema
 from reference_impl.format.schema import _pool
 from reference_impl.format.varint import write_varint
 

@@ -10,8 +10,10 @@ import riegeli_forge
 from layout_models import model, put
 from riegeli_forge import Forge
 
-from reference_impl.format import errors, layout, limits, schema, split
-from reference_impl.format.highwayhash import highwayhash64
+from reference_impl import errors
+from reference_impl.format import limits, schema
+from reference_impl.format.container import layout, split
+from reference_impl.format.container.highwayhash import highwayhash64
 
 
 def test_checksums_are_highwayhash():

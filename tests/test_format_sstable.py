@@ -8,8 +8,7 @@ import bundle_forge as forge
 import cramjam
 import pytest
 
-from reference_impl.format import limits
-from reference_impl.format.errors import (
+from reference_impl.errors import (
     ChecksumError,
     CorruptTableError,
     DuplicateKeyError,
@@ -17,7 +16,8 @@ from reference_impl.format.errors import (
     TruncatedError,
     UnsupportedError,
 )
-from reference_impl.format.sstable import TableReader, TableWriter
+from reference_impl.format import limits
+from reference_impl.format.bundle.table import TableReader, TableWriter
 
 MEBIBYTE = 1 << 20
 

@@ -1,4 +1,4 @@
-"""reference_impl.format.structure and tensor_proto: StructuredValue and TensorProto without TensorFlow."""
+"""reference_impl.format.values.structure and tensor_proto: StructuredValue and TensorProto without TensorFlow."""
 
 import collections
 import math
@@ -7,8 +7,10 @@ import struct
 import numpy as np
 import pytest
 
-from reference_impl.format import dtypes, errors, limits, schema, structure, tensor_proto
-from reference_impl.format.structure import BoundedTensorSpec, NamedTuple, Tensor, TensorShape, TensorSpec, TypeSpec
+from reference_impl import errors
+from reference_impl.format import limits, schema
+from reference_impl.format.values import dtypes, structure, tensor_proto
+from reference_impl.format.values.structure import BoundedTensorSpec, NamedTuple, Tensor, TensorShape, TensorSpec, TypeSpec
 
 FLOAT = dtypes.by_name("float32")
 ROW = TensorShape((None, 3))

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from reference_impl.format import schema
-from reference_impl.format.graphs import CONTROL, Library, components, parse_input, reachable
+from reference_impl.graph.graphs import CONTROL, Library, components, parse_input, reachable
 
 
 @pytest.mark.parametrize(

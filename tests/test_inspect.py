@@ -7,8 +7,9 @@ import model_edits as edits
 import neutral_edits
 import pytest
 
-from reference_impl.format import layout, schema
-from reference_impl.format.inspect import inspect, signature_spec
+from reference_impl.format import schema
+from reference_impl.format.container import layout
+from reference_impl.inspection.model import inspect, signature_spec
 
 CASES = sorted(path.parent.name for path in edits.FIXTURES.glob("*/model"))
 assert len(CASES) >= 30

@@ -6,8 +6,8 @@ import shutil
 import model_edits as edits
 import pytest
 
-from reference_impl.format import errors
-from reference_impl.format.inspect import inspect
+from reference_impl import errors
+from reference_impl.inspection.model import inspect
 
 
 @pytest.fixture(scope="module")

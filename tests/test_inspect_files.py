@@ -8,8 +8,9 @@ import sys
 import model_edits as edits
 import pytest
 
-from reference_impl.format import errors, schema
-from reference_impl.format.inspect import inspect
+from reference_impl import errors
+from reference_impl.format import schema
+from reference_impl.inspection.model import inspect
 
 
 def test_files_beside(tmp_path):
@@ -32,7 +33,7 @@ def test_files_beside(tmp_path):
 def test_imports_neither_tensorflow_nor_numpy():
     """They would cost more than all the rest."""
     program = (
-        "import sys; from reference_impl.format.inspect import inspect; inspect(sys.argv[1]).to_json();"
+        "import sys; from reference_impl.inspection.model import inspect; inspect(sys.argv[1]).to_json();"
         "print([name for name in ('numpy', 'tensorflow', 'ml_dtypes', 'rich') if name in sys.modules])"
     )
     command = [sys.executable, "-c", program, str(edits.fixture("module_functions"))]

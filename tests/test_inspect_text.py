@@ -3,7 +3,7 @@
 import pytest
 
 from reference_impl.format import schema
-from reference_impl.format.inspect_text import type_spec_text, value_text
+from reference_impl.inspection.text import type_spec_text, value_text
 
 
 def value(**fields):

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from reference_impl.format import layout
-from reference_impl.format.bundle import BundleReader
-from reference_impl.format.inspect import inspect, restore_plan, signature_spec
+from reference_impl.format.bundle.reader import BundleReader
+from reference_impl.format.container import layout
+from reference_impl.inspection.model import inspect, restore_plan, signature_spec
 
 pytestmark = pytest.mark.tensorflow
 

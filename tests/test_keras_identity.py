@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 import reference_impl
-from reference_impl.format import layout, schema
+from reference_impl.format import schema
+from reference_impl.format.container import layout
 
 pytestmark = pytest.mark.tensorflow
 EXPORT = Path(__file__).parents[1] / "fixtures_v1" / "keras_functional_save" / "model"

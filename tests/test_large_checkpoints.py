@@ -16,9 +16,10 @@ import pytest
 from bundle_forge import bundle, header
 from model_edits import edited, fixture
 
-from reference_impl.format import layout, schema
-from reference_impl.format.bundle import BundleReader
-from reference_impl.format.checksum import masked
+from reference_impl.format import schema
+from reference_impl.format.bundle.checksum import masked
+from reference_impl.format.bundle.reader import BundleReader
+from reference_impl.format.container import layout
 
 CASE, LARGE, SMALL = "module_functions", "parts/0/.ATTRIBUTES/VARIABLE_VALUE", "scale/.ATTRIBUTES/VARIABLE_VALUE"
 ELEMENTS = 2**30 + 2

@@ -14,8 +14,8 @@ from compat_matrix.skew.history import history
 from property_tests.attacks import effects as attacks
 from property_tests.attacks import forge
 from reference_impl.format import schema
-from reference_impl.format.inspect import inspect
-from reference_impl.format.op_effects import OP_EFFECTS, UNKNOWN, known_ops, op_effect
+from reference_impl.inspection.model import inspect
+from reference_impl.inspection.op_effects import OP_EFFECTS, UNKNOWN, known_ops, op_effect
 
 CASES = sorted(path.parent.name for path in edits.FIXTURES.glob("*/model"))
 
@@ -146,7 +146,7 @@ def test_an_op_that_is_given_no_file_does_nothing(tmp_path, path, acts):
 
 
 def test_functions_beyond_counting_are_left_open(tmp_path, monkeypatch):
-    monkeypatch.setattr("reference_impl.format.effects._STEPS", 3)
+    monkeypatch.setattr("reference_impl.inspection.effects._STEPS", 3)
     attacks.write_in_nested_calls(tmp_path / "model")
     (effect,) = found(tmp_path / "model")
     assert (effect.at_load, effect.at_call) == (None, None)

@@ -7,7 +7,7 @@ from compat_matrix.consumers.serving.messages import Example
 from compat_matrix.gist import gist
 from compat_matrix.made_up import examples_of, made_up
 from reference_impl.format import schema
-from reference_impl.format.tensor_proto import encode
+from reference_impl.format.values.tensor_proto import encode
 
 
 def test_the_parts_of_a_sparse_tensor_fit_each_other():

@@ -192,7 +192,7 @@ def test_what_nobody_selected_is_in_no_field():
             ["compat_matrix/cases/a.py", "compat_matrix/workers/protocol.py"],
             Changes("compat_matrix/workers/protocol.py", frozenset({"a"}), frozenset()),
         ),
-        (["reference_impl/format/bundle.py"], Changes("reference_impl/format/bundle.py", frozenset(), frozenset())),
+        (["reference_impl/format/bundle/reader.py"], Changes("reference_impl/format/bundle/reader.py", frozenset(), frozenset())),
     ],
 )
 def test_what_a_change_can_have_an_effect_on(names, changes):

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from compat_matrix.zoo.migrate.chance import left_to_chance
-from reference_impl.format import layout, schema
+from reference_impl.format import schema
+from reference_impl.format.container import layout
 
 FIXTURES = Path(__file__).parent.parent / "fixtures_v1"
 

@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 
 import reference_impl
-from reference_impl.errors import MissingValueError
+from reference_impl.errors import MalformedError, MissingValueError
 from reference_impl.format import names, schema
-from reference_impl.format.errors import MalformedError
 
 pytestmark = pytest.mark.tensorflow
 

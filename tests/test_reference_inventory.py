@@ -18,7 +18,7 @@ from packaging.requirements import Requirement
 import reference_impl
 from compat_matrix.cases import CASES_DIR, read_case
 from compat_matrix.workers import producing
-from reference_impl.format import layout
+from reference_impl.format.container import layout
 
 pytestmark = pytest.mark.tensorflow
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import reference_impl
-from reference_impl.format import layout
+from reference_impl.format.container import layout
 
 pytestmark = pytest.mark.tensorflow
 
@@ -120,7 +120,7 @@ def test_GOAL_02_nothing_extra_is_on_disk(tf, keras, directory, tmp_path, monkey
         )
 
     seen = [save(tmp_path / f"seen{i}", write) for i, write in enumerate((reference_impl.save, tf.saved_model.save))]
-    monkeypatch.setattr("reference_impl.loading.containers.adopted", lambda child, container: None)
+    monkeypatch.setattr("reference_impl.kinds.containers.adopted", lambda child, container: None)
     unseen = [save(tmp_path / f"unseen{i}", write) for i, write in enumerate((reference_impl.save, tf.saved_model.save))]
     assert [count for count, _ in seen] == [5, 5] and [count for count, _ in unseen] == [2, 2]
     assert [objects for _, objects in seen] == [objects for _, objects in unseen]

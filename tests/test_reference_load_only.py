@@ -11,7 +11,7 @@ import pytest
 import reference_impl
 from reference_impl.errors import UnknownPathError
 from reference_impl.format import schema
-from reference_impl.format.bundle import BundleReader
+from reference_impl.format.bundle.reader import BundleReader
 
 pytestmark = pytest.mark.tensorflow
 
@@ -75,7 +75,7 @@ def load(directory, only):
 
 
 def test_DR_03_a_path_loads_an_object_and_what_it_needs(tf, directory):
-    with pytest.raises(reference_impl.format.errors.ChecksumError):
+    with pytest.raises(reference_impl.errors.ChecksumError):
         reference_impl.load(directory)
     loaded = load(directory, ["encoder.call"])
     np.testing.assert_array_equal(loaded.encoder.call([1.0, 2.0]).numpy(), [10.0, 30.0])

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import reference_impl
+from reference_impl.errors import MissingFileError, SavedModelError
 from reference_impl.format import schema
-from reference_impl.format.errors import MissingFileError, SavedModelError
 
 pytestmark = pytest.mark.tensorflow
 

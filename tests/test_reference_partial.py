@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import reference_impl
-from reference_impl.format import errors, layout
+from reference_impl import errors
+from reference_impl.format.container import layout
 from reference_impl.v1.extract import UnfedPlaceholderError
 
 pytestmark = pytest.mark.tensorflow

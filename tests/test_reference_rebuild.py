@@ -2,8 +2,8 @@
 
 import pytest
 
-from reference_impl.format import layout
-from reference_impl.format.canonical import canonical
+from compat_matrix.canonical.form import canonical
+from reference_impl.format.container import layout
 
 pytestmark = pytest.mark.tensorflow
 

@@ -18,8 +18,7 @@ import pytest
 
 import reference_impl
 from reference_impl import errors
-from reference_impl.format import errors as format_errors
-from reference_impl.format import layout
+from reference_impl.format.container import layout
 
 pytestmark = pytest.mark.tensorflow
 
@@ -198,7 +197,7 @@ def test_a_missing_asset_writes_nothing(tf, tmp_path):
     root = tf.Module()
     root.asset = tf.saved_model.Asset(str(file))
     file.unlink()
-    with pytest.raises(format_errors.MissingFileError, match=r"root.asset.*RES-06"):
+    with pytest.raises(errors.MissingFileError, match=r"root.asset.*RES-06"):
         reference_impl.save(root, tmp_path / "m")
     assert list(tmp_path.iterdir()) == []
 

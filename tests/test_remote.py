@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import reference_impl
-from reference_impl.format.errors import FileAccessError, MissingFileError
+from reference_impl.errors import FileAccessError, MissingFileError
 
 pytestmark = pytest.mark.tensorflow
 

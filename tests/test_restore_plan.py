@@ -3,9 +3,11 @@
 import model_edits as edits
 import pytest
 
-from reference_impl.format import errors, layout, schema
-from reference_impl.format.bundle import BundleReader
-from reference_impl.format.inspect import restore_plan
+from reference_impl import errors
+from reference_impl.format import schema
+from reference_impl.format.bundle.reader import BundleReader
+from reference_impl.format.container import layout
+from reference_impl.inspection.model import restore_plan
 
 CASES = sorted({path.parent.name for path in edits.FIXTURES.glob("*/model")} - {"v1_checkpoint"})
 # Exported with a saver that goes by other names, or takes some of the variables.

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import reference_impl
-from reference_impl.format import layout
+from reference_impl.format.container import layout
 
 HERE = Path(__file__).parent
 
@@ -112,8 +112,8 @@ def replaced_while_read(monkeypatch):
 def test_what_is_inspected_is_of_one_export(tmp_path, replaced_while_read):
     from kill_points import write
 
-    from reference_impl.format import errors
-    from reference_impl.format.inspect import inspect
+    from reference_impl import errors
+    from reference_impl.inspection.model import inspect
 
     for times in (1, 2):  # after the second its directory could have the number of the first
         write(tmp_path / "m", "old")
@@ -127,7 +127,7 @@ def test_what_is_inspected_is_of_one_export(tmp_path, replaced_while_read):
 @pytest.mark.clause("API-04")
 def test_what_is_loaded_is_of_one_export(tf, tmp_path, replaced_while_read):
     """Also when the other has other variables, and their absence is what would be told."""
-    from reference_impl.format import errors
+    from reference_impl import errors
 
     root, other = tf.Module(), tf.Module()
     root.v, other.w = tf.Variable(1.0), tf.Variable(2.0)
@@ -141,7 +141,7 @@ def test_what_is_loaded_is_of_one_export(tf, tmp_path, replaced_while_read):
 
 def test_a_living_stage_is_not_swept(tmp_path):
     from reference_impl.format import schema
-    from reference_impl.format.layout_writer import LayoutWriter, write
+    from reference_impl.format.container.writer import LayoutWriter, write
 
     message = schema.SavedModel(saved_model_schema_version=1)
     message.meta_graphs.add()
@@ -158,8 +158,9 @@ def test_a_living_stage_is_not_swept(tmp_path):
 
 
 def test_an_export_that_was_put_aside_comes_back(tmp_path):
-    from reference_impl.format import errors, schema
-    from reference_impl.format.layout_writer import LayoutWriter, write
+    from reference_impl import errors
+    from reference_impl.format import schema
+    from reference_impl.format.container.writer import LayoutWriter, write
 
     message = schema.SavedModel(saved_model_schema_version=1)
     message.meta_graphs.add()

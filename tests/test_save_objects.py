@@ -12,9 +12,10 @@ import model_edits
 import pytest
 
 import reference_impl
+from compat_matrix.canonical.form import canonical
 from reference_impl.errors import SaveError
-from reference_impl.format import layout, restore_plan
-from reference_impl.format.canonical import canonical
+from reference_impl.format.container import layout
+from reference_impl.inspection import restore_plan
 
 HERE = Path(__file__).parent
 

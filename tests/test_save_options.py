@@ -15,8 +15,9 @@ import pytest
 
 import reference_impl
 from reference_impl import errors
-from reference_impl.format import layout, limits
-from reference_impl.format.errors import FileAccessError
+from reference_impl.errors import FileAccessError
+from reference_impl.format import limits
+from reference_impl.format.container import layout
 
 pytestmark = pytest.mark.tensorflow
 
@@ -287,8 +288,8 @@ def test_the_staging_directory_can_be_chosen(ours, model, tmp_path, monkeypatch)
 
 # The program hash, the signatures', the object graph's and the checkpoint's are those which TensorFlow finds in the same files.
 def test_the_fingerprint_is_that_of_tensorflow(tf, model, tmp_path):
-    from reference_impl.format import fingerprint as of_files
-    from reference_impl.format.ordered import ordered_bytes
+    from reference_impl.format.container import fingerprint as of_files
+    from reference_impl.format.schema.ordered import ordered_bytes
     from reference_impl.saving.fingerprint import fingerprint
 
     reference_impl.save(model, tmp_path / "ours")

@@ -4,8 +4,8 @@ import pytest
 from model_edits import edited, fixture
 
 from compat_matrix.zoo.verify.run import verify
+from reference_impl.errors import DtypeError, MalformedError, ShapeError
 from reference_impl.format import schema
-from reference_impl.format.errors import DtypeError, MalformedError, ShapeError
 
 KEY = "scale/.ATTRIBUTES/VARIABLE_VALUE"  # a float32 scalar
 

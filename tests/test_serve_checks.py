@@ -26,7 +26,7 @@ from compat_matrix.outcomes import Outcome
 from compat_matrix.plan import Cell
 from compat_matrix.workers import tensors
 from compat_matrix.workers.tensors import Tensor
-from reference_impl.format import layout
+from reference_impl.format.container import layout
 
 FIXTURES = Path(__file__).parent.parent / "fixtures_v1"
 AVAILABLE = [VersionStatus(1, "AVAILABLE", 0, "")]

@@ -11,7 +11,8 @@ import pytest
 from google.protobuf import descriptor_pb2
 
 from compat_matrix.consumers.serving import messages
-from reference_impl.format import errors, schema
+from reference_impl import errors
+from reference_impl.format import schema
 from reference_impl.format.schema import _pool
 
 ROOT = Path(__file__).parent.parent

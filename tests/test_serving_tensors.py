@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from compat_matrix.consumers.serving import tensors
 from compat_matrix.workers.tensors import CARRIERS, Tensor
-from reference_impl.format import errors, limits, schema
+from reference_impl import errors
+from reference_impl.format import limits, schema
 
 NARROW = {"int4": 15, "uint4": 15, "int2": 3, "uint2": 3}  # the bits that carry a value
 # An empty tensor of float4_e2m1fn has neither bytes nor a list that the format layer knows of.

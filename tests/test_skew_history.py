@@ -11,7 +11,7 @@ from compat_matrix.skew.protos import kernels_of
 from compat_matrix.skew.records import Attr, Op, Release
 from compat_matrix.skew.table import encode, products
 from reference_impl.format import schema
-from reference_impl.format.dtypes import by_name
+from reference_impl.format.values.dtypes import by_name
 
 LINES = TABLE.read_text(encoding="utf-8").splitlines()
 

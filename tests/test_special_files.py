@@ -11,7 +11,7 @@ import pytest
 from model_edits import fixture
 
 from compat_matrix.zoo.verify.run import verify
-from reference_impl.format.inspect import inspect
+from reference_impl.inspection.model import inspect
 
 PLACES = (
     "assets/vocabulary.txt",

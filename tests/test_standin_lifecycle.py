@@ -16,7 +16,7 @@ from standin_server import QUICK, Failed, Server, empty_config, place, predict, 
 
 from compat_matrix.consumers.serving import messages
 from compat_matrix.runtimes.standin import faults, warmup
-from reference_impl.format.checksum import masked_crc32c
+from reference_impl.format.bundle.checksum import masked_crc32c
 
 pytestmark = pytest.mark.tensorflow
 

@@ -21,7 +21,7 @@ from compat_matrix.consumers.serving import messages
 from compat_matrix.runtimes.standin import memory, metrics
 from compat_matrix.runtimes.standin.errors import ServingError
 from compat_matrix.workers.c_tensors import Kept
-from reference_impl.format.checksum import masked_crc32c
+from reference_impl.format.bundle.checksum import masked_crc32c
 
 pytestmark = pytest.mark.tensorflow
 

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 import reference_impl
+from reference_impl.errors import MalformedError
 from reference_impl.format import schema
-from reference_impl.format.errors import MalformedError
-from reference_impl.v1.flow import V1_FLOW, Body
-from reference_impl.v1.functionalise import KEPT, functionalise
-from reference_impl.v1.op_table import OpTable
-from reference_impl.v1.tensor_arrays import convert_tensor_arrays
+from reference_impl.graph.control_flow.flow import V1_FLOW, Body
+from reference_impl.graph.control_flow.functionalise import KEPT, functionalise
+from reference_impl.graph.control_flow.tensor_arrays import convert_tensor_arrays
+from reference_impl.graph.op_table import OpTable
 from tests.v1_flow_forge import record, record_effects
 
 FIXTURES = Path(__file__).parent.parent / "fixtures_v1"

@@ -9,8 +9,9 @@ import pytest
 from model_edits import edited, fixture
 
 import reference_impl
-from reference_impl.format import layout, schema
-from reference_impl.format.errors import MalformedError
+from reference_impl.errors import MalformedError
+from reference_impl.format import schema
+from reference_impl.format.container import layout
 
 pytestmark = [pytest.mark.tensorflow, pytest.mark.clause("V1-01")]
 

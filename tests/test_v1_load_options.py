@@ -12,8 +12,8 @@ from model_edits import edited
 
 import reference_impl
 from reference_impl import errors
+from reference_impl.errors import MissingFileError
 from reference_impl.format import schema
-from reference_impl.format.errors import MissingFileError
 
 pytestmark = pytest.mark.tensorflow
 

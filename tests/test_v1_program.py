@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from reference_impl.format import errors, schema
-from reference_impl.format.argument_names import argument_name
-from reference_impl.v1.graph import Graph, Ref, parse_ref
+from reference_impl import errors
+from reference_impl.format import schema
+from reference_impl.graph.argument_names import argument_name
+from reference_impl.graph.node_index import Graph, Ref, parse_ref
 from reference_impl.v1.program import UnfedPlaceholderError, compile_program
 
 FLOAT, INT32, STRING, BOOL, RESOURCE = 1, 3, 7, 10, 20

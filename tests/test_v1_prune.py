@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 import reference_impl
-from reference_impl.errors import BindingError
-from reference_impl.format.errors import MalformedError
+from reference_impl.errors import BindingError, MalformedError
 from reference_impl.v1.program import UnfedPlaceholderError
 
 pytestmark = pytest.mark.tensorflow

@@ -15,8 +15,8 @@ import pytest
 
 import reference_impl
 from compat_matrix.workers import tensors
-from reference_impl.v1.flow import V1_FLOW
-from reference_impl.v1.functionalise import KEPT
+from reference_impl.graph.control_flow.flow import V1_FLOW
+from reference_impl.graph.control_flow.functionalise import KEPT
 
 pytestmark = pytest.mark.tensorflow
 

@@ -14,8 +14,9 @@ from compat_matrix.zoo.verify.findings import Severity
 from compat_matrix.zoo.verify.model import Model
 from compat_matrix.zoo.verify.run import verify
 from compat_matrix.zoo.verify.shapes import Shapes
-from reference_impl.format import layout, schema
-from reference_impl.format.errors import SavedModelError
+from reference_impl.errors import SavedModelError
+from reference_impl.format import schema
+from reference_impl.format.container import layout
 
 # The rules that foretell a refusal, and what TensorFlow says then.
 SAYS = {

@@ -104,8 +104,8 @@ def test_the_loss_of_reference_variables_in_a_re_export_is_seen(host: Host) -> N
 
 def test_a_wrong_weight_in_the_checkpoint_is_seen_by_all(host: Host, tmp_path: Path) -> None:
     """The recorded answers stand for the old weights."""
-    from reference_impl.format.bundle import BundleReader
-    from reference_impl.format.bundle_writer import BundleWriter
+    from reference_impl.format.bundle.reader import BundleReader
+    from reference_impl.format.bundle.writer import BundleWriter
 
     artifact = tmp_path / "simple_save"
     shutil.copytree(FIXTURES / "simple_save", artifact, ignore=shutil.ignore_patterns("__pycache__"))

@@ -12,8 +12,8 @@ import pytest
 import zoo
 import zoo_driver
 
-from reference_impl.format import layout
-from reference_impl.format.errors import SavedModelError
+from reference_impl.errors import SavedModelError
+from reference_impl.format.container import layout
 
 pytestmark = pytest.mark.tensorflow
 

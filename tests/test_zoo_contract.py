@@ -20,7 +20,7 @@ from compat_matrix.zoo.contract import file, values
 from compat_matrix.zoo.contract.form import Answers, Contract, Request, contract_of, parse_type
 from compat_matrix.zoo.contract.rules import BREAKING, RULES, compare
 from reference_impl.format import schema
-from reference_impl.format.tensor_proto import encode
+from reference_impl.format.values.tensor_proto import encode
 
 
 @pytest.fixture(scope="module")

@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from compat_matrix.canonical.form import canonical
 from compat_matrix.cli import main
 from compat_matrix.zoo.diff import SECTIONS, Options, diff
 from property_tests.strategies import edits
-from reference_impl.format.bundle_writer import BundleWriter
-from reference_impl.format.canonical import canonical
+from reference_impl.format.bundle.writer import BundleWriter
 
 CASES = ("module_functions", "half_plus_two")
 HASHES = Options(hashes=True)

@@ -13,8 +13,8 @@ from compat_matrix.zoo.diff import Options, diff
 from compat_matrix.zoo.diff.measures import Few
 from compat_matrix.zoo.diff.numbers import Distance
 from compat_matrix.zoo.diff.weights import ELEMENTS
-from reference_impl.format import dtypes
-from reference_impl.format.bundle_writer import BundleWriter
+from reference_impl.format.bundle.writer import BundleWriter
+from reference_impl.format.values import dtypes
 
 OPTIONS = (Options(), Options(rtol=1e-3, atol=0.0), Options(atol=0.5), Options(ulps=3), Options(rtol=1e-6, ulps=1))
 

@@ -11,8 +11,9 @@ from model_edits import edited, fixture
 from compat_matrix.cli import main
 from compat_matrix.skew.history import history
 from compat_matrix.zoo.downgrade import attrs, removal, replace
-from reference_impl.format import layout, schema
-from reference_impl.format.tensor_proto import decode
+from reference_impl.format import schema
+from reference_impl.format.container import layout
+from reference_impl.format.values.tensor_proto import decode
 
 OLD = "1.15"
 

@@ -20,7 +20,7 @@ from compat_matrix.zoo import prove
 from compat_matrix.zoo.downgrade import attrs
 from compat_matrix.zoo.downgrade import model as downgrading
 from compat_matrix.zoo.downgrade.replace import REPLACEMENTS
-from reference_impl.format import layout
+from reference_impl.format.container import layout
 
 pytestmark = pytest.mark.tensorflow
 

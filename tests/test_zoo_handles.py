@@ -8,7 +8,8 @@ from compat_matrix.skew.history import history
 from compat_matrix.zoo import compat
 from compat_matrix.zoo.downgrade import model as downgrading
 from compat_matrix.zoo.handles import Handles
-from reference_impl.format import layout, schema
+from reference_impl.format import schema
+from reference_impl.format.container import layout
 
 TABLE = """op: 'MutableHashTableV2' attr { key: 'key_dtype' value { type: DT_INT64 } }
   attr { key: 'value_dtype' value { type: DT_INT64 } } attr { key: 'shared_name' value { s: 'table_7' } }"""

@@ -8,9 +8,10 @@ import shutil
 import model_edits as edits
 import numpy as np
 
-from reference_impl.format import layout, schema
-from reference_impl.format.fingerprint import fingerprint
-from reference_impl.format.ordered import ordered_bytes
+from reference_impl.format import schema
+from reference_impl.format.container import layout
+from reference_impl.format.container.fingerprint import fingerprint
+from reference_impl.format.schema.ordered import ordered_bytes
 
 V1, V2 = "half_plus_two", "module_functions"  # of TF 1.x, with variables; with objects, variables, functions, an asset
 

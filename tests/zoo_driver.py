@@ -31,9 +31,9 @@ import inventory  # noqa: E402
 import zoo  # noqa: E402
 import zoo_requests  # noqa: E402
 
-from reference_impl.format import layout  # noqa: E402
-from reference_impl.format.canonical import canonical  # noqa: E402
-from reference_impl.format.errors import SavedModelError  # noqa: E402
+from compat_matrix.canonical.form import canonical  # noqa: E402
+from reference_impl.errors import SavedModelError  # noqa: E402
+from reference_impl.format.container import layout  # noqa: E402
 
 # A session optimises the main graph, where an export of TF 2 has a call and one of TF 1.x all nodes: MatMul and what follows it
 # are fused in one and not in the other, and rounded once instead of twice.

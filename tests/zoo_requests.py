@@ -12,7 +12,7 @@ from typing import Any, Optional
 
 import numpy as np
 
-from reference_impl.format import dtypes, tensor_proto
+from reference_impl.format.values import dtypes, tensor_proto
 
 INTERNAL = "__saved_model_"
 STRING = 7

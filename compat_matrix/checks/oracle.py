@@ -1,6 +1,6 @@
 """What a model must show, read from its files without TensorFlow: the yardstick of the checks.
 
-Everything raises ``reference_impl.format.errors.SavedModelError`` for a model that cannot be read.
+Everything raises ``reference_impl.errors.SavedModelError`` for a model that cannot be read.
 """
 
 from __future__ import annotations
@@ -16,20 +16,21 @@ from typing import Any
 
 import numpy as np
 
+from compat_matrix.canonical.form import canonical
 from compat_matrix.checks.artifact import Artifact
 from compat_matrix.runtimes.host import stamp
 from compat_matrix.workers.provenance import file_sha256
 from compat_matrix.workers.tensors import Tensor, from_numpy
-from reference_impl.format import layout, schema
-from reference_impl.format.bundle import BundleReader
-from reference_impl.format.canonical import canonical
-from reference_impl.format.errors import MissingFileError
-from reference_impl.format.inspect_objects import objects
-from reference_impl.format.inspect_signatures import signature_spec
-from reference_impl.format.inspect_signatures import signatures as _signatures
-from reference_impl.format.object_graph import Paths
-from reference_impl.format.restore_plan import restore_plan
-from reference_impl.format.variable_defs import TRAINABLE, variable_defs
+from reference_impl.errors import MissingFileError
+from reference_impl.format import schema
+from reference_impl.format.bundle.reader import BundleReader
+from reference_impl.format.container import layout
+from reference_impl.graph.object_graph import Paths
+from reference_impl.graph.variable_defs import TRAINABLE, variable_defs
+from reference_impl.inspection.objects import objects
+from reference_impl.inspection.restore_plan import restore_plan
+from reference_impl.inspection.signatures import signature_spec
+from reference_impl.inspection.signatures import signatures as _signatures
 
 _ASSIGNS = frozenset({"Assign", "AssignVariableOp"})  # what else a restore feeds are tables and iterators
 _ATTRIBUTES = ("_XlaMustCompile", "_XlaCompile", "_implements", "api_implements", "_noinline")

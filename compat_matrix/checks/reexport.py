@@ -19,7 +19,7 @@ from compat_matrix.checks.signatures import compare_signatures, signature_findin
 from compat_matrix.outcomes import Outcome
 from compat_matrix.runtimes.worker import ReplyError
 from compat_matrix.workers import tensors
-from reference_impl.format.errors import SavedModelError
+from reference_impl.errors import SavedModelError
 
 _SHOWN = 8
 

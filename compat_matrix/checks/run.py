@@ -19,7 +19,7 @@ from compat_matrix.results import Observation
 from compat_matrix.runtimes.host import Host
 from compat_matrix.runtimes.worker import NotStarted, ReplyError, Worker, WorkerDied
 from compat_matrix.skew import naming as skew
-from reference_impl.format.errors import SavedModelError
+from reference_impl.errors import SavedModelError
 
 if TYPE_CHECKING:
     from compat_matrix.checks.wire import Wire

@@ -23,7 +23,7 @@ from compat_matrix.outcomes import Outcome
 from compat_matrix.workers import tensors
 from compat_matrix.workers.tensors import Tensor
 from reference_impl.format import schema
-from reference_impl.format.inspect_signatures import signature_spec
+from reference_impl.inspection.signatures import signature_spec
 
 Ask = Callable[[Served, dict[str, Any], dict[str, Tensor]], dict[str, Tensor]]
 ONE_STATUS = frozenset({"INVALID_ARGUMENT", "FAILED_PRECONDITION", "OUT_OF_RANGE"})  # codes that are 400 over HTTP

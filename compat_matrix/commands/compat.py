@@ -37,7 +37,7 @@ def compat(found: Found, follow_links: bool, target: str | None, loaders: tuple[
     """
     from compat_matrix.skew.history import history
     from compat_matrix.zoo import targets
-    from reference_impl.format.errors import SavedModelError
+    from reference_impl.errors import SavedModelError
 
     table = history()
     try:
@@ -82,7 +82,7 @@ def _graphs(model: Model, asked: tuple[int, ...], follow_links: bool) -> tuple[l
     """What each MetaGraph needs; and of one release that is asked about, the loaders for which `downgrade` could rewrite it."""
     from compat_matrix.skew.history import history
     from compat_matrix.zoo.compat import of_graph
-    from reference_impl.format import layout
+    from reference_impl.format.container import layout
 
     with model.local() as path:
         found = layout.read(path, follow_links=follow_links)

@@ -205,7 +205,7 @@ def _checked(model: Model, file: Optional[Path], allowed: frozenset[str], ask: b
     from compat_matrix.zoo.contract import file as files
     from compat_matrix.zoo.contract import rules
     from compat_matrix.zoo.contract.form import contract_of
-    from reference_impl.format.errors import SavedModelError, about_the_model
+    from reference_impl.errors import SavedModelError, about_the_model
 
     target, report = _target(model, file), _blank(model, file)
     if target is None or (file is None and not target.exists()):

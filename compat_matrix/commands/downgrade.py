@@ -124,7 +124,7 @@ class _Job:
     def run(self, model: Any) -> tuple[dict[str, Any], int]:
         """What is told of it, and the exit code."""
         from compat_matrix.checks.artifact import ArtifactError
-        from reference_impl.format.errors import SavedModelError, about_the_model
+        from reference_impl.errors import SavedModelError, about_the_model
 
         line: dict[str, Any] = {"source": model.name, "output": None}
         try:
@@ -139,7 +139,7 @@ class _Job:
     def _run(self, path: Path, line: dict[str, Any]) -> tuple[dict[str, Any], int]:
         from compat_matrix.zoo.downgrade import model as downgrading
         from compat_matrix.zoo.prove import FAILED, UNPROVED
-        from reference_impl.format import layout
+        from reference_impl.format.container import layout
 
         found = layout.read(path, follow_links=self.follow_links)
         plan = downgrading.plan(found, self.index, self.loaders)

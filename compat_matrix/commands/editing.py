@@ -84,7 +84,7 @@ def _run(argument: str, out: str | None, change: Callable[[Draft], None], as_jso
 
 def _one(model: Model, out: str | None, change: Callable[[Draft], None], follow_links: bool) -> tuple[dict[str, Any], int]:
     from compat_matrix.zoo.edits.result import edit
-    from reference_impl.format.errors import SavedModelError, about_the_model
+    from reference_impl.errors import SavedModelError, about_the_model
 
     try:
         with model.local() as path:

@@ -9,7 +9,7 @@ SECTIONS = ("signatures", "objects", "functions", "variables", "assets", "init",
 
 @click.command()
 @click.argument("path", type=click.Path(exists=True))
-@click.option("--json", "as_json", is_flag=True, help="One JSON object (schema in reference_impl/format/inspect_types.py).")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object (schema in reference_impl/inspection/types.py).")
 @click.option("--tags", help="Only the MetaGraph with exactly these tags, separated by commas.")
 @click.option("--only", multiple=True, type=click.Choice(SECTIONS), help="Show only this section; may be repeated.")
 @click.option("--full", is_flag=True, help="Abbreviate nothing.")
@@ -21,7 +21,7 @@ def inspect(path: str, as_json: bool, tags: str | None, only: tuple[str, ...], f
     machine (files, terminal, Python, network) and when, the ops of the graph and all its functions. Exits with 1 when
     something is damaged or missing; what it is stands under "problems".
     """
-    from reference_impl.format.inspect import inspect as look
+    from reference_impl.inspection.model import inspect as look
 
     wanted = None if tags is None else [tag.strip() for tag in tags.split(",") if tag.strip()]
     info = look(path, wanted, follow_links=follow_links)

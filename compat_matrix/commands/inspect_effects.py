@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Union
 
-from reference_impl.format.inspect_types import Effect
-from reference_impl.format.op_effects import UNKNOWN
+from reference_impl.inspection.op_effects import UNKNOWN
+from reference_impl.inspection.types import Effect
 
 Part = Union[str, tuple[str, str]]  # text, or text and its style
 

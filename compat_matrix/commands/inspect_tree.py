@@ -15,8 +15,8 @@ from rich.tree import Tree
 
 from compat_matrix.cli import printable
 from compat_matrix.commands.inspect_effects import Part, effect_lines
-from reference_impl.format.inspect_text import shape_text
-from reference_impl.format.inspect_types import (
+from reference_impl.format.values.shapes import shape_text
+from reference_impl.inspection.types import (
     Child,
     Function,
     LibraryFunction,
@@ -54,7 +54,7 @@ def show(info: SavedModelInfo, sections: Collection[str], full: bool) -> None:
     """Print ``info`` on stdout, colours and wrapping only on a terminal.
 
     Args:
-      info: what :func:`reference_impl.format.inspect.inspect` found.
+      info: what :func:`reference_impl.inspection.model.inspect` found.
       sections: which parts of each MetaGraph to show.
       full: without abbreviations.
     """

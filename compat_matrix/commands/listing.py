@@ -28,8 +28,8 @@ def run(
     Returns:
       The exit code: 1 when a model cannot be read, or a folder was not looked into.
     """
-    from reference_impl.format import layout
-    from reference_impl.format.errors import SavedModelError, about_the_model
+    from reference_impl.errors import SavedModelError, about_the_model
+    from reference_impl.format.container import layout
 
     models, skipped = models_of(argument, follow_links)
     found: list[dict[str, Any]] = []

@@ -18,7 +18,7 @@ from compat_matrix.plan import is_complete
 from compat_matrix.planning import fixture_artifact
 from compat_matrix.runtimes.host import Host
 from compat_matrix.zoo.find import FORMATS
-from reference_impl.format import layout
+from reference_impl.format.container import layout
 
 QUESTIONS = Path("io") / "io.json"
 Requests = Union[Path, Mapping[str, Any], None]

@@ -17,8 +17,9 @@ from compat_matrix.exports.options import OptionError
 from compat_matrix.made_up import examples_of, made_up
 from compat_matrix.workers import tensors
 from compat_matrix.workers.tensors import CARRIERS, Tensor
-from reference_impl.format import layout, schema
-from reference_impl.format.inspect_signatures import signature_spec
+from reference_impl.format import schema
+from reference_impl.format.container import layout
+from reference_impl.inspection.signatures import signature_spec
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9_]+")
 _SHOWN = 8  # names in a message

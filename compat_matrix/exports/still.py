@@ -11,7 +11,7 @@ from compat_matrix.exports.artifact import Prepared
 from compat_matrix.exports.options import Options
 from compat_matrix.outcomes import Outcome
 from compat_matrix.results import Observation
-from reference_impl.format.errors import SavedModelError
+from reference_impl.errors import SavedModelError
 
 FINGERPRINT_RULE = "SMC107"
 _SHOWN = 20
@@ -36,7 +36,7 @@ def _requests(prepared: Prepared, _: Options) -> dict[str, Any]:
 
 
 def _inspect(prepared: Prepared, _: Options) -> dict[str, Any]:
-    from reference_impl.format.inspect import inspect
+    from reference_impl.inspection.model import inspect
 
     info = inspect(prepared.directory / "model")
     if info.problems:

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Optional
 
-from reference_impl.format import layout, schema
-from reference_impl.format.graphs import Library, Nodes
-from reference_impl.format.inspect_functions import Reach
-from reference_impl.format.object_graph import Paths
+from reference_impl.format import schema
+from reference_impl.format.container import layout
+from reference_impl.graph.graphs import Library, Nodes
+from reference_impl.graph.object_graph import Paths
+from reference_impl.inspection.functions import Reach
 
 Wanted = Callable[[schema.NodeDef], bool]
 
@@ -68,7 +69,7 @@ def locate(model: Path, wanted: Wanted, *, node: str = "", function: str = "") -
       Of the wanted nodes the one whose name and function fit best, the first of the file when none does; None without any.
 
     Raises:
-      SavedModelError: what :func:`reference_impl.format.layout.read` raises.
+      SavedModelError: what :func:`reference_impl.format.container.layout.read` raises.
     """
     best: Optional[tuple[int, schema.MetaGraphDef, str, schema.NodeDef]] = None
     count = 0

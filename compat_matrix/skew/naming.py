@@ -16,8 +16,8 @@ from compat_matrix.skew.history import History, OpHistory, history
 from compat_matrix.skew.locate import Place, Wanted, locate
 from compat_matrix.skew.protos import dtype_name, plain_value
 from compat_matrix.skew.texts import Complaint, complaints
+from reference_impl.errors import SavedModelError
 from reference_impl.format import schema
-from reference_impl.format.errors import SavedModelError
 
 KINDS = {
     "unknown_op": "the release does not know the op",

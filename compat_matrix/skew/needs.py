@@ -19,10 +19,11 @@ from compat_matrix.skew.history import History, history
 from compat_matrix.skew.lacks import Lack
 from compat_matrix.skew.locate import Leads
 from compat_matrix.skew.protos import plain_value
-from reference_impl.format import layout, schema
-from reference_impl.format.graphs import data_inputs, input_source, reachable
-from reference_impl.format.inspect_signatures import init_ops
+from reference_impl.format import schema
+from reference_impl.format.container import layout
 from reference_impl.format.names import RESERVED_SIGNATURES
+from reference_impl.graph.graphs import data_inputs, input_source, reachable
+from reference_impl.inspection.signatures import init_ops
 
 SCHEMA = 1
 MAX_LACKS = 20  # told of one release

@@ -7,9 +7,9 @@ from collections.abc import Collection, Iterator
 from typing import Any
 
 from compat_matrix.skew.records import Attr, Kernel, Op, kernel_values
+from reference_impl.errors import DtypeError
 from reference_impl.format import schema
-from reference_impl.format.dtypes import by_number
-from reference_impl.format.errors import DtypeError
+from reference_impl.format.values.dtypes import by_number
 from reference_impl.format.varint import read_varint
 
 _ANY_DEVICE = "DEFAULT"  # the device type of kernels for every device that has none of its own

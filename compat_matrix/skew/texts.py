@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Optional
 
-from reference_impl.format.dtypes import by_name, by_number
-from reference_impl.format.errors import DtypeError
+from reference_impl.errors import DtypeError
+from reference_impl.format.values.dtypes import by_name, by_number
 
 MAX_TEXT = 20_000  # characters looked at: a model may make its reader say anything
 

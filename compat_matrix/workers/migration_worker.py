@@ -81,9 +81,9 @@ class MigrationWorker(protocol.Worker):
 
     def op_canonical(self, request):
         """The content hash of a SavedModel."""
-        from reference_impl.format import canonical
+        from compat_matrix.canonical import form
 
-        return {"hash": canonical.canonical(request["dir"]).hash}
+        return {"hash": form.canonical(request["dir"]).hash}
 
     def op_tables(self, request):
         """What tables hold; ``types``: pairs of dtypes of keys and values that tables of TF 2 are tried with."""

@@ -14,8 +14,7 @@ class ReferenceWorker(tf2_worker.TF2Worker):
     def __init__(self):
         super(ReferenceWorker, self).__init__()
         import reference_impl
-        from reference_impl.errors import UnknownSignatureError
-        from reference_impl.format.errors import SavedModelError
+        from reference_impl.errors import SavedModelError, UnknownSignatureError
 
         self.reference = reference_impl
         self.refusals = self.refusals + (SavedModelError,)

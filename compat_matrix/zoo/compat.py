@@ -23,9 +23,10 @@ from compat_matrix.skew.needs import Excuse, Part, Walk
 from compat_matrix.skew.protos import plain_value
 from compat_matrix.zoo import features
 from compat_matrix.zoo.downgrade import attrs
-from reference_impl.format import layout, schema
+from reference_impl.format import schema
+from reference_impl.format.container import layout
 from reference_impl.format.names import CREATE, INITIALIZE, RESERVED_SIGNATURES
-from reference_impl.format.object_graph import Paths
+from reference_impl.graph.object_graph import Paths
 
 SCHEMA = 1
 SESSION, CPP, OBJECTS = "session", "c++", "objects"

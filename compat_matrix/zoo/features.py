@@ -15,9 +15,9 @@ from compat_matrix.skew.lacks import Lack
 from compat_matrix.skew.protos import dtype_name
 from compat_matrix.zoo.handles import FIRST, FIXED, Handles, Made
 from reference_impl.format import schema
-from reference_impl.format.graphs import data_inputs, parse_input, reachable
 from reference_impl.format.names import RESERVED_SIGNATURES
-from reference_impl.format.structure import nested_values
+from reference_impl.format.values.structure import nested_values
+from reference_impl.graph.graphs import data_inputs, parse_input, reachable
 
 _HANDLE = "handle"
 _AUTO_SELECT = 3  # of tf.random.Algorithm

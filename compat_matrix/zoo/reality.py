@@ -25,7 +25,8 @@ from compat_matrix.runtimes.runtime import LOCAL, Runtime, local_runtime
 from compat_matrix.skew.history import history
 from compat_matrix.zoo import compat, prove
 from compat_matrix.zoo.downgrade import model as downgrading
-from reference_impl.format import errors, layout
+from reference_impl import errors
+from reference_impl.format.container import layout
 
 FAULTY = "fault_"  # cases that no loader takes
 LOADER_OF = {reader: loader for loader, reader in prove.READER_OF.items()}

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from compat_matrix.zoo.find import Entry, Place, Unusable
-from reference_impl.format import files, limits
+from reference_impl.format import limits
+from reference_impl.format.container import files
 
 MAX_BYTES = 2**36  # of one model: four times the largest SavedModel message and a checkpoint beside it
 _CHUNK = 2**22

@@ -138,7 +138,7 @@ def _child(folder: Path, command: Callable[[Path], str], write: int) -> None:
 
 
 def _named(error: BaseException) -> str:
-    from reference_impl.format.errors import SavedModelError
+    from reference_impl.errors import SavedModelError
 
     if isinstance(error, Refused):
         return error.verdict

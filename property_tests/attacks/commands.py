@@ -50,7 +50,7 @@ def inspect_command(folder: Path) -> str:
     from compat_matrix.commands.inspect import SECTIONS
     from compat_matrix.commands.inspect_effects import when
     from compat_matrix.commands.inspect_tree import show
-    from reference_impl.format.inspect import inspect as look
+    from reference_impl.inspection.model import inspect as look
 
     info = look(folder)
     json.dumps(info.to_json(), allow_nan=False)
@@ -82,7 +82,7 @@ def verify_command(folder: Path) -> str:
 def load_command(folder: Path) -> str:
     """`reference_impl.load`, for each MetaGraph; returns the warnings."""
     import reference_impl
-    from reference_impl.format import layout
+    from reference_impl.format.container import layout
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -124,7 +124,7 @@ def slim_command(folder: Path) -> str:
 def signatures_command(folder: Path) -> str:
     """`signatures list`, and `rename` of the first there is, with a copy."""
     from compat_matrix.zoo.edits.listing import signatures_of
-    from reference_impl.format import layout
+    from reference_impl.format.container import layout
 
     _cli("signatures", "list", folder)
     for graph in signatures_of(layout.read(folder)):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from property_tests.attacks import forge
 from reference_impl.format import schema
-from reference_impl.format.checksum import masked_crc32c
+from reference_impl.format.bundle.checksum import masked_crc32c
 from reference_impl.format.varint import write_varint
 
 sys.path.append(str(Path(__file__).parents[2] / "tests"))
@@ -18,7 +18,7 @@ sys.path.append(str(Path(__file__).parents[2] / "tests"))
 import bundle_forge as tables
 from riegeli_forge import KEY, Forge, metadata, path
 
-from reference_impl.format.highwayhash import highwayhash64
+from reference_impl.format.container.highwayhash import highwayhash64
 
 FIXTURES = Path(__file__).parents[2] / "fixtures_v1"
 

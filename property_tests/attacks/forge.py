@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Optional
 
 from reference_impl.format import schema
-from reference_impl.format.bundle_writer import BundleWriter
+from reference_impl.format.bundle.writer import BundleWriter
 
 SEEDS = Path(__file__).parents[1] / "fuzz" / "seeds"
 

@@ -22,7 +22,7 @@ sys.path.append(str(Path(__file__).parents[2] / "tests"))
 from kill_points import content, leftovers, write
 
 from property_tests.faults import harness
-from reference_impl.format import errors
+from reference_impl import errors
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
 SIZE, INODES = 8 << 20, 4096

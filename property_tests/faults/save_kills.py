@@ -20,8 +20,9 @@ import tensorflow as tf
 from kill_points import Killer
 
 import reference_impl
-from reference_impl.format import layout, tensor_proto
-from reference_impl.format.bundle import BundleReader
+from reference_impl.format.bundle.reader import BundleReader
+from reference_impl.format.container import layout
+from reference_impl.format.values import tensor_proto
 
 
 def model(folder: Path, value: float) -> tf.Module:

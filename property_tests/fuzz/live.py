@@ -37,7 +37,7 @@ def load(folder: Path) -> None:
     import gc
 
     import reference_impl
-    from reference_impl.format import layout
+    from reference_impl.format.container import layout
 
     tags = layout.read(folder / "model").tag_sets[0]
     root = reference_impl.load(folder / "model", tags, reference_impl.LoadOptions(machine_ops="refuse"))
@@ -51,7 +51,7 @@ def named() -> tuple[type[Exception], ...]:
     """Errors that are an answer: ours, and those of TensorFlow's runtime, whose words may not be UTF-8 if the model's are not."""
     import tensorflow as tf
 
-    from reference_impl.format.errors import SavedModelError
+    from reference_impl.errors import SavedModelError
 
     return (SavedModelError, tf.errors.OpError, UnicodeDecodeError)
 

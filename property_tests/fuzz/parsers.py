@@ -13,7 +13,7 @@ class Wrong(Exception):
 
 
 def read_inspect(folder: Path) -> None:
-    from reference_impl.format.inspect import inspect
+    from reference_impl.inspection.model import inspect
 
     json.dumps(inspect(folder).to_json(), allow_nan=False)
 
@@ -21,7 +21,7 @@ def read_inspect(folder: Path) -> None:
 def tree(folder: Path) -> None:
     from compat_matrix.commands.inspect import SECTIONS
     from compat_matrix.commands.inspect_tree import show
-    from reference_impl.format.inspect import inspect
+    from reference_impl.inspection.model import inspect
 
     out = io.StringIO()
     with contextlib.redirect_stdout(out):
@@ -31,7 +31,7 @@ def tree(folder: Path) -> None:
 
 
 def read_canonical(folder: Path) -> None:
-    from reference_impl.format.canonical import canonical
+    from compat_matrix.canonical.form import canonical
 
     first = canonical(folder)
     if first.diff(canonical(folder)) or first.hash != canonical(folder).hash:
@@ -46,7 +46,8 @@ def read_needs(folder: Path) -> None:
 
 
 def read_layout(folder: Path) -> None:
-    from reference_impl.format import layout, schema
+    from reference_impl.format import schema
+    from reference_impl.format.container import layout
 
     model = layout.read(folder)
     for graph in model.saved_model.meta_graphs:
@@ -57,7 +58,7 @@ def read_layout(folder: Path) -> None:
 
 
 def sstable(folder: Path) -> None:
-    from reference_impl.format.sstable import TableReader
+    from reference_impl.format.bundle.table import TableReader
 
     data = (folder / "t.index").read_bytes()
     reader = TableReader(data, folder / "t.index")
@@ -67,8 +68,8 @@ def sstable(folder: Path) -> None:
 
 
 def bundle(folder: Path) -> None:
-    from reference_impl.format.bundle import BundleReader
-    from reference_impl.format.errors import SavedModelError
+    from reference_impl.errors import SavedModelError
+    from reference_impl.format.bundle.reader import BundleReader
     from reference_impl.format.names import OBJECT_GRAPH_KEY
 
     with BundleReader(folder / "variables") as reader:
@@ -86,14 +87,16 @@ def bundle(folder: Path) -> None:
 
 
 def fingerprint(folder: Path) -> None:
-    from reference_impl.format import layout, schema
+    from reference_impl.format import schema
+    from reference_impl.format.container import layout
 
     schema.parse(schema.FingerprintDef, (folder / layout.FINGERPRINT).read_bytes(), folder / layout.FINGERPRINT)
 
 
 def read_structure(folder: Path) -> None:
-    from reference_impl.format import schema, structure
-    from reference_impl.format.errors import SavedModelError
+    from reference_impl.errors import SavedModelError
+    from reference_impl.format import schema
+    from reference_impl.format.values import structure
 
     path = folder / "value"
     value = structure.decode(schema.parse(schema.StructuredValue, path.read_bytes(), path), path)
@@ -178,6 +181,6 @@ def harness_errors() -> tuple[type[Exception], ...]:
 
 
 def ours() -> tuple[type[Exception], ...]:
-    from reference_impl.format.errors import SavedModelError
+    from reference_impl.errors import SavedModelError
 
     return (SavedModelError,)

@@ -222,6 +222,6 @@ def grpc_other(folder: Path) -> None:
 
 def serving_errors() -> tuple[type[Exception], ...]:
     from compat_matrix.consumers.serving.client import ServingError
-    from reference_impl.format.errors import SavedModelError
+    from reference_impl.errors import SavedModelError
 
     return ServingError, SavedModelError

@@ -9,10 +9,10 @@ from typing import Optional
 
 from property_tests.fuzz.mutation import TEXTS, mutate
 from property_tests.fuzz.wire import Mutator
+from reference_impl.errors import SavedModelError
 from reference_impl.format import schema
-from reference_impl.format.checksum import masked_crc32c
-from reference_impl.format.errors import SavedModelError
-from reference_impl.format.sstable import FOOTER_BYTES, TableReader, TableWriter
+from reference_impl.format.bundle.checksum import masked_crc32c
+from reference_impl.format.bundle.table import FOOTER_BYTES, TableReader, TableWriter
 from reference_impl.format.varint import read_varint
 
 
@@ -135,7 +135,7 @@ class BundleMutator:
     def _with_graph(self, rng: random.Random, pairs: dict[bytes, bytes], shard: bytes, graph: Optional[bytes]) -> bytes:
         import numpy as np
 
-        from reference_impl.format.tensor_data import encode
+        from reference_impl.format.bundle.tensor_data import encode
 
         stream = io.BytesIO()
         value = np.empty((), object)
@@ -168,7 +168,7 @@ def _graph(data: bytes) -> Optional[bytes]:
 
 
 def _string() -> object:
-    from reference_impl.format import dtypes
+    from reference_impl.format.values import dtypes
 
     return dtypes.by_number(7)
 

@@ -138,8 +138,8 @@ def _fingerprints() -> list[bytes]:
 def _structures() -> list[bytes]:
     import numpy as np
 
-    from reference_impl.format import dtypes, structure, tensor_proto
     from reference_impl.format.schema import serialize
+    from reference_impl.format.values import dtypes, structure, tensor_proto
 
     shape = structure.TensorShape((None, 3))
     spec = structure.TensorSpec(shape, dtypes.by_number(1), "x")

@@ -24,7 +24,7 @@ def run_verify(folder: Path) -> None:
     from compat_matrix.zoo.verify.findings import Severity, all_rules
     from compat_matrix.zoo.verify.run import verify
     from compat_matrix.zoo.verify.text import report_lines
-    from reference_impl.format import layout
+    from reference_impl.format.container import layout
 
     report = verify(folder, name="model")
     if report.error is not None:
@@ -91,7 +91,7 @@ def run_signatures(folder: Path) -> None:
     from compat_matrix.zoo.edits.arguments import rename_arguments
     from compat_matrix.zoo.edits.listing import signatures_of
     from compat_matrix.zoo.edits.result import edit
-    from reference_impl.format import layout
+    from reference_impl.format.container import layout
 
     for graph in signatures_of(layout.read(folder)):
         for signature in graph["signatures"]:

@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from reference_impl.format import layout, schema
-from reference_impl.format.bundle import BundleReader
-from reference_impl.format.bundle_writer import BundleWriter
+from reference_impl.format import schema
+from reference_impl.format.bundle.reader import BundleReader
+from reference_impl.format.bundle.writer import BundleWriter
+from reference_impl.format.container import layout
 
 Fault = Callable[[Any, Path], bool]
 FAULTS: dict[str, Fault] = {}

@@ -10,8 +10,8 @@ import model_edits
 import numpy as np
 from hypothesis import strategies as st
 
-from reference_impl.format import layout
-from reference_impl.format.bundle import BundleReader
+from reference_impl.format.bundle.reader import BundleReader
+from reference_impl.format.container import layout
 
 Choose = Callable[[list[Any]], Any]
 # Each takes a model and a way to choose one of a list; it gives what it did, or None where the model has nothing to change.

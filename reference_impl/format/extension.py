@@ -18,8 +18,8 @@ import warnings
 from collections.abc import Iterator
 from typing import Any, Optional
 
+from reference_impl.errors import MalformedError
 from reference_impl.format import schema
-from reference_impl.format.errors import MalformedError
 
 KEY = "savedmodel_compat.extension"
 VERSION = 1  # of the message; a change that older readers misunderstand raises MIN_CONSUMER too

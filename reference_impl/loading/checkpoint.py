@@ -12,15 +12,14 @@ from typing import Any
 
 import tensorflow as tf
 
-from reference_impl.errors import MissingValueError
+from reference_impl.errors import MissingFileError, MissingKeyError, MissingValueError
 from reference_impl.format import schema
-from reference_impl.format.bundle import BundleReader
-from reference_impl.format.bundle_entry import Entry
-from reference_impl.format.errors import MissingFileError, MissingKeyError
-from reference_impl.format.layout import Layout
+from reference_impl.format.bundle.entry import Entry
+from reference_impl.format.bundle.reader import BundleReader
+from reference_impl.format.container.layout import Layout
 from reference_impl.format.names import OBJECT_GRAPH_KEY, VALUE
-from reference_impl.format.object_graph import Paths, counterparts
-from reference_impl.format.saved_variables import check_value
+from reference_impl.graph.object_graph import Paths, counterparts
+from reference_impl.graph.saved_variables import check_value
 from reference_impl.loading.tensors import read_tensor
 
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 import logging
 from typing import Any
 
-from reference_impl.format import layout
-from reference_impl.format.errors import SavedModelError
-from reference_impl.format.layout import Layout
+from reference_impl.errors import SavedModelError
+from reference_impl.format.container import layout
+from reference_impl.format.container.layout import Layout
 
 ATTRIBUTE = "extra_assets"
 

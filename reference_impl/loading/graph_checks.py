@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from reference_impl.format.errors import CycleError, MalformedError
-from reference_impl.format.object_graph import Paths
-from reference_impl.format.object_references import references
-from reference_impl.format.saved_variables import invalid
+from reference_impl.errors import CycleError, MalformedError
+from reference_impl.graph.object_graph import Paths
+from reference_impl.graph.object_references import references
+from reference_impl.graph.saved_variables import invalid
 
 
 def check(graph: Any, file: str) -> None:

@@ -19,38 +19,32 @@ from typing import Any, Optional
 
 import tensorflow as tf
 
-from reference_impl.errors import UnsupportedModelError
-from reference_impl.format import effects, extension
+from reference_impl.errors import MalformedError, MissingKeyError, MissingValueError, SavedModelError, UnsupportedModelError
+from reference_impl.extension import additions, registered_objects
+from reference_impl.extension.optimizer import LoadedOptimizer
+from reference_impl.format import extension
 from reference_impl.format import names as reserved
-from reference_impl.format.errors import MalformedError, MissingKeyError
-from reference_impl.format.layout import Layout
-from reference_impl.format.object_graph import Paths
-from reference_impl.loading import (
-    additions,
-    constants,
-    graph_mode,
-    keras_identity,
-    listed_variables,
-    machine_ops,
-    objects,
-    revived,
-    variables,
-)
-from reference_impl.loading.assets import Assets
-from reference_impl.loading.binding import Binder
+from reference_impl.format.container.layout import Layout
+from reference_impl.graph.object_graph import Paths
+from reference_impl.inspection import effects
+from reference_impl.kinds import constant, keras_identity, listed_variables
+from reference_impl.kinds import user_object as objects
+from reference_impl.kinds import variable as variables
+from reference_impl.kinds.asset import Assets
+from reference_impl.kinds.binding import Binder
+from reference_impl.kinds.concrete_function import CapturedTensor, LoadedConcreteFunction
+from reference_impl.kinds.function import LoadedFunction
+from reference_impl.kinds.function_specs import flat_signature, make_binder, signature_of
+from reference_impl.kinds.library import FunctionLibrary
+from reference_impl.kinds.resource import TENSORS, LoadedResource, named_content
+from reference_impl.kinds.signature_map import SignatureMap, complete
+from reference_impl.loading import graph_mode, machine_ops
 from reference_impl.loading.checkpoint import Checkpoint
-from reference_impl.loading.concrete import CapturedTensor, LoadedConcreteFunction
-from reference_impl.loading.function_specs import flat_signature, make_binder, signature_of
 from reference_impl.loading.graph_checks import check, needed_first
-from reference_impl.loading.library import FunctionLibrary
-from reference_impl.loading.optimizer import LoadedOptimizer
 from reference_impl.loading.options import LoadOptions, add_function_aliases
 from reference_impl.loading.origin import Origin
-from reference_impl.loading.polymorphic import LoadedFunction
 from reference_impl.loading.provenance import provenance
-from reference_impl.loading.resources import TENSORS, LoadedResource, named_content
 from reference_impl.loading.selection import Selection
-from reference_impl.loading.signatures import SignatureMap, complete
 
 _log = logging.getLogger(__name__)
 
@@ -91,7 +85,7 @@ class Loader:
         self.functions: dict[str, LoadedConcreteFunction] = {}
         self.objects: list[Any] = [None] * len(self.graph.nodes)
         self.origin = Origin(directory, meta_graph, self.graph, additional)
-        self.growth = constants.Growth()
+        self.growth = constant.Growth()
         self.start = 0  # the node that becomes the root
 
     def load(self) -> Any:
@@ -148,13 +142,14 @@ class Loader:
         if kind == "user_object":
             return self.user_object(number, node)
         if kind == "variable":
-            return variables.make(node.variable, number, self.checkpoint, self.options)
+            device = node.variable.device if self.options.keep_variable_devices else ""
+            return variables.make(node.variable, self.value(number, node.variable), device)
         if kind == "function":
             return self.polymorphic(number, node.function)
         if kind == "bare_concrete_function":
             return self.bare(node.bare_concrete_function)
         if kind == "constant":
-            return constants.make(node.constant.operation, self.graph_nodes, self.growth)
+            return constant.make(node.constant.operation, self.graph_nodes, self.growth)
         if kind == "asset":
             return self.asset(number, node.asset)
         if kind == "resource":
@@ -162,6 +157,18 @@ class Loader:
         if kind == "captured_tensor":
             return CapturedTensor(node.captured_tensor.name, node.captured_tensor.concrete_function)
         raise UnsupportedModelError(f"an object of kind {kind}", file=self.file, node=self.checkpoint.path(number))
+
+    def value(self, number: int, variable: Any) -> Optional[tf.Tensor]:
+        """The value of a variable from the checkpoint; None where the options leave it out."""
+        if self.options.skip_checkpoint:
+            return None
+        try:
+            return self.checkpoint.variable(number, variable)
+        except SavedModelError as error:
+            if self.options.allow_partial_checkpoint and isinstance(error, MissingValueError):
+                return None
+            error.node = error.node or self.checkpoint.path(number)
+            raise
 
     @functools.cached_property
     def graph_nodes(self) -> dict[str, Any]:
@@ -178,14 +185,14 @@ class Loader:
         state = self.origin.registered.get(number)
         if node.registered_name:
             dependencies = {item.local_name: self.objects[item.node_id] for item in node.dependencies}
-            revived_object = revived.make(
+            revived_object = registered_objects.make(
                 node, state, dependencies, self.checkpoint.path(number), self.directory, self.meta_graph
             )
             if revived_object is not None:
                 return revived_object
         made = self.new_object(number, node)
         if node.registered_name or node.HasField("serialized_user_proto"):
-            revived.keep(made, node, state)
+            registered_objects.keep(made, node, state)
         if identifier.startswith(keras_identity.PREFIX) and self.selection is None:
             keras_identity.keep(made, node.user_object, self.keras_metadata.get(number))
         return made

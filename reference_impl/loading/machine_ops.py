@@ -7,11 +7,11 @@ from collections.abc import Collection, Iterable
 from typing import Any
 
 from reference_impl.errors import MachineOpError
-from reference_impl.format.effects import Start, effects_at_load
-from reference_impl.format.graphs import Library
-from reference_impl.format.inspect_types import Effect
-from reference_impl.format.layout import Layout
-from reference_impl.format.op_effects import UNKNOWN
+from reference_impl.format.container.layout import Layout
+from reference_impl.graph.graphs import Library
+from reference_impl.inspection.effects import Start, effects_at_load
+from reference_impl.inspection.op_effects import UNKNOWN
+from reference_impl.inspection.types import Effect
 
 WARN, REFUSE, ALLOW = "warn", "refuse", "allow"
 CHOICES = (WARN, REFUSE, ALLOW)

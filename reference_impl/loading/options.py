@@ -23,7 +23,7 @@ class LoadOptions:
         ``"signatures.predict"``. These and what they need are made and restored; nothing else is read, made or initialised.
         See `reference_impl.loading.selection` for the paths.
       machine_ops: what becomes of a model whose initialisers do more to the machine than read its own files: they read or write
-        others, print, run Python, use the network (`reference_impl.format.op_effects`). ``"warn"`` loads it with a
+        others, print, run Python, use the network (`reference_impl.inspection.op_effects`). ``"warn"`` loads it with a
         MachineOpWarning; ``"refuse"`` raises MachineOpError before anything has run, also for ops that no TensorFlow has;
         ``"allow"`` is silent.
     """

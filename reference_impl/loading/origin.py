@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Optional
 
-from reference_impl.format.layout import Layout
+from reference_impl.format.container.layout import Layout
 
 
 class Origin:
@@ -31,3 +31,9 @@ class Origin:
         """Note the class that was made for a node, and tell the class where it comes from."""
         self.classes[number] = cls
         cls._origin = (self, number)
+
+    def construct(self, number: int, instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Fill an object that was made by calling the class of a node; see `reference_impl.loading.new_objects.construct`."""
+        from reference_impl.loading import new_objects  # which is a loader, and loaders make origins
+
+        new_objects.construct(self, number, instance, args, kwargs)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import logging
 from typing import Any
 
+from reference_impl.errors import SavedModelError
 from reference_impl.format import schema
-from reference_impl.format.errors import SavedModelError
-from reference_impl.format.layout import Layout
+from reference_impl.format.container.layout import Layout
 from reference_impl.loading import extra_assets
 
 _log = logging.getLogger(__name__)

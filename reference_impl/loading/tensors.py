@@ -10,7 +10,7 @@ import ctypes
 import numpy as np
 import tensorflow as tf
 
-from reference_impl.format.bundle import BundleReader
+from reference_impl.format.bundle.reader import BundleReader
 
 _ALIGNMENT = 64  # bytes: what TensorFlow's kernels rely on
 _LARGE = 1 << 20  # bytes

@@ -11,7 +11,7 @@ from typing import Any
 import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
-from reference_impl.loading.concrete import LoadedConcreteFunction
+from reference_impl.kinds.concrete_function import LoadedConcreteFunction
 from reference_impl.saving.functions import Library
 from reference_impl.saving.gradients import graphs
 from reference_impl.saving.signatures import shape_proto

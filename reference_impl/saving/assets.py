@@ -7,8 +7,8 @@ import warnings
 from collections.abc import Mapping
 from typing import Any, Optional, Union
 
-from reference_impl.format import layout
-from reference_impl.format.errors import MissingFileError
+from reference_impl.errors import MissingFileError
+from reference_impl.format.container import layout
 from reference_impl.loading import extra_assets
 from reference_impl.saving.values import of_tensors
 

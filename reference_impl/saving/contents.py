@@ -15,10 +15,9 @@ from typing import Any
 import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
-from reference_impl.errors import SaveError
-from reference_impl.format.errors import SavedModelError
+from reference_impl.errors import SavedModelError, SaveError
 from reference_impl.format.names import CREATE, escape
-from reference_impl.loading.resources import TENSORS, LoadedResource
+from reference_impl.kinds.resource import TENSORS, LoadedResource
 from reference_impl.saving.functions import eager_tensor
 from reference_impl.saving.tree import Tree
 from reference_impl.saving.values import of_tensors

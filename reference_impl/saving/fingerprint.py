@@ -9,11 +9,11 @@ from typing import Any, Union
 import numpy as np
 import tensorflow as tf
 
-from reference_impl.format import fingerprint as of_files
+from reference_impl.format.container import fingerprint as of_files
 
 
 def fingerprint(message: Any, data: bytes, prefix: Union[str, os.PathLike[str]], assets: Mapping[str, str]) -> Any:
-    """See `reference_impl.format.fingerprint.fingerprint`, whose own FarmHash is in Python."""
+    """See `reference_impl.format.container.fingerprint.fingerprint`, whose own FarmHash is in Python."""
     return of_files.fingerprint(message, data, prefix, assets, _hash)
 
 

@@ -18,8 +18,8 @@ from reference_impl import tensorflow_api as api
 from reference_impl.errors import SaveError
 from reference_impl.format import schema
 from reference_impl.format.names import CUSTOM_GRADIENT, IMPLEMENTS, stem
-from reference_impl.loading.library import FunctionLibrary, find_live, find_suffix
-from reference_impl.loading.refusals import NOT_SAVED, REASON, REFUSED
+from reference_impl.kinds.library import FunctionLibrary, find_live, find_suffix
+from reference_impl.kinds.refusals import NOT_SAVED, REASON, REFUSED
 
 _PREFIX = "__inference_"
 _TEXT_REFERENCES = ("forward_function_name", "backward_function_name")  # attributes of a FunctionDef that name others

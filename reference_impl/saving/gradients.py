@@ -4,7 +4,7 @@ What was loaded brings one. For what was traced here, the registered Python grad
 belongs to. Tensors of the operation's graph that it uses become captures, named by function and tensor.
 
 A gradient may use operations with custom gradients in turn, without end: that of a sum over replicas is a sum over replicas. They
-are followed up to `ORDERS`; the nodes beyond say that there is no further gradient, and why (`reference_impl.loading.refusals`).
+are followed up to `ORDERS`; the nodes beyond say that there is no further gradient, and why (`reference_impl.kinds.refusals`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import SaveError
-from reference_impl.loading.concrete import CapturedTensor
+from reference_impl.kinds.concrete_function import CapturedTensor
 from reference_impl.saving.functions import Library
 from reference_impl.saving.traces import Trace, trace_of
 

@@ -12,12 +12,13 @@ from typing import Any, Optional, Union
 
 import tensorflow as tf
 
-from reference_impl import specs
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import SaveError
-from reference_impl.format import schema, structure
-from reference_impl.format.argument_names import python_names
+from reference_impl.format import schema
 from reference_impl.format.names import CREATE, INITIALIZE
+from reference_impl.format.values import structure
+from reference_impl.graph.argument_names import python_names
+from reference_impl.kinds import specs
 from reference_impl.saving import traces
 from reference_impl.saving.functions import Library, strip_defaults
 from reference_impl.saving.signatures import SignatureFunction, set_output_shapes, shape_proto

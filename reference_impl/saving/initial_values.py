@@ -15,9 +15,10 @@ import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import SaveError
-from reference_impl.format import graphs, schema
+from reference_impl.extension import initial_values
+from reference_impl.format import schema
 from reference_impl.format.names import CUSTOM_GRADIENT
-from reference_impl.loading import initial_values
+from reference_impl.graph import graphs
 from reference_impl.saving import traces
 from reference_impl.saving.captures import Captures
 from reference_impl.saving.functions import Library

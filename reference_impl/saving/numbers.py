@@ -14,7 +14,7 @@ from typing import Any
 import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
-from reference_impl.loading.polymorphic import LoadedFunction
+from reference_impl.kinds.function import LoadedFunction
 from reference_impl.saving import traces
 
 

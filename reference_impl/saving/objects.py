@@ -6,11 +6,10 @@ from typing import Any
 
 import tensorflow as tf
 
-from reference_impl import specs
 from reference_impl import tensorflow_api as api
 from reference_impl.format import schema
-from reference_impl.loading import keras_identity
-from reference_impl.loading.concrete import CapturedTensor
+from reference_impl.kinds import keras_identity, specs
+from reference_impl.kinds.concrete_function import CapturedTensor
 from reference_impl.saving import traces
 from reference_impl.saving.functions import Library
 from reference_impl.saving.signatures import SignatureFunction, shape_proto

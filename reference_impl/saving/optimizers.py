@@ -7,11 +7,11 @@ from typing import Any
 
 import tensorflow as tf
 
-from reference_impl import specs
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import SaveError
+from reference_impl.extension.optimizer import LoadedOptimizer, UpdateRules
 from reference_impl.format import schema
-from reference_impl.loading.optimizer import LoadedOptimizer, UpdateRules
+from reference_impl.kinds import specs
 from reference_impl.saving import update_rules
 from reference_impl.saving.captures import Captures
 from reference_impl.saving.functions import Library

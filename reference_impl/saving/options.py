@@ -10,7 +10,7 @@ from typing import Any, Optional, Union
 import tensorflow as tf
 
 from reference_impl.errors import SaveError
-from reference_impl.format import files
+from reference_impl.format.container import files
 from reference_impl.strict_mode import is_strict
 
 SERVE = "serve"

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 from reference_impl.errors import SaveError
 from reference_impl.format.names import stem
-from reference_impl.format.op_effects import PYTHON_OPS
+from reference_impl.inspection.op_effects import PYTHON_OPS
 from reference_impl.saving.functions import Library
 
 _SHOWN = 8

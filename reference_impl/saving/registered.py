@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Optional
 
-from reference_impl import registration
 from reference_impl import tensorflow_api as api
-from reference_impl.errors import SaveError
-from reference_impl.format import schema, structure
-from reference_impl.format.errors import SavedModelError
-from reference_impl.loading import revived
+from reference_impl.errors import SavedModelError, SaveError
+from reference_impl.extension import registered_objects, registration
+from reference_impl.format import schema
+from reference_impl.format.values import structure
 from reference_impl.saving.tree import Node
 
 
@@ -20,7 +19,7 @@ def fill(out: Any, node: Node) -> Optional[Any]:
     Raises:
       SaveError: what `serialize` gave cannot be stored.
     """
-    kept = revived.kept(node.object)
+    kept = registered_objects.kept(node.object)
     if kept is not None:
         saved, state = kept
         out.registered_name = saved.registered_name
@@ -33,7 +32,7 @@ def fill(out: Any, node: Node) -> Optional[Any]:
         copy.node_id = node.number
         return copy
     cls = type(node.object)
-    found = registration.find_class(getattr(cls, revived.REGISTERED_CLASS, cls))
+    found = registration.find_class(getattr(cls, registered_objects.REGISTERED_CLASS, cls))
     if found is None:
         return None
     out.registered_name = found.name

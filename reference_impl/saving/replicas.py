@@ -14,7 +14,7 @@ import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import SaveError
-from reference_impl.loading.replicas import READS
+from reference_impl.kinds.replicas import READS
 from reference_impl.saving.functions import Library
 from reference_impl.saving.shared_captures import CALLS
 from reference_impl.saving.signatures import SignatureFunction

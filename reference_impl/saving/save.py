@@ -10,13 +10,12 @@ from typing import Any, Optional, Union
 import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
-from reference_impl.errors import AliasError, InsideFunctionError, SaveError
+from reference_impl.errors import AliasError, InsideFunctionError, LimitError, SaveError
 from reference_impl.format import extension, limits, schema
-from reference_impl.format.errors import LimitError
-from reference_impl.format.layout_writer import LayoutWriter
+from reference_impl.format.container.writer import LayoutWriter
 from reference_impl.format.names import CREATE, CUSTOM_GRADIENT, INIT_SIGNATURE, INITIALIZE, MAIN_OP, OPTIMIZER, VALUE
-from reference_impl.format.ordered import ordered_bytes
-from reference_impl.loading.concrete import LoadedConcreteFunction
+from reference_impl.format.schema.ordered import ordered_bytes
+from reference_impl.kinds.concrete_function import LoadedConcreteFunction
 from reference_impl.saving import (
     cached_reads,
     checkpoint,

@@ -11,8 +11,8 @@ import numpy as np
 import tensorflow as tf
 
 from reference_impl.errors import SaveError
-from reference_impl.format import dtypes
-from reference_impl.format.bundle_writer import BundleWriter
+from reference_impl.format.bundle.writer import BundleWriter
+from reference_impl.format.values import dtypes
 from reference_impl.saving.options import SaveOptions
 
 

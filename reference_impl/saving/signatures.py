@@ -18,12 +18,11 @@ from typing import Any, Optional
 import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
-from reference_impl.errors import SignatureError
+from reference_impl.errors import SavedModelError, SignatureError
 from reference_impl.format import schema
-from reference_impl.format.argument_names import python_name, python_names
-from reference_impl.format.errors import SavedModelError
 from reference_impl.format.names import DEFAULT_SIGNATURE, RESERVED_SIGNATURES, plain_name, stem
-from reference_impl.loading.rebuild import SETTABLE_ATTRIBUTES
+from reference_impl.graph.argument_names import python_name, python_names
+from reference_impl.kinds.rebuild import SETTABLE_ATTRIBUTES
 from reference_impl.saving import traces
 from reference_impl.saving.functions import Library, is_function
 from reference_impl.saving.traces import Trace

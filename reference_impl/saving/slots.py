@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from reference_impl import tensorflow_api as api
-from reference_impl.loading.objects import LoadedObject
+from reference_impl.kinds.user_object import LoadedObject
 from reference_impl.saving.tree import Tree
 
 

@@ -14,14 +14,14 @@ from typing import Any, Optional
 
 import tensorflow as tf
 
-from reference_impl import specs
 from reference_impl import tensorflow_api as api
-from reference_impl.errors import SaveError
-from reference_impl.format import schema, structure
-from reference_impl.format.argument_names import result_name
-from reference_impl.format.errors import SavedModelError
-from reference_impl.loading.concrete import LoadedConcreteFunction
-from reference_impl.loading.polymorphic import LoadedFunction
+from reference_impl.errors import SavedModelError, SaveError
+from reference_impl.format import schema
+from reference_impl.format.values import structure
+from reference_impl.graph.argument_names import result_name
+from reference_impl.kinds import specs
+from reference_impl.kinds.concrete_function import LoadedConcreteFunction
+from reference_impl.kinds.function import LoadedFunction
 from reference_impl.saving.functions import Source
 
 

@@ -19,12 +19,12 @@ import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import NotTrackableError, SaveError, UntracedFunctionError
+from reference_impl.extension import registered_objects
 from reference_impl.format.names import CREATE, DESTROY, DICT, GENERIC, INITIALIZE, LIST, TUPLE
 from reference_impl.format.names import SIGNATURES as SIGNATURE_MAP
-from reference_impl.loading import revived
-from reference_impl.loading.polymorphic import LoadedFunction
-from reference_impl.loading.resources import LoadedResource
-from reference_impl.loading.signatures import SignatureMap
+from reference_impl.kinds.function import LoadedFunction
+from reference_impl.kinds.resource import LoadedResource
+from reference_impl.kinds.signature_map import SignatureMap
 from reference_impl.saving import authorship, traces
 from reference_impl.saving.functions import is_function
 
@@ -195,7 +195,7 @@ class Tree:
         functions = (api.Function, api.ConcreteFunction, LoadedFunction)
         if not isinstance(obj, api.Trackable) or isinstance(obj, functions) or api.is_variable(obj):
             return {}
-        kept = revived.kept(obj)
+        kept = registered_objects.kept(obj)
         if kept is not None:  # its class, which has the hook, is unknown here
             named = {item.local_name: self.number_of(vars(obj).get(item.local_name)) for item in kept[0].dependencies}
             return {name: number for name, number in named.items() if number is not None}

@@ -11,10 +11,11 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Optional
 
-from reference_impl.format import errors, schema
-from reference_impl.format.argument_names import argument_name
-from reference_impl.v1.graph import CONTROL, Graph, Ref, parse_ref
-from reference_impl.v1.op_table import OpTable
+from reference_impl import errors
+from reference_impl.format import schema
+from reference_impl.graph.argument_names import argument_name
+from reference_impl.graph.node_index import CONTROL, Graph, Ref, parse_ref
+from reference_impl.graph.op_table import OpTable
 
 _SCALAR_IS_UNKNOWN = 21  # graph version up to which the shape of a scalar placeholder meant that nothing is known
 

@@ -15,10 +15,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Optional
 
-from reference_impl.format import errors, schema
-from reference_impl.format.graphs import Library, input_source, reachable
-from reference_impl.v1.graph import CONTROL, Graph, Ref, parse_ref
-from reference_impl.v1.op_table import OpTable
+from reference_impl import errors
+from reference_impl.format import schema
+from reference_impl.graph.graphs import Library, input_source, reachable
+from reference_impl.graph.node_index import CONTROL, Graph, Ref, parse_ref
+from reference_impl.graph.op_table import OpTable
 
 _CALLS = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
 MAX_NODES = 100_000  # functions that call others twice each grow without bound

@@ -10,8 +10,8 @@ RFC: V1-16, V1-17
 from __future__ import annotations
 
 from reference_impl.format import schema
-from reference_impl.v1.graph import Graph
-from reference_impl.v1.op_table import VARIANT
+from reference_impl.graph.node_index import Graph
+from reference_impl.graph.op_table import VARIANT
 
 
 def rewrite_one_shot_iterators(graph: Graph) -> dict[str, str]:

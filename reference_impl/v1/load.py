@@ -17,28 +17,28 @@ from typing import Any, Optional, Union
 
 import tensorflow as tf
 
-from reference_impl import specs
 from reference_impl import tensorflow_api as api
-from reference_impl.errors import UnsupportedModelError
-from reference_impl.format import dtypes, schema, structure
-from reference_impl.format.bundle import BundleReader
-from reference_impl.format.effects import LOAD, Start
-from reference_impl.format.errors import MissingFileError, SavedModelError, V1CheckpointError
-from reference_impl.format.layout import VARIABLES, Layout
+from reference_impl.errors import MissingFileError, SavedModelError, UnsupportedModelError, V1CheckpointError
+from reference_impl.format import schema
+from reference_impl.format.bundle.reader import BundleReader
+from reference_impl.format.container.layout import VARIABLES, Layout
 from reference_impl.format.names import CREATE, INITIALIZE
-from reference_impl.format.path_origins import ASSET, COMPUTED_PATH, GIVEN_PATH, Origin
-from reference_impl.format.restore_plan import restore_plan
-from reference_impl.loading import graph_mode, machine_ops, objects
-from reference_impl.loading.assets import Assets
-from reference_impl.loading.concrete import LoadedConcreteFunction
-from reference_impl.loading.library import FunctionLibrary
+from reference_impl.format.values import dtypes, structure
+from reference_impl.graph.node_index import Ref, parse_ref
+from reference_impl.inspection.effects import LOAD, Start
+from reference_impl.inspection.path_origins import ASSET, COMPUTED_PATH, GIVEN_PATH, Origin
+from reference_impl.inspection.restore_plan import restore_plan
+from reference_impl.kinds import specs, user_object
+from reference_impl.kinds.asset import Assets
+from reference_impl.kinds.concrete_function import LoadedConcreteFunction
+from reference_impl.kinds.library import FunctionLibrary
+from reference_impl.kinds.resource import LoadedResource
+from reference_impl.kinds.signature_map import SignatureMap
+from reference_impl.loading import graph_mode, machine_ops
 from reference_impl.loading.options import LoadOptions, add_function_aliases
 from reference_impl.loading.provenance import provenance
-from reference_impl.loading.resources import LoadedResource
-from reference_impl.loading.signatures import SignatureMap
 from reference_impl.v1 import tables
 from reference_impl.v1.extract import Extracted, static_shape
-from reference_impl.v1.graph import Ref, parse_ref
 from reference_impl.v1.program import Output, Program, Signature, UnfedPlaceholderError, Variable, compile_program, feeds_of
 from reference_impl.v1.pruning import Feeds, Fetches
 from reference_impl.v1.selection import Part, part_of_restore
@@ -100,7 +100,7 @@ class Initializer(api.CapturableResource):  # type: ignore[misc,valid-type]
         return None if self._function is None else self._function()
 
 
-class V1Root(objects.LoadedObject):
+class V1Root(user_object.LoadedObject):
     """What a TF 1.x MetaGraph is loaded as.
 
     Attributes:
@@ -112,7 +112,7 @@ class V1Root(objects.LoadedObject):
     """
 
     _TF_MODULE_IGNORED_PROPERTIES = frozenset(
-        (*objects.LoadedObject._TF_MODULE_IGNORED_PROPERTIES, "uninitialized_variables", "initializer")
+        (*user_object.LoadedObject._TF_MODULE_IGNORED_PROPERTIES, "uninitialized_variables", "initializer")
     )
 
     @property

@@ -21,21 +21,29 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Optional
 
-from reference_impl.format import errors, schema
-from reference_impl.format.graphs import Library
-from reference_impl.format.inspect_text import Shape, shape_of, spec_text
-from reference_impl.format.layout import asset_definitions
+from reference_impl import errors
+from reference_impl.format import schema
+from reference_impl.format.container.layout import asset_definitions
 from reference_impl.format.names import INIT_SIGNATURE, LEGACY_INIT_OP, MAIN_OP, RESERVED_SIGNATURES
-from reference_impl.format.variable_defs import TRAINABLE, variable_defs
+from reference_impl.format.values.shapes import Shape, shape_of
+from reference_impl.graph.control_flow.flow import Body
+from reference_impl.graph.control_flow.frames import inside_of_loops
+from reference_impl.graph.control_flow.functionalise import (
+    functionalise,
+    functionalise_library,
+    has_v1_flow,
+    is_functional,
+    results_in_branches,
+)
+from reference_impl.graph.graphs import Library
+from reference_impl.graph.node_index import CONTROL, Graph, Ref, parse_ref
+from reference_impl.graph.op_table import INT64, RESOURCE, STRING, OpTable
+from reference_impl.graph.variable_defs import TRAINABLE, variable_defs
+from reference_impl.inspection.text import spec_text
 from reference_impl.v1.extract import Extracted, Feed, UnfedPlaceholderError, extract, placeholder_shape
-from reference_impl.v1.flow import Body
-from reference_impl.v1.frames import inside_of_loops
-from reference_impl.v1.functionalise import functionalise, functionalise_library, has_v1_flow, is_functional, results_in_branches
 from reference_impl.v1.gradients import call_gradient_functions
-from reference_impl.v1.graph import CONTROL, Graph, Ref, parse_ref
 from reference_impl.v1.inlining import inline_makers
 from reference_impl.v1.iterators import rewrite_one_shot_iterators
-from reference_impl.v1.op_table import INT64, RESOURCE, STRING, OpTable
 from reference_impl.v1.references import rewrite_references
 
 SPARSE_PARTS = ("indices", "values", "dense_shape")

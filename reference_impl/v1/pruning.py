@@ -7,9 +7,10 @@ from typing import Any, Optional
 
 import tensorflow as tf
 
-from reference_impl import specs
 from reference_impl.errors import BindingError
-from reference_impl.format import schema, structure
+from reference_impl.format import schema
+from reference_impl.format.values import structure
+from reference_impl.kinds import specs
 from reference_impl.v1.program import SPARSE_PARTS
 
 

@@ -20,9 +20,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from reference_impl.format import errors, schema
-from reference_impl.v1.graph import CONTROL, Graph, Ref, parse_ref
-from reference_impl.v1.op_table import RESOURCE
+from reference_impl import errors
+from reference_impl.format import schema
+from reference_impl.graph.node_index import CONTROL, Graph, Ref, parse_ref
+from reference_impl.graph.op_table import RESOURCE
 
 MAX_SWITCHES = 1000  # one behind the other: conditions in conditions
 VARIABLES = {"VariableV2", "Variable"}

@@ -11,12 +11,12 @@ import difflib
 from collections.abc import Collection, Iterable
 from typing import Any, Optional, Union
 
-from reference_impl.errors import UnknownPathError
-from reference_impl.format import schema, tensor_proto
-from reference_impl.format.errors import SavedModelError
+from reference_impl.errors import SavedModelError, UnknownPathError
+from reference_impl.format import schema
+from reference_impl.format.values import tensor_proto
+from reference_impl.graph.node_index import parse_ref
+from reference_impl.graph.op_table import STRING
 from reference_impl.v1.extract import Extracted, Feed, UnfedPlaceholderError
-from reference_impl.v1.graph import parse_ref
-from reference_impl.v1.op_table import STRING
 from reference_impl.v1.program import Program
 
 _PREFIX = "signatures"

@@ -11,9 +11,9 @@ from typing import Any, Callable
 import tensorflow as tf
 
 from reference_impl.format import schema
-from reference_impl.loading.resources import INITIALIZE, LoadedResource
+from reference_impl.graph.op_table import RESOURCE
+from reference_impl.kinds.resource import INITIALIZE, LoadedResource
 from reference_impl.v1.extract import Extracted
-from reference_impl.v1.op_table import RESOURCE
 from reference_impl.v1.program import Program
 
 KEYS, VALUES = "-keys", "-values"  # the names under which TF 2 stores the content of a table

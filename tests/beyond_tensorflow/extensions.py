@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from reference_impl.format import extension, layout, schema
+from reference_impl.format import extension, schema
+from reference_impl.format.container import layout
 
 
 def extension_of(path):

@@ -12,10 +12,11 @@ import pytest
 from extensions import extension_of, rewrite
 
 import reference_impl
-from reference_impl.format import errors as format_errors
-from reference_impl.format import extension, layout, schema
-from reference_impl.format.canonical import canonical
-from reference_impl.format.restore_plan import restore_plan
+from compat_matrix.canonical.form import canonical
+from reference_impl import errors
+from reference_impl.format import extension, schema
+from reference_impl.format.container import layout
+from reference_impl.inspection.restore_plan import restore_plan
 
 pytestmark = pytest.mark.tensorflow
 
@@ -45,18 +46,18 @@ def test_extension_is_untrusted(tf, net_export, tmp_path):
     ]:
         put(change)
         for read in (reference_impl.load, canonical):
-            with pytest.raises(format_errors.MalformedError, match=text):
+            with pytest.raises(errors.MalformedError, match=text):
                 read(tmp_path / "m")
         assert any(text in problem for problem in reference_impl.inspect(tmp_path / "m").problems)
     rewrite(tmp_path / "m", lambda graph: graph.collection_def[extension.KEY].bytes_list.value.__setitem__(0, b"\xff*"))
-    with pytest.raises(format_errors.MalformedError, match="base64"):
+    with pytest.raises(errors.MalformedError, match="base64"):
         reference_impl.load(tmp_path / "m")
     put(lambda e: setattr(e, "min_consumer", 2))
     with pytest.warns(UserWarning, match="for readers of version 2"):
         loaded = reference_impl.load(tmp_path / "m")
     assert loaded.net.do(tf.constant(1.0)).numpy().tolist() == [2.0, 3.0, 4.0, 5.0, 6.0]
     put(lambda e: setattr(first(e).inputs[0], "argument", 40))
-    with pytest.raises(format_errors.SavedModelError):
+    with pytest.raises(errors.SavedModelError):
         type(reference_impl.load(tmp_path / "m"))().net.do(tf.constant(1.0))
 
 

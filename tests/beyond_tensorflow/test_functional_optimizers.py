@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import reference_impl
+from compat_matrix.canonical.form import canonical
 from reference_impl import errors
-from reference_impl.format.canonical import canonical
 
 pytestmark = pytest.mark.tensorflow
 

@@ -10,9 +10,9 @@ import pytest
 from extensions import extension_of, rewrite
 
 import reference_impl
+from compat_matrix.canonical.form import canonical
 from reference_impl import errors
 from reference_impl.format import extension, schema
-from reference_impl.format.canonical import canonical
 
 pytestmark = pytest.mark.tensorflow
 

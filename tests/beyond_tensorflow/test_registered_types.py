@@ -7,10 +7,9 @@ import pytest
 from extensions import rewrite
 
 import reference_impl
+from compat_matrix.canonical.form import canonical
 from reference_impl import errors
-from reference_impl.format import errors as format_errors
-from reference_impl.format import layout
-from reference_impl.format.canonical import canonical
+from reference_impl.format.container import layout
 
 pytestmark = pytest.mark.tensorflow
 
@@ -253,5 +252,5 @@ def test_RP_02_objects_that_are_made_of_each_other_are_a_cycle(tf, registered, m
         nodes[nodes[outer].dependencies[0].node_id].dependencies.add(node_id=outer, local_name="part")
 
     rewrite(tmp_path / "m", circle)
-    with pytest.raises(format_errors.CycleError, match="made of each other"):
+    with pytest.raises(errors.CycleError, match="made of each other"):
         reference_impl.load(tmp_path / "m")

@@ -6,11 +6,11 @@ import random
 import pytest
 from made_graphs import objects
 
+from compat_matrix.canonical.body import Body
+from compat_matrix.canonical.graph import digest
+from compat_matrix.canonical.values import Values
 from reference_impl.format import schema
-from reference_impl.format.canonical_body import Body
-from reference_impl.format.canonical_graph import digest
-from reference_impl.format.canonical_values import Values
-from reference_impl.format.graphs import Library
+from reference_impl.graph.graphs import Library
 
 
 def test_colocation(hashes):

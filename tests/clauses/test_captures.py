@@ -6,7 +6,7 @@ import pytest
 
 import reference_impl
 from reference_impl import errors
-from reference_impl.format import layout
+from reference_impl.format.container import layout
 
 pytestmark = pytest.mark.tensorflow
 

@@ -13,7 +13,7 @@ import recorded
 
 import reference_impl
 from compat_matrix.runtimes import Host, Runtime, places, resolve
-from reference_impl.format import layout
+from reference_impl.format.container import layout
 
 pytestmark = pytest.mark.tensorflow
 

@@ -13,7 +13,8 @@ import pytest
 
 import reference_impl
 from reference_impl import errors
-from reference_impl.format import layout, schema
+from reference_impl.format import schema
+from reference_impl.format.container import layout
 
 pytestmark = pytest.mark.tensorflow
 

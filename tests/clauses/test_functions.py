@@ -11,8 +11,9 @@ import pytest
 
 import reference_impl
 from reference_impl import errors
-from reference_impl.format import layout, schema
-from reference_impl.format.bundle import BundleReader
+from reference_impl.format import schema
+from reference_impl.format.bundle.reader import BundleReader
+from reference_impl.format.container import layout
 
 pytestmark = pytest.mark.tensorflow
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import reference_impl
-from reference_impl.format import layout
-from reference_impl.format.bundle import BundleReader
+from reference_impl.format.bundle.reader import BundleReader
+from reference_impl.format.container import layout
 
 pytestmark = pytest.mark.tensorflow
 

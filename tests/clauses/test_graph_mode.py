@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import reference_impl
+from compat_matrix.canonical.form import canonical
 from reference_impl.errors import SaveError
-from reference_impl.format.canonical import canonical
 
 pytestmark = pytest.mark.tensorflow
 

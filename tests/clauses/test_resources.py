@@ -12,8 +12,9 @@ import pytest
 import recorded
 
 import reference_impl
-from reference_impl.format import errors as format_errors
-from reference_impl.format import layout, schema
+from reference_impl import errors as format_errors
+from reference_impl.format import schema
+from reference_impl.format.container import layout
 
 pytestmark = pytest.mark.tensorflow
 

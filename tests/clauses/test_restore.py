@@ -9,7 +9,7 @@ import pytest
 import recorded
 
 import reference_impl
-from reference_impl.format import layout
+from reference_impl.format.container import layout
 
 pytestmark = pytest.mark.tensorflow
 
@@ -23,7 +23,7 @@ def load(tf, directory, reader):
 @pytest.fixture(scope="module")
 def generic(tf):
     """The class of objects whose own class is unknown."""
-    from reference_impl.loading.objects import LoadedObject
+    from reference_impl.kinds.user_object import LoadedObject
 
     return LoadedObject
 

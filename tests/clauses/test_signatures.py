@@ -16,7 +16,7 @@ from made_modules import module
 import reference_impl
 from compat_matrix.runtimes import Host
 from reference_impl import errors
-from reference_impl.format import layout
+from reference_impl.format.container import layout
 
 pytestmark = pytest.mark.tensorflow
 

@@ -10,7 +10,7 @@ import pytest
 
 import reference_impl
 from reference_impl.errors import SaveError
-from reference_impl.format import layout
+from reference_impl.format.container import layout
 
 pytestmark = pytest.mark.tensorflow
 

@@ -12,7 +12,7 @@ import recorded
 
 import reference_impl
 from reference_impl import errors
-from reference_impl.format import layout
+from reference_impl.format.container import layout
 
 pytestmark = pytest.mark.tensorflow
 

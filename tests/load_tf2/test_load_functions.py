@@ -11,7 +11,7 @@ from made_models import edit, save
 
 import reference_impl
 from reference_impl import errors
-from reference_impl.format import errors as format_errors
+from reference_impl import errors as format_errors
 
 pytestmark = pytest.mark.tensorflow
 
@@ -87,7 +87,7 @@ def test_get_concrete_function_and_flat_calls(tf, loaded):
 
 
 def test_a_call_builds_no_graph(tf, loaded, monkeypatch):
-    from reference_impl.loading import rebuild
+    from reference_impl.kinds import rebuild
 
     def refuse(*_):
         raise AssertionError("rebuilt")

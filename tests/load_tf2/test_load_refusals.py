@@ -9,7 +9,7 @@ from made_models import edit, save
 
 import reference_impl
 from reference_impl import errors
-from reference_impl.format import errors as format_errors
+from reference_impl import errors as format_errors
 
 pytestmark = pytest.mark.tensorflow
 

@@ -10,7 +10,7 @@ import pytest
 from made_models import save
 
 import reference_impl
-from reference_impl.format import errors as format_errors
+from reference_impl import errors as format_errors
 
 pytestmark = pytest.mark.tensorflow
 

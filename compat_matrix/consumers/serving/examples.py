@@ -6,7 +6,8 @@ import base64
 from collections.abc import Sequence
 from typing import Any
 
-from reference_impl.format import errors, schema
+from reference_impl import errors
+from reference_impl.format import schema
 
 from . import messages
 

@@ -10,7 +10,8 @@ from typing import Any, Union
 
 from google.protobuf.message import Message
 
-from reference_impl.format import errors, schema
+from reference_impl import errors
+from reference_impl.format import schema
 from reference_impl.format.schema import SignatureDef
 
 from ...workers.tensors import Tensor

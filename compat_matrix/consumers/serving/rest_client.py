@@ -10,7 +10,7 @@ from typing import Any, Optional, TypeVar
 from google.protobuf import json_format
 from google.protobuf.message import Message
 
-from reference_impl.format import errors
+from reference_impl import errors
 from reference_impl.format.schema import SignatureDef, _pool
 
 from ...workers.tensors import Tensor

@@ -25,8 +25,8 @@ from typing import Any
 
 import numpy as np
 
-from reference_impl.format import dtypes
 from reference_impl.format.schema import SignatureDef, TensorInfo
+from reference_impl.format.values import dtypes
 
 from ...workers.tensors import Tensor
 from .examples import text

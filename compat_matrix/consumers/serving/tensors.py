@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from reference_impl.format import dtypes, errors, limits, tensor_proto
+from reference_impl import errors
+from reference_impl.format import limits
 from reference_impl.format.schema import TensorProto
+from reference_impl.format.values import dtypes, tensor_proto
 
 from ...workers import tensors
 from ...workers.tensors import Tensor
@@ -75,7 +77,7 @@ def from_proto(proto: TensorProto) -> Tensor:
     """The tensor of a message; of fewer elements than the shape asks for, the last one fills the rest.
 
     Raises:
-      SavedModelError: DtypeError, ShapeError, LimitError of `reference_impl.format.tensor_proto.decode`.
+      SavedModelError: DtypeError, ShapeError, LimitError of `reference_impl.format.values.tensor_proto.decode`.
     """
     array = tensor_proto.decode(proto)
     dtype = dtypes.by_number(proto.dtype)

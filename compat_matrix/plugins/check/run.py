@@ -16,7 +16,7 @@ from compat_matrix.plugins.check.rules import RULES, where
 from compat_matrix.plugins.check.session import Mistake, Session
 from compat_matrix.runtimes.programs import Program
 from compat_matrix.runtimes.runtime import Runtime, local_runtime
-from reference_impl.format.errors import SavedModelError
+from reference_impl.errors import SavedModelError
 
 PASSED, FAILED, NOT_ASKED, NOT_REACHED = "passed", "failed", "not asked", "not reached"
 DEFECT = "defect"  # of this program

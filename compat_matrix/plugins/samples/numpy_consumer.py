@@ -9,8 +9,10 @@ As an entry point the class itself is named: ``numpy_sample = "numpy_consumer:Nu
 import numpy as np
 
 from compat_matrix.workers import protocol, tensors
-from reference_impl.format import bundle, layout, tensor_proto
-from reference_impl.format.inspect_signatures import signature_spec
+from reference_impl.format.bundle import reader as bundle
+from reference_impl.format.container import layout
+from reference_impl.format.values import tensor_proto
+from reference_impl.inspection.signatures import signature_spec
 
 CALCULATED = "fiuc"  # kinds of NumPy dtypes that are numbers; other dtypes are carried, not calculated with
 OPS = {

@@ -11,7 +11,8 @@ import sys
 import numpy as np
 
 from compat_matrix.workers import tensors
-from reference_impl.format import schema, tensor_proto
+from reference_impl.format import schema
+from reference_impl.format.values import tensor_proto
 
 FLOAT = schema.DT_FLOAT
 RNG = np.random.default_rng(7)

@@ -24,6 +24,7 @@ SERVER = "/usr/bin/tensorflow_model_server"
 # What the server imports of ours, and nothing that changes more often.
 _OURS = (
     "reference_impl/__init__.py",
+    "reference_impl/errors.py",
     "reference_impl/format",
     "compat_matrix/__init__.py",
     "compat_matrix/consumers/__init__.py",

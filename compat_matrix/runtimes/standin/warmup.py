@@ -15,8 +15,8 @@ from compat_matrix.consumers.serving import messages
 from compat_matrix.runtimes.standin import inference, log, memory, predict
 from compat_matrix.runtimes.standin.errors import ServingError, invalid
 from compat_matrix.runtimes.standin.servable import Servable
-from reference_impl.format.errors import FileAccessError
-from reference_impl.format.mapped import map_file
+from reference_impl.errors import FileAccessError
+from reference_impl.format.container.regular_files import map_file
 
 FILE = "assets.extra/tf_serving_warmup_requests"
 MAX_RECORDS = 1000

@@ -118,7 +118,7 @@ def _read(folder: Path) -> list[Request]:
 
 
 def _inside(folder: Path, name: Any) -> Path:
-    from reference_impl.format.files import refuse_name
+    from reference_impl.format.container.files import refuse_name
 
     if not isinstance(name, str) or refuse_name(name):
         raise ValueError(f"{name!r} is no name of a file in it")

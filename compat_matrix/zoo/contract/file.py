@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Optional, TypeVar
 
 from compat_matrix import strict_json
 from compat_matrix.zoo.contract.form import Answers, Contract, Request, Signature, Type, parse_type
-from reference_impl.format.files import refuse_name
+from reference_impl.format.container.files import refuse_name
 
 if TYPE_CHECKING:
     from compat_matrix.workers.tensors import Tensor

@@ -6,12 +6,14 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Optional
 
-from reference_impl.format import dtypes, files, layout, schema
-from reference_impl.format.errors import DuplicateKeyError
-from reference_impl.format.inspect_signatures import signatures
-from reference_impl.format.inspect_text import shape_text
-from reference_impl.format.inspect_types import Shape, SignatureArgument
-from reference_impl.format.tensor_proto import decode
+from reference_impl.errors import DuplicateKeyError
+from reference_impl.format import schema
+from reference_impl.format.container import files, layout
+from reference_impl.format.values import dtypes
+from reference_impl.format.values.shapes import shape_text
+from reference_impl.format.values.tensor_proto import decode
+from reference_impl.inspection.signatures import signatures
+from reference_impl.inspection.types import Shape, SignatureArgument
 
 if TYPE_CHECKING:  # imports NumPy, which only defaults and answers need
     from compat_matrix.workers.tensors import Tensor

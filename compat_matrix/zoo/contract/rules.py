@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from compat_matrix.zoo.contract.form import Contract, Signature, Type
-from reference_impl.format.inspect_text import shape_text
-from reference_impl.format.inspect_types import Shape
+from reference_impl.format.values.shapes import shape_text
+from reference_impl.inspection.types import Shape
 
 BREAKING, COMPATIBLE = "breaking", "compatible"
 _COMPARISONS = 10**6  # made to propose a new name

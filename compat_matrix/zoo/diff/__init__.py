@@ -14,9 +14,9 @@ from compat_matrix.zoo.diff.model import SECTIONS, Change, ModelDiff, Options, S
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from reference_impl.format import files, layout
-    from reference_impl.format.canonical_meta_graph import CanonicalMetaGraph
-    from reference_impl.format.canonical_objects import Fields
+    from compat_matrix.canonical.meta_graph import CanonicalMetaGraph
+    from compat_matrix.canonical.objects import Fields
+    from reference_impl.format.container import files, layout
 
 __all__ = ["SECTIONS", "Change", "ModelDiff", "Options", "diff"]
 
@@ -36,10 +36,10 @@ def diff(first: files.AnyPath, second: files.AnyPath, options: Options = _EVERYT
     Raises:
       SavedModelError: one of them cannot be read, is damaged, or contradicts itself.
     """
+    from compat_matrix.canonical.files import assets_of
+    from compat_matrix.canonical.form import assemble, meta_graphs_of
     from compat_matrix.zoo.diff.beside import asset_changes, metadata_changes
-    from reference_impl.format import layout
-    from reference_impl.format.canonical import assemble, meta_graphs_of
-    from reference_impl.format.canonical_files import assets_of
+    from reference_impl.format.container import layout
 
     models = [layout.read(path, follow_links=options.follow_links) for path in (first, second)]
     wanted = set(options.sections)
@@ -90,8 +90,8 @@ def _asked(found: list[Change], wanted: set[str]) -> Iterator[Change]:
 
 def _meta_graphs(one: list[CanonicalMetaGraph], other: list[CanonicalMetaGraph]) -> Iterator[Change]:
     """MetaGraphs by tags. One on either side is compared whatever its tags."""
+    from compat_matrix.canonical.diff import by_tags
     from compat_matrix.zoo.diff.graphs import compare
-    from reference_impl.format.canonical_diff import by_tags
 
     if len(one) == len(other) == 1:
         yield from compare((), one[0], other[0])

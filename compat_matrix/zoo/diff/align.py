@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 
-from reference_impl.format.canonical_body import Body
+from compat_matrix.canonical.body import Body
 from reference_impl.format.names import plain_name
 
 Pairs = Iterable[tuple[int, int]]

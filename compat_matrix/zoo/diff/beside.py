@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Optional
 
+from compat_matrix.canonical.files import content_hash
+from compat_matrix.canonical.objects import Fields
 from compat_matrix.zoo.diff.model import ADDED, CHANGED, REMOVED, Change
 from compat_matrix.zoo.diff.signatures import renames
-from reference_impl.format import files, layout, schema
-from reference_impl.format.canonical_files import content_hash
-from reference_impl.format.canonical_objects import Fields
+from reference_impl.format import schema
+from reference_impl.format.container import files, layout
 
 _FINGERPRINT = (
     "saved_model_checksum",

@@ -16,12 +16,12 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple, Optional
 
+from compat_matrix.canonical.body import SAVERS, Body, plain_node_name
+from compat_matrix.canonical.meta_graph import CanonicalMetaGraph, Root
+from compat_matrix.canonical.values import text_references
 from compat_matrix.zoo.diff.align import Alignment
 from reference_impl.format import schema
-from reference_impl.format.canonical_body import SAVERS, Body, plain_node_name
-from reference_impl.format.canonical_meta_graph import CanonicalMetaGraph, Root
-from reference_impl.format.canonical_values import text_references
-from reference_impl.format.graphs import parse_input
+from reference_impl.graph.graphs import parse_input
 
 _SEARCHED = 1 << 28  # bytes of collections, times names that are looked for in them
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Optional
 
+from compat_matrix.canonical.diff import HASH, shown
+from compat_matrix.canonical.objects import Fields
 from compat_matrix.zoo.diff.model import ADDED, CHANGED, REMOVED, Change
-from reference_impl.format.canonical_diff import HASH, shown
-from reference_impl.format.canonical_objects import Fields
 
 
 def field_changes(

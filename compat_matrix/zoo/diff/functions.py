@@ -1,6 +1,6 @@
 """Functions of two MetaGraphs: which are the same up to renaming, which is which of those that are not, and what differs inside.
 
-A function is what it does (`reference_impl.format.canonical_functions`): names and copies do not count. Of two libraries those
+A function is what it does (`compat_matrix.canonical.functions`): names and copies do not count. Of two libraries those
 functions are paired that stand at the same place: traces of one object, callees of one node, then those of one name.
 """
 
@@ -11,19 +11,19 @@ import re
 from collections import deque
 from collections.abc import Iterator, Sequence
 
+from compat_matrix.canonical.body import Body
+from compat_matrix.canonical.functions import Functions, declared
+from compat_matrix.canonical.meta_graph import CanonicalMetaGraph
+from compat_matrix.canonical.objects import function_names
 from compat_matrix.zoo.diff.align import Alignment
 from compat_matrix.zoo.diff.model import ADDED, CHANGED, REMOVED, RENAMED, Change
 from compat_matrix.zoo.diff.nodes import NodeChange, node_changes, value_text
 from reference_impl.format import schema
-from reference_impl.format.canonical_body import Body
-from reference_impl.format.canonical_functions import Functions, declared
-from reference_impl.format.canonical_meta_graph import CanonicalMetaGraph
-from reference_impl.format.canonical_objects import function_names
-from reference_impl.format.graphs import Library as LibraryOfFunctions
-from reference_impl.format.inspect_text import dtype_name, flat_text
-from reference_impl.format.inspect_text import value_text as structure_text
 from reference_impl.format.names import plain_name
 from reference_impl.format.record import field, mutable_record
+from reference_impl.graph.graphs import Library as LibraryOfFunctions
+from reference_impl.inspection.text import dtype_name, flat_text
+from reference_impl.inspection.text import value_text as structure_text
 
 SECTION = "functions"
 _TENSOR = re.compile(r"\b\w+\[[^\]]*\]")

@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Optional
 
+from compat_matrix.canonical.body import Body
+from compat_matrix.canonical.meta_graph import CanonicalMetaGraph, Root
 from compat_matrix.zoo.diff import signatures
 from compat_matrix.zoo.diff.align import Alignment
 from compat_matrix.zoo.diff.by_name import decide, same_collections
@@ -14,8 +16,6 @@ from compat_matrix.zoo.diff.functions import Library, counted
 from compat_matrix.zoo.diff.model import ADDED, CHANGED, REMOVED, Change
 from compat_matrix.zoo.diff.nodes import node_changes
 from compat_matrix.zoo.diff.objects import Objects
-from reference_impl.format.canonical_body import Body
-from reference_impl.format.canonical_meta_graph import CanonicalMetaGraph, Root
 from reference_impl.format.names import plain_name
 
 # What follows from another section: names of functions stand in objects, nodes and collections as hashes of what they do.

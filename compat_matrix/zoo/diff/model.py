@@ -46,7 +46,7 @@ class Change:
 
 @record
 class Side:
-    """One of the two models. ``content_hash`` is that of `reference_impl.format.canonical`, None where not all was
+    """One of the two models. ``content_hash`` is that of `compat_matrix.canonical.form`, None where not all was
     read, or where a difference was found without it and nobody asked."""
 
     path: str

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, Optional
 
+from compat_matrix.canonical.body import Body, plain_node_name
 from compat_matrix.zoo.diff.align import Alignment
 from compat_matrix.zoo.diff.model import ADDED, CHANGED, REMOVED
 from reference_impl.format import schema
-from reference_impl.format.canonical_body import Body, plain_node_name
-from reference_impl.format.inspect_text import attribute_text, dtype_name, shape_of, shape_text
 from reference_impl.format.names import plain_name
 from reference_impl.format.record import record
+from reference_impl.format.values.shapes import shape_of, shape_text
+from reference_impl.inspection.text import attribute_text, dtype_name
 
 _LONG = 100
 MAX_ELEMENTS = 1 << 20  # of a constant that is looked into
@@ -191,8 +192,8 @@ def _where(old: schema.AttrValue, new: schema.AttrValue) -> str:
         return "a part that is not shown"
     import numpy as np
 
-    from reference_impl.format.errors import SavedModelError
-    from reference_impl.format.tensor_proto import decode
+    from reference_impl.errors import SavedModelError
+    from reference_impl.format.values.tensor_proto import decode
 
     try:
         one, other = decode(old.tensor), decode(new.tensor)  # of one repeated value without memory, whatever the shape

@@ -11,8 +11,8 @@ from compat_matrix.checks.compare import COMPLEX, FLOATS, numbers, ulps
 from compat_matrix.workers.tensors import Tensor
 from compat_matrix.zoo.diff.measures import Measures, shortest
 from compat_matrix.zoo.diff.model import Options
-from reference_impl.format.dtypes import DType
-from reference_impl.format.errors import UnsupportedError
+from reference_impl.errors import UnsupportedError
+from reference_impl.format.values.dtypes import DType
 
 Array = npt.NDArray[Any]
 
@@ -125,7 +125,7 @@ def _values(tensor: Tensor) -> Array:
     """The numbers that a carrier stands for."""
     if tensor.dtype in FLOATS:
         return numbers(tensor)
-    from reference_impl.format import dtypes
+    from reference_impl.format.values import dtypes
 
     try:
         typed = tensor.array.view(dtypes.by_name(tensor.dtype).numpy())

@@ -6,13 +6,14 @@ from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from typing import Any, Optional
 
+from compat_matrix.canonical.meta_graph import CanonicalMetaGraph
+from compat_matrix.canonical.objects import function_names
 from compat_matrix.zoo.diff.entries import field_change, only_hashes
 from compat_matrix.zoo.diff.functions import literals
 from compat_matrix.zoo.diff.model import ADDED, CHANGED, REMOVED, RENAMED, Change
 from reference_impl.format import schema
-from reference_impl.format.canonical_meta_graph import CanonicalMetaGraph
-from reference_impl.format.canonical_objects import function_names
-from reference_impl.format.inspect_text import dtype_name, parameter_names, shape_of, shape_text, trace_text
+from reference_impl.format.values.shapes import shape_of, shape_text
+from reference_impl.inspection.text import dtype_name, parameter_names, trace_text
 
 SECTION = "objects"
 _LINKS = {"children": "children", "dependencies": "dependencies"}

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Optional
 
+from compat_matrix.canonical.objects import Fields
 from compat_matrix.zoo.diff.entries import field_change
 from compat_matrix.zoo.diff.model import ADDED, CHANGED, REMOVED, RENAMED, Change
 from reference_impl.format import schema
-from reference_impl.format.canonical_objects import Fields
-from reference_impl.format.inspect_parts import Signature, SignatureArgument
-from reference_impl.format.inspect_signatures import signatures
-from reference_impl.format.inspect_text import shape_text
+from reference_impl.format.values.shapes import shape_text
+from reference_impl.inspection.parts import Signature, SignatureArgument
+from reference_impl.inspection.signatures import signatures
 
 SECTION = "signatures"
 

@@ -10,7 +10,7 @@ from compat_matrix.zoo.diff import diff
 from compat_matrix.zoo.diff.model import ModelDiff, Options
 from compat_matrix.zoo.find import Model
 from compat_matrix.zoo.jobs import Died, ordered
-from reference_impl.format.errors import SavedModelError, about_the_model
+from reference_impl.errors import SavedModelError, about_the_model
 from reference_impl.format.record import record
 
 EQUAL, CLOSE, DIFFERENT, FIRST, SECOND, REFUSED, UNREAD = (

@@ -9,15 +9,15 @@ from functools import cached_property
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Optional
 
+from compat_matrix.canonical.files import is_object_graph, is_of_table, stored_fields, tables_of, variable_fields
+from compat_matrix.canonical.objects import Fields, tracked_objects
+from compat_matrix.canonical.tensor_pieces import pieces
 from compat_matrix.zoo.diff.entries import field_changes
 from compat_matrix.zoo.diff.measures import Few, Measures
 from compat_matrix.zoo.diff.model import ADDED, CHANGED, REMOVED, RENAMED, Change, Options, Weights
-from reference_impl.format import layout
-from reference_impl.format.bundle import BundleReader
-from reference_impl.format.bundle_entry import Entry
-from reference_impl.format.bundle_pieces import pieces
-from reference_impl.format.canonical_files import is_object_graph, is_of_table, stored_fields, tables_of, variable_fields
-from reference_impl.format.canonical_objects import Fields, tracked_objects
+from reference_impl.format.bundle.entry import Entry
+from reference_impl.format.bundle.reader import BundleReader
+from reference_impl.format.container import layout
 from reference_impl.format.record import field, mutable_record
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from compat_matrix.skew.protos import plain_value
 from compat_matrix.skew.records import Attr
 from compat_matrix.zoo.downgrade.changes import Change
 from reference_impl.format import schema
-from reference_impl.format.dtypes import by_name
+from reference_impl.format.values.dtypes import by_name
 
 # Attrs without which a valid model answers the same, whatever they hold: each proved in a release that lacks it
 # (tests/test_zoo_downgrade_rules.py). The table of the same name in `skew.advice` is of those that say nothing at all.

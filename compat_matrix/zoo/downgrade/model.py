@@ -13,10 +13,12 @@ from compat_matrix.skew.history import History, history
 from compat_matrix.zoo import compat
 from compat_matrix.zoo.downgrade.changes import Change
 from compat_matrix.zoo.downgrade.rewrite import rewrite
-from reference_impl.format import errors, layout, schema
-from reference_impl.format.fingerprint import fingerprint
-from reference_impl.format.layout_writer import LayoutWriter
-from reference_impl.format.ordered import ordered_bytes
+from reference_impl import errors
+from reference_impl.format import schema
+from reference_impl.format.container import layout
+from reference_impl.format.container.fingerprint import fingerprint
+from reference_impl.format.container.writer import LayoutWriter
+from reference_impl.format.schema.ordered import ordered_bytes
 
 _GRAPHS = (layout.PB, layout.PBTXT, layout.CPB)
 _HUB_MODULE = "tfhub_module.pb"

@@ -10,10 +10,10 @@ import numpy as np
 
 from compat_matrix.skew.history import History
 from compat_matrix.zoo.downgrade.changes import Change
+from reference_impl.errors import SavedModelError
 from reference_impl.format import schema
-from reference_impl.format.errors import SavedModelError
-from reference_impl.format.graphs import parse_input
-from reference_impl.format.tensor_proto import decode
+from reference_impl.format.values.tensor_proto import decode
+from reference_impl.graph.graphs import parse_input
 
 MAX_KEYS = 10_000  # of a parsed example: each becomes a node
 

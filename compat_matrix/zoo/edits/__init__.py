@@ -5,6 +5,6 @@
     proof       what must be as before, and what must hold in any model, asked of the files that were written
     signatures, tags, slim      the edits
 
-The source is only read. What is kept keeps its bytes or its meaning (`reference_impl.format.canonical`); what cannot be done
+The source is only read. What is kept keeps its bytes or its meaning (`compat_matrix.canonical.form`); what cannot be done
 safely is refused by name.
 """

@@ -15,7 +15,7 @@ from compat_matrix.zoo.edits import callee
 from compat_matrix.zoo.edits.draft import Draft
 from compat_matrix.zoo.edits.refused import RefusedError
 from compat_matrix.zoo.edits.signatures import existing, signature_map, where
-from reference_impl.format.argument_names import python_name
+from reference_impl.graph.argument_names import python_name
 
 
 def rename_arguments(

@@ -11,18 +11,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from compat_matrix.canonical.body import Body
+from compat_matrix.canonical.functions import declared
+from compat_matrix.canonical.graph import digest
+from compat_matrix.canonical.values import Values
 from compat_matrix.zoo.edits.objects import Objects, functions_in
 from compat_matrix.zoo.edits.refused import RefusedError
 from compat_matrix.zoo.edits.slim_graph import remove_functions, unreached_functions
 from reference_impl.format import schema
-from reference_impl.format.argument_names import python_name
-from reference_impl.format.canonical_body import Body
-from reference_impl.format.canonical_functions import declared
-from reference_impl.format.canonical_graph import digest
-from reference_impl.format.canonical_values import Values
-from reference_impl.format.graphs import Library
-from reference_impl.format.structure import nested_values
-from reference_impl.function_defs import rename_arguments, reorder
+from reference_impl.format.values.structure import nested_values
+from reference_impl.graph.argument_names import python_name
+from reference_impl.graph.function_defs import rename_arguments, reorder
+from reference_impl.graph.graphs import Library
 
 Names = Mapping[str, str]
 

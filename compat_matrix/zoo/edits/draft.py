@@ -7,16 +7,17 @@ import os
 from pathlib import Path
 from typing import Any, Optional
 
+from compat_matrix.zoo.edits.bundle_copy import copied_size, copy_bundle
 from compat_matrix.zoo.edits.objects import Objects, check
 from compat_matrix.zoo.edits.proof import Computed, Facts, facts_of, prove_files, prove_message
 from compat_matrix.zoo.edits.refused import RefusedError
-from reference_impl.format import extension, files, layout, schema
-from reference_impl.format.bundle import OBJECT_GRAPH_KEY, BundleReader
-from reference_impl.format.bundle_copy import copied_size, copy_bundle
-from reference_impl.format.fingerprint import fingerprint
-from reference_impl.format.graphs import Library, check_functions, reachable
-from reference_impl.format.layout_writer import LayoutWriter
-from reference_impl.format.ordered import ordered_bytes
+from reference_impl.format import extension, schema
+from reference_impl.format.bundle.reader import OBJECT_GRAPH_KEY, BundleReader
+from reference_impl.format.container import files, layout
+from reference_impl.format.container.fingerprint import fingerprint
+from reference_impl.format.container.writer import LayoutWriter
+from reference_impl.format.schema.ordered import ordered_bytes
+from reference_impl.graph.graphs import Library, check_functions, reachable
 
 _GRAPHS = (layout.PB, layout.PBTXT, layout.CPB)
 

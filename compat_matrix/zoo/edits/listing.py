@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from compat_matrix.zoo.edits.objects import Objects
-from reference_impl.format import layout
-from reference_impl.format.inspect_signatures import signatures
-from reference_impl.format.inspect_types import SignatureArgument
+from reference_impl.format.container import layout
 from reference_impl.format.names import RESERVED_SIGNATURES
+from reference_impl.inspection.signatures import signatures
+from reference_impl.inspection.types import SignatureArgument
 
 
 def signatures_of(model: layout.Layout) -> list[dict[str, Any]]:

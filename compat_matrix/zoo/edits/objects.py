@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Optional
 
+from reference_impl.errors import MalformedError
 from reference_impl.format import schema
-from reference_impl.format.errors import MalformedError
-from reference_impl.format.object_graph import Paths, matched
-from reference_impl.format.object_references import references
+from reference_impl.graph.object_graph import Paths, matched
+from reference_impl.graph.object_references import references
 
 SIGNATURE_MAP = "signature_map"
 

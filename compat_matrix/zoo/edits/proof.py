@@ -1,7 +1,7 @@
 """What proves an edit: facts of the model before, asked again of the model after, and of the files on disk.
 
 A signature's fact is a hash of everything that its results are computed from, to any depth and through all functions, whatever
-the names of functions are (`reference_impl.format.canonical`); a function's is the hash of its body and of those it calls.
+the names of functions are (`compat_matrix.canonical.form`); a function's is the hash of its body and of those it calls.
 """
 
 from __future__ import annotations
@@ -11,19 +11,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Optional
 
+from compat_matrix.canonical.body import Body
+from compat_matrix.canonical.functions import Functions
+from compat_matrix.canonical.graph import digest
 from compat_matrix.zoo.edits.refused import RefusedError
-from reference_impl.format import layout, schema
-from reference_impl.format.bundle import OBJECT_GRAPH_KEY, BundleReader
-from reference_impl.format.bundle_entry import Entry
-from reference_impl.format.canonical_body import Body
-from reference_impl.format.canonical_functions import Functions
-from reference_impl.format.canonical_graph import digest
-from reference_impl.format.graphs import Library, parse_input
-from reference_impl.format.inspect_signatures import slots_of
-from reference_impl.format.object_graph import Paths
-from reference_impl.format.object_references import references
-from reference_impl.format.restore_plan import restore_plan
-from reference_impl.format.slices import slice_key
+from reference_impl.format import schema
+from reference_impl.format.bundle.entry import Entry
+from reference_impl.format.bundle.reader import OBJECT_GRAPH_KEY, BundleReader
+from reference_impl.format.bundle.slices import slice_key
+from reference_impl.format.container import layout
+from reference_impl.graph.graphs import Library, parse_input
+from reference_impl.graph.object_graph import Paths
+from reference_impl.graph.object_references import references
+from reference_impl.inspection.restore_plan import restore_plan
+from reference_impl.inspection.signatures import slots_of
 
 Computed = dict[tuple[str, str], bytes]  # ("inputs", name) and so on -> hash
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reference_impl.format.errors import SavedModelError
+from reference_impl.errors import SavedModelError
 
 
 class RefusedError(SavedModelError):

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Callable, Optional
 
 from compat_matrix.zoo.edits.draft import Draft, sizes_of
-from reference_impl.format import files
+from reference_impl.format.container import files
 
 SCHEMA = 1
 

@@ -18,7 +18,7 @@ from compat_matrix.zoo.edits.slim_optimizers import recognise
 from compat_matrix.zoo.edits.slim_savers import drop_keys
 from compat_matrix.zoo.edits.slim_state import optimizer_state
 from reference_impl.format import schema
-from reference_impl.format.restore_plan import restore_plan
+from reference_impl.inspection.restore_plan import restore_plan
 
 PARTS = ("optimizer", "training")  # what may be kept
 _OTHERS = frozenset({"train", "eval"})

@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple, Optional
 
-from reference_impl.format import errors, extension, layout, schema
-from reference_impl.format.canonical_values import text_references
-from reference_impl.format.graphs import Library, parse_input, reachable
-from reference_impl.format.inspect_signatures import slots_of
+from compat_matrix.canonical.values import text_references
+from reference_impl import errors
+from reference_impl.format import extension, schema
+from reference_impl.format.container import layout
+from reference_impl.graph.graphs import Library, parse_input, reachable
+from reference_impl.inspection.signatures import slots_of
 
 VARIABLES = ("variables", "trainable_variables", "local_variables", "model_variables", "metric_variables",
              "moving_average_variables", "global_step")  # fmt: skip

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from compat_matrix.zoo.edits.objects import Objects
 from reference_impl.format import schema
-from reference_impl.format.inspect_text import bound_arguments
+from reference_impl.inspection.text import bound_arguments
 
 _TRAINING = "training"  # the parameter that Keras gives to every layer, and what is written for it
 

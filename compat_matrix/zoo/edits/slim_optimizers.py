@@ -13,8 +13,8 @@ from typing import Optional
 from compat_matrix.zoo.edits.objects import Objects
 from compat_matrix.zoo.verify.handles import Handles
 from reference_impl.format import schema
-from reference_impl.format.graphs import Library
-from reference_impl.format.inspect_text import dtype_name
+from reference_impl.graph.graphs import Library
+from reference_impl.inspection.text import dtype_name
 
 _IDENTIFIERS = frozenset({"optimizer", "experimentalOptimizer"})
 _LIST = "trackable_list_wrapper"

@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from reference_impl.format.errors import SavedModelError
-from reference_impl.v1.graph import CONTROL, Graph, Ref, parse_ref
+from reference_impl.errors import SavedModelError
+from reference_impl.graph.node_index import CONTROL, Graph, Ref, parse_ref
 
 VARIABLES = ("VariableV2", "Variable", "VarHandleOp")
 # References and handles go through these; what comes out of an update is the reference too.

@@ -26,8 +26,8 @@ from compat_matrix.zoo.migrate.proof import Asker, Request
 from compat_matrix.zoo.migrate.records import Part, Record, Status, Verdict, worst
 from compat_matrix.zoo.verify.findings import Severity
 from compat_matrix.zoo.verify.run import verify
-from reference_impl.format.errors import SavedModelError
-from reference_impl.format.staging import put_in_place, sync
+from reference_impl.errors import SavedModelError
+from reference_impl.format.container.staging import put_in_place, sync
 
 PROGRAM = "migration_worker"
 MANIFEST = "manifest.json"

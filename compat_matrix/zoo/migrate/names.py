@@ -6,7 +6,7 @@ from pathlib import Path
 
 from compat_matrix.checks import oracle
 from reference_impl.format import schema
-from reference_impl.format.bundle import BundleReader
+from reference_impl.format.bundle.reader import BundleReader
 
 OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
 

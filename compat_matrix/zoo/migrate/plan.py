@@ -9,9 +9,10 @@ from pathlib import Path
 
 from compat_matrix.workers.provenance import file_sha256
 from compat_matrix.zoo.migrate.advice import fix_of
-from reference_impl.format import layout, schema
-from reference_impl.format.errors import SavedModelError
-from reference_impl.format.inspect_signatures import signature_spec
+from reference_impl.errors import SavedModelError
+from reference_impl.format import schema
+from reference_impl.format.container import layout
+from reference_impl.inspection.signatures import signature_spec
 
 TF1, TF2 = "TF 1.x", "TF 2"
 

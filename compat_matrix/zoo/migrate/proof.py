@@ -21,8 +21,8 @@ from compat_matrix.workers.tensors import Tensor
 from compat_matrix.zoo.migrate.advice import RANDOM, never
 from compat_matrix.zoo.migrate.chance import left_to_chance
 from compat_matrix.zoo.migrate.records import Part, Verdict
-from reference_impl.format.errors import V1CheckpointError
-from reference_impl.format.inspect_signatures import signature_spec
+from reference_impl.errors import V1CheckpointError
+from reference_impl.inspection.signatures import signature_spec
 
 OLD = "v1_session"
 REFERENCE = "reference"  # also saves the new model again

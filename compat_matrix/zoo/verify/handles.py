@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Optional
 
+from reference_impl.errors import LimitError
 from reference_impl.format import schema
-from reference_impl.format.errors import LimitError
-from reference_impl.format.graphs import CALL_OPS, Library, data_inputs, parse_input
+from reference_impl.graph.graphs import CALL_OPS, Library, data_inputs, parse_input
 
 if TYPE_CHECKING:
     from compat_matrix.zoo.verify.model import Reached

@@ -12,16 +12,18 @@ from typing import Any, NamedTuple, Optional
 from compat_matrix.skew import arguments
 from compat_matrix.skew.history import history
 from compat_matrix.skew.protos import plain_value
-from reference_impl.format import errors, extension, layout, schema
-from reference_impl.format.bundle import BundleReader
-from reference_impl.format.effects import effects
-from reference_impl.format.graphs import Library, Nodes, input_source, input_sources, reachable
-from reference_impl.format.inspect_functions import Reach
-from reference_impl.format.inspect_parts import Effect
-from reference_impl.format.inspect_signatures import init_ops
+from reference_impl import errors
+from reference_impl.format import extension, schema
+from reference_impl.format.bundle.reader import BundleReader
+from reference_impl.format.container import layout
 from reference_impl.format.names import RESERVED_SIGNATURES
-from reference_impl.format.object_graph import Paths, counterparts
-from reference_impl.format.restore_plan import Restored, restore_plan
+from reference_impl.graph.graphs import Library, Nodes, input_source, input_sources, reachable
+from reference_impl.graph.object_graph import Paths, counterparts
+from reference_impl.inspection.effects import effects
+from reference_impl.inspection.functions import Reach
+from reference_impl.inspection.parts import Effect
+from reference_impl.inspection.restore_plan import Restored, restore_plan
+from reference_impl.inspection.signatures import init_ops
 
 GRADIENT = "_gradient_op_type"
 
@@ -204,7 +206,7 @@ class Graph:
         """Signature -> what a call of it may execute. Of a graph too large for that all signatures together, as ``*``."""
         found = Reach(self.proto, self.library, self.calls, self.main).signatures
         if found is None:
-            from reference_impl.format.inspect_signatures import slots_of
+            from reference_impl.inspection.signatures import slots_of
 
             keys = [key for key in self.proto.signature_def if key not in RESERVED_SIGNATURES]
             infos = [info for key in keys for info in self.proto.signature_def[key].outputs.values()]

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from compat_matrix.zoo.verify.findings import Fault, Finding, Rule, Severity, all_rules
 from compat_matrix.zoo.verify.model import Model
 from compat_matrix.zoo.verify.rules import NOT_APPLIED, UNREADABLE
-from reference_impl.format import errors, files, layout
+from reference_impl import errors
+from reference_impl.format.container import files, layout
 from reference_impl.format.record import record
 
 if TYPE_CHECKING:

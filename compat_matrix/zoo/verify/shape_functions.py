@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Optional
 
 from reference_impl.format import schema
-from reference_impl.format.inspect_text import shape_of, shape_text
+from reference_impl.format.values.shapes import shape_of, shape_text
 
 Shape = Optional[tuple[Optional[int], ...]]  # None: unknown rank; None in it: unknown size
 

@@ -10,11 +10,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Optional
 
 from compat_matrix.zoo.verify.shape_functions import RULES, Call, Misfit, Shape, check_ranks, merge
+from reference_impl.errors import SavedModelError
 from reference_impl.format import schema
-from reference_impl.format.errors import SavedModelError
-from reference_impl.format.graphs import parse_input
-from reference_impl.format.inspect_text import shape_of, shape_text
-from reference_impl.format.tensor_proto import decode
+from reference_impl.format.values.shapes import shape_of, shape_text
+from reference_impl.format.values.tensor_proto import decode
+from reference_impl.graph.graphs import parse_input
 
 SHAPES = "_output_shapes"
 _MAX_VALUES = 64  # of a constant that is looked at: shapes, axes, permutations are shorter

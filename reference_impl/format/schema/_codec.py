@@ -9,7 +9,8 @@ from google.protobuf.descriptor import Descriptor
 from google.protobuf.internal import api_implementation
 from google.protobuf.message import DecodeError, EncodeError, Message
 
-from reference_impl.format import errors, limits
+from reference_impl import errors
+from reference_impl.format import limits
 from reference_impl.format.schema import _count, _pool, _wire
 
 M = TypeVar("M", bound=Message)

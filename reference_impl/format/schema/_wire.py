@@ -7,7 +7,8 @@ from typing import Any, Optional
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
-from reference_impl.format import errors, limits
+from reference_impl import errors
+from reference_impl.format import limits
 from reference_impl.format.varint import read_varint
 
 _VARINT, _FIXED64, _BYTES, _GROUP, _END_GROUP, _FIXED32 = range(6)

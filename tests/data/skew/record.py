@@ -26,8 +26,8 @@ from compat_matrix.runtimes import Host  # noqa: E402
 from compat_matrix.runtimes.resolve import resolve  # noqa: E402
 from compat_matrix.runtimes.worker import NotStarted, ReplyError, WorkerDied  # noqa: E402
 from compat_matrix.workers import tensors  # noqa: E402
-from reference_impl.format import layout  # noqa: E402
-from reference_impl.format.dtypes import by_name  # noqa: E402
+from reference_impl.format.container import layout  # noqa: E402
+from reference_impl.format.values.dtypes import by_name  # noqa: E402
 
 FIXTURES = (
     "contrib_op",

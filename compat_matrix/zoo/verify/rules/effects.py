@@ -1,4 +1,4 @@
-"""Ops that act on the machine, and when: the table is `reference_impl.format.op_effects`, the search that of `inspect`."""
+"""Ops that act on the machine, and when: the table is `reference_impl.inspection.op_effects`, the search that of `inspect`."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from compat_matrix.zoo.verify.findings import Fault, Severity, few, graph_rule
-from reference_impl.format.inspect_parts import Effect
-from reference_impl.format.op_effects import PRINTS, PYTHON_OPS, READS, UNKNOWN
+from reference_impl.inspection.op_effects import PRINTS, PYTHON_OPS, READS, UNKNOWN
+from reference_impl.inspection.parts import Effect
 
 if TYPE_CHECKING:
     from compat_matrix.zoo.verify.model import Graph, Model

@@ -6,10 +6,11 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from compat_matrix.zoo.verify.findings import Fault, Severity, model_rule
-from reference_impl.format import layout, schema
-from reference_impl.format.farmhash import fingerprint64
-from reference_impl.format.files import read
-from reference_impl.format.fingerprint import object_graph_hash, program_hash
+from reference_impl.format import schema
+from reference_impl.format.container import layout
+from reference_impl.format.container.farmhash import fingerprint64
+from reference_impl.format.container.files import read
+from reference_impl.format.container.fingerprint import object_graph_hash, program_hash
 
 if TYPE_CHECKING:
     from compat_matrix.zoo.verify.model import Model

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from compat_matrix.zoo.verify.findings import Fault, Severity, few, graph_rule
-from reference_impl.format.graphs import components, input_source, parse_input, repeated
-from reference_impl.format.inspect_signatures import init_ops, slots_of
 from reference_impl.format.names import RESERVED_SIGNATURES
+from reference_impl.graph.graphs import components, input_source, parse_input, repeated
+from reference_impl.inspection.signatures import init_ops, slots_of
 
 if TYPE_CHECKING:
     from compat_matrix.zoo.verify.model import Graph, Model

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from compat_matrix.zoo.verify.findings import Fault, Severity, graph_rule
 from compat_matrix.zoo.verify.shape_functions import Misfit, merge
 from compat_matrix.zoo.verify.shapes import SCALARS_SINCE, Shapes
-from reference_impl.format.graphs import input_source, reachable
-from reference_impl.format.inspect_signatures import slots_of
-from reference_impl.format.inspect_text import shape_text
+from reference_impl.format.values.shapes import shape_text
+from reference_impl.graph.graphs import input_source, reachable
+from reference_impl.inspection.signatures import slots_of
 
 if TYPE_CHECKING:
     from compat_matrix.zoo.verify.model import Graph, Model

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from compat_matrix.zoo.verify.findings import Fault, Severity, graph_rule
-from reference_impl.format.errors import SavedModelError
-from reference_impl.format.saved_variables import invalid
+from reference_impl.errors import SavedModelError
+from reference_impl.graph.saved_variables import invalid
 
 if TYPE_CHECKING:
     from compat_matrix.zoo.verify.model import Graph, Model

@@ -13,14 +13,14 @@ from compat_matrix.skew.history import history
 from compat_matrix.skew.needs import Walk
 from compat_matrix.zoo.compat import run_at_load
 from compat_matrix.zoo.verify.findings import Fault, Severity, few, graph_rule
+from reference_impl.errors import SavedModelError
 from reference_impl.format import schema
-from reference_impl.format.argument_names import tensorflow_name
-from reference_impl.format.errors import SavedModelError
-from reference_impl.format.graphs import input_source
-from reference_impl.format.inspect_signatures import slots_of
-from reference_impl.format.saved_variables import invalid_settings
-from reference_impl.format.structure import nested_values
-from reference_impl.format.variable_defs import COLLECTIONS, variable_defs
+from reference_impl.format.values.structure import nested_values
+from reference_impl.graph.argument_names import tensorflow_name
+from reference_impl.graph.graphs import input_source
+from reference_impl.graph.saved_variables import invalid_settings
+from reference_impl.graph.variable_defs import COLLECTIONS, variable_defs
+from reference_impl.inspection.signatures import slots_of
 
 if TYPE_CHECKING:
     from compat_matrix.zoo.verify.model import Graph, Model

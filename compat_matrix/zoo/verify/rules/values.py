@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from compat_matrix.zoo.verify.findings import Fault, Severity, graph_rule
 from compat_matrix.zoo.verify.handles import Handles
-from reference_impl.format.errors import DtypeError, ShapeError
-from reference_impl.format.inspect_text import shape_of, shape_text
+from reference_impl.errors import DtypeError, ShapeError
 from reference_impl.format.names import VALUE
-from reference_impl.format.saved_variables import check_value, invalid
+from reference_impl.format.values.shapes import shape_of, shape_text
+from reference_impl.graph.saved_variables import check_value, invalid
 
 if TYPE_CHECKING:
     from compat_matrix.zoo.verify.model import Graph, Model

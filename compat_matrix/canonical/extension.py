@@ -1,0 +1,43 @@
+"""What the extension says of each object, in terms that do not depend on numbers and generated names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from compat_matrix.canonical.functions import Functions
+from compat_matrix.canonical.graph import digest
+from compat_matrix.canonical.objects import Fields, Objects, hashed
+from reference_impl.format import schema
+
+
+def add_fields(entries: dict[str, Fields], extension: schema.Extension, objects: Objects, functions: Functions) -> None:
+    """Add it to the entries of the objects. Slots are there already, see `extension.object_graph`."""
+
+    def described(inputs: Any) -> bytes:
+        parts = []
+        for given in inputs:
+            kind = given.WhichOneof("kind") or "none"
+            value = objects.labels[given.node_id] if kind == "node_id" else str(getattr(given, kind, ""))
+            parts.append(f"{kind} {value}".encode())
+        return digest(*parts)
+
+    for state in extension.registered:
+        blobs = [part for key in sorted(state.blobs) for part in (key.encode(), state.blobs[key])]
+        text = digest(schema.serialize(state.values), *blobs).hex()
+        entries.setdefault(objects.labels[state.node_id], {})["registered state"] = text
+    for item in extension.initial_values:
+        trace = objects.concrete(item.trace).encode() if item.trace else b""
+        text = digest(functions.hashes.get(item.function, b"missing"), described(item.inputs), trace).hex()
+        entries.setdefault(objects.labels[item.node_id], {})["initial value"] = text
+    for optimizer in extension.optimizers:
+        fields = entries.setdefault(objects.labels[optimizer.node_id], {})
+        for update in optimizer.updates:
+            slots = [part for slot in sorted(update.slots, key=lambda slot: slot.name) for part in (slot.name, _scalar(slot))]
+            body = functions.hashes.get(update.function, b"missing")
+            fields[f"update of dtype {update.dtype}"] = digest(body, described(update.inputs), *map(str.encode, slots)).hex()
+        if optimizer.shared:
+            fields["changed by a step"] = ", ".join(sorted(objects.labels[number] for number in optimizer.shared))
+
+
+def _scalar(slot: schema.NewSlot) -> str:
+    return hashed(schema.serialize(slot.value))

@@ -1,0 +1,100 @@
+"""The entry of one tensor in the index of a bundle, and the names of a bundle's files."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from reference_impl.errors import DtypeError, ShapeError
+from reference_impl.format import limits, schema
+from reference_impl.format.bundle.slices import Slice
+from reference_impl.format.values import dtypes
+from reference_impl.format.values.dtypes import DType
+
+HEADER_KEY = b""
+VERSION = 1  # of the format, as TensorFlow counts
+_MAX_BYTES = (1 << 63) - 1
+
+
+def index_file(prefix: str) -> str:
+    return f"{prefix}.index"
+
+
+def shard_file(prefix: str, shard: int, num_shards: int) -> str:
+    return f"{prefix}.data-{shard:05d}-of-{num_shards:05d}"
+
+
+class Entry(NamedTuple):
+    """One tensor of a bundle.
+
+    Attributes:
+      dtype, shape: of the whole tensor.
+      shard, offset, size: where its bytes are; meaningless for a partitioned tensor.
+      crc32c: masked checksum as stored.
+      slices: the parts of a partitioned tensor, else empty.
+    """
+
+    dtype: DType
+    shape: tuple[int, ...]
+    shard: int
+    offset: int
+    size: int
+    crc32c: int
+    slices: tuple[Slice, ...]
+
+    @property
+    def elements(self) -> int:
+        """Number of elements."""
+        count = 1
+        for size in self.shape:
+            count *= size
+        return count
+
+
+def parse_entry(value: bytes, node: str) -> Entry:
+    """Decodes the value of the key `node`. Errors do not name the file; the reader adds it.
+
+    Raises:
+      MalformedError: not a BundleEntryProto.
+      DtypeError: a type that does not exist or cannot be stored.
+      ShapeError: a shape that is unknown, negative, not countable, or does not fit the size.
+    """
+    proto = schema.parse(schema.BundleEntryProto, value, node=node)
+    dtype = dtypes.by_number(proto.dtype)
+    if dtype.is_ref:
+        raise DtypeError(f"{dtype.name} cannot be stored")
+    if proto.shape.unknown_rank:
+        raise ShapeError("the shape of a stored tensor is unknown")
+    shape = tuple([dim.size for dim in proto.shape.dim])
+    slices = tuple([_slice(part) for part in proto.slices])
+    entry = Entry(dtype, shape, proto.shard_id, proto.offset, proto.size, proto.crc32c, slices)
+    _check_shape(entry)
+    return entry
+
+
+def _slice(part: Any) -> Slice:
+    return tuple([(extent.start, extent.length if extent.HasField("length") else -1) for extent in part.extent])
+
+
+def _check_shape(entry: Entry) -> None:
+    """What a shape says must be countable, and no more than the entry's bytes can hold."""
+    dtype, shape = entry.dtype, entry.shape
+    if len(shape) > limits.RANK:
+        raise ShapeError(f"a shape of {len(shape)} dimensions is more than TensorFlow can count")
+    product = dtype.itemsize or 1
+    for size in shape:
+        if size < 0:
+            raise ShapeError(f"the shape {shape} has a negative dimension")
+        product *= size or 1  # the other dimensions of an empty tensor count as well: NumPy multiplies them
+    if product > _MAX_BYTES:
+        raise ShapeError(f"the bytes of the shape {shape} are more than TensorFlow can count")
+    if entry.slices:
+        return
+    smallest = entry.elements * (dtype.itemsize or 1)
+    if dtype.name == "string":
+        smallest += 4
+    elif dtype.name == "variant":
+        smallest *= 5
+    elif dtype.itemsize is None:
+        raise DtypeError(f"{dtype.name} cannot be stored")
+    if entry.size < smallest or (dtype.itemsize is not None and entry.size != smallest):
+        raise ShapeError(f"{entry.size} bytes do not hold {dtype.name} of shape {shape}")

@@ -1,0 +1,400 @@
+"""Tensor bundles: the checkpoint format V2, which holds the variables of every SavedModel.
+
+    PREFIX.index                  a sorted table: the empty key holds the header, every other key the entry of one tensor
+    PREFIX.data-00000-of-00002    the shards: the tensors' bytes, one after the other
+
+A partitioned variable has an entry without bytes that lists its slices; each slice has an entry of its own.
+`BundleReader` and `reference_impl.format.bundle.writer.BundleWriter` read and write them without TensorFlow.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Optional, Union
+
+from reference_impl.errors import (
+    ChecksumError,
+    CorruptTableError,
+    MalformedError,
+    MissingFileError,
+    MissingKeyError,
+    SavedModelError,
+    SchemaVersionError,
+    ShapeError,
+    TruncatedError,
+    V1CheckpointError,
+)
+from reference_impl.format import schema
+from reference_impl.format.bundle import tensor_data
+from reference_impl.format.bundle.checksum import HELD, PIECE, crc32c, masked
+from reference_impl.format.bundle.entry import HEADER_KEY, VERSION, Entry, index_file, parse_entry, shard_file
+from reference_impl.format.bundle.slices import Box, check_cover, slice_key, to_box
+from reference_impl.format.bundle.table import MAGIC, TableReader
+from reference_impl.format.container.regular_files import map_file
+from reference_impl.format.names import OBJECT_GRAPH_KEY as OBJECT_GRAPH_KEY
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+
+class BundleReader:
+    """Reads one tensor bundle. Keys are strings; arrays are read-only and, for numbers, views of the memory-mapped shard.
+
+    A view keeps its shard mapped after the reader is closed. It need not be aligned: bundles are not.
+
+    Args:
+      prefix: path without `.index` (`.../variables/variables`).
+
+    Raises:
+      MissingFileError: there is no index.
+      V1CheckpointError: `prefix` itself is a checkpoint in the older format.
+      SchemaVersionError: the bundle asks for a newer reader.
+      CorruptTableError, TruncatedError, ChecksumError, MalformedError, UnsupportedError, LimitError: the index is damaged.
+    """
+
+    def __init__(self, prefix: Union[str, os.PathLike[str]]) -> None:
+        self.prefix = os.fspath(prefix)
+        self._index_file = index_file(self.prefix)
+        self._shards: dict[int, Union[bytes, mmap.mmap]] = {}
+        self._raw: Optional[dict[bytes, bytes]] = None
+        self._parsed: dict[bytes, Entry] = {}
+        self._entries: Optional[dict[str, Entry]] = None
+        try:
+            self._index = map_file(self._index_file)
+        except MissingFileError:
+            if _is_table(self.prefix):
+                reason = "a checkpoint in format V1; only V2 is read. A Saver of TensorFlow restores it and saves it as V2"
+                raise V1CheckpointError(reason, file=self.prefix) from None
+            raise
+        try:
+            self._table = TableReader(self._index, self._index_file)
+            self._read_header()
+        except BaseException:
+            self.close()
+            raise
+
+    def _read_header(self) -> None:
+        value = self._table.get(HEADER_KEY)
+        if value is None:
+            raise CorruptTableError("the index has no header", file=self._index_file)
+        header = schema.parse(schema.BundleHeaderProto, value, self._index_file, "header")
+        if header.version.min_consumer > VERSION or VERSION in header.version.bad_consumers:
+            raise SchemaVersionError("the bundle asks for another reader than version 1", file=self._index_file, node="header")
+        if header.num_shards < 1:
+            raise MalformedError(f"{header.num_shards} shards", file=self._index_file, node="header")
+        if header.endianness not in (0, 1):
+            raise MalformedError(f"endianness {header.endianness} is unknown", file=self._index_file, node="header")
+        self.num_shards: int = header.num_shards
+        self._order = ">" if header.endianness else "<"
+
+    # Listing
+
+    def _load(self) -> dict[bytes, bytes]:
+        """Raw keys and values of the whole index but the header, read once."""
+        if self._raw is None:
+            raw = dict(self._table)
+            raw.pop(HEADER_KEY, None)
+            self._raw = raw
+        return self._raw
+
+    def keys(self) -> list[str]:
+        """Every tensor's key, in the order of the index. The entries of slices are no keys."""
+        raw = self._load()
+        if next(iter(raw), b"").startswith(b"\0"):  # where the keys of slices begin
+            return list(self.entries())
+        return [self._decode(key) for key in raw]
+
+    def entries(self) -> Mapping[str, Entry]:
+        """Every tensor's entry by key; reads no data.
+
+        Raises:
+          DtypeError, ShapeError, MalformedError: an entry is invalid.
+        """
+        if self._entries is None:
+            parsed = self._parse_all()
+            parts = {slice_key(raw, part) for raw, entry in parsed.items() for part in entry.slices}
+            self._entries = {self._decode(raw): entry for raw, entry in parsed.items() if raw not in parts}
+        return MappingProxyType(self._entries)
+
+    def stored(self) -> Mapping[bytes, Entry]:
+        """Every entry by its key in the index, those of slices included. Raises what `entries` raises."""
+        return MappingProxyType(self._parse_all())
+
+    def _parse_all(self) -> dict[bytes, Entry]:
+        return {raw: self._lookup(raw) for raw in self._load()}
+
+    def entry(self, key: str) -> Entry:
+        """The entry of one tensor. Raises MissingKeyError, and what `entries` raises."""
+        return self._lookup(key.encode("utf-8", "surrogatepass"))
+
+    def __contains__(self, key: object) -> bool:
+        try:
+            return isinstance(key, str) and bool(self.entry(key))
+        except MissingKeyError:
+            return False
+
+    def _lookup(self, raw: bytes) -> Entry:
+        if raw not in self._parsed:
+            value = self._load().get(raw)
+            if value is None:
+                raise MissingKeyError("the checkpoint has no such key", file=self._index_file, node=_shown(raw))
+            with _Located(raw, self._index_file):
+                self._parsed[raw] = parse_entry(value, _shown(raw))
+        return self._parsed[raw]
+
+    def _decode(self, raw: bytes) -> str:
+        try:
+            return raw.decode("utf-8")
+        except UnicodeDecodeError:
+            raise MalformedError(f"the key {raw!r} is neither UTF-8 nor a slice of a tensor", file=self._index_file) from None
+
+    # Values
+
+    def read(self, key: str, verify: bool = True) -> npt.NDArray[Any]:
+        """The value of one tensor.
+
+        Args:
+          key: one of `keys()`.
+          verify: compare checksums. Without it numbers are not even paged in.
+
+        Returns:
+          A read-only array. Numbers are a view of the shard, unless they are partitioned or in the other byte order. Strings are
+          `object` arrays of `bytes`, so are variants (each a serialised VariantTensorDataProto).
+
+        Raises:
+          MissingKeyError: there is no such tensor, or one of its slices is missing.
+          MissingFileError, FileAccessError: the shard cannot be read.
+          TruncatedError: the shard ends before the tensor does.
+          ChecksumError, ShapeError, DtypeError, MalformedError, UnsupportedError: the value is damaged or cannot be represented.
+        """
+        raw = key.encode("utf-8", "surrogatepass")
+        entry = self._lookup(raw)
+        if entry.slices:
+            return self._read_slices(raw, entry, verify)
+        return self._read_whole(raw, entry, verify)
+
+    def is_plain(self, key: str) -> bool:
+        """Are the stored bytes what the tensor is in memory? Not for strings, variants, partitions, the other byte order.
+
+        Raises MissingKeyError.
+        """
+        entry = self.entry(key)
+        return not entry.slices and entry.dtype.itemsize is not None and self._order == tensor_data.NATIVE_ORDER
+
+    def copy(self, key: str, target: memoryview) -> None:
+        """Copy the bytes of a plain tensor and verify the copy, in one pass. The file's pages are given back on the way, so that
+        nobody holds a tensor twice.
+
+        Args:
+          target: bytes that may be written to, as many as the entry's size.
+
+        Raises:
+          MissingKeyError, MissingFileError, FileAccessError, TruncatedError, MalformedError, ChecksumError: as `read`.
+        """
+        raw = key.encode("utf-8", "surrogatepass")
+        entry = self._lookup(raw)
+        data = self._data(raw, entry)
+        crc = 0
+        for start in range(0, len(data), PIECE):
+            piece = bytes(data[start : start + PIECE])
+            crc = crc32c(piece, crc)
+            target[start : start + PIECE] = piece
+            if start % HELD == 0:
+                self._release(entry, max(start - HELD, 0), start)
+        self._release(entry, 0, entry.size)
+        with _Located(raw, shard_file(self.prefix, entry.shard, self.num_shards)):
+            _check_crc(crc, entry)
+
+    def _release(self, entry: Entry, begin: int, end: int) -> None:
+        """Let the system take back the pages of bytes that reading has brought into the process; views stay valid."""
+        data = self._shards.get(entry.shard)
+        if isinstance(data, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
+            start = -(-(entry.offset + begin) // mmap.PAGESIZE) * mmap.PAGESIZE
+            length = (entry.offset + end) // mmap.PAGESIZE * mmap.PAGESIZE - start
+            if length > 0:
+                data.madvise(mmap.MADV_DONTNEED, start, length)
+
+    def verify(self, key: str) -> None:
+        """Raises what `read` raises, without making an array of numbers or strings."""
+        raw = key.encode("utf-8", "surrogatepass")
+        entry = self._lookup(raw)
+        whole = [(key, part) for key, part, _ in self._parts(raw, entry)] if entry.slices else [(raw, entry)]
+        for part_key, part in whole:
+            self._verify_whole(part_key, part)
+
+    def check_places(self) -> None:
+        """Is every tensor where the index says, within its shard? Reads no data; for those who leave the reading to others.
+
+        Raises:
+          MissingFileError, FileAccessError, TruncatedError, MalformedError, ShapeError, DtypeError, MissingKeyError: what is not.
+          CorruptTableError, ChecksumError, DuplicateKeyError, LimitError, UnsupportedError: the index is damaged.
+        """
+        for raw, entry in self._parse_all().items():
+            if entry.slices:
+                self._parts(raw, entry)
+            else:
+                self._data(raw, entry)
+
+    def verify_all(self) -> None:
+        """Verifies every tensor in the order of the data. Raises the first error; MalformedError when tensors share bytes."""
+        entries = self._parse_all()
+        shard, end = -1, 0
+        for raw, entry in sorted(entries.items(), key=lambda item: (item[1].shard, item[1].offset)):
+            if entry.slices:
+                self._parts(raw, entry)
+                continue
+            if entry.shard == shard and entry.offset < end and entry.size:
+                raise MalformedError("the tensor shares its bytes with another", file=self._index_file, node=_shown(raw))
+            shard, end = entry.shard, entry.offset + entry.size
+            self._verify_whole(raw, entry)
+            self._release(entry, 0, entry.size)
+
+    def object_graph(self) -> Any:
+        """The TrackableObjectGraph of an object-based checkpoint. Raises MissingKeyError for a name-based one."""
+        raw = OBJECT_GRAPH_KEY.encode()
+        entry = self._lookup(raw)
+        if entry.shape or entry.dtype.name != "string" or entry.slices:
+            raise ShapeError("the object graph is no string scalar", file=self._index_file, node=OBJECT_GRAPH_KEY)
+        data = self._data(raw, entry)
+        with _Located(raw, shard_file(self.prefix, entry.shard, self.num_shards)):
+            # Not through `read`: listing a model should not have to import NumPy.
+            _, start, crc = tensor_data.decode_strings(data, 1, self._order, True)
+            _check_crc(crc, entry)
+        return schema.parse(schema.TrackableObjectGraph, bytes(data[start:]), self.prefix, OBJECT_GRAPH_KEY)
+
+    def _data(self, raw: bytes, entry: Entry) -> memoryview:
+        """The bytes of an entry, after everything about where they are has been checked."""
+        if not 0 <= entry.shard < self.num_shards:
+            raise MalformedError(
+                f"shard {entry.shard} of a checkpoint with {self.num_shards}", file=self._index_file, node=_shown(raw)
+            )
+        file = shard_file(self.prefix, entry.shard, self.num_shards)
+        if entry.shard not in self._shards:
+            self._shards[entry.shard] = map_file(file)
+        data = self._shards[entry.shard]
+        if entry.offset < 0 or entry.size < 0 or entry.offset + entry.size > len(data):
+            raise TruncatedError(
+                f"{entry.size} bytes at {entry.offset} are not within the shard's {len(data)}", file=file, node=_shown(raw)
+            )
+        return memoryview(data)[entry.offset : entry.offset + entry.size]
+
+    def _read_whole(self, raw: bytes, entry: Entry, verify: bool) -> npt.NDArray[Any]:
+        data = self._data(raw, entry)
+        with _Located(raw, shard_file(self.prefix, entry.shard, self.num_shards)):
+            if entry.dtype.name == "string":
+                lengths, start, crc = tensor_data.decode_strings(data, entry.elements, self._order, verify)
+                array = tensor_data.object_array(tensor_data.split_strings(data, lengths, start), entry.shape)
+            elif entry.dtype.name == "variant":
+                items, crc = tensor_data.decode_variants(data, entry.elements, self._order, verify)
+                array = tensor_data.object_array(items, entry.shape)
+            else:
+                array = tensor_data.decode_numbers(data, entry.dtype, entry.shape, self._order)
+                crc = crc32c(data) if verify else 0
+            if verify:
+                _check_crc(crc, entry)
+            return array
+
+    def _verify_whole(self, raw: bytes, entry: Entry) -> None:
+        data = self._data(raw, entry)
+        with _Located(raw, shard_file(self.prefix, entry.shard, self.num_shards)):
+            if entry.dtype.name == "string":
+                crc = tensor_data.decode_strings(data, entry.elements, self._order, True)[2]
+            elif entry.dtype.name == "variant":
+                crc = tensor_data.decode_variants(data, entry.elements, self._order, True)[1]
+            else:
+                crc = 0
+                for start in range(0, len(data), HELD):
+                    crc = crc32c(data[start : start + HELD], crc)
+                    self._release(entry, start, min(start + HELD, len(data)))
+            _check_crc(crc, entry)
+
+    def _parts(self, raw: bytes, entry: Entry) -> list[tuple[bytes, Entry, Box]]:
+        """Key, entry and place of every slice of a partitioned tensor, after it is sure that they make up the tensor."""
+        found = []
+        with _Located(raw, self._index_file):
+            for part in entry.slices:
+                box = to_box(part, entry.shape)
+                part_key = slice_key(raw, part)
+                try:
+                    part_entry = self._lookup(part_key)
+                except MissingKeyError:
+                    raise MissingKeyError(f"the slice {part} has no entry") from None
+                lengths = tuple([length for _, length in box])
+                if part_entry.slices:
+                    raise ShapeError(f"the slice {part} itself consists of slices")
+                if part_entry.dtype != entry.dtype or part_entry.shape != lengths:
+                    raise ShapeError(
+                        f"the slice {part} is {part_entry.dtype.name}{part_entry.shape}, not {entry.dtype.name}{lengths}"
+                    )
+                found.append((part_key, part_entry, box))
+            check_cover([box for _, _, box in found], entry.shape)
+            total = sum(len(self._data(part_key, part)) for part_key, part, _ in found)
+            # Slices that share bytes are a small file's way to a huge array.
+            if total > sum(len(data) for data in self._shards.values()):
+                raise MalformedError("the slices of the tensor share bytes")
+        return found
+
+    def _read_slices(self, raw: bytes, entry: Entry, verify: bool) -> npt.NDArray[Any]:
+        parts = self._parts(raw, entry)
+        with _Located(raw, self._index_file):
+            whole = tensor_data.empty(entry.dtype, entry.shape)
+        for part_key, part, box in parts:
+            # The ellipsis makes the place of a scalar an array as well.
+            place: Any = (*(slice(start, start + length) for start, length in box), ...)
+            whole[place] = self._read_whole(part_key, part, verify)
+        whole.flags.writeable = False
+        return whole
+
+    # Lifetime
+
+    def close(self) -> None:
+        """Unmaps the files; a shard that arrays still view stays mapped as long as they live."""
+        for data in (self._index, *self._shards.values()):
+            if isinstance(data, mmap.mmap):
+                try:
+                    data.close()
+                except BufferError:
+                    pass  # views exist
+        self._shards.clear()
+
+    def __enter__(self) -> BundleReader:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class _Located:
+    """Completes errors from layers that know neither key nor file."""
+
+    def __init__(self, raw: bytes, file: str) -> None:
+        self._raw = raw
+        self._file = file
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _: object, error: Optional[BaseException], __: object) -> None:
+        if isinstance(error, SavedModelError):
+            error.file = error.file or self._file
+            error.node = error.node or _shown(self._raw)
+
+
+def _check_crc(crc: int, entry: Entry) -> None:
+    if masked(crc) != entry.crc32c:
+        raise ChecksumError(f"the checksum is {masked(crc):#010x}, the index says {entry.crc32c:#010x}")
+
+
+def _shown(raw: bytes) -> str:
+    return raw.decode("utf-8", "backslashreplace")
+
+
+def _is_table(path: str) -> bool:
+    try:
+        data = map_file(path)
+    except SavedModelError:
+        return False
+    return data[-8:] == MAGIC.to_bytes(8, "little")

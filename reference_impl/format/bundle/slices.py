@@ -1,0 +1,104 @@
+"""Rectangular parts of a tensor: the pieces of partitioned variables.
+
+The part of a tensor called `name` has an entry of its own, whose key encodes name and part so that keys sort as the parts do.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from reference_impl.errors import LimitError, ShapeError
+from reference_impl.format import limits
+
+# (start, length) for each dimension. A length of -1, with start 0, is the whole dimension; on disk it differs from its number.
+Slice = tuple[tuple[int, int], ...]
+# The same with every length known.
+Box = tuple[tuple[int, int], ...]
+
+FULL = (0, -1)
+
+
+def slice_key(name: bytes, part: Slice) -> bytes:
+    """Key under which the entry of a part stands in the index."""
+    out = [_ordered_number(0), _ordered_string(name), _ordered_number(len(part))]
+    for start, length in part:
+        out += (_ordered_signed(start), _ordered_signed(length))
+    return b"".join(out)
+
+
+def _ordered_number(value: int) -> bytes:
+    """A byte count, then the bytes: larger numbers sort higher."""
+    digits = value.to_bytes((value.bit_length() + 7) // 8, "big")
+    return bytes((len(digits),)) + digits
+
+
+def _ordered_string(value: bytes) -> bytes:
+    """0x00 and 0xff are followed by their complement, so that the end mark sorts below everything that can follow."""
+    return re.sub(rb"[\0\xff]", lambda match: match[0] + bytes((match[0][0] ^ 0xFF,)), value) + b"\0\1"
+
+
+def _ordered_signed(value: int) -> bytes:
+    """Two's complement in as few bytes as it needs; as many leading bits as there are bytes are inverted."""
+    size = 1
+    while not -(1 << (7 * size - 1)) <= value < 1 << (7 * size - 1):
+        size += 1
+    header = ((1 << size) - 1) << (7 * size)
+    return ((value & ((1 << 8 * size) - 1)) ^ header).to_bytes(size, "big")
+
+
+def to_box(part: Slice, shape: Sequence[int]) -> Box:
+    """The part with every length known.
+
+    Raises ShapeError when it is not a part of a tensor of this shape.
+    """
+    if len(part) != len(shape):
+        raise ShapeError(f"a slice of {len(part)} dimensions of a tensor of {len(shape)}")
+    box = []
+    for (start, length), size in zip(part, shape):
+        if (start, length) == FULL:
+            box.append((0, size))
+        elif start < 0 or length <= 0 or start + length > size:
+            raise ShapeError(f"the slice {start}:{start}+{length} is outside a dimension of {size}")
+        else:
+            box.append((start, length))
+    return tuple(box)
+
+
+def check_cover(boxes: Sequence[Box], shape: Sequence[int]) -> None:
+    """Raises ShapeError unless the boxes, each within `shape`, cover it completely and without overlap.
+
+    Boxes that do not overlap cover the shape exactly when they hold as many elements. Raises LimitError when the boxes are too
+    many and too tangled to be compared.
+    """
+    missing = _volume(shape) - sum(_volume([length for _, length in box]) for box in boxes)
+    if shape and boxes:
+        _check_disjoint(boxes, len(shape))
+    if missing > 0:
+        raise ShapeError(f"the slices leave out {missing} elements")
+    if missing < 0:
+        raise ShapeError(f"the slices hold {-missing} elements too many")
+
+
+def _check_disjoint(boxes: Sequence[Box], rank: int) -> None:
+    """Sweeps along the dimension with the most cuts, comparing each box with those that reach to its start."""
+    axis = max(range(rank), key=lambda d: len({box[d][0] for box in boxes}))
+    active: list[Box] = []
+    comparisons = 0
+    for box in sorted(boxes, key=lambda box: box[axis][0]):
+        active = [other for other in active if sum(other[axis]) > box[axis][0]]
+        comparisons += len(active)
+        if comparisons > limits.SLICE_COMPARISONS:
+            reason = f"{len(boxes)} slices need more than {limits.SLICE_COMPARISONS} comparisons"
+            raise LimitError(reason, limit="SLICE_COMPARISONS")
+        for other in active:
+            if all(a < c + d and c < a + b for (a, b), (c, d) in zip(box, other)):
+                raise ShapeError(f"the slices {box} and {other} overlap")
+        active.append(box)
+
+
+def _volume(lengths: Sequence[int]) -> int:
+    volume = 1
+    for length in lengths:
+        volume *= length
+    return volume

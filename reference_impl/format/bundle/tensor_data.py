@@ -1,0 +1,227 @@
+"""The bytes of one tensor in a data shard, and its checksum.
+
+Numbers stand as they do in memory, row-major, in the byte order of the bundle. A string tensor is
+
+    length of each element as varint | masked CRC-32C of the lengths | the elements
+
+where the checksums run over the lengths as fixed 32-bit integers (64-bit where one needs it). A variant tensor is, per element,
+
+    length as varint | serialised VariantTensorDataProto | masked CRC-32C of everything so far
+
+where the length counts as a 64-bit integer. The entry's own checksum runs over all of it.
+
+Errors raised here name neither file nor key; the reader adds both.
+"""
+
+from __future__ import annotations
+
+import struct
+import sys
+from typing import TYPE_CHECKING, Any, BinaryIO, Union
+
+from reference_impl.errors import ChecksumError, DtypeError, MalformedError, ShapeError
+from reference_impl.format.bundle.checksum import crc32c, masked
+from reference_impl.format.values.dtypes import DType
+from reference_impl.format.varint import read_varint, write_varint
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+NATIVE_ORDER = "<" if sys.byteorder == "little" else ">"
+_CHECKSUM_BYTES = 4
+
+
+def decode_numbers(data: memoryview, dtype: DType, shape: tuple[int, ...], order: str) -> npt.NDArray[Any]:
+    """A read-only array over `data` without a copy; bytes of the other order are swapped into a new array."""
+    import numpy as np
+
+    numpy_dtype = dtype.numpy()
+    if not data:
+        return reshaped(np.zeros(0, numpy_dtype), shape)
+    if order == NATIVE_ORDER:
+        return reshaped(np.frombuffer(data, numpy_dtype), shape)
+    return reshaped(np.frombuffer(data, dtype.carrier).byteswap().view(numpy_dtype), shape)
+
+
+def reshaped(flat: npt.NDArray[Any], shape: tuple[int, ...]) -> npt.NDArray[Any]:
+    """The array in its shape, read-only. Raises ShapeError for what NumPy cannot hold (too many dimensions)."""
+    try:
+        array = flat.reshape(shape)
+    except ValueError as error:
+        raise ShapeError(f"NumPy has no array of shape {shape}: {error}") from None
+    array.flags.writeable = False
+    return array
+
+
+def decode_strings(data: memoryview, count: int, order: str, verify: bool) -> tuple[list[int], int, int]:
+    """Reads the lengths of a string tensor, which are checked always, and with `verify` the checksum of the rest.
+
+    Returns: lengths, the position of the first element, and the (plain) checksum of everything, 0 without `verify`.
+    """
+    end = len(data)
+    lengths = []
+    position = 0
+    try:
+        for _ in range(count):
+            length = data[position] if position < end else 0x80
+            if length < 0x80:
+                position += 1
+            else:
+                length, position = read_varint(data, position, end)
+            lengths.append(length)
+    except ValueError as error:
+        raise MalformedError(f"length of string {len(lengths)}: {error}") from None
+    start = position + _CHECKSUM_BYTES
+    if start + sum(lengths) != end:
+        raise MalformedError(f"the lengths of the strings do not add up to the {end} bytes of the entry")
+    crc = crc32c(_fixed_lengths(lengths, order))
+    stored = bytes(data[position:start])
+    if struct.unpack(order + "I", stored)[0] != masked(crc):
+        raise ChecksumError("the checksum of the strings' lengths differs")
+    return lengths, start, crc32c(data[start:], crc32c(stored, crc)) if verify else 0
+
+
+def _fixed_lengths(lengths: list[int], order: str) -> bytes:
+    if not lengths or max(lengths) <= 0xFFFFFFFF:
+        return struct.pack(f"{order}{len(lengths)}I", *lengths)
+    return b"".join(struct.pack(order + ("I" if length <= 0xFFFFFFFF else "Q"), length) for length in lengths)
+
+
+def split_strings(data: memoryview, lengths: list[int], start: int) -> list[bytes]:
+    """The elements of a string tensor, after `decode_strings` has read their lengths."""
+    out = []
+    for length in lengths:
+        out.append(bytes(data[start : start + length]))
+        start += length
+    return out
+
+
+def decode_variants(data: memoryview, count: int, order: str, verify: bool) -> tuple[list[bytes], int]:
+    """The serialised VariantTensorDataProto of every element and the checksum of everything, 0 without `verify`."""
+    end = len(data)
+    out: list[bytes] = []
+    position = crc = 0
+    for _ in range(count):
+        try:
+            length, position = read_varint(data, position, end)
+        except ValueError as error:
+            raise MalformedError(f"length of variant {len(out)}: {error}") from None
+        stop = position + length
+        if stop + _CHECKSUM_BYTES > end:
+            raise MalformedError(f"variant {len(out)} of {length} bytes reaches over the end of the entry")
+        out.append(bytes(data[position:stop]))
+        position = stop + _CHECKSUM_BYTES
+        if verify:
+            stored = bytes(data[stop:position])
+            crc = crc32c(out[-1], crc32c(struct.pack(order + "Q", length), crc))
+            if struct.unpack(order + "I", stored)[0] != masked(crc):
+                raise ChecksumError(f"the checksum of variant {len(out) - 1} differs")
+            crc = crc32c(stored, crc)
+    if position != end:
+        raise MalformedError(f"{end - position} bytes follow the last variant")
+    return out, crc
+
+
+def object_array(items: list[bytes], shape: tuple[int, ...]) -> npt.NDArray[Any]:
+    """Read-only array of `bytes` objects."""
+    import numpy as np
+
+    out = np.empty(len(items), dtype=object)
+    out[:] = items
+    return reshaped(out, shape)
+
+
+def empty(dtype: DType, shape: tuple[int, ...]) -> npt.NDArray[Any]:
+    """An array to be filled. Raises ShapeError for what NumPy cannot hold."""
+    import numpy as np
+
+    try:
+        return np.empty(shape, dtype.numpy())
+    except ValueError as error:
+        raise ShapeError(f"NumPy has no array of shape {shape}: {error}") from None
+
+
+class _Sink:
+    """Writes to a stream, counting bytes and continuing a checksum."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+        self.size = 0
+        self.crc = 0
+
+    def write(self, data: Union[bytes, memoryview], summed: bool = True) -> None:
+        self._stream.write(data)
+        self.size += len(data)
+        if summed:
+            self.crc = crc32c(data, self.crc)
+
+
+def encode(stream: BinaryIO, array: npt.NDArray[Any], dtype: DType) -> tuple[int, int]:
+    """Writes a tensor as TensorFlow does on this machine; returns size and masked checksum.
+
+    Args:
+      stream: where to write.
+      array: the values. Types that NumPy lacks may be carried by integers of the same width; strings by `bytes` or `str`
+        (encoded as UTF-8); variants by `bytes`, each a serialised VariantTensorDataProto.
+      dtype: what to store them as; nothing is converted.
+
+    Raises:
+      DtypeError: the array does not carry that type.
+    """
+    sink = _Sink(stream)
+    if dtype.itemsize is not None:
+        sink.write(_number_bytes(array, dtype))
+    elif dtype.name == "string":
+        _encode_strings(sink, [_as_bytes(item, dtype) for item in array.ravel().tolist()])
+    elif dtype.name == "variant":
+        _encode_variants(sink, [_as_bytes(item, dtype) for item in array.ravel().tolist()])
+    else:
+        raise DtypeError(f"{dtype.name} cannot be stored in a checkpoint")
+    return sink.size, masked(sink.crc)
+
+
+def _number_bytes(array: npt.NDArray[Any], dtype: DType) -> memoryview:
+    import numpy as np
+
+    if not _carries(array.dtype, dtype):
+        raise DtypeError(f"an array of {array.dtype.name} does not carry {dtype.name}")
+    if not array.dtype.isnative:
+        array = array.astype(array.dtype.newbyteorder("="))
+    flat = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+    if dtype.bits is not None and dtype.bits < 8:
+        # Some releases of ml_dtypes extend the sign into the high bits; TensorFlow leaves them zero.
+        flat = flat & np.uint8((1 << dtype.bits) - 1)
+    return memoryview(flat.data).toreadonly()
+
+
+def _carries(found: np.dtype[Any], dtype: DType) -> bool:
+    """Whether an array of this type holds the very bits: in NumPy's or ml_dtypes' own type, or in an integer standing for it."""
+    if dtype.ml_dtype is None:
+        return str(found.name) == dtype.carrier
+    return str(found.name) == dtype.ml_dtype or (found.kind in "iu" and found.itemsize == dtype.itemsize)
+
+
+def _as_bytes(item: object, dtype: DType) -> bytes:
+    if isinstance(item, bytes):
+        return item
+    if isinstance(item, str) and dtype.name == "string":
+        return item.encode("utf-8")
+    raise DtypeError(f"an element of a {dtype.name} tensor is bytes, not {type(item).__name__}")
+
+
+def _encode_strings(sink: _Sink, items: list[bytes]) -> None:
+    lengths = [len(item) for item in items]
+    sink.write(b"".join(map(write_varint, lengths)), summed=False)
+    sink.crc = crc32c(_fixed_lengths(lengths, NATIVE_ORDER))
+    sink.write(struct.pack("=I", masked(sink.crc)))
+    for item in items:
+        sink.write(item)
+
+
+def _encode_variants(sink: _Sink, items: list[bytes]) -> None:
+    for item in items:
+        sink.write(write_varint(len(item)), summed=False)
+        sink.crc = crc32c(struct.pack("=Q", len(item)), sink.crc)
+        sink.write(item)
+        sink.write(struct.pack("=I", masked(sink.crc)))

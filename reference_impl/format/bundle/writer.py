@@ -1,0 +1,224 @@
+"""Writes tensor bundles as TensorFlow's own writer does: the same bytes for the same tensors in the same order."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, BinaryIO, Optional, Union
+
+from reference_impl.errors import DtypeError, DuplicateKeyError, FileAccessError, SavedModelError, ShapeError
+from reference_impl.format import schema
+from reference_impl.format.bundle import tensor_data
+from reference_impl.format.bundle.entry import HEADER_KEY, VERSION, index_file, shard_file
+from reference_impl.format.bundle.slices import FULL, Slice, slice_key, to_box
+from reference_impl.format.bundle.table import TableWriter
+from reference_impl.format.values import dtypes
+from reference_impl.format.values.dtypes import DType
+
+
+class BundleWriter:
+    """Writes one bundle, tensor by tensor; holds the index in memory, never the data.
+
+    Data goes to temporary files beside the final ones. `finish` renames them and writes the index last; without `finish` (an
+    error inside `with`) nothing is left behind. The order of the calls is the order of the bytes: TensorFlow saves an
+    object-based checkpoint in the order of the object tree, the object graph last.
+
+    Args:
+      prefix: path without `.index`; its folder is made when absent.
+      num_shards: number of data files to begin with; `add_shard` makes more.
+
+    Raises:
+      FileAccessError: from any method, when the operating system refuses.
+    """
+
+    def __init__(self, prefix: Union[str, os.PathLike[str]], num_shards: int = 1) -> None:
+        if num_shards < 1:
+            raise ValueError(f"{num_shards} shards")
+        self.prefix = os.fspath(prefix)
+        self._entries: dict[bytes, Any] = {}
+        self._streams: list[BinaryIO] = []
+        self._offsets: list[int] = []
+        self._suffix = f".{secrets.token_hex(4)}.tmp"
+        try:
+            Path(self.prefix).parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise FileAccessError(f"cannot write: {error}", file=self.prefix) from None
+        self.num_shards = 0
+        for _ in range(num_shards):
+            self.add_shard()
+
+    def add_shard(self) -> int:
+        """Starts another data file; returns its number."""
+        try:
+            self._streams.append(Path(self._temporary(self.num_shards)).open("xb"))  # noqa: SIM115
+        except OSError as error:
+            self.abort()
+            raise FileAccessError(f"cannot write: {error}", file=self.prefix) from None
+        self._offsets.append(0)
+        self.num_shards += 1
+        return self.num_shards - 1
+
+    def shard_bytes(self, shard: int) -> int:
+        """How much has been written to a data file."""
+        return self._offsets[shard]
+
+    def _shard_file(self, shard: int) -> str:
+        return shard_file(self.prefix, shard, self.num_shards)
+
+    def _temporary(self, shard: int) -> str:
+        """Where a shard is written; how many there will be is not known yet."""
+        return f"{self.prefix}.data-{shard:05}{self._suffix}"
+
+    def add(self, key: str, value: Any, dtype: Union[str, DType, None] = None, shard: int = 0) -> None:
+        """Appends one tensor.
+
+        Args:
+          key: its name in the checkpoint.
+          value: an array or what NumPy makes one of; `bytes` or `str`, alone or nested in lists, are a string tensor.
+          dtype: TensorFlow's name for what the array's bytes are; its own type when absent. Needed for quantized types,
+            variants, and types that integers of the same width stand for. Nothing is converted.
+          shard: number of the data file.
+
+        Raises:
+          DuplicateKeyError: the key has been written.
+          DtypeError: the array cannot be stored, or not as that type.
+        """
+        self._add(key.encode("utf-8"), value, dtype, shard)
+
+    def add_slice(
+        self, key: str, shape: Sequence[int], part: Slice, value: Any, dtype: Union[str, DType, None] = None, shard: int = 0
+    ) -> None:
+        """Appends one slice of a partitioned tensor; whether the slices make up the tensor is for the caller to see to.
+
+        Args:
+          key: name of the whole tensor.
+          shape: shape of the whole tensor.
+          part: (start, length) for each dimension; `slices.FULL` for a whole dimension.
+          value, dtype, shard: as for `add`.
+
+        Raises:
+          ShapeError: the slice is not within the shape, its value has another shape, or the shape is not the one given before.
+          DtypeError, DuplicateKeyError: as `add`; dtypes differ between the slices.
+        """
+        raw = key.encode("utf-8")
+        part = tuple((int(start), int(length)) for start, length in part)
+        if part and all(extent == FULL for extent in part):
+            return self._add(raw, value, dtype, shard)
+        array = _as_array(value)
+        chosen = _dtype_of(array, dtype)
+        try:
+            lengths = tuple(length for _, length in to_box(part, shape))
+            if array.shape != lengths:
+                raise ShapeError(f"a value of shape {array.shape} for a slice of shape {lengths}")
+            whole = self._entries.get(raw)
+            if whole is None:
+                whole = _entry(chosen, shape)
+            elif not whole.slices:
+                raise DuplicateKeyError("the key is written twice")
+            elif [dim.size for dim in whole.shape.dim] != list(shape) or whole.dtype != chosen.number:
+                raise ShapeError("the slices of a tensor disagree about its shape or dtype")
+            self._add(slice_key(raw, part), array, chosen, shard)
+        except SavedModelError as error:
+            error.node = key
+            raise
+        self._entries[raw] = whole
+        extents = whole.slices.add()
+        for start, length in part:
+            extent = extents.extent.add()
+            if (start, length) != FULL:
+                extent.start, extent.length = start, length
+        return None
+
+    def _add(self, raw: bytes, value: Any, dtype: Union[str, DType, None], shard: int) -> None:
+        if raw in self._entries or raw == HEADER_KEY:
+            raise DuplicateKeyError("the key is written twice", file=self.prefix, node=raw.decode("utf-8", "backslashreplace"))
+        array = _as_array(value)
+        chosen = _dtype_of(array, dtype)
+        entry = _entry(chosen, array.shape)
+        try:
+            size, crc = tensor_data.encode(self._streams[shard], array, chosen)
+        except OSError as error:
+            self.abort()  # nobody knows how much has been written
+            raise FileAccessError(f"cannot write: {error}", file=self._shard_file(shard)) from None
+        entry.shard_id, entry.offset, entry.size, entry.crc32c = shard, self._offsets[shard], size, crc
+        self._offsets[shard] += size
+        self._entries[raw] = entry
+
+    def finish(self) -> None:
+        """Completes the bundle. An index that was there before is removed first: old index and new data never meet."""
+        index = Path(index_file(self.prefix))
+        temporary = Path(f"{index}{self._suffix}")
+        try:
+            for stream in self._streams:
+                stream.close()
+            with temporary.open("xb") as stream:
+                self._write_index(TableWriter(stream))
+            index.unlink(missing_ok=True)
+            for shard in range(self.num_shards):
+                Path(self._temporary(shard)).replace(self._shard_file(shard))
+            temporary.replace(index)
+        except OSError as error:
+            raise FileAccessError(f"cannot write: {error}", file=self.prefix) from None
+        finally:
+            self.abort()
+
+    def _write_index(self, table: TableWriter) -> None:
+        header = schema.BundleHeaderProto(num_shards=self.num_shards, version=schema.VersionDef(producer=VERSION))
+        header.endianness = int(tensor_data.NATIVE_ORDER == ">")
+        table.add(HEADER_KEY, schema.serialize(header))
+        for raw in sorted(self._entries):
+            table.add(raw, schema.serialize(self._entries[raw]))
+        table.finish()
+
+    def abort(self) -> None:
+        """Removes the temporary files."""
+        for stream in self._streams:
+            with suppress(OSError):  # a full disk: what is left in the buffer
+                stream.close()
+        for file in [*map(self._temporary, range(self.num_shards)), index_file(self.prefix) + self._suffix]:
+            with suppress(OSError):
+                Path(file).unlink()
+
+    def __enter__(self) -> BundleWriter:
+        return self
+
+    def __exit__(self, kind: Optional[type[BaseException]], *_: object) -> None:
+        if kind is None:
+            self.finish()
+        else:
+            self.abort()
+
+
+def _entry(dtype: DType, shape: Sequence[int]) -> Any:
+    entry = schema.BundleEntryProto(dtype=dtype.number)
+    entry.shape.SetInParent()  # a scalar's shape is an empty message, not an absent one
+    for size in shape:
+        entry.shape.dim.add(size=size)
+    return entry
+
+
+def _as_array(value: Any) -> Any:
+    """NumPy's own conversion would cut the zero bytes off the end of `bytes`."""
+    import numpy as np
+
+    if isinstance(value, (bytes, str)):
+        out = np.empty((), dtype=object)
+        out[()] = value
+        return out
+    if isinstance(value, (list, tuple)):
+        items = np.array(value, dtype=object)
+        if any(isinstance(item, (bytes, str)) for item in items.flat):
+            return items
+    return np.asarray(value)
+
+
+def _dtype_of(array: Any, dtype: Union[str, DType, None]) -> DType:
+    if dtype is None:
+        return dtypes.from_numpy(array.dtype)
+    chosen = dtype if isinstance(dtype, DType) else dtypes.by_name(dtype)
+    if chosen.is_ref:
+        raise DtypeError(f"{chosen.name} cannot be stored")
+    return chosen

@@ -1,0 +1,118 @@
+"""fingerprint.pb: hashes of the parts of an export, by which programs tell models apart without loading them (A7).
+
+They are the hashes that TensorFlow 2.21 computes of the same files, found by changing files and looking at the hashes. Only
+`uuid` is our own: TensorFlow draws it, so that no two saves are equal; ours is a hash of all that is saved.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Callable, Union
+
+from reference_impl.format import schema
+from reference_impl.format.bundle.entry import index_file
+from reference_impl.format.container.farmhash import fingerprint64
+from reference_impl.format.container.regular_files import open_regular
+from reference_impl.format.schema.ordered import ordered_bytes
+
+PRODUCER = 4  # how TensorFlow since 2.18 computes the hashes
+_MASK = (1 << 64) - 1
+_MULTIPLIER = 0xC6A4A7935BD1E995
+_CALLS = ("PartitionedCall", "StatefulPartitionedCall")
+
+
+def fingerprint(
+    message: Any,
+    data: bytes,
+    prefix: Union[str, os.PathLike[str]],
+    assets: Mapping[str, Union[str, os.PathLike[str]]],
+    hashed: Callable[[bytes], int] = fingerprint64,
+) -> Any:
+    """The FingerprintDef of an export.
+
+    Args:
+      message, data: the SavedModel, and it serialised with ordered maps.
+      prefix: of its checkpoint, whose index holds a checksum of every value.
+      assets: names of the files that go along -> path.
+      hashed: FarmHash of 64 bits; where TensorFlow is at hand it has a faster one.
+    """
+    meta_graph = message.meta_graphs[0]
+    out = schema.FingerprintDef()
+    out.saved_model_checksum = hashed(data)
+    out.graph_def_program_hash = program_hash(meta_graph.graph_def, hashed)
+    for key, signature in sorted(meta_graph.signature_def.items()):
+        joined = _joined(out.signature_def_hash, hashed(key.encode()))
+        out.signature_def_hash = _joined(joined, hashed(ordered_bytes(signature)))
+    out.saved_object_graph_hash = object_graph_hash(meta_graph.object_graph_def, hashed)
+    index = Path(index_file(os.fspath(prefix)))
+    if index.exists():
+        with open_regular(index) as stream:
+            out.checkpoint_hash = hashed(stream.read())
+    out.version.producer = PRODUCER
+    out.uuid = _uuid(schema.serialize(out), assets)
+    return out
+
+
+def object_graph_hash(object_graph: Any, hashed: Callable[[bytes], int] = fingerprint64) -> int:
+    """The hash of the concrete functions, the same in all releases since 2.11."""
+    result, functions = 0, object_graph.concrete_functions
+    for name in sorted(functions, key=_number):
+        joined = _joined(result, hashed(_unnumbered(name).encode()))
+        result = _joined(joined, hashed(ordered_bytes(functions[name])))
+    return result
+
+
+def program_hash(graph_def: Any, hashed: Callable[[bytes], int] = fingerprint64) -> int:
+    """The hash of the main graph, the same in all releases since 2.11."""
+    return hashed(_program(graph_def))
+
+
+def _program(graph_def: Any) -> bytes:
+    """The main graph without what differs from one process to the next: strings, and numbers at the end of functions' names."""
+    graph = schema.GraphDef()
+    graph.node.extend(graph_def.node)
+    graph.library.SetInParent()
+    graph.versions.SetInParent()
+    for node in graph.node:
+        if node.op in _CALLS:
+            function = node.attr["f"].func
+            function.name = _unnumbered(function.name)
+            if "config_proto" in node.attr:
+                node.attr["config_proto"].s = b""
+        elif node.op == "Const" and node.attr["dtype"].type == schema.DT_STRING:
+            node.attr["value"].Clear()
+    return ordered_bytes(graph)
+
+
+def _number(name: str) -> int:
+    return int(name.rpartition("_")[2]) if re.search(r"_\d+\Z", name) else -1
+
+
+def _unnumbered(name: str) -> str:
+    return re.sub(r"(?<=_)\d+\Z", "", name)
+
+
+def _uuid(hashes: bytes, assets: Mapping[str, Union[str, os.PathLike[str]]]) -> str:
+    digest = hashlib.blake2b(hashes, digest_size=16)
+    for name, path in sorted(assets.items()):
+        digest.update(name.encode("utf-8", "surrogateescape") + b"\0")
+        with open_regular(path) as stream:
+            while block := stream.read(1 << 20):
+                digest.update(block)
+    return str(int.from_bytes(digest.digest(), "big"))
+
+
+def _joined(first: int, second: int) -> int:
+    """Two hashes in one."""
+    result = first ^ _MULTIPLIER
+    result ^= _mixed(second * _MULTIPLIER & _MASK) * _MULTIPLIER & _MASK
+    result = result * _MULTIPLIER & _MASK
+    return _mixed(_mixed(result) * _MULTIPLIER & _MASK)
+
+
+def _mixed(value: int) -> int:
+    return value ^ value >> 47

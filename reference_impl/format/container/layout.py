@@ -1,0 +1,257 @@
+"""The directory that is a SavedModel: what is where, and reading it with suspicion.
+
+    saved_model.pb | saved_model.pbtxt | saved_model.cpb   the MetaGraphs: binary, text, or split into chunks
+    variables/variables.index, .data-*                      the checkpoint (a tensor bundle)
+    assets/, assets.extra/                                  files that the graph reads; files that only users know
+    fingerprint.pb, debug/saved_model_debug_info.pb         hashes of the parts; where nodes were written
+
+`read` opens one; `reference_impl.format.container.writer` writes one.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Collection
+from pathlib import Path
+from typing import Optional, Union
+
+from reference_impl import errors
+from reference_impl.format import limits, schema
+from reference_impl.format.container import files, split
+from reference_impl.format.container.regular_files import special
+from reference_impl.format.names import ASSETS_COLLECTION
+from reference_impl.format.record import record
+
+SCHEMA_VERSION = 1
+
+PB, PBTXT, CPB = "saved_model.pb", "saved_model.pbtxt", "saved_model.cpb"
+VARIABLES = "variables"
+CHECKPOINT = "variables/variables"
+ASSETS, ASSETS_EXTRA = "assets", "assets.extra"
+FINGERPRINT = "fingerprint.pb"
+DEBUG_INFO = "debug/saved_model_debug_info.pb"
+KERAS_METADATA = "keras_metadata.pb"  # written by Keras 2, not part of the format
+
+# TensorFlow's own Python loader looks for them in this order (and not at all for the last).
+_FORMATS = (PB, PBTXT, CPB)
+_HUB_MODULE = "tfhub_module.pb"
+
+
+@record
+class Asset:
+    """A file that the graph reads.
+
+    Attributes:
+      tensor: name of the tensor that the loader feeds the path to (RES-11).
+      filename: relative to assets/, as it stands in the MetaGraph.
+      path: absolute path (RES-09); below assets/ for certain.
+      exists: False is an export that cannot work (RES-06).
+    """
+
+    tensor: str
+    filename: str
+    path: Path
+    exists: bool
+
+
+@record
+class Layout:
+    """A SavedModel directory whose MetaGraphs have been read and whose other members are read when asked for.
+
+    Attributes:
+      root: the directory; resolves names inside it safely.
+      file: the file the MetaGraphs come from.
+      saved_model: the message, of schema version 1 (0 in a TensorFlow Hub module) and with at least one MetaGraph.
+      alternatives: other saved_model.* files of the directory, which were not read. Readers differ in which they prefer.
+    """
+
+    root: files.Root
+    file: Path
+    saved_model: schema.SavedModel
+    alternatives: tuple[str, ...] = ()
+
+    @property
+    def directory(self) -> Path:
+        return self.root.directory
+
+    @property
+    def checkpoint_prefix(self) -> Path:
+        """Where the checkpoint is, or would be: a model without variables may have none.
+
+        Raises:
+          PathEscapeError: one of its files is a link that leads out of the directory (RES-14).
+          FileAccessError, LimitError: variables/ cannot be listed.
+        """
+        for name in self.root.names(VARIABLES):
+            self.root.path(f"{VARIABLES}/{name}")
+        return self.root.path(CHECKPOINT)
+
+    @functools.cached_property
+    def has_checkpoint(self) -> bool:
+        return self.root.exists(f"{CHECKPOINT}.index")
+
+    @functools.cached_property
+    def fingerprint(self) -> Optional[schema.FingerprintDef]:
+        """fingerprint.pb, or None. Raises like `schema.parse` and `files.read`."""
+        if not self.root.exists(FINGERPRINT):
+            return None
+        data = self.root.read(FINGERPRINT, limits.FINGERPRINT_BYTES, "FINGERPRINT_BYTES")
+        return schema.parse(schema.FingerprintDef, data, self.directory / FINGERPRINT)
+
+    @functools.cached_property
+    def keras_metadata(self) -> dict[int, schema.KerasObject]:
+        """Node number -> KerasObject of keras_metadata.pb; empty without one. Raises like `schema.parse` and `files.read`."""
+        if not self.root.exists(KERAS_METADATA):
+            return {}
+        data = self.root.read(KERAS_METADATA, limits.SAVED_MODEL_BYTES, "SAVED_MODEL_BYTES")
+        return {item.node_id: item for item in schema.parse(schema.KerasMetadata, data, self.directory / KERAS_METADATA).nodes}
+
+    @functools.cached_property
+    def debug_info(self) -> Optional[schema.GraphDebugInfo]:
+        """debug/saved_model_debug_info.pb, or None. Raises like `schema.parse` and `files.read`."""
+        if not self.root.exists(DEBUG_INFO):
+            return None
+        data = self.root.read(DEBUG_INFO, limits.SAVED_MODEL_BYTES, "SAVED_MODEL_BYTES")
+        return schema.parse(schema.GraphDebugInfo, data, self.directory / DEBUG_INFO)
+
+    @functools.cached_property
+    def names(self) -> tuple[str, ...]:
+        """Every file below the directory, sorted, relative. Raises FileAccessError, LimitError."""
+        return tuple(self.root.names())
+
+    @property
+    def extra_assets(self) -> tuple[str, ...]:
+        """Files below assets.extra/, relative to it."""
+        return tuple(self.root.names(ASSETS_EXTRA))
+
+    @property
+    def tag_sets(self) -> tuple[frozenset[str], ...]:
+        """The tags of each MetaGraph."""
+        return tuple(frozenset(graph.meta_info_def.tags) for graph in self.saved_model.meta_graphs)
+
+    def meta_graph(self, tags: Union[str, Collection[str], None] = None) -> schema.MetaGraphDef:
+        """The MetaGraph with exactly these tags (V1-04, V1-05, V1-07).
+
+        Args:
+          tags: one tag or several, in any order; None for the only MetaGraph there is.
+
+        Raises:
+          NoMetaGraphError: none has these tags, or tags are needed because there are several.
+          DuplicateKeyError: several have them.
+        """
+        graphs = list(self.saved_model.meta_graphs)
+        available = "; ".join(", ".join(sorted(tags)) or "(no tags)" for tags in self.tag_sets)
+        if tags is None:
+            if len(graphs) == 1:
+                return graphs[0]
+            reason = f"{len(graphs)} MetaGraphs: tags must choose one of: {available}"
+            raise errors.NoMetaGraphError(reason, file=self.file, clause="V1-04")
+        wanted = frozenset([tags] if isinstance(tags, str) else tags)
+        matching = [graph for graph, found in zip(graphs, self.tag_sets) if found == wanted]
+        asked = ", ".join(sorted(wanted)) or "(no tags)"
+        if not matching:
+            raise errors.NoMetaGraphError(f"no MetaGraph has exactly the tags {asked}; there are: {available}", file=self.file)
+        if len(matching) > 1:
+            reason = f"{len(matching)} MetaGraphs have the tags {asked}"
+            raise errors.DuplicateKeyError(reason, file=self.file, clause="V1-05")
+        return matching[0]
+
+    def asset_path(self, filename: str, *, node: Optional[str] = None) -> Path:
+        """Absolute path of an asset by the name it has in the MetaGraph. Raises PathEscapeError."""
+        reason = files.refuse_name(filename)
+        if reason:
+            raise errors.PathEscapeError(f"asset {filename!r} {reason}", file=self.file, node=node)
+        return self.root.path(f"{ASSETS}/{filename}", node=node)
+
+    def assets(self, meta_graph: schema.MetaGraphDef) -> list[Asset]:
+        """The assets of a MetaGraph, in the order in which object graphs number them.
+
+        Raises:
+          PathEscapeError: a file name that leaves assets/ (RES-14).
+          MalformedError: a collection entry that is no AssetFileDef.
+        """
+        found = []
+        for index, definition in enumerate(self.asset_definitions(meta_graph)):
+            path = self.asset_path(definition.filename, node=f"asset_file_def[{index}]")
+            name = f"{ASSETS}/{definition.filename}"
+            found.append(Asset(definition.tensor_info.name, definition.filename, path, self.root.exists(name)))
+        return found
+
+    def asset_definitions(self, meta_graph: schema.MetaGraphDef) -> list[schema.AssetFileDef]:
+        """See the function of this name."""
+        return asset_definitions(meta_graph, self.file)
+
+
+def asset_definitions(meta_graph: schema.MetaGraphDef, file: files.AnyPath) -> list[schema.AssetFileDef]:
+    """Return the files of a MetaGraph: from the field, or, as the first releases stored them, from a collection.
+
+    Raises:
+      MalformedError, TruncatedError: see `schema.parse`; the error names ``file``.
+
+    RFC: V1-12
+    """
+    if meta_graph.asset_file_def or ASSETS_COLLECTION not in meta_graph.collection_def:
+        return list(meta_graph.asset_file_def)
+    node = f"collection_def[{ASSETS_COLLECTION!r}]"
+    values = meta_graph.collection_def[ASSETS_COLLECTION].any_list.value
+    return [schema.parse(schema.AssetFileDef, value.value, file, node) for value in values]
+
+
+_NO_FILE = "SavedModel file does not exist at this path:"  # words that users of the shipped loader look for
+
+
+def read(path: files.AnyPath, *, follow_links: bool = False) -> Layout:
+    """Open a SavedModel.
+
+    Args:
+      path: the directory, or one of its saved_model.* files (a name of one's own with such a suffix is fine).
+      follow_links: accept symbolic links that lead out of the directory.
+
+    Raises:
+      NotASavedModelError, MissingFileError, FileAccessError, PathEscapeError: no readable file there.
+      MalformedError, TruncatedError, DuplicateKeyError, LimitError, SplitFileError, ChecksumError, UnsupportedError: see
+        `schema.parse`, `split.read`.
+      SchemaVersionError, NoMetaGraphError: readable, but nothing that a loader may use.
+    """
+    given = files.Root(path, follow_links=follow_links).directory
+    if given.is_dir():
+        root = files.Root(given, follow_links=follow_links)
+        present = [name for name in _FORMATS if root.exists(name)]
+        for name in _FORMATS if not present else ():
+            if what := special(given / name):
+                raise errors.not_a_file(what, given / name)
+        if not present:
+            raise errors.NotASavedModelError(f"{_NO_FILE} no {', '.join(_FORMATS[:-1])} or {CPB} in this directory", file=given)
+        name, alternatives = present[0], tuple(present[1:])
+    elif given.exists():
+        root, name, alternatives = files.Root(given.parent, follow_links=follow_links), given.name, ()
+    else:
+        raise errors.MissingFileError(f"{_NO_FILE} no such file or directory", file=given)
+    file = root.path(name)
+    saved_model = read_message(file)
+    # Modules of TensorFlow Hub 1 are SavedModels that never got a schema version; this file beside them tells.
+    check(saved_model, file, hub_module=root.exists(_HUB_MODULE))
+    return Layout(root, file, saved_model, alternatives)
+
+
+def read_message(file: Path) -> schema.SavedModel:
+    """The SavedModel message in a file, by its suffix, unchecked."""
+    if file.suffix == ".cpb":
+        return split.read(schema.SavedModel, file)
+    if file.suffix == ".pbtxt":
+        return schema.parse_text(schema.SavedModel, files.read(file, limits.TEXT_BYTES, "TEXT_BYTES"), file)
+    data = files.read(file, limits.SAVED_MODEL_BYTES, "SAVED_MODEL_BYTES")
+    return schema.parse(schema.SavedModel, data, file)
+
+
+def check(saved_model: schema.SavedModel, file: files.AnyPath, *, hub_module: bool = False) -> None:
+    """What must hold before anything is said about a SavedModel. Raises SchemaVersionError, NoMetaGraphError, LimitError."""
+    version = saved_model.saved_model_schema_version
+    if version != SCHEMA_VERSION and not (version == 0 and hub_module):
+        raise errors.SchemaVersionError(f"saved_model_schema_version is {version}, not {SCHEMA_VERSION}", file=file)
+    if not saved_model.meta_graphs:
+        raise errors.NoMetaGraphError("the SavedModel holds no MetaGraph", file=file)
+    for graph in saved_model.meta_graphs:
+        count = len(graph.graph_def.library.function)
+        if count > limits.FUNCTIONS:
+            raise errors.LimitError(f"a library of {count} functions, more than {limits.FUNCTIONS}", file=file, limit="FUNCTIONS")

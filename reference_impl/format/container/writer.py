@@ -1,0 +1,249 @@
+"""Writing a SavedModel directory: staged in a sibling directory, then put in place by one rename (API-04).
+
+    with LayoutWriter("export/1", replace=True) as out:
+        write_checkpoint(out.checkpoint_prefix)
+        out.asset("vocab.txt", "/data/vocab.txt")
+        out.saved_model(message)
+
+A process killed at any moment leaves the old export or the new one, never a mixture, and perhaps a hidden directory
+beside it, which the next save to the same place removes. Files are synced to the disk before the rename, so a power failure
+does not leave an export of empty files either, unless the caller does not want to wait for it.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+from types import TracebackType
+from typing import Optional, Union
+
+from reference_impl import errors
+from reference_impl.format import schema
+from reference_impl.format.container import files, layout, staging
+
+# What an export may consist of. A directory that holds anything else is not replaced: the rest would be lost.
+_MEMBERS = {
+    layout.PB,
+    layout.PBTXT,
+    layout.CPB,
+    layout.VARIABLES,
+    layout.ASSETS,
+    layout.ASSETS_EXTRA,
+    layout.FINGERPRINT,
+    layout.KERAS_METADATA,
+    Path(layout.DEBUG_INFO).parts[0],
+}
+
+
+class LayoutWriter:
+    """A SavedModel in the making, as a context manager. Leaving the context normally puts it in place, an exception drops it.
+
+    Args:
+      directory: where it will be; parents are made.
+      replace: whether a SavedModel that is there already may be replaced, all of it.
+      keep_others: what is there beside the parts of a SavedModel, and extra assets if none are written, stays there (shipped
+        TensorFlow writes between them). Otherwise such a directory is refused.
+      stage: directory below which it is put together, on the same file system; by default that in which it will be.
+      sync: whether the disk has everything before the rename.
+
+    Raises:
+      FileAccessError: something is there that may not be replaced, or the file system refuses.
+    """
+
+    def __init__(
+        self,
+        directory: files.AnyPath,
+        *,
+        replace: bool = False,
+        keep_others: bool = False,
+        stage: Optional[files.AnyPath] = None,
+        sync: bool = True,
+    ) -> None:
+        self.directory = Path(os.path.realpath(directory))
+        self.replace, self.keep_others, self.sync = replace, keep_others, sync
+        self._wrote_model = False
+        self._parent = self.directory.parent if stage is None else Path(os.path.realpath(stage))
+        self._lock: Optional[int] = None
+
+    def __enter__(self) -> LayoutWriter:
+        staging.sweep(self.directory, self._parent)
+        self._check_target()
+        try:
+            self.directory.parent.mkdir(parents=True, exist_ok=True)
+            self._parent.mkdir(parents=True, exist_ok=True)
+            reachable = staging.same_file_system(self._parent, self.directory.parent)
+        except OSError as error:
+            raise files.access_error(error, self._parent) from error
+        if not reachable:
+            reason = f"is on another file system than {self.directory}: nothing can be put in place in one step from there"
+            raise errors.FileAccessError(reason, file=self._parent)
+        try:
+            self.stage, self._lock = staging.make(self.directory, self._parent)
+        except OSError as error:
+            raise files.access_error(error, self._parent) from error
+        try:
+            self._root = files.Root(self.stage)
+            (self.stage / layout.VARIABLES).mkdir()
+        except OSError as error:
+            self._drop()  # nobody leaves a context that was not entered
+            raise files.access_error(error, self._parent) from error
+        return self
+
+    def __exit__(
+        self, kind: Optional[type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType]
+    ) -> None:
+        try:
+            if kind is None:
+                self._commit()
+        finally:
+            self._drop()
+
+    def _drop(self) -> None:
+        shutil.rmtree(self.stage, ignore_errors=True)
+        if self._lock is not None:
+            os.close(self._lock)
+
+    @property
+    def checkpoint_prefix(self) -> Path:
+        """Where to write the tensor bundle."""
+        return self.stage / layout.CHECKPOINT
+
+    def saved_model(
+        self, message: schema.SavedModel, *, text: bool = False, data: Optional[bytes] = None, hub_module: bool = False
+    ) -> None:
+        """The MetaGraphs; `data` is the message serialised, if that has been done already. `hub_module`: see `layout.check`.
+
+        Raises: SchemaVersionError, NoMetaGraphError, LimitError (over 2 GB).
+        """
+        name = layout.PBTXT if text else layout.PB
+        layout.check(message, self.directory / name, hub_module=hub_module)
+        self._write(name, schema.to_text(message).encode() if text else schema.serialize(message) if data is None else data)
+        self._wrote_model = True
+
+    def fingerprint(self, message: schema.FingerprintDef) -> None:
+        self._write(layout.FINGERPRINT, schema.serialize(message))
+
+    def debug_info(self, message: schema.GraphDebugInfo) -> None:
+        self._write(layout.DEBUG_INFO, schema.serialize(message))
+
+    def asset(self, filename: str, source: Union[bytes, files.AnyPath]) -> None:
+        """A file in assets/, from its content or copied from a path. Raises PathEscapeError, MissingFileError (RES-06)."""
+        self._put(layout.ASSETS, filename, source)
+
+    def extra_asset(self, filename: str, source: Union[bytes, files.AnyPath]) -> None:
+        """A file in assets.extra/."""
+        self._put(layout.ASSETS_EXTRA, filename, source)
+
+    def copy_checkpoint(self, prefix: files.AnyPath) -> None:
+        """Copy the tensor bundle that has this prefix. Raises MissingFileError."""
+        directory, name = os.path.split(os.path.abspath(prefix))  # noqa: PTH100
+        parts = (f"{name}.index", f"{name}.data-")
+        found = [path for path in sorted(Path(directory).glob("*")) if path.name.startswith(parts)]
+        if not found:
+            raise errors.MissingFileError("no checkpoint with this prefix", file=prefix)
+        for path in found:
+            self._put(layout.VARIABLES, Path(layout.CHECKPOINT).name + path.name[len(name) :], path)
+
+    def part(self, name: str, content: bytes) -> None:
+        """A file of one's own under its relative name."""
+        self._put("", name, content)
+
+    def carry(self, name: str, source: files.AnyPath, *, link: bool = False) -> None:
+        """A file of another model under its relative name, as it is; with `link` the same file, where the system can share it."""
+        self._put("", name, source, link)
+
+    def _put(self, member: str, filename: str, source: Union[bytes, files.AnyPath], link: bool = False) -> None:
+        reason = files.refuse_name(filename)
+        if reason:
+            raise errors.PathEscapeError(f"{filename!r} {reason}", file=self.directory / member)
+        name = f"{member}/{filename}".lstrip("/")
+        if self._root.exists(name):
+            raise errors.DuplicateKeyError(f"{filename!r} is written twice", file=self.directory / member)
+        if isinstance(source, bytes):
+            self._write(name, source)
+            return
+        if not os.path.isfile(source):  # noqa: PTH113
+            raise errors.MissingFileError("a file of the model is missing or no regular file", file=source, clause="RES-06")
+        target = self._root.path(name)
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            if not (link and _linked(source, target)):
+                shutil.copyfile(source, target)
+        except OSError as error:
+            raise files.access_error(error, error.filename or target) from error
+
+    def _write(self, name: str, content: bytes) -> None:
+        path = self._root.path(name)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+        except OSError as error:
+            raise files.access_error(error, path) from error
+
+    def _check_target(self) -> None:
+        try:
+            present = {entry.name for entry in os.scandir(self.directory)}
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise files.access_error(error, self.directory) from error
+        if present and not self.replace:
+            raise errors.FileAccessError("the directory is not empty, and replace was not asked for", file=self.directory)
+        foreign = sorted(present - _MEMBERS)
+        if foreign and not self.keep_others:
+            reason = f"holds what is no part of a SavedModel and would be lost: {', '.join(foreign[:5])}"
+            raise errors.FileAccessError(reason, file=self.directory)
+
+    def _commit(self) -> None:
+        if not self._wrote_model:
+            raise errors.NotASavedModelError("no SavedModel was written", file=self.directory)
+        self._check_target()  # again: it may have changed meanwhile
+        try:
+            if self.sync:
+                staging.sync(self.stage)
+            if not self.directory.exists():
+                staging.put_in_place(self.stage, self.directory)
+                return
+            shutil.copymode(self.directory, self.stage)
+            if self.keep_others:
+                staging.link_others(self.directory, self.stage, _MEMBERS - {layout.ASSETS_EXTRA})
+            with staging.working_directory_kept(self.directory):
+                staging.put_in_place(self.stage, self.directory)
+        except OSError as error:
+            raise files.access_error(error, self.directory) from error
+
+
+def write(
+    directory: files.AnyPath,
+    message: schema.SavedModel,
+    *,
+    assets: Optional[dict[str, Union[bytes, files.AnyPath]]] = None,
+    checkpoint: Optional[files.AnyPath] = None,
+    replace: bool = False,
+    text: bool = False,
+) -> None:
+    """A whole SavedModel at once.
+
+    Args:
+      directory, replace: see `LayoutWriter`.
+      message: the MetaGraphs; `text` writes them as saved_model.pbtxt.
+      assets: content or source path by the file name in assets/.
+      checkpoint: prefix of a tensor bundle to copy into variables/.
+
+    Raises: as `LayoutWriter` and its methods.
+    """
+    with LayoutWriter(directory, replace=replace) as out:
+        if checkpoint is not None:
+            out.copy_checkpoint(checkpoint)
+        for filename, source in (assets or {}).items():
+            out.asset(filename, source)
+        out.saved_model(message, text=text)
+
+
+def _linked(source: files.AnyPath, target: Path) -> bool:
+    try:
+        os.link(os.path.realpath(source), target)
+    except OSError:  # another file system, one without hard links, or a file of somebody else
+        return False
+    return True

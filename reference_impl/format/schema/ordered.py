@@ -1,0 +1,110 @@
+"""The bytes of a message with its maps in the order of their keys, as C++ serialises them deterministically.
+
+Python's implementation has an order of its own: numbers descend, and a key comes after those it is the beginning of. Hashes that
+other programs compute of a file (fingerprint.pb) need the common one.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from google.protobuf.descriptor import Descriptor, FieldDescriptor
+
+from reference_impl import errors
+from reference_impl.format import limits, schema
+from reference_impl.format.varint import write_varint
+
+# Attributes of function references in an AttrValue are not put in order: hardly any has two, and a graph has very many values.
+_LEAVES = ("tensorflow.AttrValue",)
+
+
+def ordered_bytes(message: Any) -> bytes:
+    """The bytes of a message; those of `schema.serialize` if it holds fields that this schema does not know.
+
+    Raises:
+      LimitError: it is larger than protobuf can write.
+    """
+    data = _bytes(message)
+    if len(data) > limits.SAVED_MODEL_BYTES:
+        reason = f"{message.DESCRIPTOR.full_name} of {len(data):,} bytes"
+        raise errors.LimitError(reason, limit="SAVED_MODEL_BYTES")
+    return data if len(data) == message.ByteSize() else schema.serialize(message)
+
+
+def _bytes(message: Any) -> bytes:
+    kind = message.DESCRIPTOR
+    fields = _fields_with_maps(kind)
+    if not fields or (kind.full_name == "tensorflow.NodeDef" and _is_ordered(tuple(message.attr))):
+        return schema.serialize(message)
+    pieces = []
+    for field, value in message.ListFields():  # in the order of their numbers, as they are written
+        if field.number not in fields:
+            pieces.append(schema.serialize(_only(message, field, value)))
+        elif field.message_type.GetOptions().map_entry:
+            pieces += [_tagged(field.number, entry) for entry in _entries(field.message_type, value)]
+        else:
+            items = value if schema.is_repeated(field) else [value]
+            pieces += [_tagged(field.number, _bytes(item)) for item in items]
+    return b"".join(pieces)
+
+
+def _entries(kind: Descriptor, values: Any) -> list[bytes]:
+    """Entries of a map, sorted. Keys are strings, or integers that are not negative."""
+    text = kind.fields_by_name["key"].type == FieldDescriptor.TYPE_STRING
+    value_type = kind.fields_by_name["value"].type
+    entries = []
+    for key in sorted(values, key=str.encode if text else None):
+        start = _tagged(1, key.encode()) if text else b"\x08" + write_varint(key)
+        if value_type == FieldDescriptor.TYPE_MESSAGE:
+            value = _tagged(2, _bytes(values[key]))
+        elif value_type == FieldDescriptor.TYPE_STRING:
+            value = _tagged(2, values[key].encode())
+        else:
+            value = b"\x10" + write_varint(values[key])
+        entries.append(start + value)
+    return entries
+
+
+def _only(message: Any, field: FieldDescriptor, value: Any) -> Any:
+    """A message with one of the fields."""
+    out = type(message)()
+    if schema.is_repeated(field):
+        getattr(out, field.name).MergeFrom(value)
+    elif field.message_type is not None:
+        getattr(out, field.name).CopyFrom(value)
+    else:
+        setattr(out, field.name, value)
+    return out
+
+
+def _tagged(number: int, data: bytes) -> bytes:
+    return write_varint(number << 3 | 2) + write_varint(len(data)) + data
+
+
+@functools.cache
+def _is_ordered(keys: tuple[str, ...]) -> bool:
+    """Does Python write these keys in the order of C++, namely because none is the beginning of another?"""
+    found = sorted(keys)
+    return not any(second.startswith(first) for first, second in zip(found, found[1:]))
+
+
+@functools.cache
+def _fields_with_maps(kind: Descriptor) -> frozenset[int]:
+    """Numbers of the fields that are maps or hold some. Maps of fixed-width numbers (in debug info) are left as they are."""
+    return frozenset(field.number for field in kind.fields if field.message_type and _holds_map(field.message_type))
+
+
+@functools.cache
+def _holds_map(kind: Descriptor) -> bool:
+    seen, stack = {kind.full_name, *_LEAVES}, [kind] if kind.full_name not in _LEAVES else []
+    while stack:
+        found = stack.pop()
+        if found.GetOptions().map_entry:
+            return True
+        for field in found.fields:
+            inner = field.message_type
+            if inner is not None and inner.full_name not in seen:
+                seen.add(inner.full_name)
+                stack.append(inner)
+    return False

@@ -1,0 +1,174 @@
+"""TensorProto <-> NumPy: constants of graphs, defaults of arguments, bounds of specs.
+
+Elements stand in `tensor_content` or in a list of their type. A list may be shorter than the shape: its last element
+then fills the rest, and no element at all means zeros.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from typing import TYPE_CHECKING, Any, Union
+
+from reference_impl import errors
+from reference_impl.format import limits, schema
+from reference_impl.format.values import dtypes
+from reference_impl.format.values.dtypes import DType
+from reference_impl.format.varint import read_varint
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+_LIST_OF = {
+    "float32": "float_val",
+    "float64": "double_val",
+    "int64": "int64_val",
+    "uint32": "uint32_val",
+    "uint64": "uint64_val",
+    "bool": "bool_val",
+    "string": "string_val",
+    "complex64": "scomplex_val",
+    "complex128": "dcomplex_val",
+    "float16": "half_val",
+    "bfloat16": "half_val",
+    **dict.fromkeys(("int32", "int16", "int8", "uint8", "uint16"), "int_val"),
+    **dict.fromkeys(("qint8", "quint8", "qint16", "quint16", "qint32"), "int_val"),
+    **dict.fromkeys(("int4", "uint4", "int2", "uint2"), "int_val"),
+}
+STRING_COST = 64  # memory of one element at least
+
+
+def decode(proto: schema.TensorProto) -> npt.NDArray[Any]:
+    """The values, as a read-only array; elements of a string tensor are `bytes` in an array of objects.
+
+    Raises:
+      DtypeError: a reference, resource or variant, which have no value of their own.
+      ShapeError: unknown or negative dimensions, or more or fewer bytes than the shape asks for.
+      LimitError: a small message that promises a large tensor.
+    """
+    import numpy as np
+
+    dtype = dtypes.by_number(proto.dtype)
+    shape = _shape(proto.tensor_shape)
+    count = math.prod(shape)
+    if count * (dtype.itemsize or STRING_COST) > limits.TENSOR_BYTES:
+        raise errors.LimitError(f"a {dtype.name} tensor of shape {list(shape)}", limit="TENSOR_BYTES")
+    content = proto.tensor_content
+    flat = _from_content(content, dtype, count) if content else _from_list(proto, dtype, count)
+    try:
+        if flat.size != count:
+            last = flat[-1:] if flat.size else np.zeros(1, flat.dtype) if dtype.name != "string" else np.array([b""], object)
+            if flat.size <= 1:  # one value however often: no memory
+                return np.broadcast_to(last.reshape(()), shape)
+            flat = _filled(flat, count, dtype)
+        array = flat.reshape(shape)
+    except ValueError as error:  # more dimensions than NumPy has
+        raise errors.ShapeError(f"shape {list(shape)}: {error}") from error
+    array.flags.writeable = False
+    return array
+
+
+def _filled(flat: npt.NDArray[Any], count: int, dtype: DType) -> npt.NDArray[Any]:
+    """The elements, and the last one as often as it takes."""
+    import numpy as np
+
+    if (count - flat.size) * (dtype.itemsize or STRING_COST) > limits.FILLED_BYTES:
+        reason = f"a {dtype.name} tensor of {count} elements, of which {flat.size} are stored"
+        raise errors.LimitError(reason, limit="FILLED_BYTES")
+    whole = np.empty(count, flat.dtype)
+    whole[: flat.size], whole[flat.size :] = flat, flat[-1]
+    return whole
+
+
+def _shape(shape: schema.TensorShapeProto) -> tuple[int, ...]:
+    sizes = tuple(dim.size for dim in shape.dim)
+    if shape.unknown_rank or any(size < 0 for size in sizes):
+        raise errors.ShapeError("a tensor has an unknown or negative dimension")
+    if len(sizes) > limits.RANK:
+        raise errors.ShapeError(f"a tensor has {len(sizes)} dimensions, more than TensorFlow knows")
+    return sizes
+
+
+def _from_content(content: bytes, dtype: DType, count: int) -> npt.NDArray[Any]:
+    import numpy as np
+
+    if dtype.name == "string":
+        return _strings(content, count)
+    if dtype.itemsize is None or dtype.is_ref:
+        raise errors.DtypeError(f"a {dtype.name} tensor has no plain bytes")
+    if len(content) != count * dtype.itemsize:
+        raise errors.ShapeError(f"{len(content)} bytes for {count} elements of {dtype.name}")
+    flat = np.frombuffer(content, dtype.carrier)
+    return (flat.byteswap() if sys.byteorder == "big" else flat).view(dtype.numpy())
+
+
+def _strings(content: bytes, count: int) -> npt.NDArray[Any]:
+    """The lengths of all strings, then their bytes."""
+    import numpy as np
+
+    if count > len(content):
+        raise errors.ShapeError(f"length of string {len(content)}: {len(content)} bytes cannot hold those of {count}")
+    flat = np.empty(count, object)
+    lengths, position = [], 0
+    try:
+        for _ in range(count):
+            length, position = read_varint(content, position, len(content))
+            lengths.append(length)
+    except ValueError as error:
+        raise errors.ShapeError(f"length of string {len(lengths)}: {error}") from error
+    if position + sum(lengths) != len(content):
+        raise errors.ShapeError(f"the lengths of {count} strings do not add up to {len(content)} bytes")
+    for index, length in enumerate(lengths):
+        flat[index] = content[position : position + length]
+        position += length
+    return flat
+
+
+def _from_list(proto: schema.TensorProto, dtype: DType, count: int) -> npt.NDArray[Any]:
+    """The elements listed; fewer than `count` are fine, more are not."""
+    import numpy as np
+
+    numpy_dtype = dtype.numpy()
+    flat: npt.NDArray[Any]
+    if dtype.name.startswith("float8"):
+        flat = np.frombuffer(proto.float8_val, np.uint8).view(numpy_dtype)
+    elif dtype.name not in _LIST_OF:
+        raise errors.DtypeError(f"a {dtype.name} tensor has no value of its own")
+    else:
+        values: Any = getattr(proto, _LIST_OF[dtype.name])
+        if dtype.name == "string":
+            flat = np.empty(len(values), object)
+            flat[:] = list(values)
+        elif dtype.name in ("float16", "bfloat16"):
+            flat = np.array(values, np.int64).astype(np.uint16).view(numpy_dtype)
+        elif dtype.name.startswith("complex"):
+            if len(values) % 2:
+                raise errors.ShapeError("a complex number lacks its imaginary part")
+            flat = np.array(values, f"float{4 * (dtype.itemsize or 0)}").view(numpy_dtype)
+        else:
+            flat = np.array(values, np.int64 if _LIST_OF[dtype.name] == "int_val" else numpy_dtype).astype(numpy_dtype)
+    if flat.size > count:
+        raise errors.ShapeError(f"{flat.size} values for {count} elements")
+    return flat
+
+
+def encode(array: Union[npt.NDArray[Any], np.generic]) -> schema.TensorProto:
+    """A tensor with these values: the bytes of numbers, a list of strings (`str` as UTF-8). Raises DtypeError."""
+    import numpy as np
+
+    values = np.asarray(array)
+    dtype = dtypes.from_numpy(values.dtype)
+    out = schema.TensorProto(dtype=dtype.number)
+    out.tensor_shape.SetInParent()
+    for size in values.shape:
+        out.tensor_shape.dim.add(size=size)
+    if dtype.name != "string":
+        little = values.astype(values.dtype.newbyteorder("<")) if values.dtype.kind in "iufcb" else values
+        out.tensor_content = np.ascontiguousarray(little).tobytes()
+        return out
+    for item in values.ravel().tolist():
+        if not isinstance(item, (str, bytes)):
+            raise errors.DtypeError(f"a {type(item).__name__} is no element of a string tensor")
+        out.string_val.append(item.encode("utf-8") if isinstance(item, str) else item)
+    return out

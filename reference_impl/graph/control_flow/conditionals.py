@@ -1,0 +1,365 @@
+"""Branches of v1 control flow as If (V1-11).
+
+A ``Switch`` makes one of its outputs dead, everything behind that output is dead too, and a ``Merge`` takes the live input.
+So every node is alive under a stack of conditions: those of its inputs, one more behind a Switch, one less behind a Merge. Nodes
+with the same innermost condition that hang together are the branches of one If, whose results are the Merges:
+
+* what the branches use from outside, through a Switch or directly, is an input of the If;
+* conditions are the same when their tensors are, seen through ``Identity``, or when both read a variable that nobody updates.
+
+tf.cond gives each of its calls a predicate tensor of its own (``pred_id``), so nodes are taken together by that as well: one
+tf.cond, one If. Where this closes a cycle there are more (:mod:`reference_impl.graph.control_flow.stages`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, Optional
+
+from reference_impl.format import schema
+from reference_impl.graph.control_flow.flow import (
+    MAX_NESTING,
+    READS,
+    Body,
+    Tensor,
+    Unprovable,
+    order,
+    source,
+    static_shapes,
+    zeros,
+)
+
+BOOL, INT32 = schema.DT_BOOL, schema.DT_INT32
+
+
+@dataclass(frozen=True, eq=False)
+class Condition:
+    """A stack: alive when ``outer`` is and the predicate has the value ``branch``. Two equal stacks are one object."""
+
+    outer: Optional[Condition]
+    key: str
+    branch: int
+    depth: int
+
+
+@dataclass(eq=False)
+class Group:
+    """The nodes of an If: those of the branches False and True, and the Merges that give its results."""
+
+    outer: Optional[Condition]
+    key: str
+    predicate: str = ""
+    branches: tuple[list[str], list[str]] = field(default_factory=lambda: ([], []))
+    merges: list[str] = field(default_factory=list)
+    handed: dict[str, int] = field(default_factory=dict)  # tensors that a later If needs -> the branch they are of
+    kept: set[str] = field(default_factory=set)  # constants that a later If needs too
+
+
+def convert_conditionals(
+    body: Body, name_function: Callable[[str], str], split: Callable[[Conditions, Group], list[Group]]
+) -> list[Any]:
+    """Replace every Switch and Merge of ``body`` by If nodes; returns the functions of their branches.
+
+    Args:
+      split: parts of what one tf.cond made, in their order; an If for each. With one for all the outcome may have a cycle.
+
+    Raises:
+      Unprovable: the graph is none that tf.cond writes.
+    """
+    if not any(node.op in ("Switch", "Merge") for node in body.nodes.values()):
+        return []
+    conditions = Conditions(body)
+    levels: dict[int, list[str]] = {}
+    merges: dict[int, list[str]] = {}
+    for name, node in body.nodes.items():
+        condition = conditions.of[name]
+        depth = condition.depth if condition is not None else 0
+        if node.op == "Merge":
+            merges.setdefault(depth + 1, []).append(name)
+        elif node.op != "Switch":
+            levels.setdefault(depth, []).append(name)
+    indices = _asked_indices(body)
+    functions: list[Any] = []
+    for depth in range(max([0, *levels, *merges]), 0, -1):
+        for group in _groups(conditions, levels.get(depth, []), merges.get(depth, [])):
+            for part in split(conditions, group):
+                made = _Conversion(conditions, part, indices)
+                functions += made.run(name_function)
+                conditions.of[made.node.name] = group.outer
+                levels.setdefault(depth - 1, []).append(made.node.name)
+    body.remove([name for name, node in body.nodes.items() if node.op == "Switch"])
+    return functions
+
+
+class Conditions:
+    """Under which condition each node of a body is alive (None: always)."""
+
+    def __init__(self, body: Body):
+        self.body = body
+        self.of: dict[str, Optional[Condition]] = {}
+        self.predicates: dict[str, str] = {}  # Switch -> its predicate as written
+        self.keys: dict[str, str] = {}
+        self.merges: dict[str, tuple[str, str]] = {}  # Merge -> its tensors of the branches False and True
+        self._known: dict[tuple[int, str, int], Condition] = {}
+        self._updated = self._find_updated()
+        names = order(body)
+        if names is None:
+            raise Unprovable(next(iter(body.nodes)), "is in a graph with a cycle")
+        for name in names:
+            self.of[name] = self._condition(name, body.nodes[name])
+
+    def _find_updated(self) -> set[str]:
+        """Resource tensors that a node other than a read uses."""
+        nodes = self.body.nodes.values()
+        return {text for node in nodes if node.op not in READS for text in self.body.data(node) if text in self.body.arguments}
+
+    def behind(self, text: str) -> Optional[Condition]:
+        """The condition under which a tensor is alive."""
+        name = source(text)
+        if name not in self.body.nodes:
+            return None
+        condition = self.of[name]
+        if self.body.nodes[name].op == "Switch":
+            return self._push(condition, self.keys[name], int(text.endswith(":output_true:0")))
+        return condition
+
+    def _push(self, outer: Optional[Condition], key: str, branch: int) -> Condition:
+        depth = 1 if outer is None else outer.depth + 1
+        known = (id(outer), key, branch)
+        if known not in self._known:
+            self._known[known] = Condition(outer, key, branch, depth)
+        return self._known[known]
+
+    def _condition(self, name: str, node: Any) -> Optional[Condition]:
+        found: Optional[Condition] = None
+        for control in self.body.controls(node):
+            found = _deeper(found, self.of.get(control), name)
+        if node.op == "ControlTrigger" and found is not None:
+            raise Unprovable(name, "runs whichever branch is taken")
+        if node.op == "Merge":
+            return self._merge(name, node, found)
+        for text in self.body.data(node):
+            found = _deeper(found, self.behind(text), name)
+        if found is not None and found.depth > MAX_NESTING:
+            raise Unprovable(name, f"is nested in more than {MAX_NESTING} branches")
+        if node.op == "Switch":
+            _, predicate = self.body.data(node, 2)
+            self.predicates[name], self.keys[name] = predicate, self.key(predicate)
+        return found
+
+    def _merge(self, name: str, node: Any, waits: Optional[Condition]) -> Optional[Condition]:
+        first, second = self.body.data(node, 2)
+        one, other = self.behind(first), self.behind(second)
+        if one is None or other is None or one.outer is not other.outer or one.key != other.key or one.branch == other.branch:
+            raise Unprovable(name, "joins tensors that are not those of the two branches of one condition")
+        if _deeper(one.outer, waits, name) is not one.outer:
+            raise Unprovable(name, "waits for a node in a branch")
+        self.merges[name] = (second, first) if one.branch else (first, second)
+        return one.outer
+
+    def key(self, predicate: str) -> str:
+        """The same for predicates that have the same value."""
+        while True:
+            node = self.body.nodes.get(source(predicate))
+            if node is None:
+                return predicate
+            data = self.body.data(node)
+            if node.op == "ReadVariableOp" and data and data[0] in self.body.arguments and data[0] not in self._updated:
+                return "read " + data[0]
+            if node.op != "Identity" or not data:
+                return predicate
+            predicate = data[0]
+
+
+def _deeper(one: Optional[Condition], other: Optional[Condition], name: str) -> Optional[Condition]:
+    """Of two conditions one of which includes the other, the stronger one."""
+    low, high = (one, other) if (one.depth if one else 0) <= (other.depth if other else 0) else (other, one)
+    walk = high
+    while walk is not None and (low is None or walk.depth > low.depth):
+        walk = walk.outer
+    if walk is not low:
+        raise Unprovable(name, "uses tensors of branches that exclude each other or have nothing to do with each other")
+    return high
+
+
+def _asked_indices(body: Body) -> set[str]:
+    """Merges of which somebody asks what input came in."""
+    texts = [text for node in body.nodes.values() for text in body.data(node)] + list(body.function.ret.values())
+    return {source(text) for text in texts if text.endswith(":value_index:0")}
+
+
+def _groups(conditions: Conditions, names: list[str], merges: list[str]) -> list[Group]:
+    """The groups among nodes of one depth and the Merges that end their branches."""
+    body = conditions.body
+    union = _Union()
+    predicates: dict[str, str] = {}
+
+    def join(name: str, text: str, condition: Condition) -> None:
+        origin = source(text)
+        if origin in body.nodes and body.nodes[origin].op == "Switch":
+            if conditions.behind(text) is condition:
+                predicates.setdefault(name, conditions.predicates[origin])
+                union.join(name, (id(condition.outer), conditions.predicates[origin]))
+        elif origin in body.nodes and same_if(conditions.of[origin], condition):
+            union.join(name, origin)
+
+    for name in names:
+        condition = conditions.of[name]
+        assert condition is not None  # its depth is not 0
+        node = body.nodes[name]
+        for text in [*body.data(node), *body.controls(node)]:
+            join(name, text, condition)
+    for name in merges:
+        for text in conditions.merges[name]:
+            condition = conditions.behind(body.resolve(text))
+            assert condition is not None
+            join(name, body.resolve(text), condition)
+    found: dict[Any, Group] = {}
+    for name in [*names, *merges]:
+        is_merge = body.nodes[name].op == "Merge"
+        condition = conditions.behind(body.resolve(conditions.merges[name][0])) if is_merge else conditions.of[name]
+        assert condition is not None
+        group = found.setdefault(union.root(name), Group(condition.outer, condition.key))
+        group.predicate = group.predicate or predicates.get(name, "")
+        (group.merges if is_merge else group.branches[condition.branch]).append(name)
+    return list(found.values())
+
+
+def same_if(one: Optional[Condition], other: Condition) -> bool:
+    """Whether nodes with these conditions can be in branches of one If."""
+    return one is not None and one.outer is other.outer and one.key == other.key
+
+
+class _Union:
+    """Disjoint sets."""
+
+    def __init__(self) -> None:
+        self._parent: dict[Any, Any] = {}
+
+    def root(self, item: Any) -> Any:
+        root = item
+        while self._parent.get(root, root) != root:
+            root = self._parent[root]
+        while item != root:
+            self._parent[item], item = root, self._parent[item]
+        return root
+
+    def join(self, one: Any, other: Any) -> None:
+        self._parent[self.root(one)] = self.root(other)
+
+
+class _Conversion:
+    """Makes the If of one group."""
+
+    def __init__(self, conditions: Conditions, group: Group, indices: set[str]):
+        self.body = conditions.body
+        self.conditions = conditions
+        self.group = group
+        self.indices = indices
+        self.inside = {*group.branches[0], *group.branches[1]}
+        self.arguments: dict[str, Tensor] = {}
+        self.moved: dict[str, str] = {}
+        self.controls: dict[str, None] = {}
+        self._names: dict[str, str] = {}  # tensor outside -> argument
+        self.node: Any = None
+
+    def run(self, name_function: Callable[[str], str]) -> list[Any]:
+        body, group = self.body, self.group
+        first = (group.merges or group.branches[1] or group.branches[0])[0]
+        scope = first.rpartition("/")[0] or "cond"
+        for name in [*group.branches[0], *group.branches[1]]:
+            node = body.nodes[name]
+            for text in body.data(node):
+                self._enter(text)
+            self._wait(body.controls(node))
+        for name in group.merges:
+            for text in self.conditions.merges[name]:
+                self._enter(body.resolve(text))
+            self._wait(body.controls(body.nodes[name]))
+        wanted = f"{body.function.signature.name}_{scope}"
+        functions = []
+        for branch, suffix in enumerate(("_false", "_true")):
+            results, helpers = self._results(branch, scope)
+            nodes = [*group.branches[branch], *helpers]
+            functions.append(body.extract(name_function(wanted + suffix), nodes, self.arguments, results, self.moved))
+            body.remove(helpers)
+        self._replace(scope, functions, results)
+        return functions
+
+    def _enter(self, text: str) -> None:
+        """Make an argument of a tensor that a branch uses and that is not the branch's own."""
+        body = self.body
+        if text in self.moved or source(text) in self.inside:
+            return
+        outside = text
+        origin = source(text)
+        if origin in body.nodes and body.nodes[origin].op == "Switch":
+            condition = self.conditions.behind(text)
+            assert condition is not None
+            if condition.outer is self.group.outer and condition.key == self.group.key:
+                outside = body.data(body.nodes[origin], 2)[0]
+                self._wait(body.controls(body.nodes[origin]))
+        if outside not in self._names:
+            name = f"input_{len(self._names)}"
+            while name in self.inside:
+                name += "_"
+            self._names[outside] = name
+            self.arguments[name] = body.tensor(outside)
+        self.moved[text] = self._names[outside]
+
+    def _wait(self, names: Iterable[str]) -> None:
+        for name in names:
+            if name in self.body.nodes and self.body.nodes[name].op == "Switch":
+                raise Unprovable(name, "has control edges, which a Switch of tf.cond has not")
+            if name not in self.inside:
+                self.controls[name] = None
+
+    def _results(self, branch: int, scope: str) -> tuple[list[Tensor], list[str]]:
+        """Results of a branch, and nodes made for them: a constant says which input a Merge would have taken, zeros stand for
+        what the other branch hands on."""
+        results, helpers = [], []
+        for name in self.group.merges:
+            text = self.conditions.merges[name][branch]
+            results.append(Tensor(text, self.body.dtype(self.body.resolve(text)), self.body.shape(f"{name}:output:0")))
+            if name in self.indices:
+                index = [self.body.resolve(text) for text in self.body.data(self.body.nodes[name])].index(self.body.resolve(text))
+                made = self.body.add_constant(f"{scope}/Index", index)
+                helpers.append(source(made))
+                results.append(Tensor(made, INT32, schema.TensorShapeProto()))
+        for text, owner in self.group.handed.items():
+            tensor = self.body.tensor(text)
+            if branch != owner:
+                made, nodes = zeros(self.body, f"{scope}/NotTaken", tensor)
+                tensor = tensor._replace(text=made)
+                helpers += nodes
+            results.append(tensor)
+        return results, helpers
+
+    def _replace(self, scope: str, functions: list[Any], results: list[Tensor]) -> None:
+        body, group = self.body, self.group
+        stateful = any(function.signature.is_stateful for function in functions)
+        entering = [tensor.text for tensor in self.arguments.values()]
+        node = body.add(f"{scope}/If", "If" if stateful else "StatelessIf", [group.predicate, *entering], self.controls)
+        node.attr["Tcond"].type = BOOL
+        node.attr["Tin"].list.SetInParent()
+        node.attr["Tin"].list.type.extend(tensor.dtype for tensor in self.arguments.values())
+        node.attr["Tout"].list.SetInParent()
+        node.attr["Tout"].list.type.extend(tensor.dtype for tensor in results)
+        static_shapes(node.attr["output_shapes"], results)
+        node.attr["else_branch"].func.name, node.attr["then_branch"].func.name = (f.signature.name for f in functions)
+        node.attr["_lower_using_switch_merge"].b = True
+        place = 0
+        for name in group.merges:
+            body.replace(f"{name}:output:0", f"{node.name}:output:{place}")
+            place += 1
+            if name in self.indices:
+                body.replace(f"{name}:value_index:0", f"{node.name}:output:{place}")
+                place += 1
+            body.replace_control(name, node.name)
+        for position, text in enumerate(group.handed, place):
+            body.replace(text, f"{node.name}:output:{position}")
+        for name in self.inside - group.kept:  # what the function has to wait for, the If waits for
+            body.replace_control(name, node.name)
+        body.remove([*(self.inside - group.kept), *group.merges])
+        self.node = node

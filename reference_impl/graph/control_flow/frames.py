@@ -1,0 +1,89 @@
+"""Which frame of a v1 loop each node of a function runs in (V1-11).
+
+``Enter`` leads into a frame, ``Exit`` out of it; everything else stays in the frame of its inputs. That is what TensorFlow's
+executor does while it runs; here it is settled beforehand, and a graph that mixes frames is found out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Optional
+
+from reference_impl.graph.control_flow.flow import MAX_NESTING, Body, Unprovable
+
+
+@dataclass(eq=False)
+class Frame:
+    """The nodes of one loop: ``enters`` lead into it, ``members`` (Exit nodes among them) run in it, in graph order."""
+
+    name: str
+    parent: Optional[Frame]
+    depth: int
+    enters: list[str] = field(default_factory=list)
+    members: list[str] = field(default_factory=list)
+
+
+def find_frames(body: Body) -> list[Frame]:
+    """All frames of ``body`` but the outermost, inner ones before those around them.
+
+    Raises:
+      Unprovable: a node has inputs of different frames, or is in a cycle without an Enter; a result is inside of a loop.
+    """
+    root = Frame("", None, 0)
+    children: dict[tuple[int, str], Frame] = {}
+    users: dict[str, list[str]] = {name: [] for name in body.nodes}
+    frame_of: dict[str, Frame] = {}
+    found: list[str] = []
+    for name, node in body.nodes.items():
+        needs = body.sources(node)
+        for other in needs:
+            users[other].append(name)
+        if not needs:
+            frame_of[name] = root
+            found.append(name)
+    for name in found:  # grows meanwhile
+        outside = _frame_after(body.nodes[name], frame_of[name], children)
+        for user in users[name]:
+            if user not in frame_of:
+                frame_of[user] = outside
+                found.append(user)
+            elif frame_of[user] is not outside:
+                raise Unprovable(user, f"has inputs of the frames {frame_of[user].name!r} and {outside.name!r}")
+    for name, node in body.nodes.items():
+        if name not in frame_of:
+            raise Unprovable(name, "is part of a cycle that no Enter leads into")
+        frame_of[name].members.append(name)
+        if node.op == "Enter":
+            children[id(frame_of[name]), _frame_name(node)].enters.append(name)
+    return sorted(children.values(), key=lambda frame: -frame.depth)
+
+
+def inside_of_loops(body: Body) -> list[str]:
+    """Nodes whose tensors the function returns although they belong to a frame; empty when the frames contradict each other."""
+    try:
+        frames = find_frames(body)
+    except Unprovable:
+        return []
+    members = {name for frame in frames for name in frame.members if body.nodes[name].op != "Exit" or frame.depth > 1}
+    members.update(name for frame in frames for name in frame.enters)
+    return [name for name in body.results() if name in members]
+
+
+def _frame_after(node: Any, frame: Frame, children: dict[tuple[int, str], Frame]) -> Frame:
+    """The frame that the outputs of a node are in."""
+    if node.op == "Enter":
+        name = _frame_name(node)
+        if (id(frame), name) not in children:
+            if frame.depth == MAX_NESTING:
+                raise Unprovable(node.name, f"is nested in more than {MAX_NESTING} loops")
+            children[id(frame), name] = Frame(name, frame, frame.depth + 1)
+        return children[id(frame), name]
+    if node.op == "Exit":
+        if frame.parent is None:
+            raise Unprovable(node.name, "leaves a loop that no Enter leads into")
+        return frame.parent
+    return frame
+
+
+def _frame_name(node: Any) -> str:
+    return str(node.attr["frame_name"].s.decode("utf-8", "replace"))

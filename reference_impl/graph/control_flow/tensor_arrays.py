@@ -1,0 +1,298 @@
+"""TensorArrays of TF 1.x as lists, whose gradient works inside of While (V1-11, V1-14).
+
+A ``TensorArrayV3`` is a resource, and its *flow*, a float, only puts the operations on it into order. A TensorList is the value
+that flows. The one can stand for the other where the flow is a thread: each flow tensor has at most one user that changes the
+array (branches that exclude each other count as one), reads come between, and handle and flow go nowhere but into operations on
+the array and through control flow. An array with any other use stays what it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Optional
+
+from reference_impl.format import schema
+from reference_impl.graph.control_flow.flow import Body, Unprovable, constant, source
+from reference_impl.graph.op_table import VARIANT
+
+_PASSING = {"Identity": 1, "Enter": 1, "Exit": 1, "NextIteration": 1, "Merge": 1, "Switch": 2}
+# op -> (position of the flow, output argument that is the flow afterwards or "")
+_USES = {
+    "TensorArrayReadV3": (2, ""),
+    "TensorArrayGatherV3": (2, ""),
+    "TensorArrayConcatV3": (1, ""),
+    "TensorArraySizeV3": (1, ""),
+    "TensorArrayWriteV3": (3, "flow_out"),
+    "TensorArrayScatterV3": (3, "flow_out"),
+    "TensorArraySplitV3": (3, "flow_out"),
+}
+HANDLE, FLOW = "handle", "flow"
+RESIZE = "resize_if_index_out_of_bounds"
+INT32 = schema.DT_INT32
+
+
+def convert_tensor_arrays(body: Body) -> Optional[Unprovable]:
+    """Rewrite every array that qualifies; returns what was in the way of the first other one."""
+    arrays = [name for name, node in body.nodes.items() if node.op == "TensorArrayV3"]
+    if not arrays:
+        return None
+    uses = _Uses(body, arrays)
+    if not _lists_grow(body):
+        for name in arrays:
+            if body.nodes[name].attr["dynamic_size"].b:
+                uses.refuse(name, name, "needs a list that grows, which TensorFlow has since 2.13, for")
+    good = [name for name in arrays if name not in uses.reasons]
+    for name in good:
+        _Conversion(body, name, uses.handles[name]).run(uses.users[name])
+    return next((uses.reasons[name] for name in arrays if name in uses.reasons), None)
+
+
+def _lists_grow(body: Body) -> bool:
+    """Whether this TensorFlow knows the attr that makes a list grow. An older one drops it without a word."""
+    definition = body.ops.registered("TensorListSetItem")
+    return definition is None or any(attr.name == RESIZE for attr in definition.attr)
+
+
+class _Uses:
+    """Where the handle and the flow of each array go, and why an array cannot become a list (``reasons``)."""
+
+    def __init__(self, body: Body, arrays: list[str]):
+        self.body = body
+        self.reasons: dict[str, Unprovable] = {}
+        self.of: dict[str, tuple[str, str]] = {}  # tensor -> (array, handle or flow)
+        self.flows: dict[str, list[str]] = {name: [] for name in arrays}
+        self.handles: dict[str, set[str]] = {name: set() for name in arrays}  # nodes that pass the handle on
+        self.users: dict[str, dict[str, None]] = {name: {} for name in arrays}
+        self._consumers = self._index()
+        for name in arrays:
+            self._follow(name)
+        for name in arrays:
+            if name not in self.reasons:
+                self._check(name)
+
+    def _index(self) -> dict[str, list[tuple[str, int]]]:
+        consumers: dict[str, list[tuple[str, int]]] = {}
+        for name, node in self.body.nodes.items():
+            for position, text in enumerate(self.body.data(node)):
+                consumers.setdefault(text, []).append((name, position))
+            for control in self.body.controls(node):
+                consumers.setdefault("^" + control, []).append((name, -1))
+        for text in self.body.function.ret.values():
+            consumers.setdefault(self.body.resolve(text), []).append(("", 0))
+        return consumers
+
+    def refuse(self, array: str, node: str, reason: str) -> None:
+        self.reasons.setdefault(array, Unprovable(node, f"{reason} the TensorArray {array!r}"))
+
+    def _follow(self, array: str) -> None:
+        """Mark all tensors that are the array's handle or flow."""
+        work = [(f"{array}:handle:0", HANDLE), (f"{array}:flow:0", FLOW)]
+        while work:
+            text, kind = work.pop()
+            if text in self.of:
+                if self.of[text] != (array, kind):
+                    for one in (array, self.of[text][0]):
+                        self.refuse(one, source(text), "mixes another one with")
+                continue
+            self.of[text] = (array, kind)
+            if kind == FLOW:
+                self.flows[array].append(text)
+            else:
+                self.handles[array].add(source(text))
+            for name, position in self._consumers.get(text, ()):
+                work.extend((after, kind) for after in self._after(array, name, position, kind))
+
+    def _after(self, array: str, name: str, position: int, kind: str) -> Iterable[str]:
+        """The tensors behind a user that are the same array still."""
+        if not name:
+            self.refuse(array, array, "returns a part of")
+            return ()
+        node = self.body.nodes[name]
+        if node.op in _PASSING and (node.op == "Merge" or position == 0):
+            if kind == HANDLE and self._consumers.get("^" + name):
+                self.refuse(array, name, "is waited for and passes on")
+            self.users[array][name] = None
+            if node.op == "Switch":
+                return (f"{name}:output_false:0", f"{name}:output_true:0")
+            return (f"{name}:output:0",)
+        if node.op == "TensorArrayCloseV3" and kind == HANDLE:
+            self.users[array][name] = None
+            return ()
+        flow_position, out = _USES.get(node.op, (-1, ""))
+        if flow_position < 0 or position != (0 if kind == HANDLE else flow_position):
+            self.refuse(array, name, "is none of the operations of tf.TensorArray and uses")
+            return ()
+        self.users[array][name] = None
+        return (f"{name}:{out}:0",) if out and kind == FLOW else ()
+
+    def _check(self, array: str) -> None:
+        body = self.body
+        for name in self.users[array]:
+            node = body.nodes[name]
+            data = body.data(node)
+            if node.op in _USES:
+                flow, out = _USES[node.op]
+                if len(data) != flow + 1 or self.of.get(data[0]) != (array, HANDLE) or self.of.get(data[flow]) != (array, FLOW):
+                    return self.refuse(array, name, "uses a flow or a handle that is not of")
+                if out and not self._consumers.get(f"{name}:{out}:0"):
+                    return self.refuse(array, name, "changes unseen")
+            elif node.op == "Merge" and any(self.of.get(text) != self.of.get(f"{name}:output:0") for text in data):
+                return self.refuse(array, name, "joins something with")
+        if not self._is_thread(array):
+            return self.refuse(array, array, "has a flow that forks:")
+        return None
+
+    def _is_thread(self, array: str) -> bool:
+        """Whether no flow tensor is changed twice."""
+        changing: dict[str, bool] = {}
+        back: dict[str, list[str]] = {}
+        work: list[str] = []
+        for text in self.flows[array]:
+            for name, _ in self._consumers.get(text, ()):
+                node = self.body.nodes[name]
+                if node.op in _PASSING:
+                    outputs = ("output_false:0", "output_true:0") if node.op == "Switch" else ("output:0",)
+                    for output in outputs:
+                        back.setdefault(f"{name}:{output}", []).append(text)
+                elif _USES[node.op][1]:
+                    work.append(text)
+        while work:
+            text = work.pop()
+            if text not in changing:
+                changing[text] = True
+                work.extend(back.get(text, ()))
+        return all(self._one_changes(text, changing) for text in self.flows[array])
+
+    def _one_changes(self, text: str, changing: dict[str, bool]) -> bool:
+        changers, switches, readers = [], [], []
+        for name, _ in self._consumers.get(text, ()):
+            node = self.body.nodes[name]
+            if node.op == "Switch" and (f"{name}:output_false:0" in changing or f"{name}:output_true:0" in changing):
+                both = f"{name}:output_false:0" in changing and f"{name}:output_true:0" in changing
+                switches.append((name, both, f"{name}:output_true:0" in changing))
+            elif (node.op in _PASSING and f"{name}:output:0" in changing) or _USES.get(node.op, (0, ""))[1]:
+                changers.append(name)
+            else:
+                readers.append(name)
+        writers = {*changers, *(name for name, _, _ in switches)}
+        for name in readers:  # a read that waits for a change of what it reads wants to see it
+            if writers & set(self.body.controls(self.body.nodes[name])):
+                return False
+        if changers:
+            return len(changers) == 1 and not switches
+        sides = [side for _, both, side in switches for side in ((False, True) if both else (side,))]
+        return len(sides) == len(set(sides)) and len({_predicate(self.body, name) for name, _, _ in switches}) <= 1
+
+
+def _predicate(body: Body, switch: str) -> str:
+    data = body.data(body.nodes[switch])
+    return data[1] if len(data) == 2 else switch
+
+
+def _sizes(node: Any) -> Optional[list[int]]:
+    """The attr ``element_shape``; None when the rank is unknown."""
+    attr = node.attr.get("element_shape")
+    return None if attr is None or attr.shape.unknown_rank else [dim.size for dim in attr.shape.dim]
+
+
+class _Conversion:
+    """Rewrites one array. Nodes keep their names, so control edges still mean what they meant."""
+
+    def __init__(self, body: Body, array: str, handles: set[str]):
+        self.body = body
+        self.array = body.nodes[array]
+        self.handles = handles
+        self.dtype = self.array.attr["dtype"].type
+        self.grows = self.array.attr["dynamic_size"].b
+
+    def run(self, users: Iterable[str]) -> None:
+        for name in users:
+            node = self.body.nodes[name]
+            if node.op in _PASSING and name in self.handles:
+                self.body.remove([name])
+            elif node.op in _PASSING:
+                node.attr["T"].type = VARIANT
+                node.attr.pop("_output_shapes", None)
+                self.body.changed(name)
+            elif node.op == "TensorArrayCloseV3":
+                self._become(node, "NoOp", [])
+            else:
+                self._use(node)
+        (size,) = self.body.data(self.array)
+        sizes = _sizes(self.array)
+        shape = self._constant(self.array.name, size, [-1] if sizes is None else sizes, sizes is None)
+        self._become(self.array, "TensorListReserve", [shape, size])
+        self.array.attr["shape_type"].type = INT32
+        self.body.replace(f"{self.array.name}:flow:0", f"{self.array.name}:handle:0")
+
+    def _constant(self, name: str, beside: str, values: list[int], scalar: bool) -> str:
+        """A Const in the frame and branch that the tensor ``beside`` is in."""
+        body = self.body
+        after = source(beside)
+        if after in body.nodes and body.nodes[after].op == "Switch":  # of which a control edge does not tell the branch
+            identity = body.add(f"{name}/size", "Identity", [beside])
+            identity.attr["T"].type = INT32
+            after = identity.name
+        node = body.add(f"{name}/element_shape", "Const", (), [after] if after in body.nodes else [])
+        constant(node, values, scalar)
+        return f"{node.name}:output:0"
+
+    def _use(self, node: Any) -> None:
+        data = self.body.data(node)
+        flow = data[_USES[node.op][0]]
+        if node.op == "TensorArrayReadV3":
+            self._become(node, "TensorListGetItem", [flow, data[1], self._shape(node, flow)], value="item")
+        elif node.op == "TensorArrayGatherV3":
+            shape = self._gathered_shape(node, data[1]) or self._shape(node, flow)
+            self._become(node, "TensorListGather", [flow, data[1], shape], value="values")
+        elif node.op == "TensorArrayConcatV3":
+            element_shape = schema.TensorShapeProto(unknown_rank=True)
+            if "element_shape_except0" in node.attr and not node.attr["element_shape_except0"].shape.unknown_rank:
+                element_shape = schema.TensorShapeProto()
+                element_shape.dim.add(size=-1)
+                element_shape.dim.extend(node.attr["element_shape_except0"].shape.dim)
+            self._become(node, "TensorListConcat", [flow], value="tensor", lengths="lengths")
+            node.attr["element_shape"].shape.CopyFrom(element_shape)
+        elif node.op == "TensorArraySizeV3":
+            self._become(node, "TensorListLength", [flow], size="length")
+            del node.attr["element_dtype"]
+        elif node.op == "TensorArrayWriteV3":
+            self._become(node, "TensorListSetItem", [flow, data[1], data[2]], flow_out="output_handle")
+            if self.grows:
+                node.attr[RESIZE].b = True
+        elif node.op == "TensorArrayScatterV3":
+            self._become(node, "TensorListScatterIntoExistingList", [flow, data[2], data[1]], flow_out="output_handle")
+        else:
+            self._become(node, "TensorListSplit", [data[1], self._shape(node, flow), data[2]], flow_out="output_handle")
+            node.attr["shape_type"].type = INT32
+
+    def _gathered_shape(self, node: Any, indices: str) -> Optional[str]:
+        """What a TensorArrayGatherV3 says of an element: all that is known of the result when none is gathered.
+
+        Not for a number of indices that is known: what comes out would get a shape narrower than the signature promised.
+        """
+        sizes, maker = _sizes(node), self.body.nodes.get(source(indices))
+        if sizes is None or (maker is not None and maker.op in ("Const", "Pack")):
+            return None
+        return self._constant(node.name, indices, sizes, False)
+
+    def _shape(self, node: Any, flow: str) -> str:
+        """The shape of an element, as far as it is known."""
+        made = self.body.add(f"{node.name}/element_shape", "TensorListElementShape", [flow])
+        made.attr["shape_type"].type = INT32
+        made.device = node.device
+        return f"{made.name}:element_shape:0"
+
+    def _become(self, node: Any, op: str, inputs: list[str], **outputs: str) -> None:
+        """Make another op of a node; ``outputs`` says how its output arguments are called now."""
+        controls = [text for text in node.input if text[:1] == "^"]
+        node.input[:] = inputs + controls
+        node.op = op
+        for key in [key for key in node.attr if not key.startswith("_") or key == "_output_shapes"]:
+            del node.attr[key]
+        if op != "NoOp":
+            node.attr["element_dtype"].type = self.dtype
+        for old, new in outputs.items():
+            if old != new:
+                self.body.replace(f"{node.name}:{old}:0", f"{node.name}:{new}:0")
+        self.body.changed(node.name)

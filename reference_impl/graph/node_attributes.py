@@ -1,0 +1,93 @@
+"""Attributes of nodes that end TensorFlow's process instead of raising: shapes and tensors that contradict themselves.
+
+TensorFlow checks most of a graph and says what is wrong. It does not check the shape of a constant or of an attribute
+everywhere: a negative size, too many dimensions, a product beyond 64 bits or bytes that do not fit the shape stop the process
+in C++. A tensor of a few bytes may also promise more elements than there is memory.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Mapping
+
+from reference_impl import errors
+from reference_impl.format import limits, schema
+from reference_impl.format.values import dtypes
+from reference_impl.format.values.tensor_proto import STRING_COST
+
+_LARGEST = 2**63 - 1
+# Numbers that kernels use without a check: as a size that is allocated at once, and as the number of a column.
+# Attribute -> least value, name of the limit.
+_BOUNDS = {"vocab_size": (-1, "TABLE_ENTRIES"), "key_index": (-2, "TABLE_COLUMNS"), "value_index": (-2, "TABLE_COLUMNS")}
+TABLE_OPS = ("InitializeTableFromTextFile", "InitializeTableFromTextFileV2")
+
+
+def check(attributes: Mapping[str, schema.AttrValue], keys: Iterable[str], file: str, node: str) -> None:
+    """Check the shapes and tensors in some attributes of a node, a function or an argument.
+
+    Args:
+      attributes: all of them.
+      keys: names of those that may hold shapes or tensors; the others are left out.
+      file, node: where they are, for errors.
+
+    Raises:
+      ShapeError: a size is negative, there are too many dimensions or elements, or the bytes of a tensor do not fit its shape.
+      LimitError: a tensor promises more than `limits.TENSOR_BYTES`.
+    """
+    for key in keys:
+        if key not in attributes:
+            continue
+        value = attributes[key]
+        try:
+            for tensor in (value.tensor,) if value.HasField("tensor") else value.list.tensor:
+                _check_tensor(tensor)
+            for shape in (value.shape,) if value.HasField("shape") else value.list.shape:
+                _check_shape(shape, -1)
+        except (errors.ShapeError, errors.LimitError) as error:
+            raise type(error)(f"attribute {key!r}: {error.reason}", file=file, node=node) from None
+
+
+def check_table(node: schema.NodeDef, file: str, where: str) -> None:
+    """Check the numbers with which a node fills a table from a text file.
+
+    Raises:
+      LimitError: more entries or columns than `limits` has room for, or fewer than none.
+    """
+    for key, (least, limit) in _BOUNDS.items():
+        if key in node.attr and not least <= node.attr[key].i <= getattr(limits, limit):
+            raise errors.LimitError(f"attribute {key!r} is {node.attr[key].i}", limit=limit, file=file, node=where)
+
+
+def _check_tensor(tensor: schema.TensorProto) -> None:
+    if tensor.tensor_shape.unknown_rank:
+        raise errors.ShapeError("a tensor has an unknown rank")
+    count, itemsize = _check_shape(tensor.tensor_shape, 0), _itemsize(tensor.dtype)
+    if count * (itemsize or STRING_COST) > limits.TENSOR_BYTES:
+        sizes = [dim.size for dim in tensor.tensor_shape.dim]
+        raise errors.LimitError(f"a tensor of shape {sizes}", limit="TENSOR_BYTES")
+    if itemsize and tensor.tensor_content and len(tensor.tensor_content) != count * itemsize:
+        raise errors.ShapeError(f"{len(tensor.tensor_content)} bytes for {count} elements of {itemsize} bytes")
+
+
+def _check_shape(shape: schema.TensorShapeProto, least: int) -> int:
+    """Return the number of elements, unknown sizes counted as one."""
+    if len(shape.dim) >= limits.RANK:
+        raise errors.ShapeError(f"a shape has {len(shape.dim)} dimensions, TensorFlow has room for {limits.RANK - 1}")
+    count, largest = 1, 1
+    for dim in shape.dim:
+        if dim.size < least:
+            raise errors.ShapeError(f"a dimension has the size {dim.size}")
+        count *= abs(dim.size)
+        largest *= max(abs(dim.size), 1)
+        if largest > _LARGEST:
+            raise errors.ShapeError(f"a shape has more than {_LARGEST} elements")
+    return count
+
+
+@functools.cache
+def _itemsize(number: int) -> int:
+    """Return the bytes of an element, 0 for strings and types without plain bytes. TensorFlow itself refuses unknown types."""
+    try:
+        return dtypes.by_number(number).itemsize or 0
+    except errors.DtypeError:
+        return 0

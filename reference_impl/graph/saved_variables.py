@@ -1,0 +1,56 @@
+"""SavedVariable nodes checked: what they say of themselves, and whether the checkpoint's value fits (FMT-12, RP-03)."""
+
+from __future__ import annotations
+
+from typing import Optional
+
+from reference_impl.errors import DtypeError, ShapeError
+from reference_impl.format import schema
+from reference_impl.format.bundle.entry import Entry
+from reference_impl.format.container.files import AnyPath
+from reference_impl.format.values import dtypes, structure
+from reference_impl.format.values.shapes import shape_of, shape_text
+
+_ENUMS = {"synchronization": schema.VariableSynchronization, "aggregation": schema.VariableAggregation}
+
+
+def invalid(variable: schema.SavedVariable) -> Optional[str]:
+    """Return why no variable can be as a SavedVariable says; None if one can.
+
+    A dtype that does not exist or is a reference, a negative dimension, a synchronization or aggregation that does not exist.
+    """
+    try:
+        if dtypes.by_number(variable.dtype).is_ref:
+            return f"its dtype is the reference {dtypes.by_number(variable.dtype).name}"
+        structure.decode_shape(variable.shape)
+    except (DtypeError, ShapeError) as error:
+        return error.reason
+    return invalid_settings(variable)
+
+
+def invalid_settings(variable: schema.SavedVariable | schema.VariableDef) -> Optional[str]:
+    """Return which synchronization or aggregation of a definition does not exist; None if both do."""
+    for name, enum in _ENUMS.items():
+        number = getattr(variable, name)
+        if number not in enum.values():
+            return f"no {name} has the number {number}"
+    return None
+
+
+def check_value(variable: schema.SavedVariable, entry: Entry, file: Optional[AnyPath] = None) -> None:
+    """Check that a variable can take the value that the checkpoint has for it.
+
+    Args:
+      variable: one that is not `invalid`.
+      entry: of the checkpoint.
+      file: named in errors.
+
+    Raises:
+      DtypeError, ShapeError: it has another dtype, or a shape that does not fit.
+    """
+    dtype, shape = dtypes.by_number(variable.dtype), shape_of(variable.shape)
+    if entry.dtype.number != dtype.number:
+        raise DtypeError(f"the checkpoint has dtype {entry.dtype.name}, the variable {dtype.name}", file=file)
+    stored = entry.shape
+    if shape is not None and (len(shape) != len(stored) or any(size not in (None, other) for size, other in zip(shape, stored))):
+        raise ShapeError(f"the checkpoint has shape {shape_text(stored)}, the variable {shape_text(shape)}", file=file)

@@ -1,0 +1,46 @@
+"""VariableDefs: what the collections of a TF 1.x MetaGraph say of its variables (V1-01)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from reference_impl import errors
+from reference_impl.format import schema
+
+GLOBAL = "variables"
+TRAINABLE = "trainable_variables"
+COLLECTIONS = (GLOBAL, TRAINABLE, "local_variables", "model_variables", "metric_variables")
+
+
+def variable_defs(
+    meta_graph: schema.MetaGraphDef, collections: Iterable[str] = COLLECTIONS, file: str = "", lenient: bool = False
+) -> Iterator[tuple[str, str, schema.VariableDef]]:
+    """Collection, node and definition of each variable, as listed.
+
+    The node is the variable itself, or the handle of a resource variable.
+
+    Args:
+      meta_graph, collections: where to look.
+      file: named in errors.
+      lenient: leave out definitions that cannot be parsed.
+
+    Raises:
+      MalformedError: a definition cannot be parsed.
+    """
+    for key in collections:
+        if key not in meta_graph.collection_def:
+            continue
+        for data in meta_graph.collection_def[key].bytes_list.value:
+            try:
+                definition = schema.parse(schema.VariableDef, data, file)
+            except errors.SavedModelError:
+                if lenient:
+                    continue
+                raise
+            yield key, definition.variable_name.rpartition(":")[0], definition
+
+
+def slice_spec(info: schema.SaveSliceInfoDef) -> str:
+    """A part of a partitioned variable as RestoreV2 spells it: the whole shape, then start and length in each dimension."""
+    whole = "".join(f"{extent} " for extent in info.full_shape)
+    return whole + ":".join(f"{start},{length}" for start, length in zip(info.var_offset, info.var_shape))

@@ -1,0 +1,38 @@
+"""What a SavedModel says twice, or of things that are not there: readers differ in what they make of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from reference_impl.format import schema
+from reference_impl.graph.graphs import Nodes, repeated
+
+_SHOWN = 3
+
+
+def contradictions(graph: schema.MetaGraphDef, main: Nodes) -> Iterator[str]:
+    """One sentence for each kind of contradiction in a MetaGraph, of whose graph ``main`` are the nodes."""
+    yield from _twice("nodes", main.names)
+    yield from _twice("functions", (function.signature.name for function in graph.graph_def.library.function))
+    nodes = graph.object_graph_def.nodes
+    children = ((number, child.node_id) for number, node in enumerate(nodes) for child in node.children)
+    lost = [(number, child) for number, child in children if not 0 <= child < len(nodes)]
+    if lost:
+        number, child = lost[0]
+        yield f"object {number} refers to object {child} of {len(nodes)}" + _more(len(lost) - 1)
+
+
+def same_tags(saved_model: schema.SavedModel) -> Iterator[str]:
+    """One sentence when several MetaGraphs have one set of tags: no tags choose one of them (V1-05)."""
+    tags = (", ".join(sorted(set(graph.meta_info_def.tags))) for graph in saved_model.meta_graphs)
+    yield from _twice("MetaGraphs", tags, "have the tags")
+
+
+def _twice(what: str, names: Iterable[str], verb: str = "are called") -> Iterator[str]:
+    found = repeated(names)
+    if found:
+        yield f"several {what} {verb} {', '.join(map(repr, found[:_SHOWN]))}" + _more(len(found) - _SHOWN)
+
+
+def _more(count: int) -> str:
+    return f" and {count} more" if count > 0 else ""

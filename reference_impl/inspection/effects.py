@@ -1,0 +1,347 @@
+"""Which ops of a MetaGraph act on the machine, and when: at load, or when which function is called.
+
+The graph is followed from everything that a loader or a user can start: restore and init ops, functions of resources,
+signatures, functions of objects. It is followed through calls, and to every function that TensorFlow may choose in place of a
+called one. Saving and restoring a checkpoint is not a finding if the file is the one that the caller names; neither is an
+initialiser that reads a file of assets/. Of a function every node counts as run.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import Optional
+
+from reference_impl.format import schema
+from reference_impl.format.names import CREATE, DESTROY, INITIALIZE, RESERVED_SIGNATURES, SIGNATURES
+from reference_impl.format.record import mutable_record, record
+from reference_impl.graph.graphs import Library, Nodes, input_source, reachable
+from reference_impl.graph.object_graph import Paths
+from reference_impl.inspection.op_effects import READS, OpEffect, op_effect
+from reference_impl.inspection.parts import Effect
+from reference_impl.inspection.path_origins import (
+    ASSET,
+    COMPUTED,
+    COMPUTED_PATH,
+    GIVEN,
+    GIVEN_PATH,
+    LITERAL,
+    PART,
+    Arguments,
+    Body,
+    Origin,
+    is_given,
+    is_model_file,
+    is_no_file,
+    of_attribute,
+)
+from reference_impl.inspection.signatures import init_ops, slots_of
+
+LOAD, CALL = "load", "call"
+_STEPS = 1_000_000  # nodes looked at; beyond it is left open when things happen
+_WAYS = 8  # sets of arguments for which one function is looked at
+# Functions of a resource that run without being called: the last one when the object is collected (RP-04).
+_OWN = (CREATE, INITIALIZE, DESTROY)
+
+
+@record
+class Start:
+    """Something that a loader or a user can run.
+
+    Attributes:
+      label: what it is called in a report.
+      when: LOAD or CALL.
+      nodes: of the main graph.
+      function: of the library, with the objects that it is bound to, or with its arguments.
+      checkpoint: whether it saves or restores, so that its caller gives the name of a file.
+    """
+
+    label: str
+    when: str
+    nodes: tuple[str, ...] = ()
+    function: Optional[str] = None
+    bound: tuple[int, ...] = ()
+    arguments: Optional[Arguments] = None
+    checkpoint: bool = False
+
+
+@mutable_record
+class _Found:
+    effect: OpEffect
+    node: str
+    names: set[str]
+    origins: set[Origin]
+    labels: dict[str, dict[str, None]]
+
+
+def graph_starts(meta_graph: schema.MetaGraphDef) -> Iterator[Start]:
+    """What sessions and servers run of the main graph: restore, init ops, signatures, saving (V1-08, SIG-01)."""
+    saver = meta_graph.saver_def
+    if saver.restore_op_name:
+        yield Start(f"restore op {saver.restore_op_name}", LOAD, (input_source(saver.restore_op_name),), checkpoint=True)
+    for op in dict.fromkeys(item.op for item in init_ops(meta_graph)):
+        yield Start(f"init op {op}", LOAD, (input_source(op),))
+    for key, signature in sorted(meta_graph.signature_def.items()):
+        if key in RESERVED_SIGNATURES:
+            continue
+        tensors = [slot.tensor for info in signature.outputs.values() for slot in slots_of(info)[1]]
+        yield Start(f"signature {key}", CALL, tuple([input_source(tensor) for tensor in tensors]))
+    if saver.save_tensor_name:
+        yield Start("saving a checkpoint", CALL, (input_source(saver.save_tensor_name),), checkpoint=True)
+
+
+def object_starts(graph: schema.SavedObjectGraph, paths: Paths, wanted: Optional[Collection[int]] = None) -> Iterator[Start]:
+    """What loaders of objects run of their functions, and what users may call (RP-04, FN-05).
+
+    Args:
+      graph, paths: the object graph.
+      wanted: ids of the objects that are loaded; None for all of them.
+    """
+    at_load: dict[int, str] = {}
+    named: set[int] = set()  # entries of signatures are starts of the main graph, a trace is one of its function
+    for number, node in enumerate(graph.nodes):
+        kind = node.WhichOneof("kind")
+        if kind == "function" or (kind == "user_object" and node.user_object.identifier == SIGNATURES):
+            named.update(child.node_id for child in node.children)
+        if kind == "resource" and (wanted is None or number in wanted):
+            for child in node.children:
+                if child.local_name in _OWN:
+                    at_load[child.node_id] = f"{child.local_name} of {paths.label(number)}"
+            for pair in node.saveable_objects.values():
+                at_load[pair.save_function] = at_load[pair.restore_function] = f"content of {paths.label(number)}"
+    for number, node in enumerate(graph.nodes):
+        if number in at_load or number not in named:
+            when, label = (LOAD, at_load[number]) if number in at_load else (CALL, f"function {paths.label(number)}")
+            for name in _functions_of(node):
+                bound = graph.concrete_functions[name].bound_inputs if name in graph.concrete_functions else ()
+                yield Start(label, when, function=name, bound=tuple(bound))
+
+
+def _functions_of(node: schema.SavedObject) -> Sequence[str]:
+    if node.WhichOneof("kind") == "function":
+        return list(node.function.concrete_functions)
+    if node.WhichOneof("kind") == "bare_concrete_function":
+        return [node.bare_concrete_function.concrete_function_name]
+    return ()
+
+
+def effects(
+    meta_graph: schema.MetaGraphDef,
+    objects: schema.SavedObjectGraph,
+    assets: Sequence[schema.AssetFileDef],
+    library: Library,
+    calls: dict[str, list[str]],
+    paths: Paths,
+    main: Nodes,
+) -> tuple[Effect, ...]:
+    """Everything in a MetaGraph that acts on the machine, also what nothing starts.
+
+    Args:
+      meta_graph: the MetaGraph.
+      objects, paths: its object graph.
+      assets: its files.
+      library, calls: its functions and ``library.calls()``.
+      main: the nodes of its graph.
+    """
+    search = Search(meta_graph, objects, assets, library)
+    search.nodes = main
+    acting = {name for name, function in library.functions.items() if any(search.effect(node.op) for node in function.node_def)}
+    if not acting and not search.acting:
+        return ()
+    callers: dict[str, list[str]] = {}
+    for name, called in calls.items():
+        for inner in library.may_run(called):
+            callers.setdefault(inner, []).append(name)
+    search.relevant = reachable(sorted(acting), callers)
+    for starts in (graph_starts(meta_graph), object_starts(objects, paths)):
+        for start in starts:
+            search.follow(start)
+    search.rest(acting)
+    return search.results()
+
+
+def effects_at_load(
+    meta_graph: schema.MetaGraphDef,
+    objects: schema.SavedObjectGraph,
+    assets: Sequence[schema.AssetFileDef],
+    library: Library,
+    starts: Iterable[Start],
+) -> tuple[tuple[Effect, ...], bool]:
+    """What of ``starts`` acts on the machine, and whether that is all. Only those at load are followed."""
+    search = Search(meta_graph, objects, assets, library)
+    for start in starts:
+        if start.when == LOAD:
+            search.follow(start)
+    return search.results(), search.steps <= _STEPS
+
+
+class Search:
+    """One search through a MetaGraph."""
+
+    def __init__(
+        self,
+        meta_graph: schema.MetaGraphDef,
+        objects: schema.SavedObjectGraph,
+        assets: Sequence[schema.AssetFileDef],
+        library: Library,
+    ):
+        self.meta_graph = meta_graph
+        self.objects = objects
+        self.library = library
+        self.relevant: Optional[Collection[str]] = None  # functions worth entering; None for all
+        self.steps = 0
+        self._assets = assets
+        known = {input_source(item.tensor_info.name): frozenset({Origin(ASSET, item.filename)}) for item in assets}
+        saver = meta_graph.saver_def.filename_tensor_name
+        if saver:
+            known[input_source(saver)] = GIVEN_PATH
+        self._known = known
+        self._of_op: dict[str, Optional[OpEffect]] = {}
+        self._bodies: dict[str, dict[str, schema.NodeDef]] = {}
+        self._found: dict[tuple[Optional[str], str], _Found] = {}
+        self._counted: set[tuple[Optional[str], str]] = set()
+
+    @functools.cached_property
+    def main(self) -> Body:
+        """The main graph, which a load of objects hardly ever asks for."""
+        return Body(None, self.nodes.by_name, self._known)
+
+    @functools.cached_property
+    def nodes(self) -> Nodes:
+        """The nodes of the main graph."""
+        return Nodes(self.meta_graph.graph_def)
+
+    @functools.cached_property
+    def acting(self) -> dict[str, schema.NodeDef]:
+        """Those that do something."""
+        return {name: self.nodes.by_name[name] for name, op in self.nodes.op_of.items() if self.effect(op)}
+
+    def effect(self, op: str) -> Optional[OpEffect]:
+        """What an op does; functions of the library do what is in them."""
+        if op not in self._of_op:
+            self._of_op[op] = op_effect(op, self.library.functions)
+        return self._of_op[op]
+
+    def follow(self, start: Start) -> None:
+        """Look at all that a start runs, up to _STEPS."""
+        ways: dict[str, set[Arguments]] = {}
+        pending: list[tuple[str, Arguments]] = []
+        if start.nodes:
+            names = [name for name in reachable(start.nodes, self.nodes.waits) if name in self.nodes.waits]
+            self._note(self.main, [self.acting[name] for name in names if name in self.acting], start)
+            self._enter(self.main, [self.main.nodes[name] for name in names], pending)
+        elif start.function in self.library.functions:
+            pending.append((start.function, start.arguments or self._arguments(start.function, start.bound)))
+        while pending:
+            name, arguments = pending.pop()
+            known = ways.setdefault(name, set())
+            if arguments in known:
+                continue
+            if len(known) >= _WAYS:
+                arguments = (COMPUTED_PATH,) * len(arguments)
+                if arguments in known:
+                    continue
+            known.add(arguments)
+            if self.steps > _STEPS:
+                return
+            if name not in self._bodies:
+                self._bodies[name] = {node.name: node for node in self.library.functions[name].node_def}
+            nodes = self._bodies[name]
+            names = [item.name for item in self.library.functions[name].signature.input_arg]
+            body = Body(name, nodes, dict(zip(names, arguments)))
+            self._note(body, nodes.values(), start)
+            self._enter(body, nodes.values(), pending)
+
+    def rest(self, acting: Iterable[str]) -> None:
+        """Note what nothing starts."""
+        self._note(self.main, self.acting.values(), None)
+        for name in acting:
+            function = self.library.functions[name]
+            arguments = {item.name: COMPUTED_PATH for item in function.signature.input_arg}
+            self._note(Body(name, {node.name: node for node in function.node_def}, arguments), function.node_def, None)
+
+    def _arguments(self, name: str, bound: Sequence[int]) -> Arguments:
+        """Arguments are given, up to the captures at their end."""
+        count = len(self.library.functions[name].signature.input_arg)
+        captured = [self._object(number) for number in bound[:count]]
+        return tuple([GIVEN_PATH] * (count - len(captured)) + captured)
+
+    def _object(self, number: int) -> frozenset[Origin]:
+        nodes = self.objects.nodes
+        if not 0 <= number < len(nodes):
+            return COMPUTED_PATH
+        if nodes[number].HasField("asset"):
+            index = nodes[number].asset.asset_file_def_index
+            return frozenset({Origin(ASSET, self._assets[index].filename)}) if 0 <= index < len(self._assets) else COMPUTED_PATH
+        return self.main.origins(nodes[number].constant.operation) if nodes[number].HasField("constant") else COMPUTED_PATH
+
+    def _enter(self, body: Body, nodes: Collection[schema.NodeDef], pending: list[tuple[str, Arguments]]) -> None:
+        """Put by the functions that nodes call or hand on."""
+        self.steps += len(nodes)
+        for node in nodes if self.library.functions else ():
+            possible = self.library.may_run(self.library.references(node))
+            names = [name for name in possible if self.relevant is None or name in self.relevant]
+            counts = [len(self.library.functions[name].signature.input_arg) for name in names]
+            pending.extend((name, body.handed_on(node, count)) for name, count in zip(names, counts))
+
+    def _note(self, body: Body, nodes: Iterable[schema.NodeDef], start: Optional[Start]) -> None:
+        for node in nodes:
+            effect = self.effect(node.op)
+            if effect is None:
+                continue
+            origins = _path(body, node, effect)
+            if start is None and (effect.checkpoint or (body.name, node.name) in self._counted):
+                continue  # savers that nothing names are left in many graphs
+            self._counted.add((body.name, node.name))
+            if _harmless(effect, origins, start):
+                continue
+            found = self._found.setdefault((body.name, node.op), _Found(effect, node.name, set(), set(), {LOAD: {}, CALL: {}}))
+            found.names.add(node.name)
+            found.origins.update(origins)
+            if start is not None:
+                found.labels[start.when][start.label] = None
+
+    def results(self) -> tuple[Effect, ...]:
+        """One entry per op and body. When there was too much to look at it is left open when they happen."""
+        complete = self.steps <= _STEPS
+        return tuple(
+            [
+                Effect(
+                    op,
+                    found.effect.kind,
+                    found.effect.does,
+                    found.node,
+                    function,
+                    len(found.names),
+                    tuple([_text(origin) for origin in sorted(found.origins) if origin != Origin(LITERAL)]),
+                    tuple(found.labels[LOAD]) if complete else None,
+                    tuple(found.labels[CALL]) if complete else None,
+                )
+                for (function, op), found in sorted(self._found.items(), key=lambda item: (item[0][0] or "", item[0][1]))
+            ]
+        )
+
+
+def _path(body: Body, node: schema.NodeDef, effect: OpEffect) -> frozenset[Origin]:
+    if isinstance(effect.place, str):
+        return of_attribute(node, effect.place)
+    if effect.place is None:
+        return frozenset()
+    inputs = [text for text in node.input if not text.startswith("^")]
+    return body.origins(inputs[effect.place]) if effect.place < len(inputs) else COMPUTED_PATH
+
+
+def _harmless(effect: OpEffect, origins: frozenset[Origin], start: Optional[Start]) -> bool:
+    """What every model does: read its assets, and the checkpoint that its caller names."""
+    if effect.optional and is_no_file(origins):
+        return True
+    if effect.checkpoint and start is not None and start.checkpoint:
+        return is_given(origins)
+    return effect.kind == READS and is_model_file(origins)
+
+
+def _text(origin: Origin) -> str:
+    """How a path is shown."""
+    if origin.kind in (LITERAL, PART):
+        return origin.text
+    return {ASSET: f"assets/{origin.text}", GIVEN: "(what the caller gives)", COMPUTED: "(computed)"}[origin.kind]

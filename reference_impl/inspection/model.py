@@ -1,0 +1,222 @@
+"""Look into a SavedModel without TensorFlow and without running anything: ``inspect(path).to_json()`` (GOAL-07).
+
+What is damaged beside the MetaGraphs themselves (a checkpoint, an asset, the fingerprint) does not stop the rest from being
+shown: it ends in ``problems``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, Optional, Union
+
+from reference_impl import errors
+from reference_impl.format import extension, schema
+from reference_impl.format.container import files, layout
+from reference_impl.format.container.regular_files import special
+from reference_impl.format.container.replaced import not_replaced
+from reference_impl.graph.graphs import Library, Nodes
+from reference_impl.graph.object_graph import Paths, counterparts
+from reference_impl.inspection.contradictions import contradictions, same_tags
+from reference_impl.inspection.effects import effects
+from reference_impl.inspection.functions import Reach, functions, library_functions, op_counts, sizes
+from reference_impl.inspection.objects import objects
+from reference_impl.inspection.restore_plan import Restored, restore_plan
+from reference_impl.inspection.signatures import init_ops, signature_spec, signatures
+from reference_impl.inspection.types import Asset, Checkpoint, File, MetaGraph, SavedModelInfo, Saver
+from reference_impl.inspection.types import Collection as CollectionInfo
+from reference_impl.inspection.variables import graph_variables, object_variables, stored_size
+
+__all__ = ["SavedModelInfo", "inspect", "restore_plan", "signature_spec"]
+
+
+def inspect(path: files.AnyPath, tags: Union[str, Collection[str], None] = None, *, follow_links: bool = False) -> SavedModelInfo:
+    """Describe the SavedModel at ``path``.
+
+    Args:
+      path: its directory, or a saved_model.* file.
+      tags: show only the MetaGraph with exactly these tags; None shows all.
+      follow_links: accept symbolic links that lead out of the directory.
+
+    Raises:
+      SavedModelError: the MetaGraphs cannot be read, see `reference_impl.format.container.layout.read`.
+      NoMetaGraphError: no MetaGraph has these tags.
+      FileAccessError: another export took the place of this one while it was read.
+    """
+    with not_replaced(path):
+        model = layout.read(path, follow_links=follow_links)
+        graphs = list(model.saved_model.meta_graphs) if tags is None else [model.meta_graph(tags)]
+        return _Inspection(model).run(graphs)
+
+
+class _Inspection:
+    """One SavedModel being looked at: what its MetaGraphs share, and the problems met on the way."""
+
+    def __init__(self, model: layout.Layout):
+        self.model = model
+        self.problems: list[str] = []
+        self.entries: Mapping[str, Any] = {}
+        self.tracked: Optional[schema.TrackableObjectGraph] = None
+
+    def run(self, graphs: list[schema.MetaGraphDef]) -> SavedModelInfo:
+        self.problems.extend(same_tags(self.model.saved_model))
+        found = self._attempt(self.model.root.special, {})
+        self.problems.extend(f"{name} is {what}, not a regular file" for name, what in found.items())
+        checkpoint = self._checkpoint()
+        meta_graphs = tuple([self._meta_graph(graph) for graph in graphs])
+        names = self._attempt(lambda: self.model.names, ())
+        listed = [File(name, size) for name in names if (size := self._file_size(name)) is not None]
+        return SavedModelInfo(
+            path=str(self.model.directory),
+            format=self.model.file.name,
+            schema_version=self.model.saved_model.saved_model_schema_version,
+            size=sum(file.size for file in listed),
+            meta_graphs=meta_graphs,
+            checkpoint=checkpoint,
+            fingerprint=self._fingerprint(),
+            debug_info=next((file for file in listed if file.path == layout.DEBUG_INFO), None),
+            extra=tuple([file for file in listed if file.path.startswith(f"{layout.ASSETS_EXTRA}/")]),
+            problems=tuple(dict.fromkeys(self.problems)),
+        )
+
+    def _attempt(self, action: Any, otherwise: Any) -> Any:
+        """The result of ``action``, or ``otherwise`` and a problem."""
+        try:
+            return action()
+        except errors.SavedModelError as error:
+            self.problems.append(f"{type(error).__name__}: {error}")
+            return otherwise
+
+    def _file_size(self, name: str) -> Optional[int]:
+        path = self._attempt(lambda: self.model.root.path(name), None)
+        if path is None or special(path):
+            return None  # the list of special files tells of it
+        try:
+            return int(path.stat().st_size)
+        except OSError as error:
+            self.problems.append(f"{type(error).__name__}: {path}: {error.strerror}")
+            return None
+
+    def _fingerprint(self) -> Optional[dict[str, Any]]:
+        found = self._attempt(lambda: self.model.fingerprint, None)
+        if found is None:
+            return None
+        fields = (
+            "saved_model_checksum",
+            "graph_def_program_hash",
+            "signature_def_hash",
+            "saved_object_graph_hash",
+            "checkpoint_hash",
+        )
+        # 64-bit numbers as text: many JSON readers keep only 53 bits.
+        return {**{name: str(getattr(found, name)) for name in fields}, "uuid": found.uuid, "version": found.version.producer}
+
+    def _checkpoint(self) -> Optional[Checkpoint]:
+        from reference_impl.format.bundle.reader import BundleReader
+        from reference_impl.format.names import OBJECT_GRAPH_KEY
+
+        old_format = self._attempt(lambda: self.model.root.exists(layout.CHECKPOINT), False)  # the reader says so
+        if not self._attempt(lambda: self.model.has_checkpoint, False) and not old_format:
+            return None
+        try:
+            with BundleReader(self.model.checkpoint_prefix) as reader:
+                self.entries = reader.entries()
+                if OBJECT_GRAPH_KEY in self.entries:
+                    self.tracked = self._attempt(reader.object_graph, None)
+                self._attempt(reader.check_places, None)
+                shards = reader.num_shards
+                stored = sum([stored_size(entry) or 0 for entry in self.entries.values()])
+        except errors.SavedModelError as error:
+            self.problems.append(f"{type(error).__name__}: {error}")
+            return None
+        return Checkpoint(len(self.entries), shards, stored)
+
+    def _meta_graph(self, graph: schema.MetaGraphDef) -> MetaGraph:
+        info = graph.meta_info_def
+        main = Nodes(graph.graph_def)
+        self.problems.extend(contradictions(graph, main))
+        library = Library(graph.graph_def.library)
+        calls = library.calls()
+        reach = Reach(graph, library, calls, main)
+        plan: Optional[list[Restored]] = self._attempt(lambda: restore_plan(graph, str(self.model.file), main), None)
+        additional = self._attempt(lambda: extension.read(graph, str(self.model.file)), None)
+        saved = extension.object_graph(graph, additional)
+        paths = Paths(saved.nodes)
+        keys = counterparts(saved, self.tracked) if self.tracked is not None else {}
+        if graph.HasField("object_graph_def"):
+            variables = object_variables(saved, paths, keys, plan or (), self.entries)
+        else:
+            variables = graph_variables(graph, main, plan or (), self.entries)
+        self._check_stored(variables, plan or ())
+        definitions = library_functions(library, calls, reach)
+        assets = self._attempt(lambda: self.model.asset_definitions(graph), ())
+        return MetaGraph(
+            tags=tuple(sorted(info.tags)),
+            tensorflow_version=info.tensorflow_version,
+            tensorflow_git_version=info.tensorflow_git_version,
+            meta_graph_version=info.meta_graph_version,
+            producer=graph.graph_def.versions.producer,
+            min_consumer=graph.graph_def.versions.min_consumer,
+            bad_consumers=tuple(graph.graph_def.versions.bad_consumers),
+            stripped_default_attrs=info.stripped_default_attrs,
+            has_object_graph=graph.HasField("object_graph_def"),
+            nodes=len(main.names),
+            sizes=sizes(graph, main, library, definitions),
+            signatures=signatures(graph),
+            objects=objects(saved, paths, keys, additional),
+            functions=functions(saved, library, paths),
+            function_aliases=dict(sorted(info.function_aliases.items())),
+            library=definitions,
+            variables=variables,
+            assets=self._assets(assets),
+            init_ops=init_ops(graph),
+            saver=_saver(graph, plan),
+            effects=effects(graph, saved, assets, library, calls, paths, main),
+            ops=op_counts(main, library, reach),
+            collections=tuple([_collection(key, graph.collection_def[key]) for key in sorted(graph.collection_def)]),
+        )
+
+    def _check_stored(self, variables: Any, plan: Any) -> None:
+        """Values that a loader will ask for and not find."""
+        wanted = dict.fromkeys([item.key for item in plan] + [item.key for item in variables if item.key is not None])
+        missing = [key for key in wanted if key not in self.entries]
+        if missing:
+            shown = ", ".join(missing[:3]) + (", …" if len(missing) > 3 else "")
+            where = "the checkpoint has" if self.entries else "there is no readable checkpoint, hence"
+            self.problems.append(f"{where} no value for {len(missing)} of {len(wanted)} keys: {shown}")
+
+    def _assets(self, definitions: Sequence[schema.AssetFileDef]) -> tuple[Asset, ...]:
+        found = []
+        for definition in definitions:
+            name, size, status = definition.filename, None, "missing"
+            try:
+                self.model.asset_path(name)
+                size = self._file_size(f"{layout.ASSETS}/{name}") if self.model.root.exists(f"{layout.ASSETS}/{name}") else None
+                status = "missing" if size is None else "present"
+            except errors.PathEscapeError as error:
+                status = "escapes"
+                self.problems.append(f"{type(error).__name__}: {error}")
+            if status == "missing":
+                self.problems.append(f"the asset {name} is missing")
+            found.append(Asset(name, definition.tensor_info.name, size, status))
+        return tuple(found)
+
+
+def _saver(graph: schema.MetaGraphDef, plan: Optional[list[Restored]]) -> Optional[Saver]:
+    if not graph.HasField("saver_def"):
+        return None
+    saver = graph.saver_def
+    versions = schema.SaverDef.CheckpointFormatVersion
+    version = versions.Name(saver.version) if saver.version in versions.values() else str(saver.version)
+    return Saver(
+        saver.filename_tensor_name,
+        saver.save_tensor_name,
+        saver.restore_op_name,
+        version,
+        saver.sharded,
+        None if plan is None else len(plan),
+    )
+
+
+def _collection(key: str, collection: schema.CollectionDef) -> CollectionInfo:
+    kind = collection.WhichOneof("kind")
+    return CollectionInfo(key, kind or "none", len(getattr(collection, kind).value) if kind else 0)

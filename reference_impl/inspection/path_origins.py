@@ -1,0 +1,149 @@
+"""Where the path that an op uses comes from: followed against the edges of a body as far as that goes without running it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple, Optional
+
+from reference_impl.format import schema
+from reference_impl.format.record import mutable_record
+from reference_impl.graph.graphs import CALL_OPS, data_inputs, parse_input
+
+# Kinds of an origin: who calls gives it, a file of assets/, written in the model, joined behind another one, made at run time.
+GIVEN, ASSET, LITERAL, PART, COMPUTED = "given", "asset", "literal", "part", "computed"
+_SAME = frozenset({"Identity", "IdentityN", "Reshape", "ExpandDims", "Squeeze", "Snapshot", "StopGradient", "EnsureShape"})
+_ONE_OF = frozenset({"Pack", "Concat", "ConcatV2", "Select", "SelectV2", "Merge", "PlaceholderWithDefault"})
+_NESTED = {
+    "If": 1,
+    "StatelessIf": 1,
+    "Case": 1,
+    "StatelessCase": 1,
+    "While": 0,
+    "StatelessWhile": 0,
+}  # inputs before the arguments
+_NO_FILES = ("local://", "bytes://")  # DecodeProtoV2
+_STEPS = 64  # nodes looked at for one path
+_TEXTS = 8  # strings of one constant
+
+
+class Origin(NamedTuple):
+    """One thing that a path may be or begin with: its kind, and the text of a literal or the name of an asset."""
+
+    kind: str
+    text: str = ""
+
+
+Arguments = tuple[frozenset[Origin], ...]
+GIVEN_PATH = frozenset({Origin(GIVEN)})
+COMPUTED_PATH = frozenset({Origin(COMPUTED)})
+
+
+@mutable_record
+class Body:
+    """The main graph or a function with what is known of its arguments.
+
+    Attributes:
+      name: of the function; None for the main graph.
+      nodes: name -> node.
+      arguments: name -> origins, for a function; for the main graph the tensors that are assets, by node.
+    """
+
+    name: Optional[str]
+    nodes: Mapping[str, schema.NodeDef]
+    arguments: Mapping[str, frozenset[Origin]]
+    assigned: Optional[dict[str, list[str]]] = None
+
+    def origins(self, text: str) -> frozenset[Origin]:
+        """What the tensor ``text``, written as an input of a node, may be."""
+        found: set[Origin] = set()
+        pending = [(text, False)]
+        seen = set()
+        while pending:
+            entry = pending.pop()
+            if entry in seen:
+                continue
+            seen.add(entry)
+            if len(seen) > _STEPS:
+                return COMPUTED_PATH
+            text, behind = entry
+            source = parse_input(text, self.name is not None).source
+            if source in self.arguments:
+                found.update(_behind(self.arguments[source], behind))
+            elif source in self.nodes:
+                node = self.nodes[source]
+                further = list(self._further(node))
+                if further:
+                    pending.extend((inner, behind or later) for inner, later in further)
+                found.update(_behind(_made(node, bool(further)), behind))
+            else:
+                return COMPUTED_PATH
+        return frozenset(found)
+
+    def _further(self, node: schema.NodeDef) -> Iterator[tuple[str, bool]]:
+        """Inputs that a node hands on, each with whether it comes behind another one."""
+        inputs = data_inputs(node)
+        if node.op in _SAME or node.op == "ShardedFilename":
+            yield from ((text, False) for text in inputs[: None if node.op == "IdentityN" else 1])
+        elif node.op in _ONE_OF:
+            yield from ((text, False) for text in inputs[node.op.startswith("Select") :])
+        elif node.op in ("StringJoin", "Add", "AddV2"):
+            yield from ((text, number > 0) for number, text in enumerate(inputs))
+        elif node.op == "ReadVariableOp" and self.name is None and inputs:
+            # An asset of a TF 2.x model is fed into a variable that the initialisers read.
+            yield from ((text, False) for text in self._assignments().get(parse_input(inputs[0]).source, ()))
+
+    def _assignments(self) -> dict[str, list[str]]:
+        if self.assigned is None:
+            self.assigned = {}
+            for node in self.nodes.values():
+                inputs = data_inputs(node)
+                if node.op == "AssignVariableOp" and len(inputs) > 1:
+                    self.assigned.setdefault(parse_input(inputs[0]).source, []).append(inputs[1])
+        return self.assigned
+
+    def handed_on(self, node: schema.NodeDef, arguments: int) -> Arguments:
+        """What a node gives the functions that it refers to, as their first ``arguments`` arguments."""
+        first = 0 if node.op in CALL_OPS else _NESTED.get(node.op)
+        inputs = [] if first is None else data_inputs(node)[first : first + arguments]
+        known = [self.origins(text) for text in inputs]
+        return tuple(known + [COMPUTED_PATH] * (arguments - len(known)))
+
+
+def _behind(origins: Iterable[Origin], behind: bool) -> set[Origin]:
+    """Origins of what stands behind something else in a path: only of a literal it matters what it is."""
+    if not behind:
+        return set(origins)
+    return {Origin(PART, item.text) if item.kind in (LITERAL, PART) else item for item in origins if item.kind != GIVEN}
+
+
+def _made(node: schema.NodeDef, hands_on: bool) -> frozenset[Origin]:
+    if node.op == "Const" and node.attr["value"].tensor.dtype == schema.DT_STRING:
+        texts = node.attr["value"].tensor.string_val[:_TEXTS]
+        return frozenset(Origin(LITERAL, text.decode("utf-8", "backslashreplace")) for text in texts) or COMPUTED_PATH
+    if node.op in ("Placeholder", "PlaceholderV2", "PlaceholderWithDefault"):
+        return GIVEN_PATH
+    return frozenset() if hands_on else COMPUTED_PATH
+
+
+def of_attribute(node: schema.NodeDef, name: str) -> frozenset[Origin]:
+    """The paths in an attribute, a string or a list of them."""
+    value = node.attr[name] if name in node.attr else schema.AttrValue()
+    texts: Sequence[bytes] = value.list.s[:_TEXTS] if value.HasField("list") else [value.s]
+    return frozenset(Origin(LITERAL, text.decode("utf-8", "backslashreplace")) for text in texts) or frozenset({Origin(LITERAL)})
+
+
+def is_model_file(origins: frozenset[Origin]) -> bool:
+    """Whether a path is surely a file of assets/, which reading a model means."""
+    return bool(origins) and all(item.kind == ASSET for item in origins)
+
+
+def is_given(origins: frozenset[Origin]) -> bool:
+    """Whether a path surely begins with what the caller gives, and does not lead up again."""
+    return Origin(GIVEN) in origins and all(
+        item.kind == GIVEN or (item.kind == PART and ".." not in item.text) for item in origins
+    )
+
+
+def is_no_file(origins: frozenset[Origin]) -> bool:
+    """Whether an op that needs no file is given none: an empty path, or the content itself."""
+    return bool(origins) and all(item.kind == LITERAL and (not item.text or item.text.startswith(_NO_FILES)) for item in origins)

@@ -1,0 +1,259 @@
+"""Which checkpoint key ends in which variable: the restore op of a SaverDef, followed without running it (FMT-06, RP-08).
+
+TF 1.x builds ``RestoreV2 -> (Identity) -> Assign`` in the main graph. TF 2.x builds a call of a function
+(``__inference__traced_restore``) that holds the same ops, nested calls for tables included; a resource that the function
+assigns is one of its arguments, so it is traced back through the call to the node of the main graph that made it.
+
+A TF 1.x MetaGraph without a SaverDef (a module of TensorFlow Hub's first format) is restored as a tf.train.Saver made of its
+global variables would do it: by name, of partitioned ones their part (V1-08).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Optional
+
+from reference_impl import errors
+from reference_impl.format import schema
+from reference_impl.format.record import field, mutable_record, record
+from reference_impl.format.values import dtypes
+from reference_impl.graph.graphs import CONTROL, Edge, Library, Nodes, data_inputs, input_source, parse_input, reachable
+from reference_impl.graph.variable_defs import COLLECTIONS, GLOBAL, slice_spec, variable_defs
+
+_RESTORE_OPS = frozenset({"RestoreV2", "Restore", "RestoreSlice"})
+_PASS_THROUGH = frozenset({"Identity", "IdentityN", "Reshape", "Cast", "EnsureShape", "Snapshot", "StopGradient"})
+_REF_VARIABLES = frozenset({"Variable", "VariableV2"})
+_VARIABLES = _REF_VARIABLES | {"VarHandleOp"}
+_STEPS = 1_000_000  # edges followed and nodes looked at altogether
+_DEPTH = 64  # calls inside calls
+
+
+@record
+class Restored:
+    """One tensor of the checkpoint on its way into the graph.
+
+    Attributes:
+      key: the checkpoint key.
+      slice: the part of the stored tensor that is read, as RestoreV2 spells it (``"10 3 0,5:-"``); empty for all of it.
+      dtype: name of the dtype that is read.
+      node: node of the main graph that holds the state: a variable, its handle, a table, or a call that makes one of these.
+      op: op of that node.
+      by: the op that takes the value: Assign, AssignVariableOp, LookupTableImportV2, …
+      fetch: a tensor of the main graph that gives a session the variable's value, if there is one.
+    """
+
+    key: str
+    slice: str
+    dtype: str
+    node: str
+    op: str
+    by: str
+    fetch: Optional[str]
+
+
+@mutable_record
+class _Frame:
+    """A body being looked at: the main graph, or a function at one call of it."""
+
+    nodes: dict[str, schema.NodeDef]
+    function: Optional[schema.FunctionDef] = None
+    caller: Optional[_Frame] = None
+    inputs: list[str] = field(default_factory=list)
+    arguments: dict[str, int] = field(default_factory=dict)
+    depth: int = 0
+
+    def edge(self, text: str) -> Edge:
+        return parse_input(text, self.function is not None)
+
+
+_Origin = tuple[_Frame, schema.NodeDef, int]  # a node and which of its outputs
+
+
+def restore_plan(meta_graph: schema.MetaGraphDef, file: str = "", main: Optional[Nodes] = None) -> list[Restored]:
+    """Follow the restore op of ``meta_graph``; without a SaverDef and an object graph, name its global variables.
+
+    Args:
+      meta_graph: a MetaGraphDef.
+      file: named in errors.
+      main: the nodes of its graph, if they have been read.
+
+    Returns:
+      One entry per tensor that is read and assigned, in the order of the graph; empty when nothing is restored. Entries
+      whose key or target is computed at run time are left out.
+
+    Raises:
+      LimitError: the functions that restore nest too deeply or are too many to follow.
+    """
+    if meta_graph.saver_def.restore_op_name:
+        return _Walk(meta_graph, file, main or Nodes(meta_graph.graph_def)).plan()
+    if meta_graph.HasField("saver_def") or meta_graph.HasField("object_graph_def"):
+        return []
+    return _by_name(meta_graph, file, main or Nodes(meta_graph.graph_def))
+
+
+def _by_name(meta_graph: schema.MetaGraphDef, file: str, main: Nodes) -> list[Restored]:
+    """What a tf.train.Saver of the graph's variables would restore: the global ones; all where no collection says which."""
+    nodes = {name: node for name, op, node in zip(main.names, main.ops, main.messages) if op in _VARIABLES}
+    listed = {node: definition for _, node, definition in variable_defs(meta_graph, [GLOBAL], file)}
+    reads = _reads(main)
+    plan = []
+    for name in nodes if not any(key in meta_graph.collection_def for key in COLLECTIONS) else listed:
+        if name not in nodes:
+            continue
+        node, definition = nodes[name], listed.get(name, schema.VariableDef())
+        part = definition.save_slice_info_def
+        key, spec = (part.full_name, slice_spec(part)) if part.full_name else (name, "")
+        reference = node.op in _REF_VARIABLES
+        by, fetch = ("Assign", f"{name}:0") if reference else ("AssignVariableOp", reads.get(name))
+        dtype = dtypes.by_number(
+            node.attr["dtype"].type if "dtype" in node.attr else 0
+        )  # to ask for one that is not there adds it
+        plan.append(Restored(key, spec, dtype.name, name, node.op, by, fetch))
+    return plan
+
+
+def _reads(main: Nodes) -> dict[str, str]:
+    """Handle -> a tensor with the variable's value, computed without waiting for anything else."""
+    reads: dict[str, str] = {}
+    for name, op, node in zip(main.names, main.ops, main.messages):
+        if op == "ReadVariableOp" and len(node.input) == 1:
+            reads.setdefault(input_source(node.input[0]), f"{name}:0")
+    return reads
+
+
+class _Walk:
+    def __init__(self, meta_graph: schema.MetaGraphDef, file: str, main: Nodes):
+        self.file = file
+        self.library = Library(meta_graph.graph_def.library)
+        self.nodes = main
+        self.main = _Frame(main.by_name)
+        self.start = parse_input(meta_graph.saver_def.restore_op_name).source
+        self.steps = 0
+        self.reads = _reads(main)
+        # What a restore op asks for: keys, slices and dtypes. The frame is kept since its id is the key.
+        self.asked: dict[tuple[int, str], tuple[_Frame, list[str], list[str], list[int]]] = {}
+
+    def plan(self) -> list[Restored]:
+        found: dict[Restored, None] = {}
+        frames = [(self.main, self._ancestors(self.start))]
+        while frames:
+            frame, nodes = frames.pop()
+            for node in nodes:
+                self._step(node.name)
+                called = self.library.called(node)
+                if called is not None:
+                    inner = self._enter(frame, node, called)
+                    frames.append((inner, list(inner.nodes.values())))
+                elif node.op not in _PASS_THROUGH and node.op not in _RESTORE_OPS:
+                    found.update(dict.fromkeys(self._assigned(frame, node)))
+        return list(found)
+
+    def _step(self, where: str) -> None:
+        self.steps += 1
+        if self.steps > _STEPS:
+            raise errors.LimitError("too many nodes to follow what is restored", file=self.file, node=where, limit="_STEPS")
+
+    def _ancestors(self, name: str) -> list[schema.NodeDef]:
+        """The nodes of the main graph that the restore op needs, itself included, in graph order."""
+        needed = reachable([name], self.nodes.waits)
+        return [node for name, node in self.main.nodes.items() if name in needed]
+
+    def _enter(self, frame: _Frame, node: schema.NodeDef, called: str) -> _Frame:
+        if frame.depth == _DEPTH:
+            raise errors.LimitError(
+                "calls nest too deeply to follow what is restored", file=self.file, node=called, limit="_DEPTH"
+            )
+        function = self.library.functions[called]
+        self.steps += len(function.node_def)
+        arguments = {argument.name: index for index, argument in enumerate(function.signature.input_arg)}
+        nodes = {inner.name: inner for inner in function.node_def}
+        return _Frame(nodes, function, frame, data_inputs(node), arguments, frame.depth + 1)
+
+    def _assigned(self, frame: _Frame, node: schema.NodeDef) -> Iterator[Restored]:
+        """What ``node`` takes from the checkpoint: its first input is the target, one of the others a restored tensor."""
+        inputs = data_inputs(node)
+        holder: Optional[schema.NodeDef] = None
+        for text in inputs[1:]:
+            value = self._origin(frame, text)
+            if value is None or value[1].op not in _RESTORE_OPS:
+                continue
+            holder = holder or self._holder(frame, inputs[0])
+            read = self._read(value)
+            if holder is not None and read is not None:
+                fetch = f"{holder.name}:0" if holder.op in _REF_VARIABLES else self.reads.get(holder.name)
+                yield Restored(*read, holder.name, holder.op, node.op, fetch)
+
+    def _holder(self, frame: _Frame, text: str) -> Optional[schema.NodeDef]:
+        """The node of the main graph that a handle comes from: what made it, or the call of the function that did."""
+        passed: list[schema.NodeDef] = []
+        return passed[-1] if self._origin(frame, text, passed) is not None and passed else None
+
+    def _origin(self, frame: _Frame, text: str, passed: Optional[list[schema.NodeDef]] = None) -> Optional[_Origin]:
+        """Walk a tensor back through identities, arguments and results of calls to the node that made it.
+
+        Args:
+          frame, text: the body, and the tensor's name in it.
+          passed: collects the nodes of the main graph on the way.
+        """
+        edge = frame.edge(text)
+        while edge.port != CONTROL:
+            self._step(edge.source)
+            if frame.caller is not None and edge.source in frame.arguments:
+                index = frame.arguments[edge.source]
+                if index >= len(frame.inputs):
+                    return None
+                text, frame = frame.inputs[index], frame.caller
+                edge = frame.edge(text)
+                continue
+            node = frame.nodes.get(edge.source)
+            if node is None:
+                return None
+            if passed is not None and frame is self.main:
+                passed.append(node)
+            index = int(edge.port.rpartition(":")[2]) if edge.port.rpartition(":")[2].isdecimal() else 0
+            called = self.library.called(node)
+            if called is not None:
+                frame = self._enter(frame, node, called)
+                result = _result(frame.function, node.op == called, edge.port, index)
+                if result is None:
+                    return None
+                edge = frame.edge(result)
+            elif node.op in _PASS_THROUGH:
+                inputs = data_inputs(node)
+                index = index if node.op == "IdentityN" else 0
+                if index >= len(inputs):
+                    return None
+                edge = frame.edge(inputs[index])
+            else:
+                return frame, node, index
+        return None
+
+    def _read(self, value: _Origin) -> Optional[tuple[str, str, str]]:
+        """Key, slice and dtype of one output of a restore op."""
+        frame, node, index = value
+        if (id(frame), node.name) not in self.asked:  # often one op restores everything
+            inputs = data_inputs(node)
+            keys, slices = ([self._strings(frame, text) for text in inputs[1:3]] + [[], []])[:2]
+            types = list(node.attr["dtypes"].list.type) if "dtypes" in node.attr else [node.attr["dt"].type]
+            self.asked[id(frame), node.name] = frame, keys, slices, types
+        _, keys, slices, types = self.asked[id(frame), node.name]
+        if index >= len(keys) or index >= len(types):
+            return None
+        # A constant may leave out elements that repeat its last one.
+        part = slices[min(index, len(slices) - 1)] if slices else ""
+        return keys[index], part, dtypes.by_number(types[index]).name
+
+    def _strings(self, frame: _Frame, text: str) -> list[str]:
+        origin = self._origin(frame, text)
+        if origin is None or origin[1].op != "Const" or "value" not in origin[1].attr:
+            return []
+        return [value.decode("utf-8", "backslashreplace") for value in origin[1].attr["value"].tensor.string_val]
+
+
+def _result(function: Optional[schema.FunctionDef], by_name: bool, port: str, index: int) -> Optional[str]:
+    """The tensor in ``function`` that is output ``index``; a call by op type names outputs as the function does."""
+    if function is None:
+        return None
+    outputs = [argument.name for argument in function.signature.output_arg]
+    name = port.partition(":")[0] if by_name and ":" in port else outputs[index] if index < len(outputs) else ""
+    return function.ret.get(name)

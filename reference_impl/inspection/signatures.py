@@ -1,0 +1,108 @@
+"""Signatures: what a MetaGraph promises to serving systems (SIG-01), and the plain form that consumers are held against."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from reference_impl.format import schema
+from reference_impl.format.names import LEGACY_INIT_OP, MAIN_OP, RESERVED_SIGNATURES, TRAIN_OP
+from reference_impl.format.values.shapes import shape_of
+from reference_impl.inspection.parts import InitOp, Signature, SignatureArgument, TensorSlot
+from reference_impl.inspection.text import dtype_name, tensor_text, type_spec_text
+
+# Signatures that are no entry points: they name what a loader runs.
+_INIT_COLLECTIONS = (MAIN_OP, LEGACY_INIT_OP, TRAIN_OP)
+_INT64 = "int64"
+
+
+def signatures(meta_graph: schema.MetaGraphDef) -> tuple[Signature, ...]:
+    """All signatures sorted by key, the reserved ones left out."""
+    return tuple(
+        [
+            Signature(
+                key,
+                signature.method_name,
+                tuple(_arguments(signature.inputs, signature.defaults)),
+                tuple(_arguments(signature.outputs, {})),
+            )
+            for key, signature in sorted(meta_graph.signature_def.items())
+            if key not in RESERVED_SIGNATURES
+        ]
+    )
+
+
+def _arguments(infos: Any, defaults: Any) -> Iterator[SignatureArgument]:
+    for name, info in sorted(infos.items()):
+        kind, slots = slots_of(info)
+        spec = type_spec_text(info.composite_tensor.type_spec) if kind == "composite" else None
+        default = tensor_text(defaults[name]) if name in defaults else None
+        # The writer of a composite type leaves dtype and shape to the type and its components.
+        described = info.dtype != 0 or kind != "composite"
+        dtype, shape = (dtype_name(info.dtype), shape_of(info.tensor_shape)) if described else (None, None)
+        yield SignatureArgument(name, kind, dtype, shape, tuple(slots), spec, default)
+
+
+def slots_of(info: schema.TensorInfo) -> tuple[str, list[TensorSlot]]:
+    """The kind of a TensorInfo and the tensors it stands for.
+
+    Returns:
+      ``dense`` with one slot named ``""``; ``sparse`` with ``values``, ``indices``, ``dense_shape``; ``composite`` with one slot
+      per component. Components of components are flattened in order, as the loader does.
+    """
+    shape = shape_of(info.tensor_shape)
+    if info.WhichOneof("encoding") == "coo_sparse":
+        rank = None if shape is None else len(shape)
+        coo = info.coo_sparse
+        return "sparse", [
+            TensorSlot("values", coo.values_tensor_name, dtype_name(info.dtype), (None,)),
+            TensorSlot("indices", coo.indices_tensor_name, _INT64, (None, rank)),
+            TensorSlot("dense_shape", coo.dense_shape_tensor_name, _INT64, (rank,)),
+        ]
+    if info.WhichOneof("encoding") == "composite_tensor":
+        flat: list[TensorSlot] = []
+        pending = list(reversed(info.composite_tensor.components))
+        while pending:
+            component = pending.pop()
+            if component.WhichOneof("encoding") == "composite_tensor":
+                pending.extend(reversed(component.composite_tensor.components))
+                continue
+            for slot in slots_of(component)[1]:
+                flat.append(TensorSlot(f"component_{len(flat)}", slot.tensor, slot.dtype, slot.shape))
+        return "composite", flat
+    return "dense", [TensorSlot("", info.name, dtype_name(info.dtype), shape)]
+
+
+def signature_spec(meta_graph: schema.MetaGraphDef) -> dict[str, dict[str, dict[str, dict[str, Any]]]]:
+    """What every consumer must see of a MetaGraph's signatures, as plain data.
+
+    Returns:
+      ``{key: {"inputs": {name: {"dtype", "shape"}}, "outputs": {...}}}``. dtype is TensorFlow's lower-case name; shape a list
+      with None for an unknown size, or None for unknown rank. A sparse argument ``k`` is three entries ``k/values``,
+      ``k/indices``, ``k/dense_shape``; a composite one is ``k/component_0``, ….
+    """
+    return {item.key: {"inputs": _spec(item.inputs), "outputs": _spec(item.outputs)} for item in signatures(meta_graph)}
+
+
+def _spec(arguments: tuple[SignatureArgument, ...]) -> dict[str, dict[str, Any]]:
+    return {
+        f"{argument.name}/{slot.part}" if slot.part else argument.name: {
+            "dtype": slot.dtype,
+            "shape": None if slot.shape is None else list(slot.shape),
+        }
+        for argument in arguments
+        for slot in argument.tensors
+    }
+
+
+def init_ops(meta_graph: schema.MetaGraphDef) -> tuple[InitOp, ...]:
+    """What a loader runs after restoring variables: collections of TF 1.x and the reserved signatures of TF 2.x."""
+    found = []
+    for key in _INIT_COLLECTIONS:
+        if key in meta_graph.collection_def:
+            found += [InitOp(key, name) for name in meta_graph.collection_def[key].node_list.value]
+    for key in RESERVED_SIGNATURES:
+        if key in meta_graph.signature_def:
+            outputs = meta_graph.signature_def[key].outputs
+            found += [InitOp(key, outputs[name].name) for name in sorted(outputs)]
+    return tuple(found)

@@ -1,0 +1,166 @@
+"""Specs, values and Python signatures as short text: ``f(x: float32[?,3], training=True) -> (float32[?], string[])``.
+
+``float32[]`` is a scalar, ``?`` an unknown size, ``float32[...]`` a tensor of unknown rank. A literal that a call must
+repeat (a Python argument) stands behind ``=``, a tensor's spec behind ``:``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Optional
+
+from reference_impl import errors
+from reference_impl.format import schema
+from reference_impl.format.values import dtypes
+from reference_impl.format.values.shapes import shape_of, shape_text
+
+_COMPOSITES = {"RAGGED_TENSOR_SPEC": "Ragged", "SPARSE_TENSOR_SPEC": "Sparse", "VARIABLE_SPEC": "Variable"}
+_LONG = 80
+_SHOWN = 6  # elements of a literal array
+
+
+def dtype_name(number: int) -> str:
+    """TensorFlow's name of a dtype; numbers that mean nothing are shown as such."""
+    try:
+        return dtypes.by_number(number).name
+    except errors.DtypeError:
+        return "invalid" if number == 0 else f"dtype_{number}"
+
+
+def spec_text(dtype: int, shape: schema.TensorShapeProto) -> str:
+    """``float32[?,3]``."""
+    return dtype_name(dtype) + shape_text(shape_of(shape))
+
+
+def value_text(value: schema.StructuredValue) -> str:
+    """A StructuredValue (FMT-05) as text. Nesting is bounded by the parser's limit on nested messages."""
+    kind = value.WhichOneof("kind")
+    if kind is None or kind == "none_value":
+        return "None"
+    if kind in ("bool_value", "int64_value", "float64_value", "string_value"):
+        return repr(getattr(value, kind))
+    if kind == "tensor_shape_value":
+        return shape_text(shape_of(value.tensor_shape_value))
+    if kind == "tensor_dtype_value":
+        return dtype_name(value.tensor_dtype_value)
+    if kind in ("tensor_spec_value", "bounded_tensor_spec_value"):
+        spec = getattr(value, kind)
+        return spec_text(spec.dtype, spec.shape)
+    if kind == "type_spec_value":
+        return type_spec_text(value.type_spec_value)
+    if kind in ("tensor_value", "numpy_value"):
+        return tensor_text(getattr(value, kind))
+    if kind == "list_value":
+        return "[" + ", ".join(map(value_text, value.list_value.values)) + "]"
+    if kind == "tuple_value":
+        items = [value_text(item) for item in value.tuple_value.values]
+        return f"({items[0]},)" if len(items) == 1 else "(" + ", ".join(items) + ")"
+    if kind == "dict_value":
+        fields = value.dict_value.fields
+        return "{" + ", ".join(f"{key!r}: {value_text(fields[key])}" for key in sorted(fields)) + "}"
+    pairs = ", ".join(f"{pair.key}={value_text(pair.value)}" for pair in value.named_tuple_value.values)
+    return f"{value.named_tuple_value.name}({pairs})"
+
+
+def type_spec_text(spec: schema.TypeSpecProto) -> str:
+    """A composite type: ``Ragged(float32[?,?])``, ``Sparse(int64[?,4])``, otherwise its class name and its state."""
+    state = list(spec.type_state.tuple_value.values)
+    kinds = [item.WhichOneof("kind") for item in state[:2]]
+    short = {schema.TypeSpecProto.TypeSpecClass.Value(name): text for name, text in _COMPOSITES.items()}
+    if spec.type_spec_class in short and kinds == ["tensor_shape_value", "tensor_dtype_value"]:
+        return f"{short[spec.type_spec_class]}({spec_text(state[1].tensor_dtype_value, state[0].tensor_shape_value)})"
+    name = spec.type_spec_class_name.rpartition(".")[2] or short.get(spec.type_spec_class, f"TypeSpec{spec.type_spec_class}")
+    return f"{name}({', '.join(map(value_text, state))})" if state else f"{name}({value_text(spec.type_state)})"
+
+
+def tensor_text(tensor: schema.TensorProto) -> str:
+    """A literal tensor: dtype, shape and the first few elements."""
+    for field in ("float_val", "double_val", "int_val", "int64_val", "bool_val", "string_val", "uint32_val", "uint64_val"):
+        values = getattr(tensor, field)
+        if values:
+            shown = ", ".join(map(repr, values[:_SHOWN])) + (", …" if len(values) > _SHOWN else "")
+            return f"{spec_text(tensor.dtype, tensor.tensor_shape)} = {shown}"
+    return spec_text(tensor.dtype, tensor.tensor_shape)
+
+
+def attribute_text(value: schema.AttrValue) -> str:
+    """An attribute of a node, cut when it is long."""
+    kind = value.WhichOneof("value")
+    if kind == "type":
+        return dtype_name(value.type)
+    if kind == "shape":
+        return shape_text(shape_of(value.shape))
+    if kind == "tensor":
+        return tensor_text(value.tensor)
+    if kind == "func":
+        return value.func.name
+    text = repr(getattr(value, kind)) if kind else "(unset)"
+    if kind == "list":
+        text = str(value.list).replace("\n", " ").strip()
+    return text if len(text) <= _LONG else text[:_LONG] + "…"
+
+
+def _is_spec(value: schema.StructuredValue) -> bool:
+    """Whether an argument is a tensor (or a nest with one) rather than a literal."""
+    kind = value.WhichOneof("kind")
+    if kind in ("tensor_spec_value", "bounded_tensor_spec_value", "type_spec_value"):
+        return True
+    if kind in ("list_value", "tuple_value"):
+        return any(map(_is_spec, getattr(value, kind).values))
+    if kind == "dict_value":
+        return any(map(_is_spec, value.dict_value.fields.values()))
+    return kind == "named_tuple_value" and any(_is_spec(pair.value) for pair in value.named_tuple_value.values)
+
+
+def _argument(name: str, value: schema.StructuredValue) -> str:
+    text = value_text(value)
+    if not name:
+        return text
+    return f"{name}: {text}" if _is_spec(value) else f"{name}={text}"
+
+
+def parameter_names(spec: Optional[schema.FunctionSpec]) -> list[str]:
+    """Names of the positional parameters of a function, ``self`` left out (FunctionSpec.fullargspec)."""
+    if spec is None:
+        return []
+    for pair in spec.fullargspec.named_tuple_value.values:
+        if pair.key == "args":
+            names = [item.string_value for item in pair.value.list_value.values]
+            return names[1:] if names[:1] == ["self"] or (spec.is_method and names) else names
+    return []
+
+
+def bound_arguments(
+    spec: Optional[schema.FunctionSpec], trace: schema.SavedConcreteFunction
+) -> list[tuple[str, schema.StructuredValue]]:
+    """The arguments of a trace with the parameters that they belong to; '' for those of ``*args``. Keywords come last, sorted."""
+    return _bound(parameter_names(spec), trace)
+
+
+def _bound(names: Sequence[str], trace: schema.SavedConcreteFunction) -> list[tuple[str, schema.StructuredValue]]:
+    signature = list(trace.canonicalized_input_signature.tuple_value.values)
+    positional = list(signature[0].tuple_value.values) if signature else []
+    keywords = signature[1].dict_value.fields if len(signature) > 1 else {}
+    arguments = [(names[index] if index < len(names) else "", value) for index, value in enumerate(positional)]
+    return arguments + [(key, keywords[key]) for key in sorted(keywords)]
+
+
+def trace_text(name: str, names: Sequence[str], trace: schema.SavedConcreteFunction) -> str:
+    """One trace of a function as Python would declare it.
+
+    Args:
+      name: how the function is called.
+      names: its positional parameters; arguments beyond them belong to ``*args``.
+      trace: canonicalised input signature ``(positional tuple, keyword dict)`` and output signature.
+    """
+    arguments = [_argument(*bound) for bound in _bound(names, trace)]
+    return f"{name}({', '.join(arguments)}) -> {value_text(trace.output_signature)}"
+
+
+def flat_text(name: str, function: schema.FunctionDef, captures: int) -> str:
+    """The flat signature of a FunctionDef without its ``captures`` last inputs."""
+    inputs = list(function.signature.input_arg)
+    shown = inputs[: len(inputs) - captures] if captures else inputs
+    arguments = ", ".join(f"{item.name}: {dtype_name(item.type) if item.type else item.type_attr or '?'}" for item in shown)
+    results = ", ".join(dtype_name(item.type) if item.type else item.type_attr or "?" for item in function.signature.output_arg)
+    return f"{name}({arguments}) -> ({results})"

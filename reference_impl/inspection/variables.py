@@ -1,0 +1,144 @@
+"""Variables of both generations: SavedVariable nodes of TF 2.x, graph nodes and collections of TF 1.x (FMT-12, RP-03)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Optional
+
+from reference_impl.format import schema
+from reference_impl.format.names import VALUE, checkpoint_key, key_prefix
+from reference_impl.format.values.shapes import shape_of
+from reference_impl.graph.graphs import Nodes
+from reference_impl.graph.object_graph import Paths
+from reference_impl.graph.variable_defs import TRAINABLE, variable_defs
+from reference_impl.inspection.restore_plan import Restored
+from reference_impl.inspection.text import dtype_name
+from reference_impl.inspection.types import Shape, Variable
+
+_VARIABLE_OPS = {"Variable": "reference", "VariableV2": "reference", "VarHandleOp": "resource"}
+
+
+def object_variables(
+    graph: schema.SavedObjectGraph,
+    paths: Paths,
+    keys: dict[int, dict[str, str]],
+    plan: Iterable[Restored],
+    entries: Mapping[str, Any],
+) -> tuple[Variable, ...]:
+    """Variables of an object graph, those that a path leads to first.
+
+    Args:
+      graph, paths: the object graph and its paths.
+      keys: node id -> {attribute: checkpoint key}; without it the key is the one that the path stands for.
+      plan: the restore plan, which says which node of the main graph a key belongs to.
+      entries: checkpoint key -> entry with ``dtype``, ``shape`` and ``size``.
+    """
+    restored = {item.key: item for item in plan}
+    order = [number for number in paths.order if graph.nodes[number].HasField("variable")]
+    reached = set(order)
+    order += [number for number, node in enumerate(graph.nodes) if node.HasField("variable") and number not in reached]
+    found = []
+    for number in order:
+        variable = graph.nodes[number].variable
+        key = keys[number].get(VALUE) if number in keys else None
+        if not entries and key is None:
+            key = _expected_key(paths.names(number))
+        plan_entry = restored.get(key or "")
+        found.append(
+            Variable(
+                variable.name,
+                paths.text(number),
+                "resource",
+                dtype_name(variable.dtype),
+                shape_of(variable.shape),
+                _size(entries, key),
+                variable.trainable,
+                key,
+                key is not None and key in entries,
+                None,
+                plan_entry.node if plan_entry else None,
+                variable.device,
+            )
+        )
+    return tuple(found)
+
+
+def _expected_key(names: Optional[tuple[str, ...]]) -> Optional[str]:
+    """The key that a checkpoint would use; ``.`` and ``/`` in a name are escaped."""
+    if not names or names[0] == "…":
+        return None
+    return checkpoint_key(key_prefix(names), VALUE)
+
+
+def _size(entries: Mapping[str, Any], key: Optional[str]) -> Optional[int]:
+    entry = entries.get(key or "")
+    return None if entry is None else stored_size(entry)
+
+
+def stored_size(entry: Any) -> Optional[int]:
+    """Bytes of a stored value. A partitioned one has them in its parts, so of strings they are not known."""
+    if not entry.slices:
+        return int(entry.size)
+    return None if entry.dtype.itemsize is None else int(entry.elements * entry.dtype.itemsize)
+
+
+def graph_variables(
+    meta_graph: schema.MetaGraphDef, main: Nodes, plan: Iterable[Restored], entries: Mapping[str, Any]
+) -> tuple[Variable, ...]:
+    """Variables of a MetaGraph without an object graph, in the order of the graph (V1-01).
+
+    Trainable is who is in the collection ``trainable_variables``; unknown when the MetaGraph has no collection of variables.
+    """
+    restored: dict[str, Restored] = {}
+    for read in plan:
+        restored.setdefault(read.node, read)
+    definitions, trainable = _definitions(meta_graph)
+    found = []
+    for node_name, op, node in zip(main.names, main.ops, main.messages):
+        if op not in _VARIABLE_OPS:
+            continue
+        item = restored.get(node_name)
+        key = item.key if item else None
+        definition = definitions.get(node_name)
+        name = definition.variable_name.rpartition(":")[0] if definition else node_name
+        dtype = node.attr["dtype"].type if "dtype" in node.attr else 0
+        shape: Shape = shape_of(node.attr["shape"].shape) if "shape" in node.attr else None
+        size = _size(entries, key)
+        found.append(
+            Variable(
+                name or node_name,
+                None,
+                _VARIABLE_OPS[op],
+                dtype_name(dtype),
+                shape,
+                _part_size(size, shape, entries, key) if item and item.slice else size,
+                node_name in trainable if definitions else None,
+                key,
+                key is not None and key in entries,
+                item.slice if item and item.slice else None,
+                node_name,
+                node.device,
+            )
+        )
+    return tuple(found)
+
+
+def _part_size(whole: Optional[int], shape: Shape, entries: Mapping[str, Any], key: Optional[str]) -> Optional[int]:
+    """Bytes of one part of a partitioned variable, from the shape of the part."""
+    if whole is None or shape is None or None in shape or not entries[key or ""].dtype.itemsize:
+        return None
+    size = int(entries[key or ""].dtype.itemsize)
+    for extent in shape:
+        size *= extent or 0
+    return size
+
+
+def _definitions(meta_graph: schema.MetaGraphDef) -> tuple[dict[str, schema.VariableDef], set[str]]:
+    """VariableDefs of the collections by graph node, and the nodes in ``trainable_variables``. Broken ones are left out."""
+    definitions: dict[str, schema.VariableDef] = {}
+    trainable: set[str] = set()
+    for collection, node, definition in variable_defs(meta_graph, lenient=True):
+        definitions.setdefault(node, definition)
+        if collection == TRAINABLE:
+            trainable.add(node)
+    return definitions, trainable

@@ -1,0 +1,454 @@
+"""Loaded concrete functions: a FunctionDef, what it captures, and how to call it (FN-05, RP-07, GOAL-02).
+
+Two ways lead through a call:
+
+* Executing eagerly with nobody watching, the function is called by name in TensorFlow's runtime. There is no Python graph,
+  no tracing and no import of the body; a model answers as soon as its functions are registered.
+* When a tape or an accumulator could be watching, when an outer function is being traced, or when somebody asks for what
+  only a graph can tell (``.graph``, ``.inputs``), the function is rebuilt once (`reference_impl.kinds.rebuild`). From then on
+  the object *is* an ordinary concrete function, with the state of the one that was traced; gradients, nesting and re-export are
+  TensorFlow's own.
+
+A function holds what it captures: variables, tables, assets live as long as it does, though its root may be gone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import inspect
+import re
+import weakref
+from collections.abc import Callable, Collection, Sequence
+from typing import Any, NamedTuple, Optional
+
+import tensorflow as tf
+
+from reference_impl import tensorflow_api as api
+from reference_impl.errors import BindingError, MalformedError, UnsupportedModelError
+from reference_impl.format.names import plain_name
+from reference_impl.format.values.shapes import shape_text
+from reference_impl.graph.argument_names import python_name, python_names
+from reference_impl.kinds import patterns, rebuild, replicas
+from reference_impl.kinds.binding import Binder
+from reference_impl.kinds.diagnosis import ArgumentDtypeError, why_not_found
+from reference_impl.kinds.library import FunctionLibrary
+from reference_impl.kinds.specs import tf_dtype
+
+KEYWORDS = "the keywords"
+_DISTRIBUTED = tf.distribute.DistributedValues
+
+
+class CapturedTensor(NamedTuple):
+    """A tensor inside another function that a custom gradient uses; it exists only while that function is differentiated."""
+
+    tensor: str
+    function: str
+
+
+def refuse_to_reduce(function: Any, _protocol: Any) -> Any:
+    """For pickle and deep copies. Raises TypeError: what a function does is in the runtime."""
+    reason = "can be neither pickled nor copied deeply: load the model again, or save it with reference_impl.save"
+    raise TypeError(f"the loaded function {function.saved_name!r} {reason}")
+
+
+class LoadedConcreteFunction(api.ConcreteFunction):  # type: ignore[misc,valid-type]
+    """One trace of a loaded function.
+
+    Args:
+      library: the functions of the load.
+      name: name of the FunctionDef.
+      signature: gives ``((args, kwargs), results)``, nests of TypeSpecs and literals. It is asked when first needed, so a type
+        that is not known here troubles only those who use the function.
+      binder: the Python signature, None for functions that take flat arguments only.
+
+    The captures follow with :meth:`capture`, since they need not exist yet.
+    """
+
+    def __init__(
+        self,
+        library: FunctionLibrary,
+        name: str,
+        signature: Callable[[], tuple[Any, Any]],
+        binder: Optional[Binder] = None,
+    ):
+        # The base class wants a traced graph; its attributes appear when one is built, see __getattr__.
+        self.library = library
+        self.saved_name = name
+        self.label = plain_name(name)  # what messages call it
+        self.saved: Any = None  # the SavedConcreteFunction it was made from, for a re-export
+        self.owners: tuple[Any, ...] = ()
+        self.binder = binder
+        self.defaults: dict[str, tf.Tensor] = {}  # of a signature: inputs that may be left out
+        self.signature_def: Any = None  # of a signature: what the file says of it
+        self.of_graph = False  # a part of a TF 1.x graph, whose arguments have no kind and whose results no name in its type
+        self._built = False
+        self.signature = signature
+        self._pattern: Optional[patterns.Pattern] = None
+        self._results: Any = None
+        self._handles: Optional[list[tf.Tensor]] = None
+        self._live: Optional[str] = None
+        self._arg_keywords: Optional[list[str]] = None
+        self._num_positional_args = 0
+
+    def set_flat_arguments(self, keywords: Optional[list[str]], positional: int) -> None:
+        """Names of the flat arguments, None when there are none, and how many of them may be positional."""
+        self._arg_keywords, self._num_positional_args = keywords, positional
+
+    def capture(self, owners: Sequence[Any]) -> None:
+        """Bind what the last arguments of the FunctionDef stand for: variables, assets, resources, tensors.
+
+        A weak reference among them is followed at each call.
+        """
+        self.owners = tuple(owners)
+        self._handles = None
+
+    def belong_to(self, resource: Any) -> None:
+        """Refer weakly to a resource that this function creates, fills or saves: it must not keep its own owner alive."""
+        self.capture([weakref.ref(resource) if owner is resource else owner for owner in self.owners])
+
+    # What it takes and gives
+
+    @functools.cached_property
+    def _structured(self) -> tuple[Any, Any]:
+        return self.signature()
+
+    @property
+    def structured_input_signature(self) -> Any:
+        """The arguments as ``(args, kwargs)``, None for a function that takes flat ones only (`prune`)."""
+        flat = self.saved is not None and self.saved.canonicalized_input_signature.HasField("none_value")
+        return None if flat else self._structured[0]
+
+    @property
+    def structured_outputs(self) -> Any:
+        return self._structured[1]
+
+    @property
+    def output_dtypes(self) -> Any:
+        return tf.nest.map_structure(lambda spec: getattr(spec, "dtype", None), self._structured[1])
+
+    @property
+    def output_shapes(self) -> Any:
+        return tf.nest.map_structure(lambda spec: getattr(spec, "shape", None), self._structured[1])
+
+    @property
+    def variables(self) -> tuple[tf.Variable, ...]:
+        return tuple(owner for owner in self._living_owners() if isinstance(owner, tf.Variable))
+
+    @property
+    def trainable_variables(self) -> tuple[tf.Variable, ...]:
+        return tuple(variable for variable in self.variables if variable.trainable)
+
+    @property
+    def captured_inputs(self) -> list[tf.Tensor]:
+        return self._graph_captures() if self._built else self._captured()
+
+    def __repr__(self) -> str:
+        return self._described(super().__repr__)
+
+    def __str__(self) -> str:
+        return self._described(super().__str__)
+
+    def __copy__(self) -> LoadedConcreteFunction:
+        twin = object.__new__(type(self))
+        twin.__dict__.update(self.__dict__)
+        return twin
+
+    __reduce_ex__ = refuse_to_reduce
+
+    def _described(self, describe: Callable[[], str]) -> str:
+        """What TensorFlow says of a concrete function; its name for one whose graph cannot be built here."""
+        try:
+            return describe()
+        except Exception:  # a description must not fail, whatever is in the file
+            return f"<ConcreteFunction {self.saved_name} at 0x{id(self):X}>"
+
+    # Calling
+
+    @tf.autograph.experimental.do_not_convert
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        """Call with the arguments of the Python function, or, where that does not fit, with flat ones.
+
+        Raises:
+          BindingError: neither fits.
+        """
+        if self.defaults and not args:
+            kwargs = {**self.defaults, **kwargs}
+        keywords_only = args and self._arg_keywords is not None and not self._structured[0][0]  # a signature
+        if keywords_only or (self.binder is None and self._arg_keywords is not None):
+            return self.run(self._flat_arguments(args, kwargs))
+        try:
+            canonical = (args, kwargs) if self.binder is None else self.binder.canonical(args, kwargs)
+            tensors = self.match(*canonical, patterns.CONVERT)
+        except (BindingError, patterns.Mismatch) as structured:
+            if self._arg_keywords is None:
+                reason = structured.reason if isinstance(structured, BindingError) else str(structured)
+                raise BindingError(reason, node=self.label) from None
+            try:
+                tensors = self._flat_arguments(args, kwargs)
+            except BindingError as flat:
+                if not self._structured[0][0]:  # keywords alone: flat arguments are the same ones
+                    raise flat from None
+                reason = structured.reason if isinstance(structured, BindingError) else str(structured)
+                raise type(flat)(f"{reason}; as flat arguments: {flat.reason}", node=self.label) from None
+        return self.run(tensors)
+
+    def match(self, args: tuple[Any, ...], kwargs: dict[str, Any], level: int) -> list[tf.Tensor]:
+        """The tensors of a canonical call in the order of the FunctionDef. Raises `patterns.Mismatch`."""
+        if self._pattern is None:
+            self._pattern = patterns.pattern(self._structured[0])
+        tensors: list[tf.Tensor] = []
+        try:
+            self._pattern.match((args, _as_named(kwargs, self._structured[0][1])), level, tensors)
+        except patterns.Mismatch as mismatch:
+            mismatch.path = _argument_path(mismatch.path, self.binder)
+            if mismatch.path == KEYWORDS:
+                wanted = self._structured[0][1]
+                taken = ", ".join(map(str, wanted)) or "no keywords"
+                mismatch = patterns.Mismatch(_differ(_as_named(kwargs, wanted), list(wanted), f"it takes {taken}"))
+                mismatch.path = "the call:"
+                raise mismatch from None
+            raise
+        return tensors
+
+    def run(self, tensors: list[tf.Tensor]) -> Any:
+        """Execute with flat tensors, captures excluded, and build the structured result.
+
+        Raises:
+          UnknownOpError: an op that this TensorFlow does not have.
+          tf.errors.OpError: what the function's ops raise.
+        """
+        if not tf.executing_eagerly() or self._built or api.may_record() or self._must_build():
+            self._build()
+            return api.call_flat(self, tensors, self._graph_captures())
+        if self._results is None:
+            self._prepare(len(tensors))
+        pack, count = self._results
+        handles = self._captured() if self._handles is None else self._handles
+        try:
+            return pack(iter(api.call_registered(self._live or "", tensors + handles, count)))
+        except tf.errors.NotFoundError as error:  # which may be about a file as well
+            unknown = why_not_found(self.library, self.saved_name) if "Op type not registered" in error.message else None
+            raise (unknown or error) from error.__cause__
+
+    def _prepare(self, given: int) -> None:
+        signature = self.library.get(self.saved_name).signature
+        wanted = len(signature.input_arg)
+        if wanted != given + len(self.owners):
+            reason = f"takes {wanted} tensors, has {given} arguments and {len(self.owners)} captures"
+            raise MalformedError(reason, file=self.library.file, node=self.saved_name)
+        count, pack = patterns.packer(self._structured[1])
+        if count != len(signature.output_arg):
+            reason = f"gives {len(signature.output_arg)} tensors, its signature describes {count}"
+            raise MalformedError(reason, file=self.library.file, node=self.saved_name)
+        self._live = self.library.register(self.saved_name)
+        handles = self._captured()
+        if not any(isinstance(owner, (weakref.ref, _DISTRIBUTED)) for owner in self.owners):
+            self._handles = handles
+        self._results = pack, count
+
+    def _must_build(self) -> bool:
+        """XLA compiles functions that are called as such; inside a call op the wish would go unheard."""
+        return self._results is None and "_XlaMustCompile" in self.library.get(self.saved_name).attr
+
+    def _flat_arguments(self, args: Sequence[Any], kwargs: dict[str, Any]) -> list[tf.Tensor]:
+        """Arguments by the names the writer gave to the flat inputs."""
+        keywords = self._arg_keywords or []
+        if len(args) > self._num_positional_args:
+            most = f"takes {self._num_positional_args} positional argument{'s' * (self._num_positional_args != 1)}"
+            raise BindingError(f"{most}, got {len(args)}; give them by name ({self._takes()})", node=self.label)
+        given = dict(zip(keywords, args))
+        kwargs = _as_named(kwargs, [key for key in keywords if key not in given])
+        twice = [key for key in given if key in kwargs]
+        if twice:
+            raise BindingError(f"got two values for {', '.join(twice)} ({self._takes()})", node=self.label)
+        if {*given, *kwargs} != set(keywords):
+            raise BindingError(_differ({*given, *kwargs}, keywords, self._takes()), node=self.label)
+        given.update(kwargs)
+        signature = self.library.get(self.saved_name).signature
+        tensors = []
+        for key, argument in zip(keywords, signature.input_arg):
+            tensors.append(_flat_tensor(given[key], tf_dtype(argument.type, node=key), key, self.label))
+        return tensors
+
+    def _takes(self) -> str:
+        """The flat arguments for a message: ``it takes x: float32[?, 4], y: string[]``."""
+        keywords = self._arg_keywords or []
+        leaves = tf.nest.flatten(self._structured[0], expand_composites=True)
+        specs = [leaf for leaf in leaves if isinstance(leaf, tf.TensorSpec)]
+        named = [f"{key}: {_spec_text(spec)}" for key, spec in zip(keywords, specs)] if len(specs) == len(keywords) else keywords
+        return f"it takes {', '.join(named) or 'no arguments'}"
+
+    # Captures
+
+    def _living_owners(self) -> list[Any]:
+        """What the function captures. Raises UnsupportedModelError: a resource it belongs to is gone."""
+        found = [owner() if isinstance(owner, weakref.ref) else owner for owner in self.owners]
+        if any(owner is None for owner in found):
+            raise UnsupportedModelError("a resource that the function belongs to is gone", node=self.saved_name)
+        return found
+
+    def _captured(self, building: bool = False) -> list[tf.Tensor]:
+        """The tensors of what the function captures; `building` a graph needs only some handle of the right kind."""
+        owners = self._living_owners()
+        with tf.init_scope():  # a resource is created by the first who asks, but never inside a trace
+            found = [
+                api.replica_handle(owner) if isinstance(owner, _DISTRIBUTED) else handle_of(owner, self.saved_name)
+                for owner in owners
+            ]
+        if all(handle is not None for handle in found):
+            return found
+        if building:
+            return replicas.first_replicas(owners, found)
+        return replicas.cross_replica(self.library, self.saved_name, owners, found)
+
+    def _graph_captures(self) -> list[tf.Tensor]:
+        """What the rebuilt graph captures, each handle once; of a distributed variable that of the calling replica (DIST-01)."""
+        if not any(isinstance(owner, _DISTRIBUTED) for owner in self.owners):
+            return api.ConcreteFunction.captured_inputs.fget(self)  # type: ignore[no-any-return]
+        return list({id(handle): handle for handle in self._captured()}.values())
+
+    def call_with_tensors_of(self, given: Sequence[tf.Tensor], operation: Any, tensors: dict[str, tf.Tensor]) -> Any:
+        """As the custom gradient of `operation`: captured tensors are those of the graph the operation is in (FMT-14)."""
+        inputs = list(given)
+        watch = getattr(tf.compat.v1.get_default_graph(), "watch_variable", None)
+        for owner in self._living_owners():
+            if watch is not None and isinstance(owner, tf.Variable):
+                watch(owner)  # a tape around the differentiated call may want a second derivative
+            if isinstance(owner, CapturedTensor):
+                found = tensors.get(owner.tensor)
+                inputs.append(operation.graph.get_tensor_by_name(owner.tensor) if found is None else found)
+            else:
+                inputs.append(handle_of(owner, self.saved_name))
+        _, pack = patterns.packer(self._structured[1])
+        flat = rebuild.specialised(self.library, self.saved_name, inputs)(*inputs)
+        return pack(iter(tf.nest.flatten(flat, expand_composites=True)))
+
+    # The graph, when somebody needs it
+
+    def __getattr__(self, name: str) -> Any:
+        # Only reached for attributes that are missing: those which the base class's __init__ would have set.
+        # TensorFlow's containers ask for others, which must build nothing.
+        if not self._built and name in api.attributes_of_traces():
+            self._build()
+            if name in self.__dict__:
+                return self.__dict__[name]
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def _build(self) -> None:
+        if self._built:
+            return
+        with self.library.lock, tf.init_scope(), api.eager_mode() if self.library.eager else contextlib.nullcontext():
+            args, kwargs = self._structured[0]
+            body = self._body()
+            renamed = any(python_name(name) != name for name in kwargs)  # TensorFlow would sort them by the names it gives them
+            if renamed or (self.of_graph and not args):
+                kinds = inspect.Parameter
+                keywords = python_names(kwargs)
+                parameters = [kinds(keywords[name], kinds.POSITIONAL_OR_KEYWORD) for name in sorted(kwargs)]
+                body.__signature__ = inspect.Signature(parameters)
+                args, kwargs = tuple(kwargs[name] for name in sorted(kwargs)), {}
+            elif self.binder is not None:
+                body.__signature__ = self.binder.signature
+            traced = rebuild.as_tf_function(self.library, self.saved_name, body).get_concrete_function(*args, **kwargs)
+            traced.graph.variables = self.variables
+            self._built = True
+            for key, value in vars(traced).items():
+                self.__dict__.setdefault(key, value)
+            if not self.of_graph:
+                api.name_results(self, self.structured_outputs)
+
+    def _body(self) -> Any:
+        name, outputs = self.saved_name, self._structured[1]
+
+        def body(*args: Any, **kwargs: Any) -> Any:
+            graph = tf.compat.v1.get_default_graph()
+            leaves = tf.nest.flatten((args, kwargs), expand_composites=True)
+            inputs = [leaf.handle if isinstance(leaf, tf.Variable) else leaf for leaf in leaves if tf.is_tensor(leaf)]
+            names = [argument.name for argument in self.library.get(name).signature.input_arg[len(inputs) :]]
+            inputs += [graph.capture(handle, name=_op_name(given)) for handle, given in zip(self._captured(building=True), names)]
+            results = rebuild.interpret(self.library, name, inputs)
+            specs = tf.nest.flatten(outputs, expand_composites=True)
+            for result, spec in zip(results, [spec for spec in specs if isinstance(spec, tf.TypeSpec)]):
+                if isinstance(spec, tf.TensorSpec):
+                    result.set_shape(spec.shape)
+            return patterns.packer(outputs)[1](iter(results))
+
+        body.__name__ = plain_name(name)
+        return body
+
+
+def handle_of(owner: Any, function: str) -> tf.Tensor:
+    """The tensor with which a captured object enters a function."""
+    if isinstance(owner, tf.Tensor):
+        return owner
+    if isinstance(owner, tf.Variable):
+        return owner.handle
+    if isinstance(owner, api.CapturableResource):
+        return owner.resource_handle
+    if isinstance(owner, api.Asset):
+        return owner.asset_path
+    raise UnsupportedModelError(
+        f"captures {type(owner).__name__}, which is no tensor, variable, resource or asset", node=function
+    )
+
+
+def _op_name(argument: str) -> Optional[str]:
+    """The name of an argument as that of a placeholder, if it can be one."""
+    return argument if re.fullmatch(r"[A-Za-z0-9.][\w.\\/>-]*", argument, re.ASCII) else None
+
+
+def _differ(given: Collection[str], wanted: Collection[str], takes: str) -> str:
+    """Say which arguments are missing or unknown."""
+    missing, unknown = [key for key in wanted if key not in given], sorted(key for key in given if key not in wanted)
+    parts = []
+    if missing:
+        parts.append(f"argument{'s' * (len(missing) > 1)} {', '.join(missing)} {'are' if len(missing) > 1 else 'is'} missing")
+    if unknown:
+        parts.append(f"there is no argument {', '.join(unknown)}")
+    return f"{' and '.join(parts)} ({takes})"
+
+
+def _spec_text(spec: tf.TensorSpec) -> str:
+    sizes = None if spec.shape.rank is None else tuple(spec.shape.as_list())
+    return f"{spec.dtype.name}{shape_text(sizes)}".replace(",", ", ")
+
+
+def _as_named(kwargs: dict[str, Any], keywords: Collection[str]) -> dict[str, Any]:
+    """Return arguments under the names of the file: TensorFlow takes those of the writer and those of Python alike (SIG-07)."""
+    unknown = [name for name in kwargs if name not in keywords]
+    if not unknown:
+        return kwargs
+    free = [key for key in keywords if key not in kwargs]
+    found = {name: [key for key in free if python_name(key) == python_name(name)] for name in unknown}
+    names = {name: keys[0] for name, keys in found.items() if len(keys) == 1}
+    if len(set(names.values())) < len(names):  # two names for one argument
+        return kwargs
+    return {names.get(name, name): value for name, value in kwargs.items()}
+
+
+def _flat_tensor(value: Any, dtype: tf.DType, key: str, function: str) -> tf.Tensor:
+    if dtype == tf.resource:
+        if isinstance(value, tf.Variable):
+            api.variable_accessed(value)
+        return value.handle if isinstance(value, tf.Variable) else value
+    try:
+        tensor = tf.convert_to_tensor(value, dtype_hint=dtype)
+    except (TypeError, ValueError) as error:
+        raise BindingError(f"argument {key!r} cannot become a {dtype.name} tensor: {error}", node=function) from None
+    if tensor.dtype != dtype:
+        raise ArgumentDtypeError(f"argument {key!r} has dtype {tensor.dtype.name}, not {dtype.name}", node=function)
+    return tensor
+
+
+def _argument_path(path: str, binder: Optional[Binder]) -> str:
+    """``[0][1]['a']`` of (args, kwargs) as the caller knows it: ``x['a']``."""
+    if path.startswith("[1]["):
+        name, _, rest = path[4:].partition("]")
+        return f"argument {name.strip(chr(39))}{rest}"
+    if path.startswith("[0]["):
+        index, _, rest = path[4:].partition("]")
+        names = list(binder.signature.parameters) if binder is not None else []
+        position = int(index)
+        return f"argument {names[position] if position < len(names) else position}{rest}"
+    return KEYWORDS if path == "[1]" else "the arguments" + path

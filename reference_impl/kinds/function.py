@@ -1,0 +1,119 @@
+"""Loaded polymorphic functions: several traces behind one Python signature (PRIM-03, FN-05, FN-13, PY-01..PY-09)."""
+
+from __future__ import annotations
+
+import contextlib
+import weakref
+from collections.abc import Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from reference_impl import tensorflow_api as api
+from reference_impl.errors import FunctionMatchError, SavedModelError
+from reference_impl.kinds import patterns, specs
+from reference_impl.kinds.binding import Binder
+from reference_impl.kinds.concrete_function import LoadedConcreteFunction, refuse_to_reduce
+from reference_impl.kinds.diagnosis import no_match
+
+
+class LoadedFunction(api.Function):  # type: ignore[misc,valid-type]
+    """A `tf.function` that chooses among the traces it was saved with, and never traces Python code.
+
+    It is an instance of the class of tf.function objects, so that containers, Keras and TensorFlow's own writer know it.
+
+    Args:
+      name: for messages.
+      binder: the Python signature.
+      functions: the traces in the order in which they were saved.
+    """
+
+    def __init__(self, name: str, binder: Binder, functions: Sequence[LoadedConcreteFunction]):
+        # The base class is not initialised before somebody asks for what only it has, see __getattr__.
+        self.binder = binder
+        self.concrete_functions = list(functions)
+        self.saved_name = name
+        self.__name__ = name
+        self.__signature__ = binder.signature  # for `inspect`, which asks objects that have a Python signature for it
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("trace_") and name[6:] in map(str, range(len(self.concrete_functions))):
+            return self.concrete_functions[int(name[6:])]  # the names that they have in the object graph
+        if not name.startswith("_") or name.startswith(("__", "_self_", "_tf_", "_keras")) or "_python_function" in vars(self):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        me = weakref.ref(self)
+
+        def python_function(*args: Any, **kwargs: Any) -> Any:
+            return me()(*args, **kwargs)  # type: ignore[misc]  # called through this very object
+
+        python_function.__name__ = self.saved_name if self.saved_name.isidentifier() else "function"
+        python_function.__signature__ = self.binder.signature  # type: ignore[attr-defined]
+        options = {"autograph": False, "jit_compile": self.binder.jit_compile}
+        try:
+            super().__init__(python_function, python_function.__name__, input_signature=self.input_signature, **options)
+        except (TypeError, ValueError):  # specs that do not fit the Python signature, as those of older writers
+            super().__init__(python_function, python_function.__name__, **options)
+        return object.__getattribute__(self, name)
+
+    @tf.autograph.experimental.do_not_convert
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        """Call the trace made for such arguments.
+
+        Raises:
+          BindingError: the arguments do not fit the Python signature.
+          FunctionMatchError: no trace fits; the message lists all with the first difference (FN-13). For a function that was
+            declared with an input signature it is a TypeError too.
+        """
+        function, tensors = self._choose(args, kwargs)
+        return function.run(tensors)
+
+    @tf.autograph.experimental.do_not_convert
+    def get_concrete_function(self, *args: Any, **kwargs: Any) -> LoadedConcreteFunction:
+        """The trace for such arguments or TypeSpecs. Raises like a call."""
+        if not args and not kwargs and len(self.concrete_functions) == 1 and self.binder.input_signature is not None:
+            return self.concrete_functions[0]
+        return self._choose(args, kwargs)[0]
+
+    @property
+    def input_signature(self) -> Any:
+        """The specs that the function was declared with, None for a function traced by its calls."""
+        decode = self.binder.input_signature
+        return None if decode is None else specs.to_tf(decode())
+
+    def _get_concrete_function_garbage_collected(self, *args: Any, **kwargs: Any) -> Any:
+        """For TensorFlow's writer: a function around this one, whose outputs are tensors of a graph as it wants them."""
+        self._python_function  # noqa: B018  # initialises the base class
+        return super()._get_concrete_function_garbage_collected(*args, **kwargs)
+
+    def _list_all_concrete_functions(self) -> list[LoadedConcreteFunction]:
+        return list(self.concrete_functions)
+
+    def _list_all_concrete_functions_for_serialization(self) -> list[LoadedConcreteFunction]:
+        return list(self.concrete_functions)
+
+    def __copy__(self) -> LoadedFunction:
+        return type(self)(self.saved_name, self.binder, self.concrete_functions)
+
+    __reduce_ex__ = refuse_to_reduce
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.saved_name}{self.binder.signature}, {len(self.concrete_functions)} traces>"
+
+    def _choose(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[LoadedConcreteFunction, list[Any]]:
+        if not self.concrete_functions:
+            raise FunctionMatchError("Found zero restored functions for caller function.", node=self.saved_name, clause="FN-06")
+        declared = self.binder.input_signature is not None
+        positional, keywords = self.binder.canonical(args, kwargs)
+        reasons: list[str] = []
+        for level in (patterns.EQUAL, patterns.CONVERT):
+            reasons = []
+            for function in self.concrete_functions:
+                try:
+                    return function, function.match(positional, keywords, level)
+                except (patterns.Mismatch, SavedModelError) as mismatch:  # the latter: a type in its signature is not known here
+                    reasons.append(str(mismatch))
+        if declared and len(shorter := self.binder.without_defaults(positional)) < len(positional):
+            for function in self.concrete_functions:
+                with contextlib.suppress(patterns.Mismatch, SavedModelError):
+                    return function, function.match(shorter, keywords, patterns.CONVERT)
+        raise no_match(self.saved_name, self.concrete_functions, positional, keywords, reasons, declared)

@@ -1,0 +1,57 @@
+"""What Keras 2 says of its layers in a file: not used, but kept, so that Keras can load what is saved again (GOAL-12, NG-04)."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from typing import Any, Optional
+
+from reference_impl import tensorflow_api as api
+from reference_impl.errors import SavedModelError
+from reference_impl.format import schema
+from reference_impl.format.container.layout import Layout
+
+PREFIX = "_tf_keras_"
+_KEPT = "_keras_identity"
+_METADATA_VERSION = 2  # in which Keras 2.5 and later write it
+
+
+def described(directory: Layout) -> dict[int, Any]:
+    """Node number -> KerasObject. Damage is a warning: what only Keras needs must not stop a load that does not need Keras."""
+    try:
+        return dict(directory.keras_metadata)
+    except (SavedModelError, OSError) as error:
+        warnings.warn(f"{error}. The model loads, but what is saved of it will be no Keras model", stacklevel=2)
+        return {}
+
+
+def keep(obj: Any, saved: Any, described: Optional[Any]) -> None:
+    """Remember it.
+
+    Args:
+      obj: the loaded object.
+      saved: its SavedUserObject.
+      described: its KerasObject of keras_metadata.pb, if there is one; as old files have it, the metadata is in `saved`.
+    """
+    kept = schema.SavedUserObject()
+    kept.CopyFrom(saved)
+    if described is not None and described.identifier == saved.identifier:
+        kept.metadata = described.metadata
+        kept.version.CopyFrom(described.version)
+    vars(obj)[_KEPT] = kept
+
+
+def kept(obj: Any) -> Optional[Any]:
+    """The SavedUserObject to write for an object, or None. Its metadata is where readers look that find no keras_metadata.pb."""
+    members: Mapping[str, Any] = getattr(obj, "__dict__", {})
+    return members.get(_KEPT) or _live(obj)
+
+
+def _live(obj: Any) -> Optional[Any]:
+    """Return what a live layer, model or metric of Keras 2 says of itself; without metadata if it cannot (no ``get_config``)."""
+    found = api.keras_identity(obj)
+    if not found.startswith(PREFIX):
+        return None
+    out = schema.SavedUserObject(identifier=found, metadata=api.keras_metadata(obj))
+    out.version.producer, out.version.min_consumer = _METADATA_VERSION, 1
+    return out

@@ -1,0 +1,275 @@
+"""The function library of one loaded MetaGraph: names of its own, registered when first needed (RP-06, RP-07, FN-05).
+
+FunctionDefs of two models may share names, so each load gives every function a live name, and every shared resource made
+inside a function a shared name, that no other load uses. A function and what it refers to enter TensorFlow's runtime when
+the function is called for the first time, as the bytes that they are: nothing is parsed, checked or rebuilt before, and an op
+that this TensorFlow does not know costs nobody anything but the caller of the function that uses it.
+
+The original FunctionDefs stay as they were read: they are what a re-export writes.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import threading
+import weakref
+from collections.abc import Callable, Iterator
+from typing import Any, Optional
+
+import tensorflow as tf
+
+from reference_impl import tensorflow_api as api
+from reference_impl.errors import CycleError, MissingKeyError
+from reference_impl.format import schema
+from reference_impl.graph import graphs, node_attributes
+
+_loads = itertools.count(1)
+_live: weakref.WeakValueDictionary[str, FunctionLibrary] = weakref.WeakValueDictionary()
+
+
+class FunctionLibrary:
+    """The functions of a MetaGraph.
+
+    Args:
+      library: a FunctionDefLibrary message; it is kept, not copied.
+      file: named in errors.
+
+    Attributes:
+      index: the `reference_impl.graph.graphs.Library`: FunctionDefs as read, custom gradients, references.
+      sites: live op type of a custom gradient -> graph (weakly) and name of an operation that has it.
+      custom_gradients: registered op type -> maker of the function object that computes the gradient (FMT-14), given this
+        library; the loader puts them in when the object graph says what they capture. Not the objects themselves: they hold
+        the library, and no cycle may hold a variable.
+    """
+
+    def __init__(self, library: Any, file: str = ""):
+        self.index = graphs.Library(library)
+        self.file = file
+        self.custom_gradients: dict[str, Callable[[FunctionLibrary], Any]] = {}
+        self.sites: dict[str, tuple[Callable[[], Any], str]] = {}
+        self.rebuilt: dict[str, Any] = {}  # of reference_impl.kinds.rebuild: functions as Python functions, by name
+        self.lock = threading.RLock()
+        self.eager = tf.executing_eagerly()  # otherwise variables and functions belong to a graph
+        self._suffix = f"__load{next(_loads)}"
+        self._registered: dict[str, None] = {}
+        self._checked: set[str] = set()
+        self._references: dict[str, tuple[str, ...]] = {}
+        _live[self._suffix] = self
+        weakref.finalize(self, _unregister, self._registered, self._suffix).atexit = False
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.index.functions
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.index.functions)
+
+    def get(self, name: str) -> Any:
+        """The FunctionDef as it was read. Raises MissingKeyError."""
+        try:
+            return self.index.functions[name]
+        except KeyError:
+            raise MissingKeyError("the function library has no such function", file=self.file, node=name) from None
+
+    def add(self, function: Any) -> str:
+        """Put a function that was made here into the library; returns its name, which may get a number."""
+        wanted = name = function.signature.name
+        count = 0
+        while name in self.index.functions:
+            count += 1
+            name = f"{wanted}_{count}"
+        function.signature.name = name
+        self.index.functions[name] = function
+        return name
+
+    def live_name(self, name: str) -> str:
+        """The name under which the runtime knows (or will know) a function."""
+        return name + self._suffix
+
+    def closure(self, name: str) -> list[str]:
+        """A function and all it refers to, each once and before what it refers to.
+
+        Raises:
+          CycleError: a function calls itself. Nothing that traces makes such a one, and TensorFlow's runtime does not survive it.
+        """
+        found: dict[str, bool] = {}  # whether all it refers to has been found too
+        order: list[str] = []
+        stack = [(name, iter(self._refers(name)))]
+        found[name] = False
+        while stack:
+            current, others = stack[-1]
+            for other in others:
+                if other not in found:
+                    found[other] = False
+                    stack.append((other, iter(self._refers(other))))
+                    break
+                if not found[other]:
+                    raise CycleError(f"the function {other} calls itself", file=self.file, node=name)
+            else:
+                found[current] = True
+                order.append(current)
+                stack.pop()
+        order.reverse()
+        return order
+
+    def check(self, name: str) -> None:
+        """Raises what `closure` raises, once for each function."""
+        if name not in self._checked:
+            self._checked.update(self.closure(name))
+
+    def register(self, name: str) -> str:
+        """Make a function and all it refers to callable; returns its live name.
+
+        Raises:
+          MissingKeyError: there is no such function.
+          CycleError: it calls itself.
+        """
+        if name not in self._registered:
+            with self.lock:
+                for other in self.closure(name):
+                    if other not in self._registered:
+                        api.register_function(self.renamed(other))
+                        self._registered[other] = None
+        return self.live_name(name)
+
+    def _refers(self, name: str) -> tuple[str, ...]:
+        if name not in self._references:
+            found: dict[str, None] = {}
+            for node in self.get(name).node_def:
+                for other in self.functions_of(node):
+                    found[other] = None
+            self._references[name] = tuple(found)
+        return self._references[name]
+
+    def functions_of(self, node: Any) -> Iterator[str]:
+        """Functions that running a node may call: by op type or by attribute."""
+        if node.op in self.index.functions:
+            yield node.op
+        for key in _function_attrs(node):
+            if key in node.attr:
+                yield from self.index.attribute_references(key, node.attr[key])
+
+    def renamed(self, name: str) -> Any:
+        """A copy with live names, as the runtime gets it."""
+        copy = schema.FunctionDef()
+        copy.CopyFrom(self.get(name))
+        copy.signature.name = self.live_name(name)
+        for attributes in (copy.attr, *[argument.attr for argument in copy.arg_attr.values()]):
+            node_attributes.check(attributes, tuple(attributes), self.file, f"function {name}")
+        for node in copy.node_def:
+            self.localise(node, name)
+        return copy
+
+    def localise(self, node: Any, function: str) -> None:
+        """Give a NodeDef of a function live function names and a shared name of this load, in place (RP-06).
+
+        Every node that the runtime gets comes through here, so this is where nodes are checked that would end the process.
+
+        Without the suffix two loads of one model would share tables, writers and iterators. What has no shared name gets one
+        as well, since a resource that is created in a function must still be there when another one uses its handle.
+        """
+        where = f"{node.name} of function {function}"
+        node_attributes.check(node.attr, _shape_attrs(node), self.file, where)
+        if node.op in node_attributes.TABLE_OPS:
+            node_attributes.check_table(node, self.file, where)
+        if node.op in self.index.functions:
+            node.op = self.live_name(node.op)
+        for key in _function_attrs(node):
+            if key in node.attr:
+                self._localise_value(node.attr[key])
+        if node.op == "HashTableV2" and not node.attr["use_node_name_sharing"].b:
+            node.attr["use_node_name_sharing"].b = True
+        if _has_shared_name(node.op):
+            shared = node.attr["shared_name"]
+            shared.s = (self._without_mark(shared.s) or f"{node.name}_{function}".encode()) + self._suffix.encode()
+
+    def _without_mark(self, shared: bytes) -> bytes:
+        """A shared name without the suffix of an earlier load, which a save by TensorFlow has kept; else it grows each time.
+
+        Two loads of one model may have been saved as one; what only their suffixes tell apart keeps them.
+        """
+        plain = _unmarked(shared)
+        if plain == shared:
+            return shared
+        nodes = (node for function in self.index.functions.values() for node in function.node_def if "shared_name" in node.attr)
+        others = {node.attr["shared_name"].s for node in nodes if node.attr["shared_name"].s.startswith(plain)}
+        return shared if any(_unmarked(other) == plain for other in others - {shared}) else plain
+
+    def _localise_value(self, value: Any) -> None:
+        stack = [value]
+        while stack:
+            value = stack.pop()
+            if value.HasField("func"):
+                functions = [value.func]
+            elif value.HasField("list"):
+                functions = value.list.func
+            else:
+                continue
+            for function in functions:
+                if function.name in self.index.functions:
+                    function.name = self.live_name(function.name)
+                stack.extend(function.attr.values())
+
+
+def _unmarked(shared: bytes) -> bytes:
+    while True:
+        plain, mark, number = shared.rpartition(b"__load")
+        if not mark or not number.isdigit():
+            return shared
+        shared = plain
+
+
+def find_live(name: str) -> Optional[tuple[FunctionLibrary, str]]:
+    """The library and original name behind a live name, None for functions that no living load owns."""
+    original, mark, number = name.rpartition("__load")
+    library = _live.get(mark + number) if mark else None
+    return (library, original) if library is not None and original in library else None
+
+
+def find_suffix(live: str) -> Optional[tuple[FunctionLibrary, str]]:
+    """As `find_live`, for any name that a load made its own: of a shared resource, of a gradient."""
+    original, mark, number = live.rpartition("__load")
+    library = _live.get(mark + number) if mark else None
+    return None if library is None else (library, original)
+
+
+def _function_attrs(node: Any) -> tuple[str, ...]:
+    """Names of the attributes of a node that may hold functions: all of them when the op is not known."""
+    known = _function_attrs_of(node.op)
+    return tuple(node.attr) if known is None else known
+
+
+@functools.cache
+def _function_attrs_of(op: str) -> Optional[tuple[str, ...]]:
+    op_def = api.op_def(op)
+    return None if op_def is None else tuple(attr.name for attr in op_def.attr if attr.type in ("func", "list(func)"))
+
+
+# Ops whose kernels refuse to be given a name although they declare the attribute: each kernel has a resource of its own anyway.
+_PRIVATE = frozenset({"OneShotIterator"})
+
+
+def _shape_attrs(node: Any) -> tuple[str, ...]:
+    """Names of the attributes of a node that may hold shapes or tensors: all of them when the op is not known."""
+    known = _shape_attrs_of(node.op)
+    return tuple(node.attr) if known is None else known
+
+
+@functools.cache
+def _shape_attrs_of(op: str) -> Optional[tuple[str, ...]]:
+    op_def = api.op_def(op)
+    if op_def is None:
+        return None
+    kinds = ("shape", "list(shape)", "tensor", "list(tensor)")
+    return ("_output_shapes", *[attr.name for attr in op_def.attr if attr.type in kinds])
+
+
+@functools.cache
+def _has_shared_name(op: str) -> bool:
+    op_def = api.op_def(op)
+    return op not in _PRIVATE and op_def is not None and any(attr.name == "shared_name" for attr in op_def.attr)
+
+
+def _unregister(names: dict[str, None], suffix: str) -> None:
+    for name in names:
+        api.remove_function(name + suffix)

@@ -1,0 +1,396 @@
+"""FunctionDef -> Python graph, when a gradient, an outer trace or an export by other means needs one (GOAL-02, NG-03).
+
+A function is rebuilt by tracing: a `tf.function` runs :func:`interpret`, which creates the nodes one by one in the graph being
+traced. Functions that nodes call are rebuilt the same way, called as functions, and specialised for the very tensors they
+are called with. Three things come out right that way and wrong or not at all when a stored graph is put together from parts:
+
+* the gradient of a nested call is the one that TensorFlow makes for calls of its own functions;
+* shape and dtype behind a variable's handle travel inwards with the handle, which gradients of If and While need;
+* nothing but public API is involved, so TensorFlow 2.12 and 2.21 run the same code.
+
+What cannot be traced node by node (control flow of TF 1.x) is put in as one opaque call: values, no gradients.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import keyword
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Optional
+
+import tensorflow as tf
+
+from reference_impl import tensorflow_api as api
+from reference_impl.errors import MalformedError
+from reference_impl.format import schema
+from reference_impl.format.names import CUSTOM_GRADIENT, plain_name
+from reference_impl.graph import graphs
+from reference_impl.graph.control_flow.functionalise import KEPT, NOT_A_LIST
+from reference_impl.kinds import diagnosis
+from reference_impl.kinds.library import FunctionLibrary
+from reference_impl.kinds.refusals import NOT_SAVED, REFUSED, refuse
+from reference_impl.kinds.returns import return_nodes
+from reference_impl.kinds.specs import tf_dtype
+
+HANDLES = (schema.DT_RESOURCE, schema.DT_VARIANT)
+_CALLS = graphs.CALL_OPS - {"RemoteCall", "TPUPartitionedCall"}
+# TensorFlow looks for Python contexts of these, which only their makers can give them.
+_V1_FLOW = {prefix + op for prefix in ("", "Ref") for op in ("Switch", "Merge", "Enter", "Exit", "NextIteration")}
+_DROPPED = {CUSTOM_GRADIENT, "_class", "_output_shapes"}
+# Attributes of a FunctionDef that tf.function lets its callers set, and that mean something to who runs the function.
+SETTABLE_ATTRIBUTES = (
+    "_implements", "_noinline", "_tf_data_function", "api_implements", "api_preferred_device", "disable_summaries_at_runtime",
+    "experimental_ints_on_device", "function_runs_at_most_once", "go_backwards", "runtime_constant_optimization", "time_major",
+)  # fmt: skip
+
+# Graph under construction -> {tensor name of an argument ("x:0"): tensor}, for gradients that capture it. Nodes keep their names.
+_arguments_of: weakref.WeakKeyDictionary[tf.Graph, dict[str, tf.Tensor]] = weakref.WeakKeyDictionary()
+
+
+def as_tf_function(library: FunctionLibrary, name: str, body: Callable[..., Any]) -> Any:
+    """A tf.function that runs `body` and has the attributes of the FunctionDef `name`."""
+    attrs = library.get(name).attr
+    settings: dict[str, Any] = {"autograph": False}
+    if "_XlaMustCompile" in attrs:
+        settings["jit_compile"] = attrs["_XlaMustCompile"].b
+    kept = {key: api.to_tf(attrs[key], tf.compat.v1.AttrValue) for key in SETTABLE_ATTRIBUTES if key in attrs and _settable(key)}
+    if kept:
+        settings["experimental_attributes"] = kept
+    return tf.function(body, **settings)
+
+
+@functools.cache
+def _settable(attribute: str) -> bool:
+    """Whether tf.function of this TensorFlow takes an attribute."""
+    try:
+        tf.function(lambda: None, experimental_attributes={attribute: True})
+    except ValueError:
+        return False
+    return True
+
+
+def interpret(library: FunctionLibrary, name: str, inputs: Sequence[tf.Tensor]) -> list[tf.Tensor]:
+    """Create the nodes of a function in the graph that `tf.function` is tracing.
+
+    Args:
+      library: where the function and those it calls come from.
+      name: its original name.
+      inputs: one tensor per argument of the FunctionDef, captures included.
+
+    Returns:
+      One tensor per result.
+
+    Raises:
+      UnknownOpError, UnsupportedModelError: this TensorFlow has no such op, or not with such attributes or shapes.
+      MalformedError: inputs name nodes that do not exist.
+      CycleError: the function calls itself.
+    """
+    library.check(name)
+    function_def = library.get(name)
+    order = _in_order(function_def)
+    if order is None:
+        return list(_opaque_call(library, name, inputs).outputs)
+    return _Interpreter(library, function_def, inputs).run(order)
+
+
+class _Interpreter:
+    def __init__(self, library: FunctionLibrary, function_def: Any, inputs: Sequence[tf.Tensor]):
+        arguments = [argument.name for argument in function_def.signature.input_arg]
+        if len(arguments) != len(inputs):
+            raise self.error(function_def, f"{len(arguments)} arguments, {len(inputs)} tensors given")
+        self.library = library
+        self.function_def = function_def
+        self.name = function_def.signature.name
+        self.graph = tf.compat.v1.get_default_graph()
+        self.operations: dict[str, tf.Operation] = {}
+        self.values: dict[str, dict[str, list[tf.Tensor]]] = {name: {"0": [t]} for name, t in zip(arguments, inputs)}
+        named = _arguments_of.setdefault(self.graph, {})
+        named.update((f"{name}:0", tensor) for name, tensor in zip(arguments, inputs))
+
+    def error(self, function_def: Any, reason: str) -> MalformedError:
+        return MalformedError(reason, file=self.library.file, node=function_def.signature.name)
+
+    def run(self, order: Sequence[Any]) -> list[tf.Tensor]:
+        returns = return_nodes(self.function_def, _is_stateful)
+        for node in order:
+            if node.name in returns:
+                continue
+            inputs = [self.value(text) for text in graphs.data_inputs(node)]
+            after = [self.operations[text[1:]] for text in node.input if text[:1] == "^" and text[1:] in self.operations]
+            with tf.control_dependencies(after), tf.device(node.device or None):
+                operation = self.create(node, inputs)
+            self.operations[node.name] = operation
+            self.values[node.name] = self.outputs(node, operation)
+        results = [self.function_def.ret[argument.name] for argument in self.function_def.signature.output_arg]
+        return [self.value(returns.get(graphs.parse_input(text, in_function=True).source, text)) for text in results]
+
+    def value(self, text: str) -> tf.Tensor:
+        source, port = graphs.parse_input(text, in_function=True)
+        output, _, index = port.rpartition(":")
+        try:
+            return self.values[source][output or "0"][int(index or 0)]
+        except (KeyError, IndexError, ValueError):
+            raise self.error(self.function_def, f"there is no tensor {text!r}") from None
+
+    def create(self, node: Any, inputs: list[tf.Tensor]) -> tf.Operation:
+        called = node.op if node.op in self.library else node.attr["f"].func.name if node.op in _CALLS else None
+        if called in self.library:
+            operation = self.call(called, inputs)
+            for output, shape in zip(operation.outputs, _output_shapes(node)):  # the caller may know more than the function does
+                if output.shape.is_compatible_with(shape):
+                    output.set_shape(shape)
+            return operation
+        copy = schema.NodeDef()
+        copy.CopyFrom(node)
+        op_def = api.op_def(node.op)
+        if op_def is None:
+            raise diagnosis.unknown_op(self.library, node, self.name)
+        for attr in op_def.attr:
+            if attr.name not in copy.attr and attr.HasField("default_value"):  # create_op finds the length of an empty list there
+                copy.attr[attr.name].CopyFrom(attr.default_value)
+        self.library.localise(copy, self.name)
+        attrs = {key: api.to_tf(value, tf.compat.v1.AttrValue) for key, value in copy.attr.items() if key not in _DROPPED}
+        built = dict(self.function_attributes(node, inputs))
+        for key, functions in built.items():
+            values = [attrs[key].func] if attrs[key].HasField("func") else attrs[key].list.func
+            for value, function in zip(values, functions):
+                function.add_to_graph(self.graph)
+                value.name = function.function_def.signature.name
+        if CUSTOM_GRADIENT in node.attr:
+            op_type = custom_gradient(self.library, node.attr[CUSTOM_GRADIENT].s.decode("utf-8", "replace"))
+            attrs[CUSTOM_GRADIENT] = tf.compat.v1.AttrValue(s=op_type.encode())
+        elif NOT_A_LIST in node.attr:
+            attrs.update(refuse(node.attr[NOT_A_LIST].s.decode("utf-8", "replace")))
+        try:
+            operation = self.graph.create_op(node.op, inputs, dtypes=[], name=node.name, attrs=attrs)
+        except (ValueError, TypeError, tf.errors.OpError) as error:
+            raise diagnosis.cannot_be_rebuilt(self.library, node, self.name, error) from error
+        for output, shape in zip(operation.outputs, _output_shapes(node)):
+            output.set_shape(shape)
+        if CUSTOM_GRADIENT in node.attr:
+            self.library.sites[attrs[CUSTOM_GRADIENT].s.decode()] = weakref.ref(self.graph), operation.name
+        self.describe_handles(node.op, operation, built)
+        if built and "While" in node.op and any(tensor.dtype == tf.resource for tensor in inputs):
+            self.keep_graphs(operation, node, inputs)
+        return operation
+
+    def keep_graphs(self, operation: tf.Operation, node: Any, inputs: list[tf.Tensor]) -> None:
+        """The gradient of a loop makes graphs of its functions anew, without what is known of the handles inside of functions
+        that these call in turn. It takes graphs that it finds instead; it changes them, so they are nobody else's."""
+        names = [node.attr[key].func.name for key in ("cond", "body")]
+        if any(len(self.library.closure(name)) > 1 for name in names):
+            made = [_python_function(self.library, name) for name in names]
+            specs = [_specialised_specs(self.library, name, inputs) for name in names]
+            api.set_loop_graphs(operation, *(function.get_concrete_function(*each) for function, each in zip(made, specs)))
+
+    def call(self, name: str, inputs: list[tf.Tensor]) -> tf.Operation:
+        if _has_v1_flow(self.library.get(name)):  # called as it is, or every generation would put a function around it (GOAL-13)
+            self.library.check(name)
+            return _opaque_call(self.library, name, inputs)
+        before = len(self.graph.get_operations())
+        specialised(self.library, name, inputs)(*inputs)
+        calls = [op for op in self.graph.get_operations()[before:] if op.type in _CALLS]
+        return calls[-1]
+
+    def function_attributes(self, node: Any, inputs: list[tf.Tensor]) -> Iterator[tuple[str, list[Any]]]:
+        """The functions in a node's attributes, rebuilt. Those of If, Case and While for the tensors they will be given."""
+        if "If" in node.op or "Case" in node.op:
+            inputs = inputs[1:]
+        elif "While" not in node.op:
+            inputs = []
+        for key, value in sorted(node.attr.items()):  # protobuf's order of a map differs from process to process
+            functions = [value.func] if value.HasField("func") else list(value.list.func) if value.HasField("list") else []
+            known = [function.name for function in functions if function.name in self.library]
+            if known and len(known) == len(functions):
+                yield key, [specialised(self.library, name, inputs) for name in known]
+
+    def describe_handles(self, op: str, operation: tf.Operation, built: dict[str, list[Any]]) -> None:
+        """Resources that come out of control flow are what went in; no shape inference says so to the gradient code."""
+        if "While" in op and built:
+            ways = [list(operation.inputs)]
+        elif ("If" in op or "Case" in op) and built:
+            ways = [function.outputs for key in sorted(built) for function in built[key]]
+        else:
+            return
+        for target, *sources in zip(operation.outputs, *ways):
+            if target.dtype in (tf.resource, tf.variant) and all(source.dtype == target.dtype for source in sources):
+                known = [api.behind_handle(source) for source in sources]
+                # What a branch without a value returns for an optional one says nothing: neither may what comes out then,
+                # or the gradient would leave out what that branch needs.
+                if target.dtype == tf.resource or all(data == known[0] for data in known):
+                    api.copy_handle_data(sources[next((i for i, data in enumerate(known) if data), 0)], target)
+
+    def outputs(self, node: Any, operation: tf.Operation) -> dict[str, list[tf.Tensor]]:
+        """The outputs of an operation by the output argument they belong to."""
+        tensors = list(operation.outputs)
+        if node.op in self.library:
+            return {argument.name: [t] for argument, t in zip(self.library.get(node.op).signature.output_arg, tensors)}
+        op_def = api.op_def(node.op)
+        found, start = {}, 0
+        for argument in op_def.output_arg if op_def is not None else ():
+            count = 1
+            if argument.number_attr:
+                count = node.attr[argument.number_attr].i
+            elif argument.type_list_attr:
+                count = len(node.attr[argument.type_list_attr].list.type)
+            found[argument.name] = tensors[start : start + count]
+            start += count
+        return found
+
+
+@functools.cache
+def _is_stateful(op: str) -> bool:
+    op_def = api.op_def(op)
+    return op_def is not None and op_def.is_stateful
+
+
+def _output_shapes(node: Any) -> list[tf.TensorShape]:
+    """What the file says of the shapes of a node's outputs."""
+    return [to_shape(shape) for shape in node.attr["_output_shapes"].list.shape] if "_output_shapes" in node.attr else []
+
+
+def input_specs(function_def: Any) -> list[tf.TensorSpec]:
+    """The arguments of a function with the shapes it was traced with, as far as the file says them."""
+    specs = []
+    shapes = function_def.attr["_input_shapes"].list.shape if "_input_shapes" in function_def.attr else ()
+    for index, argument in enumerate(function_def.signature.input_arg):
+        shape = None
+        attrs = function_def.arg_attr[index].attr if index in function_def.arg_attr else {}
+        if "_output_shapes" in attrs and attrs["_output_shapes"].list.shape:
+            shape = to_shape(attrs["_output_shapes"].list.shape[0])
+        elif index < len(shapes):
+            shape = to_shape(shapes[index])
+        elif argument.type in HANDLES:
+            shape = ()
+        specs.append(tf.TensorSpec(shape, tf_dtype(argument.type, node=argument.name), argument.name))
+    return specs
+
+
+def to_shape(proto: Any) -> tf.TensorShape:
+    """A TensorShapeProto (ours) as a TensorShape."""
+    return tf.TensorShape(None if proto.unknown_rank else [None if dim.size < 0 else dim.size for dim in proto.dim])
+
+
+def specialised(library: FunctionLibrary, name: str, inputs: Sequence[tf.Tensor]) -> Any:
+    """A function of the library as a concrete function. Handles among `inputs` bring the shape of what is behind them along."""
+    if name not in library.rebuilt:
+        library.rebuilt[name] = _python_function(library, name)
+    return library.rebuilt[name].get_concrete_function(*_specialised_specs(library, name, inputs))
+
+
+def _specialised_specs(library: FunctionLibrary, name: str, inputs: Sequence[tf.Tensor]) -> list[Any]:
+    specs: list[Any] = input_specs(library.get(name))
+    if len(specs) == len(inputs):
+        specs = [tensor if tensor.dtype in (tf.resource, tf.variant) else spec for spec, tensor in zip(specs, inputs)]
+    return specs
+
+
+def _python_function(library: FunctionLibrary, name: str) -> Any:
+    """A tf.function that makes the nodes of a function of the library."""
+    of = weakref.ref(library)
+
+    def body(*tensors: tf.Tensor) -> list[tf.Tensor]:
+        return interpret(of(), name, tensors)  # type: ignore[arg-type]  # alive while one of its functions is traced
+
+    body.__name__ = plain_name(name)
+    names = [argument.name for argument in library.get(name).signature.input_arg]
+    if all(name.isidentifier() and not keyword.iskeyword(name) for name in names) and len(set(names)) == len(names):
+        # So that the arguments of the new function have their names.
+        parameters = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in names]
+        body.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    return as_tf_function(library, name, body)
+
+
+def _opaque_call(library: FunctionLibrary, name: str, inputs: Sequence[tf.Tensor]) -> tf.Operation:
+    """The function as it is, called by one node; the function and what it refers to go along in the graph's library."""
+    library.register(name)
+    graph_def = schema.GraphDef()
+    graph_def.versions.producer = tf.version.GRAPH_DEF_VERSION
+    for other in library.closure(name):
+        graph_def.library.function.append(library.renamed(other))
+    tf.graph_util.import_graph_def(api.to_tf(graph_def, tf.compat.v1.GraphDef), name="")  # functions, and no node
+    function_def = library.get(name)
+    reasons = [node.attr[KEPT].s.decode("utf-8", "replace") for node in function_def.node_def if KEPT in node.attr]
+    call = schema.NodeDef()
+    call.attr["f"].func.name = library.live_name(name)
+    call.attr["Tin"].list.type.extend(argument.type for argument in function_def.signature.input_arg)
+    call.attr["Tout"].list.type.extend(argument.type for argument in function_def.signature.output_arg)
+    attrs = {key: api.to_tf(value, tf.compat.v1.AttrValue) for key, value in call.attr.items()}
+    attrs.update(refuse(reasons[0] if reasons else f"{plain_name(name)} has control flow of TF 1.x"))
+    graph = tf.compat.v1.get_default_graph()
+    return graph.create_op("StatefulPartitionedCall", list(inputs), dtypes=[], name="opaque", attrs=attrs)
+
+
+def _has_v1_flow(function_def: Any) -> bool:
+    return any(node.op in _V1_FLOW for node in function_def.node_def)
+
+
+def _in_order(function_def: Any) -> Optional[list[Any]]:
+    """The nodes so that each comes after its inputs, None if they form a cycle or use the control flow of TF 1.x."""
+    if _has_v1_flow(function_def):
+        return None
+    nodes = {node.name: index for index, node in enumerate(function_def.node_def)}
+    waiting = [0] * len(nodes)
+    users: list[list[int]] = [[] for _ in nodes]
+    for index, node in enumerate(function_def.node_def):
+        for text in node.input:
+            source = nodes.get(graphs.parse_input(text, in_function=True).source)
+            if source is not None:
+                users[source].append(index)
+                waiting[index] += 1
+    ready = [index for index, count in enumerate(waiting) if count == 0]
+    ready.reverse()
+    order = []
+    while ready:
+        index = ready.pop()
+        order.append(function_def.node_def[index])
+        for user in reversed(users[index]):
+            waiting[user] -= 1
+            if waiting[user] == 0:
+                ready.append(user)
+    return order if len(order) == len(nodes) else None
+
+
+def custom_gradient(library: FunctionLibrary, op_type: str) -> str:
+    """Register the gradient that a model brings for `op_type` and return the name it has in this process (FMT-14).
+
+    A type for which the model brings none keeps its name if the program has registered one; so does that of refusals, for which
+    tf.saved_model.save writes one that does not know the reason.
+    """
+    if op_type in (REFUSED, NOT_SAVED):
+        return op_type
+    brought = op_type in library.index.gradients
+    if not brought and api.gradient_function(op_type) is not None:
+        return op_type
+    live = library.live_name(op_type)
+    if api.gradient_function(live) is None:
+        of = weakref.ref(library)
+
+        @tf.autograph.experimental.do_not_convert
+        def gradient(operation: Optional[tf.Operation], *results: Optional[tf.Tensor]) -> Any:
+            alive = of()
+            if operation is None and alive is not None:  # TensorFlow's writer asks without saying for which operation
+                graph, name = alive.sites.get(live, (lambda: None, ""))
+                operation = graph().get_operation_by_name(name) if graph() is not None else None
+            if alive is not None and not brought:
+                registered = api.gradient_function(op_type)  # perhaps by now
+                if registered is None:
+                    raise diagnosis.no_gradient(alive, op_type, operation)
+                return registered(operation, *results)
+            if alive is None or op_type not in alive.custom_gradients:
+                raise LookupError(f"the model that brought the gradient {op_type!r} is gone or does not say what it captures")
+            return _call_gradient(alive.custom_gradients[op_type](alive), operation, results)
+
+        tf.RegisterGradient(live)(gradient)
+    return live
+
+
+def _call_gradient(function: Any, operation: Optional[tf.Operation], results: Sequence[Optional[tf.Tensor]]) -> Any:
+    """Call a gradient function: one gradient per output of the operation, zeros where none came in."""
+    given = []
+    for index, result in enumerate(results):
+        given.append(tf.zeros_like(operation.outputs[index]) if result is None and operation is not None else result)
+    tensors = _arguments_of.get(operation.graph, {}) if operation is not None else {}
+    return function.call_with_tensors_of(given, operation, tensors)

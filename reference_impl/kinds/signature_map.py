@@ -1,0 +1,69 @@
+"""The immutable map of signatures (ATTR-01, ATTR-02, SIG-10)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import tensorflow as tf
+
+from reference_impl import tensorflow_api as api
+from reference_impl.errors import UnknownSignatureError
+from reference_impl.format.values import structure
+from reference_impl.kinds import specs
+from reference_impl.kinds.concrete_function import LoadedConcreteFunction
+
+
+class SignatureMap(Mapping, api.Trackable):  # type: ignore[misc,type-arg]
+    """Signature key -> concrete function. A function takes keywords, or a single positional argument when it has one input.
+
+    Results are dicts with sorted keys. The map cannot be changed: it says what the file holds.
+    """
+
+    def __init__(self, functions: Mapping[str, Any]):
+        self._functions = dict(functions)
+        for key, function in functions.items():
+            if isinstance(function, LoadedConcreteFunction):
+                function.label = f"signature {key}"
+
+    @property
+    def _signatures(self) -> dict[str, Any]:
+        """Another name of what the map of `tf.saved_model.load` holds, which converters look at."""
+        return dict(self._functions)
+
+    def __getitem__(self, key: str) -> Any:
+        if key not in self._functions:
+            there = f"there are: {', '.join(self._functions)}" if self._functions else "the model has none"
+            raise UnknownSignatureError(f"there is no signature {key!r}; {there}", node="signatures")
+        return self._functions[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._functions)
+
+    def __len__(self) -> int:
+        return len(self._functions)
+
+    def __repr__(self) -> str:
+        return f"SignatureMap({self._functions})"
+
+
+def complete(function: LoadedConcreteFunction, definition: Any) -> None:
+    """Add to a signature what only its SignatureDef says: its method, values of inputs that may be left out, shapes of outputs.
+
+    The object graph has the shapes that the function's own code gives; a session's graph knows those of the callee.
+    """
+    function.signature_def = definition
+    function.defaults = {name: specs.tensor_to_tf(value) for name, value in sorted(definition.defaults.items())}
+    described = function.signature
+
+    def signature() -> tuple[Any, Any]:
+        inputs, outputs = described()
+        return inputs, {name: _refine(spec, definition.outputs.get(name)) for name, spec in outputs.items()}
+
+    function.signature = signature
+
+
+def _refine(spec: tf.TypeSpec, info: Any) -> tf.TypeSpec:
+    if info is None or not isinstance(spec, tf.TensorSpec) or spec.shape.rank is not None:
+        return spec
+    return tf.TensorSpec(specs.shape_to_tf(structure.decode_shape(info.tensor_shape)), spec.dtype, spec.name)

@@ -1,0 +1,198 @@
+"""Structures between the format's value types and TensorFlow's objects (FMT-04, FMT-05, PY-04..PY-08).
+
+`reference_impl.format.values.structure` keeps everything as data. Here its TensorSpecs, TypeSpecs, dtypes, shapes and
+tensors become those of TensorFlow, and back.
+"""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import functools
+import keyword
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from reference_impl import tensorflow_api as api
+from reference_impl.errors import DtypeError, StructureError
+from reference_impl.format import schema
+from reference_impl.format.values import dtypes, structure, tensor_proto
+
+_Kind = schema.TypeSpecProto.TypeSpecClass
+
+
+def _public(name: str) -> Any:
+    return functools.reduce(getattr, name.split("."), tf)
+
+
+# TypeSpecs with a number of their own, and the class that the state is handed to.
+_CLASSES = {
+    "SPARSE_TENSOR_SPEC": "SparseTensorSpec",
+    "INDEXED_SLICES_SPEC": "IndexedSlicesSpec",
+    "RAGGED_TENSOR_SPEC": "RaggedTensorSpec",
+    "TENSOR_ARRAY_SPEC": "TensorArraySpec",
+    "DATA_DATASET_SPEC": "data.DatasetSpec",
+    "DATA_ITERATOR_SPEC": "data.IteratorSpec",
+    "OPTIONAL_SPEC": "OptionalSpec",
+}
+
+
+def to_tf(value: Any) -> Any:
+    """A decoded nest with TensorFlow's own leaves.
+
+    Raises:
+      StructureError: a TypeSpec of a class that is not there.
+      DtypeError: a dtype this TensorFlow does not know.
+    """
+    if isinstance(value, structure.TensorSpec):
+        return tf.TensorSpec(shape_to_tf(value.shape), dtype_to_tf(value.dtype), value.name)
+    if isinstance(value, structure.BoundedTensorSpec):
+        return tf.TensorSpec(shape_to_tf(value.shape), dtype_to_tf(value.dtype), value.name)
+    if isinstance(value, dtypes.DType):
+        return dtype_to_tf(value)
+    if isinstance(value, structure.TensorShape):
+        return shape_to_tf(value)
+    if isinstance(value, structure.NamedTuple):
+        fields = [field for field, _ in value.fields]
+        return named_tuple(value.name, tuple(fields))._make([to_tf(item) for _, item in value.fields])
+    if isinstance(value, structure.TypeSpec):
+        return _type_spec(value)
+    if isinstance(value, structure.Tensor):
+        return value.array() if value.is_numpy else tensor_to_tf(value.proto)
+    if isinstance(value, list):
+        return [to_tf(item) for item in value]
+    if isinstance(value, tuple):
+        return tuple([to_tf(item) for item in value])
+    if isinstance(value, dict):
+        return {key: to_tf(item) for key, item in value.items()}
+    return value
+
+
+def from_tf(value: Any) -> Any:
+    """The inverse of `to_tf`: a nest that `structure.encode` can write.
+
+    Raises:
+      StructureError: a TypeSpec that has no form in a file.
+    """
+    if isinstance(value, tf.TensorSpec):
+        return structure.TensorSpec(shape_from_tf(value.shape), dtype_from_tf(value.dtype), value.name)
+    if isinstance(value, tf.TypeSpec):
+        return _type_spec_from_tf(value)
+    if isinstance(value, tf.DType):
+        return dtype_from_tf(value)
+    if isinstance(value, tf.TensorShape):
+        return shape_from_tf(value)
+    if isinstance(value, tf.Tensor):
+        return structure.Tensor(tensor_bytes(value))
+    if isinstance(value, (np.ndarray, np.generic)):
+        return structure.Tensor(tensor_bytes(tf.convert_to_tensor(value)), is_numpy=True)
+    fields = getattr(value, "_fields", None)
+    if isinstance(value, tuple) and isinstance(fields, tuple):
+        return structure.NamedTuple(type(value).__name__, tuple((field, from_tf(item)) for field, item in zip(fields, value)))
+    if isinstance(value, list):
+        return [from_tf(item) for item in value]
+    if isinstance(value, tuple):
+        return tuple([from_tf(item) for item in value])
+    if isinstance(value, collections.abc.Mapping):
+        return {key: from_tf(item) for key, item in value.items()}
+    return value
+
+
+def dtype_to_tf(dtype: dtypes.DType) -> tf.DType:
+    """Raises DtypeError for a dtype this TensorFlow does not know."""
+    try:
+        return tf.dtypes.as_dtype(dtype.number)
+    except TypeError:
+        raise DtypeError(f"TensorFlow {tf.__version__} has no dtype {dtype.name}") from None
+
+
+def tf_dtype(number: int, file: str = "", node: str = "") -> tf.DType:
+    """Return the dtype with a number of the DataType enumeration. Raises DtypeError, which names `file` and `node`."""
+    try:
+        return dtype_to_tf(dtypes.by_number(number))
+    except DtypeError as error:
+        raise DtypeError(error.reason, file=file, node=node) from None
+
+
+def dtype_from_tf(dtype: tf.DType) -> dtypes.DType:
+    return dtypes.by_number(dtype.as_datatype_enum)
+
+
+def shape_to_tf(shape: structure.TensorShape) -> tf.TensorShape:
+    return tf.TensorShape(shape.dims)
+
+
+def shape_from_tf(shape: tf.TensorShape) -> structure.TensorShape:
+    return structure.TensorShape(None if shape.rank is None else tuple(shape.as_list()))
+
+
+def tensor_to_tf(proto: Any) -> tf.Tensor:
+    """A tensor with the value of a TensorProto (ours), which the runtime parses; in a graph a constant."""
+    with contextlib.nullcontext() if tf.executing_eagerly() else api.eager_mode():
+        value = tf.io.parse_tensor(proto.SerializeToString(), tf_dtype(proto.dtype))
+    return value if tf.executing_eagerly() else tf.constant(value.numpy(), value.dtype)
+
+
+def tensor_bytes(tensor: tf.Tensor) -> bytes:
+    """A serialised TensorProto with the value of an eager tensor or of a constant of a graph.
+
+    Raises:
+      StructureError: what the tensor holds is known only when its graph runs.
+    """
+    with api.eager_mode():
+        if not hasattr(tensor, "numpy"):
+            value = tf.get_static_value(tensor)
+            if value is None:
+                raise StructureError(f"the value of {tensor.name} is not known before its graph runs")
+            tensor = tf.constant(value, tensor.dtype)
+        dtype = dtype_from_tf(tensor.dtype)
+        if dtype.carrier is None:
+            return bytes(tf.io.serialize_tensor(tensor).numpy())
+        # TensorFlow serialises no tensor of the 8-bit floating point, narrow and quantized types.
+        proto = tensor_proto.encode(np.asarray(tensor.numpy()).view(dtype.carrier))
+        proto.dtype = dtype.number
+        return schema.serialize(proto)
+
+
+@functools.cache
+def named_tuple(name: str, fields: tuple[str, ...]) -> Any:
+    """The namedtuple class of that name and fields, the same one each time (PY-04)."""
+    usable = all(field.isidentifier() and not keyword.iskeyword(field) and not field.startswith("_") for field in fields)
+    if not usable or not name.isidentifier() or keyword.iskeyword(name):
+        raise StructureError(f"namedtuple {name!r} with the fields {fields} cannot be made in Python")
+    return collections.namedtuple(name, fields)  # type: ignore[misc]
+
+
+def _type_spec(value: structure.TypeSpec) -> tf.TypeSpec:
+    state = to_tf(value.state)
+    if value.kind_name == "VARIABLE_SPEC":
+        cls = api.VariableSpec
+    elif value.kind_name in _CLASSES:
+        cls = _public(_CLASSES[value.kind_name])
+    else:
+        cls = api.registered_type_spec(value.class_name)
+        if cls is None and value.kind_name == "EXTENSION_TYPE_SPEC":
+            cls = api.AnonymousExtensionTypeSpec  # its fields, under their names
+        if cls is None:
+            raise StructureError(f"The type '{value.class_name}' is not supported: no TypeSpec is registered under that name")
+    try:
+        return api.deserialize_type_spec(cls, state)
+    except (TypeError, ValueError) as error:
+        raise StructureError(f"a {value.class_name or value.kind_name} cannot be made: {error}") from error
+
+
+def _type_spec_from_tf(spec: tf.TypeSpec) -> structure.TypeSpec:
+    state = from_tf(api.serialize_type_spec(spec))
+    components = len(tf.nest.flatten(spec, expand_composites=True))
+    if isinstance(spec, api.VariableSpec):
+        return structure.TypeSpec(_Kind.Value("VARIABLE_SPEC"), "VariableSpec", state, components)
+    for kind, name in _CLASSES.items():
+        if type(spec) is _public(name):
+            return structure.TypeSpec(_Kind.Value(kind), type(spec).__name__, state, components)
+    registered = api.type_spec_name(type(spec))
+    if registered is None:
+        raise StructureError(f"a {type(spec).__qualname__} cannot be stored: it is not registered under a name")
+    kind = "EXTENSION_TYPE_SPEC" if isinstance(spec, api.ExtensionTypeSpec) else "REGISTERED_TYPE_SPEC"
+    return structure.TypeSpec(_Kind.Value(kind), registered, state, components)

@@ -1,0 +1,81 @@
+"""Variables: real `tf.Variable`s, made with their values (PRIM-01, RP-03, INIT-01)."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from typing import Any, Optional
+
+import tensorflow as tf
+
+from reference_impl import tensorflow_api as api
+from reference_impl.format.values import dtypes, structure
+from reference_impl.kinds import specs
+
+_SETTINGS = (
+    *("trainable", "caching_device", "name", "shape", "dtype", "constraint"),
+    *("synchronization", "aggregation", "distribute_strategy"),
+)
+_ON_READ = tf.VariableSynchronization.ON_READ
+
+
+def make(proto: Any, value: Optional[tf.Tensor], device: str = "") -> tf.Variable:
+    """Make the variable that a SavedVariable describes.
+
+    It is made through `tf.Variable`, so that strategies and variable creators in force have their say.
+
+    Args:
+      proto: a SavedVariable.
+      value: its value, which has its dtype and fits its shape; None leaves it without one.
+      device: where it is placed; by default where the scopes of the caller say.
+    """
+    dtype = specs.dtype_to_tf(dtypes.by_number(proto.dtype))
+    shape = specs.shape_to_tf(structure.decode_shape(proto.shape))
+    keywords = {
+        "trainable": proto.trainable,
+        "name": proto.name or None,
+        "dtype": dtype,
+        "shape": shape,
+        "synchronization": tf.VariableSynchronization(proto.synchronization),
+        "aggregation": tf.VariableAggregation(proto.aggregation),
+    }
+    if value is not None and not tf.executing_eagerly():
+        value = tf.ensure_shape(value, shape)
+    with tf.device(device) if device else contextlib.nullcontext():  # tf.device(None) would leave a scope (DEV-02)
+        if value is None:
+            return api.variable_without_value(**keywords)
+        # A load inside a tf.function is no part of the function, so its variables are not lifted out of it.
+        made = tf.Variable(value, experimental_enable_variable_lifting=False, **keywords)
+    if not tf.executing_eagerly():
+        # A session initialises what is loaded into a graph; an optimizer of TF 1 does not train it unasked (COMPAT-01).
+        trained = tf.compat.v1.get_collection_ref(tf.compat.v1.GraphKeys.TRAINABLE_VARIABLES)
+        trained[:] = [variable for variable in trained if variable is not made]
+        return made
+    parts = api.variable_components(made)
+    if len(parts) > 1 and (made.synchronization, made.aggregation) == (_ON_READ, tf.VariableAggregation.SUM):
+        for index, part in enumerate(parts):  # what replicas of a strategy add up to is the value (DIST-04)
+            share = value / len(parts) if dtype.is_floating else value if index == 0 else tf.zeros_like(value)
+            part.assign(tf.cast(share, dtype))
+    return made
+
+
+def made_with_values() -> contextlib.AbstractContextManager[None]:
+    """While variables are made eagerly: their making is cut short to a handle and the assignment of the value."""
+    return api.last_variable_creator(_create)
+
+
+def _create(next_creator: Callable[..., tf.Variable], **settings: Any) -> tf.Variable:
+    """As a creator: a third of what `tf.Variable` needs to prepare for all that an initial value may be.
+
+    The lifting of `make` tells its variables from those that a registered class makes when it is revived: these are left alone.
+    """
+    if settings.get("experimental_enable_variable_lifting") is not False:
+        return next_creator(**settings)
+    value = settings.get("initial_value")
+    if callable(value):  # of a strategy
+        value = value()
+    if not tf.is_tensor(value):
+        return next_creator(**settings)
+    variable = api.UninitializedVariable(**{key: settings[key] for key in _SETTINGS if key in settings})
+    tf.raw_ops.AssignVariableOp(resource=variable.handle, value=value)
+    return variable
