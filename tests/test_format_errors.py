@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from riegeli_forge import Forge
 
+import reference_impl
 from reference_impl import errors
 from reference_impl.format import schema
 from reference_impl.format.bundle.reader import BundleReader
@@ -86,10 +87,29 @@ def test_every_member_can_be_provoked(kind, tmp_path):
     assert str(caught.value).isprintable()
 
 
+# What only `load` and `save` raise, which have tests of their own.
+OF_LIVE_OBJECTS = {
+    errors.AliasError,
+    errors.BindingError,
+    errors.FunctionMatchError,
+    errors.InsideFunctionError,
+    errors.MachineOpError,
+    errors.MetaGraphChoiceError,
+    errors.MissingValueError,
+    errors.NotTrackableError,
+    errors.SaveError,
+    errors.SignatureError,
+    errors.UninitializedVariableError,
+    errors.UnknownPathError,
+    errors.UnknownSignatureError,
+    errors.UnsupportedModelError,
+    errors.UntracedFunctionError,
+    errors.UntrackedCaptureError,
+}
+
+
 @pytest.mark.tensorflow
 def test_a_tuple_that_contains_itself(tmp_path):
-    import reference_impl
-
     message = schema.SavedModel.FromString(model(meta_info_def={"tags": ["serve"]}))
     graph = message.meta_graphs[0].object_graph_def
     graph.nodes.add(user_object={"identifier": "_generic_user_object"}, children=[{"node_id": 1, "local_name": "t"}])
@@ -101,6 +121,9 @@ def test_a_tuple_that_contains_itself(tmp_path):
 
 def test_the_family_is_closed():
     members = {getattr(errors, name) for name in errors.__all__} - {errors.SavedModelError}
+    assert all(issubclass(member, errors.SavedModelError) for member in members)
+    assert all(getattr(reference_impl, name) is getattr(errors, name) for name in errors.__all__)
+    members -= OF_LIVE_OBJECTS
     assert members == set(PROVOKED) | ELSEWHERE
     assert all(member.__bases__[0] is errors.SavedModelError for member in members)
     assert {base for member in members for base in member.__bases__[1:]} <= {OSError, FileNotFoundError}

@@ -31,12 +31,14 @@ names = [
 for name in names:
     importlib.import_module(name)
 
-from reference_impl.format import layout, layout_writer, schema, structure, tensor_proto
+from reference_impl.format import schema
+from reference_impl.format.container import layout, writer
+from reference_impl.format.values import structure
 import numpy
 model = schema.SavedModel(saved_model_schema_version=1)
 graph = model.meta_graphs.add()
 graph.object_graph_def.nodes.add().function.function_spec.fullargspec.CopyFrom(structure.encode([numpy.float32([1])]))
-layout_writer.write(sys.argv[1], model, text=True)
+writer.write(sys.argv[1], model, text=True)
 read = layout.read(sys.argv[1])
 (array,) = structure.decode(read.meta_graph().object_graph_def.nodes[0].function.function_spec.fullargspec)
 assert array.array().tolist() == [1]
@@ -58,8 +60,7 @@ def test_nothing_below_the_live_objects_imports_tensorflow(tmp_path):
 
 def test_the_hook_sees_an_attempt():
     program = (
-        PROGRAM.partition("import reference_impl\n")[0]
-        + "try:\n    import tensorflow\nexcept ImportError:\n    print(tried)"
+        PROGRAM.partition("import reference_impl\n")[0] + "try:\n    import tensorflow\nexcept ImportError:\n    print(tried)"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.stdout.strip() == "['tensorflow']"

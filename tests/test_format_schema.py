@@ -119,7 +119,8 @@ def test_the_committed_descriptors_are_those_of_the_proto_files():
 EXERCISE = """
 import json, sys
 from google.protobuf.internal import api_implementation
-from reference_impl.format import errors, schema
+from reference_impl import errors
+from reference_impl.format import schema
 
 model = schema.SavedModel(saved_model_schema_version=1)
 graph = model.meta_graphs.add()

@@ -252,7 +252,8 @@ def test_data_behind_the_checksum_budget_are_still_bounded(tmp_path, monkeypatch
 
 HOSTILE = """
 import resource, sys
-from reference_impl.format import errors, layout
+from reference_impl import errors
+from reference_impl.format.container import layout
 resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))
 for path in sys.argv[1:]:
     try:

@@ -334,7 +334,7 @@ def test_an_error_leaves_the_old_export(tf, saved, monkeypatch, tmp_path):
 def test_a_killed_save_leaves_the_old_export(saved, tmp_path):
     target = Path(shutil.copytree(saved, tmp_path / "m"))
     code = (
-        "import os, sys, tensorflow as tf, reference_impl; from reference_impl.format import staging as w;"
+        "import os, sys, tensorflow as tf, reference_impl; from reference_impl.format.container import staging as w;"
         "w._exchange = lambda *_: os.kill(os.getpid(), 9); r = tf.Module(); r.v = tf.Variable(1.0);"
         "reference_impl.save(r, sys.argv[1])"
     )
