@@ -274,7 +274,12 @@ COMMANDS = {
 }
 
 
-@pytest.mark.parametrize("what", COMMANDS)
+NEEDS_TENSORFLOW = {"check"}
+
+
+@pytest.mark.parametrize(
+    "what", [pytest.param(what, marks=pytest.mark.tensorflow if what in NEEDS_TENSORFLOW else ()) for what in COMMANDS]
+)
 def test_every_command_that_takes_long_gives_no_verdict(tmp_path, what):
     words, moment = COMMANDS[what]
     models, others = three(tmp_path / "models"), three(tmp_path / "others")
@@ -289,6 +294,7 @@ def test_every_command_that_takes_long_gives_no_verdict(tmp_path, what):
     assert not {path.name for path in out.glob("*")} & {"report.json", "report.html", "summary.json", "junit.xml"}
 
 
+@pytest.mark.tensorflow
 def test_an_interrupted_migration_goes_on_and_reports_all(tmp_path):
     models, out = three(tmp_path / "models"), tmp_path / "out"
     command = command_line("migrate", models, "--out", out)

@@ -345,6 +345,7 @@ def test_every_entry_of_every_kind_of_table_is_seen():
     assert seen(collections.namedtuple("Resource", "resource_handle")(tf.Variable(1.0).handle)) == []
 
 
+@pytest.mark.tensorflow
 def test_a_disk_that_does_not_take_it_is_said_and_nothing_gets_into_the_output(tmp_path, monkeypatch):
     def full(_):
         raise OSError(28, "No space left on device")
