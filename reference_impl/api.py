@@ -22,7 +22,7 @@ from reference_impl.errors import (
 )
 from reference_impl.format.container import layout
 from reference_impl.format.container.replaced import not_replaced
-from reference_impl.graph.graphs import check_functions
+from reference_impl.graph.references import check_functions
 from reference_impl.loading.options import LoadOptions
 from reference_impl.remote import local_copy, written_locally
 

@@ -13,7 +13,7 @@ from compat_matrix.canonical.form import meta_graphs_of
 from compat_matrix.canonical.functions import Functions
 from reference_impl.format import schema
 from reference_impl.format.container import layout
-from reference_impl.graph.graphs import Library
+from reference_impl.graph.references import Library
 
 CASES = ("module_functions", "keras_functional_save", "defun_gradient", "while_v2", "function_flow")
 

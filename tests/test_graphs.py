@@ -5,7 +5,10 @@ import random
 import pytest
 
 from reference_impl.format import schema
-from reference_impl.graph.graphs import CONTROL, Library, components, parse_input, reachable
+from reference_impl.graph.closure import reachable
+from reference_impl.graph.edges import CONTROL, parse_input
+from reference_impl.graph.order import components
+from reference_impl.graph.references import Library
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from compat_matrix.canonical.graph import Digraph, digest
 from compat_matrix.canonical.values import Values
 from reference_impl import errors
 from reference_impl.format import schema
-from reference_impl.graph.graphs import CONTROL, Edge, input_source, parse_input
+from reference_impl.graph.edges import CONTROL, Edge, input_source, parse_input
 
 _SUFFIX = re.compile(r"_\d+(?=[/:]|$)")
 _DIGITS = re.compile(r"\d+")

@@ -22,7 +22,7 @@ from compat_matrix.canonical.meta_graph import GRAPH_SECTIONS, CanonicalMetaGrap
 from compat_matrix.canonical.objects import Fields, entries_hash
 from reference_impl.format.container import files, layout
 from reference_impl.format.record import record
-from reference_impl.graph.graphs import check_functions
+from reference_impl.graph.references import check_functions
 
 FORM = b"1"  # counts changes of the form; hashes of different forms must not be compared
 

@@ -17,7 +17,9 @@ from compat_matrix.canonical.body import Body
 from compat_matrix.canonical.graph import Digraph, digest
 from compat_matrix.canonical.values import Values
 from reference_impl.format import schema
-from reference_impl.graph.graphs import CALL_OPS, Library, components, data_inputs, parse_input
+from reference_impl.graph.edges import data_inputs, parse_input
+from reference_impl.graph.order import components
+from reference_impl.graph.references import CALL_OPS, Library
 
 _RECURSIVE = b"recursive"
 _KEPT = 1 << 14  # nodes of bodies that are kept for those who ask again

@@ -12,7 +12,7 @@ import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from typing import Union
 
-from reference_impl.graph.graphs import components
+from reference_impl.graph.order import components
 
 _ROUNDS = 16  # inside a cycle a colour sees this many steps far
 

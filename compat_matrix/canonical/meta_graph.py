@@ -15,7 +15,8 @@ from compat_matrix.canonical.values import tensor
 from reference_impl import errors
 from reference_impl.format import extension, schema
 from reference_impl.format.container import layout
-from reference_impl.graph.graphs import Library, parse_input
+from reference_impl.graph.edges import parse_input
+from reference_impl.graph.references import Library
 from reference_impl.inspection.signatures import slots_of
 
 GRAPH_SECTIONS = ("meta", "signatures", "graph", "functions", "objects", "collections")

@@ -20,7 +20,7 @@ from reference_impl.format import limits, schema
 from reference_impl.format.names import CUSTOM_GRADIENT
 from reference_impl.format.values import dtypes
 from reference_impl.format.varint import read_varint
-from reference_impl.graph.graphs import Library
+from reference_impl.graph.references import Library
 
 _GENERATED = re.compile(r"^(__(?:inference|forward|backward)_.*)_\d+$", re.DOTALL)
 _UUID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}", re.IGNORECASE)

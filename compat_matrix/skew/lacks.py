@@ -13,7 +13,7 @@ from compat_matrix.skew.naming import dtypes_of
 from compat_matrix.skew.protos import plain_value
 from compat_matrix.skew.records import Op, kernel_values
 from reference_impl.format import schema
-from reference_impl.graph.graphs import data_inputs
+from reference_impl.graph.edges import data_inputs
 
 
 @dataclass(frozen=True)

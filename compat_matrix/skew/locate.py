@@ -10,8 +10,9 @@ from typing import Any, Optional
 
 from reference_impl.format import schema
 from reference_impl.format.container import layout
-from reference_impl.graph.graphs import Library, Nodes
+from reference_impl.graph.node_index import Nodes
 from reference_impl.graph.object_graph import Paths
+from reference_impl.graph.references import Library
 from reference_impl.inspection.functions import Reach
 
 Wanted = Callable[[schema.NodeDef], bool]

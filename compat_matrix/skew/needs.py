@@ -22,7 +22,8 @@ from compat_matrix.skew.protos import plain_value
 from reference_impl.format import schema
 from reference_impl.format.container import layout
 from reference_impl.format.names import RESERVED_SIGNATURES
-from reference_impl.graph.graphs import data_inputs, input_source, reachable
+from reference_impl.graph.closure import reachable
+from reference_impl.graph.edges import data_inputs, input_source
 from reference_impl.inspection.signatures import init_ops
 
 SCHEMA = 1

@@ -17,7 +17,8 @@ from compat_matrix.zoo.handles import FIRST, FIXED, Handles, Made
 from reference_impl.format import schema
 from reference_impl.format.names import RESERVED_SIGNATURES
 from reference_impl.format.values.structure import nested_values
-from reference_impl.graph.graphs import data_inputs, parse_input, reachable
+from reference_impl.graph.closure import reachable
+from reference_impl.graph.edges import data_inputs, parse_input
 
 _HANDLE = "handle"
 _AUTO_SELECT = 3  # of tf.random.Algorithm

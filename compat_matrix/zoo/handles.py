@@ -13,7 +13,8 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple, Optional
 
 from reference_impl.format import schema
-from reference_impl.graph.graphs import Library, data_inputs, parse_input
+from reference_impl.graph.edges import data_inputs, parse_input
+from reference_impl.graph.references import Library
 
 FIRST, FIXED = "1.14", "2.3"
 # Ops whose result tells shapes of what it holds. HashTableV2 and the like do not.

@@ -2,7 +2,11 @@
 
 names           every name that the format reserves
 object_graph    paths of objects, their checkpoint keys, and checks
-graphs          edges, references between functions, closures and orders
+edges           inputs of nodes
+node_index      the nodes of a graph by name
+references      references between the functions of a MetaGraph
+closure, order  what can be reached; strongly connected components
+unique_names    names that occur once
 function_defs   FunctionDefs that are built by hand
 control_flow/   TF 1.x control flow (Switch, Merge, Enter, Exit) becomes While and If
 """

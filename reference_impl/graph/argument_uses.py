@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Optional
 
-from reference_impl.graph import graphs
+from reference_impl.graph.edges import data_inputs, parse_input
 
 _Known = dict[str, frozenset[int]]
 
@@ -31,7 +31,7 @@ def _used(library: Any, name: str, used: Callable[[Any, int], bool], known: _Kno
     places = {argument.name: index for index, argument in enumerate(definition.signature.input_arg)}
     found: set[Optional[int]] = set()
     for node in definition.node_def:
-        inputs = [places.get(graphs.parse_input(text, in_function=True).source) for text in graphs.data_inputs(node)]
+        inputs = [places.get(parse_input(text, in_function=True).source) for text in data_inputs(node)]
         if all(place is None for place in inputs):
             continue
         called = list(library.functions_of(node))

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Union
 
 from reference_impl.format import schema
 from reference_impl.graph.argument_names import argument_name
-from reference_impl.graph.graphs import input_source
+from reference_impl.graph.edges import input_source
 
 
 class Argument(NamedTuple):

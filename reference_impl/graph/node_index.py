@@ -6,10 +6,13 @@ loader runs. See V1-01.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from reference_impl import errors
+from reference_impl.format import schema
+from reference_impl.graph.edges import input_sources
 
 CONTROL = -1
 
@@ -108,3 +111,40 @@ class Graph:
             seen.add(ref.node)
             stack.extend((parse_ref(text), ref.node) for text in node.input)
         return [name for name in self.nodes if name in seen]
+
+
+class Nodes:
+    """The nodes of a main graph, with what most walks ask of every one of them, read once: a message makes a new string for
+    every question.
+
+    Args:
+      graph: a GraphDef.
+
+    Attributes:
+      messages, names, ops: the nodes in the order of the file, their names, their ops.
+    """
+
+    def __init__(self, graph: schema.GraphDef):
+        self.messages: list[schema.NodeDef] = list(graph.node)
+        self.names: list[str] = [node.name for node in self.messages]
+        self.ops: list[str] = [node.op for node in self.messages]
+
+    @functools.cached_property
+    def by_name(self) -> dict[str, schema.NodeDef]:
+        """Of two nodes of one name the last, as everywhere here."""
+        return dict(zip(self.names, self.messages))
+
+    @functools.cached_property
+    def op_of(self) -> dict[str, str]:
+        """Name -> op."""
+        return dict(zip(self.names, self.ops))
+
+    @functools.cached_property
+    def sources(self) -> list[list[str]]:
+        """For each node those that it waits for."""
+        return input_sources(self.messages)
+
+    @functools.cached_property
+    def waits(self) -> dict[str, list[str]]:
+        """The same by name."""
+        return dict(zip(self.names, self.sources))

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from reference_impl.format import schema
-from reference_impl.graph.graphs import Nodes, repeated
+from reference_impl.graph.node_index import Nodes
+from reference_impl.graph.unique_names import repeated
 
 _SHOWN = 3
 

@@ -15,8 +15,11 @@ from typing import Optional
 from reference_impl.format import schema
 from reference_impl.format.names import CREATE, DESTROY, INITIALIZE, RESERVED_SIGNATURES, SIGNATURES
 from reference_impl.format.record import mutable_record, record
-from reference_impl.graph.graphs import Library, Nodes, input_source, reachable
+from reference_impl.graph.closure import reachable
+from reference_impl.graph.edges import input_source
+from reference_impl.graph.node_index import Nodes
 from reference_impl.graph.object_graph import Paths
+from reference_impl.graph.references import Library
 from reference_impl.inspection.op_effects import READS, OpEffect, op_effect
 from reference_impl.inspection.parts import Effect
 from reference_impl.inspection.path_origins import (

@@ -9,8 +9,11 @@ from typing import Optional
 from reference_impl.format import schema
 from reference_impl.format.names import plain_name
 from reference_impl.format.values.shapes import shape_of
-from reference_impl.graph.graphs import Library, Nodes, input_source, reachable
+from reference_impl.graph.closure import reachable
+from reference_impl.graph.edges import input_source
+from reference_impl.graph.node_index import Nodes
 from reference_impl.graph.object_graph import Paths
+from reference_impl.graph.references import Library
 from reference_impl.inspection.signatures import slots_of
 from reference_impl.inspection.text import dtype_name, flat_text, parameter_names, trace_text
 from reference_impl.inspection.types import ConcreteFunction, Constant, Function, LibraryFunction, OpCount, Sizes

@@ -14,8 +14,9 @@ from reference_impl.format import extension, schema
 from reference_impl.format.container import files, layout
 from reference_impl.format.container.regular_files import special
 from reference_impl.format.container.replaced import not_replaced
-from reference_impl.graph.graphs import Library, Nodes
+from reference_impl.graph.node_index import Nodes
 from reference_impl.graph.object_graph import Paths, counterparts
+from reference_impl.graph.references import Library
 from reference_impl.inspection.contradictions import contradictions, same_tags
 from reference_impl.inspection.effects import effects
 from reference_impl.inspection.functions import Reach, functions, library_functions, op_counts, sizes

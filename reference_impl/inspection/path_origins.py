@@ -7,7 +7,8 @@ from typing import NamedTuple, Optional
 
 from reference_impl.format import schema
 from reference_impl.format.record import mutable_record
-from reference_impl.graph.graphs import CALL_OPS, data_inputs, parse_input
+from reference_impl.graph.edges import data_inputs, parse_input
+from reference_impl.graph.references import CALL_OPS
 
 # Kinds of an origin: who calls gives it, a file of assets/, written in the model, joined behind another one, made at run time.
 GIVEN, ASSET, LITERAL, PART, COMPUTED = "given", "asset", "literal", "part", "computed"

@@ -17,7 +17,10 @@ from reference_impl import errors
 from reference_impl.format import schema
 from reference_impl.format.record import field, mutable_record, record
 from reference_impl.format.values import dtypes
-from reference_impl.graph.graphs import CONTROL, Edge, Library, Nodes, data_inputs, input_source, parse_input, reachable
+from reference_impl.graph.closure import reachable
+from reference_impl.graph.edges import CONTROL, Edge, data_inputs, input_source, parse_input
+from reference_impl.graph.node_index import Nodes
+from reference_impl.graph.references import Library
 from reference_impl.graph.variable_defs import COLLECTIONS, GLOBAL, slice_spec, variable_defs
 
 _RESTORE_OPS = frozenset({"RestoreV2", "Restore", "RestoreSlice"})

@@ -8,7 +8,7 @@ from typing import Any, Optional
 from reference_impl.format import schema
 from reference_impl.format.names import VALUE, checkpoint_key, key_prefix
 from reference_impl.format.values.shapes import shape_of
-from reference_impl.graph.graphs import Nodes
+from reference_impl.graph.node_index import Nodes
 from reference_impl.graph.object_graph import Paths
 from reference_impl.graph.variable_defs import TRAINABLE, variable_defs
 from reference_impl.inspection.restore_plan import Restored

@@ -22,7 +22,8 @@ import tensorflow as tf
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import CycleError, MissingKeyError
 from reference_impl.format import schema
-from reference_impl.graph import graphs, node_attributes
+from reference_impl.graph import node_attributes
+from reference_impl.graph.references import Library
 
 _loads = itertools.count(1)
 _live: weakref.WeakValueDictionary[str, FunctionLibrary] = weakref.WeakValueDictionary()
@@ -36,7 +37,7 @@ class FunctionLibrary:
       file: named in errors.
 
     Attributes:
-      index: the `reference_impl.graph.graphs.Library`: FunctionDefs as read, custom gradients, references.
+      index: the `reference_impl.graph.Library`: FunctionDefs as read, custom gradients, references.
       sites: live op type of a custom gradient -> graph (weakly) and name of an operation that has it.
       custom_gradients: registered op type -> maker of the function object that computes the gradient (FMT-14), given this
         library; the loader puts them in when the object graph says what they capture. Not the objects themselves: they hold
@@ -44,7 +45,7 @@ class FunctionLibrary:
     """
 
     def __init__(self, library: Any, file: str = ""):
-        self.index = graphs.Library(library)
+        self.index = Library(library)
         self.file = file
         self.custom_gradients: dict[str, Callable[[FunctionLibrary], Any]] = {}
         self.sites: dict[str, tuple[Callable[[], Any], str]] = {}

@@ -26,8 +26,9 @@ from reference_impl import tensorflow_api as api
 from reference_impl.errors import MalformedError
 from reference_impl.format import schema
 from reference_impl.format.names import CUSTOM_GRADIENT, plain_name
-from reference_impl.graph import graphs
 from reference_impl.graph.control_flow.functionalise import KEPT, NOT_A_LIST
+from reference_impl.graph.edges import data_inputs, parse_input
+from reference_impl.graph.references import CALL_OPS
 from reference_impl.kinds import diagnosis
 from reference_impl.kinds.library import FunctionLibrary
 from reference_impl.kinds.refusals import NOT_SAVED, REFUSED, refuse
@@ -35,7 +36,7 @@ from reference_impl.kinds.returns import return_nodes
 from reference_impl.kinds.specs import tf_dtype
 
 HANDLES = (schema.DT_RESOURCE, schema.DT_VARIANT)
-_CALLS = graphs.CALL_OPS - {"RemoteCall", "TPUPartitionedCall"}
+_CALLS = CALL_OPS - {"RemoteCall", "TPUPartitionedCall"}
 # TensorFlow looks for Python contexts of these, which only their makers can give them.
 _V1_FLOW = {prefix + op for prefix in ("", "Ref") for op in ("Switch", "Merge", "Enter", "Exit", "NextIteration")}
 _DROPPED = {CUSTOM_GRADIENT, "_class", "_output_shapes"}
@@ -117,17 +118,17 @@ class _Interpreter:
         for node in order:
             if node.name in returns:
                 continue
-            inputs = [self.value(text) for text in graphs.data_inputs(node)]
+            inputs = [self.value(text) for text in data_inputs(node)]
             after = [self.operations[text[1:]] for text in node.input if text[:1] == "^" and text[1:] in self.operations]
             with tf.control_dependencies(after), tf.device(node.device or None):
                 operation = self.create(node, inputs)
             self.operations[node.name] = operation
             self.values[node.name] = self.outputs(node, operation)
         results = [self.function_def.ret[argument.name] for argument in self.function_def.signature.output_arg]
-        return [self.value(returns.get(graphs.parse_input(text, in_function=True).source, text)) for text in results]
+        return [self.value(returns.get(parse_input(text, in_function=True).source, text)) for text in results]
 
     def value(self, text: str) -> tf.Tensor:
-        source, port = graphs.parse_input(text, in_function=True)
+        source, port = parse_input(text, in_function=True)
         output, _, index = port.rpartition(":")
         try:
             return self.values[source][output or "0"][int(index or 0)]
@@ -336,7 +337,7 @@ def _in_order(function_def: Any) -> Optional[list[Any]]:
     users: list[list[int]] = [[] for _ in nodes]
     for index, node in enumerate(function_def.node_def):
         for text in node.input:
-            source = nodes.get(graphs.parse_input(text, in_function=True).source)
+            source = nodes.get(parse_input(text, in_function=True).source)
             if source is not None:
                 users[source].append(index)
                 waiting[index] += 1

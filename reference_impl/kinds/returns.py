@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from reference_impl.graph.graphs import parse_input
+from reference_impl.graph.edges import parse_input
 
 
 def return_nodes(function_def: Any, is_stateful: Callable[[str], bool]) -> dict[str, str]:

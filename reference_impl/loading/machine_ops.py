@@ -8,7 +8,7 @@ from typing import Any
 
 from reference_impl.errors import MachineOpError
 from reference_impl.format.container.layout import Layout
-from reference_impl.graph.graphs import Library
+from reference_impl.graph.references import Library
 from reference_impl.inspection.effects import Start, effects_at_load
 from reference_impl.inspection.op_effects import UNKNOWN
 from reference_impl.inspection.types import Effect

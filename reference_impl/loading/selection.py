@@ -20,9 +20,9 @@ from typing import Any, Union
 from reference_impl.errors import UnknownPathError
 from reference_impl.format import schema
 from reference_impl.format.names import LIST, TUPLE
-from reference_impl.graph.graphs import Library
 from reference_impl.graph.object_graph import Paths
 from reference_impl.graph.object_references import references
+from reference_impl.graph.references import Library
 
 _LISTED = 10_000  # paths that are looked at for a suggestion
 _STATE = ("variable", "resource", "asset")

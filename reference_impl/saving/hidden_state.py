@@ -17,7 +17,9 @@ from typing import Any, NamedTuple, Optional, Union
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import SaveError
 from reference_impl.format import schema
-from reference_impl.graph.graphs import Library, data_inputs, parse_input, reachable
+from reference_impl.graph.closure import reachable
+from reference_impl.graph.edges import data_inputs, parse_input
+from reference_impl.graph.references import Library
 
 _VARIABLES = frozenset({"Variable", "VariableV2", "AutoReloadVariable"})
 # Resources that are of no use before something has been put into them.

@@ -18,7 +18,7 @@ from reference_impl.errors import SaveError
 from reference_impl.extension import initial_values
 from reference_impl.format import schema
 from reference_impl.format.names import CUSTOM_GRADIENT
-from reference_impl.graph import graphs
+from reference_impl.graph.edges import data_inputs, parse_input
 from reference_impl.saving import traces
 from reference_impl.saving.captures import Captures
 from reference_impl.saving.functions import Library
@@ -139,7 +139,7 @@ def _assigned(definition: Any) -> Iterator[tuple[str, str, int]]:
     for node in definition.node_def:
         if node.op not in ("If", "StatelessIf"):
             continue
-        tested = nodes.get(graphs.parse_input(node.input[0], in_function=True).source)
+        tested = nodes.get(parse_input(node.input[0], in_function=True).source)
         branch = api.function_definition(node.attr["else_branch"].func.name)
         if tested is None or tested.op != "VarIsInitializedOp" or branch is None:
             continue
@@ -154,14 +154,14 @@ def _cut_out(definition: Any, value: str, dtype: int) -> tuple[Any, list[str]]:
     nodes = {node.name: node for node in definition.node_def}
     arguments = [argument.name for argument in definition.signature.input_arg]
     needed: set[str] = set()
-    stack = [graphs.parse_input(value, in_function=True).source]
+    stack = [parse_input(value, in_function=True).source]
     while stack:
         name = stack.pop()
         if name in needed:
             continue
         needed.add(name)
         if name in nodes:
-            stack.extend(graphs.parse_input(text, in_function=True).source for text in graphs.data_inputs(nodes[name]))
+            stack.extend(parse_input(text, in_function=True).source for text in data_inputs(nodes[name]))
     out = schema.FunctionDef()
     out.signature.is_stateful = True
     used = [name for name in arguments if name in needed]
@@ -175,7 +175,7 @@ def _cut_out(definition: Any, value: str, dtype: int) -> tuple[Any, list[str]]:
             copy = out.node_def.add()
             copy.CopyFrom(node)
             del copy.input[:]
-            copy.input.extend(graphs.data_inputs(node))  # without side effects that came before
+            copy.input.extend(data_inputs(node))  # without side effects that came before
             for key in ("_class", CUSTOM_GRADIENT):
                 copy.attr.pop(key, None)
     out.signature.output_arg.add(name="value", type=dtype)

@@ -17,9 +17,11 @@ from typing import Any, Optional
 
 from reference_impl import errors
 from reference_impl.format import schema
-from reference_impl.graph.graphs import Library, input_source, reachable
+from reference_impl.graph.closure import reachable
+from reference_impl.graph.edges import input_source
 from reference_impl.graph.node_index import CONTROL, Graph, Ref, parse_ref
 from reference_impl.graph.op_table import OpTable
+from reference_impl.graph.references import Library
 
 _CALLS = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
 MAX_NODES = 100_000  # functions that call others twice each grow without bound

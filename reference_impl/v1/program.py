@@ -35,9 +35,9 @@ from reference_impl.graph.control_flow.functionalise import (
     is_functional,
     results_in_branches,
 )
-from reference_impl.graph.graphs import Library
 from reference_impl.graph.node_index import CONTROL, Graph, Ref, parse_ref
 from reference_impl.graph.op_table import INT64, RESOURCE, STRING, OpTable
+from reference_impl.graph.references import Library
 from reference_impl.graph.variable_defs import TRAINABLE, variable_defs
 from reference_impl.inspection.text import spec_text
 from reference_impl.v1.extract import Extracted, Feed, UnfedPlaceholderError, extract, placeholder_shape

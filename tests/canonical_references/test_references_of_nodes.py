@@ -10,7 +10,7 @@ from compat_matrix.canonical.body import Body
 from compat_matrix.canonical.graph import digest
 from compat_matrix.canonical.values import Values
 from reference_impl.format import schema
-from reference_impl.graph.graphs import Library
+from reference_impl.graph.references import Library
 
 
 def test_colocation(hashes):

@@ -21,7 +21,7 @@ from compat_matrix.canonical.meta_graph import CanonicalMetaGraph, Root
 from compat_matrix.canonical.values import text_references
 from compat_matrix.zoo.diff.align import Alignment
 from reference_impl.format import schema
-from reference_impl.graph.graphs import parse_input
+from reference_impl.graph.edges import parse_input
 
 _SEARCHED = 1 << 28  # bytes of collections, times names that are looked for in them
 

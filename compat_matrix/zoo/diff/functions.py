@@ -21,7 +21,7 @@ from compat_matrix.zoo.diff.nodes import NodeChange, node_changes, value_text
 from reference_impl.format import schema
 from reference_impl.format.names import plain_name
 from reference_impl.format.record import field, mutable_record
-from reference_impl.graph.graphs import Library as LibraryOfFunctions
+from reference_impl.graph.references import Library as LibraryOfFunctions
 from reference_impl.inspection.text import dtype_name, flat_text
 from reference_impl.inspection.text import value_text as structure_text
 

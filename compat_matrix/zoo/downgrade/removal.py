@@ -6,7 +6,7 @@ from collections.abc import Collection, MutableSequence
 from typing import Any
 
 from reference_impl.format import schema
-from reference_impl.graph.graphs import parse_input
+from reference_impl.graph.edges import parse_input
 
 
 def remove(nodes: Any, gone: Collection[str]) -> None:

@@ -13,7 +13,7 @@ from compat_matrix.zoo.downgrade.changes import Change
 from reference_impl.errors import SavedModelError
 from reference_impl.format import schema
 from reference_impl.format.values.tensor_proto import decode
-from reference_impl.graph.graphs import parse_input
+from reference_impl.graph.edges import parse_input
 
 MAX_KEYS = 10_000  # of a parsed example: each becomes a node
 

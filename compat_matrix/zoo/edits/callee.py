@@ -22,7 +22,7 @@ from reference_impl.format import schema
 from reference_impl.format.values.structure import nested_values
 from reference_impl.graph.argument_names import python_name
 from reference_impl.graph.function_defs import rename_arguments, reorder
-from reference_impl.graph.graphs import Library
+from reference_impl.graph.references import Library
 
 Names = Mapping[str, str]
 

@@ -17,7 +17,8 @@ from reference_impl.format.container import files, layout
 from reference_impl.format.container.fingerprint import fingerprint
 from reference_impl.format.container.writer import LayoutWriter
 from reference_impl.format.schema.ordered import ordered_bytes
-from reference_impl.graph.graphs import Library, check_functions, reachable
+from reference_impl.graph.closure import reachable
+from reference_impl.graph.references import Library, check_functions
 
 _GRAPHS = (layout.PB, layout.PBTXT, layout.CPB)
 

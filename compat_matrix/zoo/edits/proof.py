@@ -20,9 +20,10 @@ from reference_impl.format.bundle.entry import Entry
 from reference_impl.format.bundle.reader import OBJECT_GRAPH_KEY, BundleReader
 from reference_impl.format.bundle.slices import slice_key
 from reference_impl.format.container import layout
-from reference_impl.graph.graphs import Library, parse_input
+from reference_impl.graph.edges import parse_input
 from reference_impl.graph.object_graph import Paths
 from reference_impl.graph.object_references import references
+from reference_impl.graph.references import Library
 from reference_impl.inspection.restore_plan import restore_plan
 from reference_impl.inspection.signatures import slots_of
 

@@ -13,7 +13,9 @@ from compat_matrix.canonical.values import text_references
 from reference_impl import errors
 from reference_impl.format import extension, schema
 from reference_impl.format.container import layout
-from reference_impl.graph.graphs import Library, parse_input, reachable
+from reference_impl.graph.closure import reachable
+from reference_impl.graph.edges import parse_input
+from reference_impl.graph.references import Library
 from reference_impl.inspection.signatures import slots_of
 
 VARIABLES = ("variables", "trainable_variables", "local_variables", "model_variables", "metric_variables",

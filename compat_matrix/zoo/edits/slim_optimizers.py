@@ -13,7 +13,7 @@ from typing import Optional
 from compat_matrix.zoo.edits.objects import Objects
 from compat_matrix.zoo.verify.handles import Handles
 from reference_impl.format import schema
-from reference_impl.graph.graphs import Library
+from reference_impl.graph.references import Library
 from reference_impl.inspection.text import dtype_name
 
 _IDENTIFIERS = frozenset({"optimizer", "experimentalOptimizer"})

@@ -11,7 +11,8 @@ from typing import Any, Optional
 
 from compat_matrix.zoo.edits.refused import RefusedError
 from reference_impl.format import schema
-from reference_impl.graph.graphs import CALL_OPS, CONTROL, Library, parse_input
+from reference_impl.graph.edges import CONTROL, parse_input
+from reference_impl.graph.references import CALL_OPS, Library
 
 _PASSING = frozenset({"Identity", "Reshape", "Cast", "EnsureShape", "Snapshot", "StopGradient"})
 _SINKS = frozenset({"Assign", "AssignVariableOp"})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from reference_impl.format import schema
-from reference_impl.graph.graphs import data_inputs, parse_input
+from reference_impl.graph.edges import data_inputs, parse_input
 
 _APPLY = re.compile(r"(Resource)?(Sparse)?Apply[A-Z]")
 _VARIABLES = frozenset({"Variable", "VariableV2", "VarHandleOp"})

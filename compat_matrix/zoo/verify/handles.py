@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Optional
 
 from reference_impl.errors import LimitError
 from reference_impl.format import schema
-from reference_impl.graph.graphs import CALL_OPS, Library, data_inputs, parse_input
+from reference_impl.graph.edges import data_inputs, parse_input
+from reference_impl.graph.references import CALL_OPS, Library
 
 if TYPE_CHECKING:
     from compat_matrix.zoo.verify.model import Reached

@@ -17,8 +17,11 @@ from reference_impl.format import extension, schema
 from reference_impl.format.bundle.reader import BundleReader
 from reference_impl.format.container import layout
 from reference_impl.format.names import RESERVED_SIGNATURES
-from reference_impl.graph.graphs import Library, Nodes, input_source, input_sources, reachable
+from reference_impl.graph.closure import reachable
+from reference_impl.graph.edges import input_source, input_sources
+from reference_impl.graph.node_index import Nodes
 from reference_impl.graph.object_graph import Paths, counterparts
+from reference_impl.graph.references import Library
 from reference_impl.inspection.effects import effects
 from reference_impl.inspection.functions import Reach
 from reference_impl.inspection.parts import Effect

@@ -14,7 +14,7 @@ from reference_impl.errors import SavedModelError
 from reference_impl.format import schema
 from reference_impl.format.values.shapes import shape_of, shape_text
 from reference_impl.format.values.tensor_proto import decode
-from reference_impl.graph.graphs import parse_input
+from reference_impl.graph.edges import parse_input
 
 SHAPES = "_output_shapes"
 _MAX_VALUES = 64  # of a constant that is looked at: shapes, axes, permutations are shorter

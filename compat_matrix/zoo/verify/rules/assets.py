@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from compat_matrix.zoo.verify.findings import Fault, Severity, few, graph_rule, model_rule
 from reference_impl import errors
 from reference_impl.format.container import layout
-from reference_impl.graph.graphs import parse_input
+from reference_impl.graph.edges import parse_input
 
 if TYPE_CHECKING:
     from compat_matrix.zoo.verify.model import Graph, Model

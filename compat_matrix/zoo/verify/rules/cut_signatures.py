@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from compat_matrix.skew.arguments import is_reference
 from compat_matrix.zoo.verify.findings import Fault, Severity, few, graph_rule
 from reference_impl.format.names import INIT_SIGNATURE, LEGACY_INIT_OP, MAIN_OP
-from reference_impl.graph.graphs import parse_input
+from reference_impl.graph.edges import parse_input
 from reference_impl.inspection.signatures import init_ops, slots_of
 
 if TYPE_CHECKING:

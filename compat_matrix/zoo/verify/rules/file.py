@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from compat_matrix.zoo.verify.findings import Fault, Severity, few, graph_rule, model_rule
-from reference_impl.graph.graphs import repeated
+from reference_impl.graph.unique_names import repeated
 
 if TYPE_CHECKING:
     from compat_matrix.zoo.verify.model import Graph, Model

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 
 from compat_matrix.zoo.verify.findings import Fault, Severity, few, graph_rule
 from reference_impl.format.names import RESERVED_SIGNATURES
-from reference_impl.graph.graphs import components, input_source, parse_input, repeated
+from reference_impl.graph.edges import input_source, parse_input
+from reference_impl.graph.order import components
+from reference_impl.graph.unique_names import repeated
 from reference_impl.inspection.signatures import init_ops, slots_of
 
 if TYPE_CHECKING:

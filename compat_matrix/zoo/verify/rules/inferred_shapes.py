@@ -9,7 +9,8 @@ from compat_matrix.zoo.verify.findings import Fault, Severity, graph_rule
 from compat_matrix.zoo.verify.shape_functions import Misfit, merge
 from compat_matrix.zoo.verify.shapes import SCALARS_SINCE, Shapes
 from reference_impl.format.values.shapes import shape_text
-from reference_impl.graph.graphs import input_source, reachable
+from reference_impl.graph.closure import reachable
+from reference_impl.graph.edges import input_source
 from reference_impl.inspection.signatures import slots_of
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from compat_matrix.zoo.verify.findings import Fault, Severity, few, graph_rule
 from compat_matrix.zoo.verify.model import GRADIENT
-from reference_impl.graph.graphs import CALL_OPS
+from reference_impl.graph.references import CALL_OPS
 
 if TYPE_CHECKING:
     from compat_matrix.zoo.verify.model import Graph, Model

@@ -17,7 +17,7 @@ from reference_impl.errors import SavedModelError
 from reference_impl.format import schema
 from reference_impl.format.values.structure import nested_values
 from reference_impl.graph.argument_names import tensorflow_name
-from reference_impl.graph.graphs import input_source
+from reference_impl.graph.edges import input_source
 from reference_impl.graph.saved_variables import invalid_settings
 from reference_impl.graph.variable_defs import COLLECTIONS, variable_defs
 from reference_impl.inspection.signatures import slots_of

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from compat_matrix.zoo.verify.findings import Fault, Severity, graph_rule
 from compat_matrix.zoo.verify.handles import FILL, Handles
-from reference_impl.graph.graphs import parse_input
+from reference_impl.graph.edges import parse_input
 
 if TYPE_CHECKING:
     from compat_matrix.zoo.verify.model import Graph, Model

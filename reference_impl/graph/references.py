@@ -1,104 +1,19 @@
-"""Graphs and function libraries as directed graphs: edges, calls, strongly connected components.
+"""References between the functions of a MetaGraph: calls, functions in attributes, gradients, choices of an implementation.
 
-Everything here works on untrusted protos: a node may name inputs that do not exist, functions may call themselves, and
-there may be a million of either, so all walks are iterative and linear.
+Functions may call themselves, and there may be a million of them: all walks are iterative and linear.
 """
 
 from __future__ import annotations
 
 import functools
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator
 
 from reference_impl.errors import DuplicateKeyError
 from reference_impl.format import schema
 from reference_impl.format.names import CUSTOM_GRADIENT, IMPLEMENTS
 
-CONTROL = ""
-
 # Ops that hand the function in an attribute their own inputs and give its results as their own outputs.
 CALL_OPS = frozenset({"PartitionedCall", "StatefulPartitionedCall", "RemoteCall", "TPUPartitionedCall"})
-
-
-class Edge(NamedTuple):
-    """An input of a node. Port: ``"0"``, ``"1"``, … in a GraphDef, ``"output:0"`` in a function, CONTROL for a control edge."""
-
-    source: str
-    port: str
-
-
-def parse_input(text: str, in_function: bool = False) -> Edge:
-    """Take ``"^node"``, ``"node"``, ``"node:1"`` or, in a function, ``"node:output:0"`` and ``"argument"`` apart.
-
-    A tensor name of a SignatureDef or SaverDef has the form of a GraphDef's input.
-    """
-    if text.startswith("^"):
-        return Edge(text[1:], CONTROL)
-    name, colon, port = text.partition(":") if in_function else text.rpartition(":")
-    if colon and (in_function or port.isdecimal()):
-        return Edge(name, port)
-    return Edge(text, "0")
-
-
-def input_source(text: str, in_function: bool = False) -> str:
-    """The source of :func:`parse_input`, for those who ask for nothing else of many inputs."""
-    if text.startswith("^"):
-        return text[1:]
-    if ":" not in text:
-        return text
-    name, _, port = text.partition(":") if in_function else text.rpartition(":")
-    return name if in_function or port.isdecimal() else text
-
-
-def input_sources(nodes: Iterable[schema.NodeDef], in_function: bool = False) -> list[list[str]]:
-    """For each node the nodes and arguments that it waits for."""
-    # Most inputs are the first output of a node, and written as its name.
-    return [
-        [input_source(text, in_function) if ":" in text or text[:1] == "^" else text for text in node.input] for node in nodes
-    ]
-
-
-class Nodes:
-    """The nodes of a main graph, with what most walks ask of every one of them, read once: a message makes a new string for
-    every question.
-
-    Args:
-      graph: a GraphDef.
-
-    Attributes:
-      messages, names, ops: the nodes in the order of the file, their names, their ops.
-    """
-
-    def __init__(self, graph: schema.GraphDef):
-        self.messages: list[schema.NodeDef] = list(graph.node)
-        self.names: list[str] = [node.name for node in self.messages]
-        self.ops: list[str] = [node.op for node in self.messages]
-
-    @functools.cached_property
-    def by_name(self) -> dict[str, schema.NodeDef]:
-        """Of two nodes of one name the last, as everywhere here."""
-        return dict(zip(self.names, self.messages))
-
-    @functools.cached_property
-    def op_of(self) -> dict[str, str]:
-        """Name -> op."""
-        return dict(zip(self.names, self.ops))
-
-    @functools.cached_property
-    def sources(self) -> list[list[str]]:
-        """For each node those that it waits for."""
-        return input_sources(self.messages)
-
-    @functools.cached_property
-    def waits(self) -> dict[str, list[str]]:
-        """The same by name."""
-        return dict(zip(self.names, self.sources))
-
-
-def data_inputs(node: schema.NodeDef) -> list[str]:
-    """The inputs of a node that carry tensors, in order."""
-    return [text for text in node.input if not text.startswith("^")]
 
 
 class Library:
@@ -205,76 +120,9 @@ class Library:
         return result
 
 
-def repeated(names: Iterable[str]) -> list[str]:
-    """The names that are there more than once, sorted."""
-    listed = list(names)
-    if len(set(listed)) == len(listed):
-        return []
-    return sorted(name for name, count in Counter(listed).items() if count > 1)
-
-
 def check_functions(library: schema.FunctionDefLibrary, file: str) -> None:
     """Two functions of one name must be one function. Raises DuplicateKeyError: which one a reader takes is its own affair."""
     first: dict[str, schema.FunctionDef] = {}
     differ = [one.signature.name for one in library.function if first.setdefault(one.signature.name, one) != one]
     if differ:
         raise DuplicateKeyError("two functions of this name, which differ", file=file, node=min(differ))
-
-
-def reachable(starts: Iterable[str], edges: dict[str, list[str]]) -> dict[str, None]:
-    """Everything that can be reached from ``starts``, these included, in order of discovery."""
-    seen = dict.fromkeys(starts)
-    stack = list(seen)
-    while stack:
-        for target in edges.get(stack.pop(), ()):
-            if target not in seen:
-                seen[target] = None
-                stack.append(target)
-    return seen
-
-
-def components(successors: Sequence[Sequence[int]]) -> list[list[int]]:
-    """Strongly connected components of a graph over 0 … n-1 (Tarjan's algorithm without recursion).
-
-    Args:
-      successors: for every vertex the vertices that its edges lead to.
-
-    Returns:
-      The components, each after all components that can be reached from it.
-    """
-    count = len(successors)
-    index, low, on_path = [-1] * count, [0] * count, bytearray(count)
-    path: list[int] = []
-    found: list[list[int]] = []
-    counter = 0
-    for start in range(count):
-        if index[start] != -1:
-            continue
-        work = [(start, 0)]
-        while work:
-            vertex, edge = work.pop()
-            if edge == 0:
-                index[vertex] = low[vertex] = counter
-                counter += 1
-                path.append(vertex)
-                on_path[vertex] = 1
-            elif low[successors[vertex][edge - 1]] < low[vertex] and on_path[successors[vertex][edge - 1]]:
-                low[vertex] = low[successors[vertex][edge - 1]]
-            following = successors[vertex]
-            while edge < len(following):
-                target = following[edge]
-                edge += 1
-                if index[target] == -1:
-                    work.append((vertex, edge))
-                    work.append((target, 0))
-                    break
-                if on_path[target] and index[target] < low[vertex]:
-                    low[vertex] = index[target]
-            else:
-                if low[vertex] == index[vertex]:
-                    component: list[int] = []
-                    while not component or component[-1] != vertex:
-                        component.append(path.pop())
-                        on_path[component[-1]] = 0
-                    found.append(component)
-    return found
