@@ -22,15 +22,28 @@ if TYPE_CHECKING:
     from reference_impl.extension.initial_values import initializer
     from reference_impl.extension.registration import register, unregister
     from reference_impl.inspection.model import inspect
-    from reference_impl.loading.options import LoadOptions
+    from reference_impl.kinds.root import LoadedModel
+    from reference_impl.load_options import LoadOptions
     from reference_impl.saving.options import SaveOptions
     from reference_impl.strict_mode import strictness
 
-__all__ = ["LoadOptions", "SaveOptions", "initializer", "inspect", "load", "register", "save", "strictness", "unregister"]
+__all__ = [
+    "LoadOptions",
+    "LoadedModel",
+    "SaveOptions",
+    "initializer",
+    "inspect",
+    "load",
+    "register",
+    "save",
+    "strictness",
+    "unregister",
+]
 __all__ += errors.__all__
 
 _HOMES = {
-    "LoadOptions": "reference_impl.loading.options",
+    "LoadOptions": "reference_impl.load_options",
+    "LoadedModel": "reference_impl.kinds.root",
     "SaveOptions": "reference_impl.saving.options",
     "initializer": "reference_impl.extension.initial_values",
     "inspect": "reference_impl.inspection.model",

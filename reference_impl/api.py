@@ -23,7 +23,8 @@ from reference_impl.errors import (
 from reference_impl.format.container import layout
 from reference_impl.format.container.replaced import not_replaced
 from reference_impl.graph.references import check_functions
-from reference_impl.loading.options import LoadOptions
+from reference_impl.kinds.root import LoadedModel
+from reference_impl.load_options import LoadOptions
 from reference_impl.remote import local_copy, written_locally
 
 __all__ = ["load", "save"]
@@ -31,7 +32,7 @@ __all__ = ["load", "save"]
 
 @contextlib.contextmanager
 def _damage_reported() -> Iterator[None]:
-    """A damaged checkpoint is also what `tf.saved_model.load` raises then."""
+    """Raise the same exception type as `tf.saved_model.load` when the checkpoint is damaged."""
     try:
         yield
     except (ChecksumError, CorruptTableError, TruncatedError) as error:
@@ -66,23 +67,25 @@ def _data_loss(kind: type[SavedModelError]) -> Any:
 @tf.autograph.experimental.do_not_convert
 def load(
     export_dir: Union[str, os.PathLike[str]], tags: Union[str, Collection[str], None] = None, options: Optional[Any] = None
-) -> Any:
-    """Load a SavedModel (API-01, DR-02).
+) -> LoadedModel:
+    """Load a SavedModel.
 
     Args:
-      export_dir: the directory, or a URL that `tf.io.gfile` knows (API-01).
-      tags: the tags of the MetaGraph to load, as a set; not needed when there is only one (V1-04, V1-05, V1-07).
-      options: `reference_impl.loading.options.LoadOptions` or `tf.saved_model.LoadOptions`; a TF 1.x model knows
-        ``only``, with paths of signatures.
+      export_dir: the directory, or a URL that `tf.io.gfile` knows.
+      tags: the tags of the MetaGraph to load, as a set; not needed when there is only one.
+      options: `reference_impl.LoadOptions` or `tf.saved_model.LoadOptions`. For a TF 1.x model, ``only`` takes paths of
+        signatures.
 
     Returns:
-      One object. For a TF 2 model it has the attributes of the object that was saved, whatever of them can be saved; for a
-      TF 1.x model the variables and signatures. Both have ``signatures``, ``variables``, ``tensorflow_version``.
+      The root of the model. For a TF 2 model it has the attributes of the object that was saved, as far as they can be saved;
+      for a TF 1.x model its variables and signatures. `LoadedModel` lists the attributes that every root has.
 
     Raises:
       MetaGraphChoiceError: no MetaGraph has these tags, or tags are needed to choose one.
-      SavedModelError: the directory is no SavedModel, or is damaged, or uses what is not known; the class says which.
-        FileAccessError also where another export took its place while it was read.
+      SavedModelError: the directory is not a SavedModel, or it is damaged, or it uses something unknown; the class says which.
+        FileAccessError also if another export replaced the directory while it was read.
+
+    RFC: API-01, DR-02, V1-04, V1-05, V1-07
     """
     path = local_copy(os.fsdecode(export_dir))
     with not_replaced(path):
@@ -98,7 +101,7 @@ def load(
             if len(directory.saved_model.meta_graphs) == 1 and meta_graph.HasField("object_graph_def"):
                 from reference_impl.loading.loader import load_object_graph
 
-                return load_object_graph(directory, meta_graph, LoadOptions.of(options))
+                return load_object_graph(directory, meta_graph, LoadOptions.of(options))  # type: ignore[no-any-return]
             from reference_impl.v1 import load_meta_graph
 
             return load_meta_graph(directory, meta_graph, LoadOptions.of(options))

@@ -182,7 +182,7 @@ ACTING = [
 def test_load_refuses_before_anything_has_run(tmp_path, attack):
     import reference_impl
     from reference_impl.errors import MachineOpError
-    from reference_impl.loading.options import LoadOptions
+    from reference_impl.load_options import LoadOptions
 
     getattr(attacks, attack)(tmp_path / "model")
     with pytest.raises(MachineOpError, match=r"loading this model .*machine_ops='warn'"):
@@ -194,8 +194,8 @@ def test_load_refuses_before_anything_has_run(tmp_path, attack):
 @pytest.mark.parametrize("attack", ACTING)
 def test_load_warns_once(tmp_path, attack):
     import reference_impl
-    from reference_impl.loading.machine_ops import MachineOpWarning
-    from reference_impl.loading.options import LoadOptions
+    from reference_impl.inspection.machine_ops import MachineOpWarning
+    from reference_impl.load_options import LoadOptions
 
     getattr(attacks, attack)(tmp_path / "model")
     node = "restore" if attack == "restore_elsewhere" else "evil"
@@ -211,7 +211,7 @@ def test_load_warns_once(tmp_path, attack):
 @pytest.mark.parametrize("case", ["legacy_init_op", "estimator_custom", "same_basename_assets", "mutable_hash_table"])
 def test_genuine_models_load_with_refuse(case):
     import reference_impl
-    from reference_impl.loading.options import LoadOptions
+    from reference_impl.load_options import LoadOptions
 
     assert reference_impl.load(edits.fixture(case), options=LoadOptions(machine_ops="refuse")).signatures
 
@@ -221,7 +221,7 @@ def test_a_part_is_judged_by_what_it_runs(tmp_path):
     """Without the table nothing writes."""
     import reference_impl
     from reference_impl.errors import MachineOpError
-    from reference_impl.loading.options import LoadOptions
+    from reference_impl.load_options import LoadOptions
 
     attacks.write_in_initializer(tmp_path / "model")
     message = schema.parse(schema.SavedModel, (tmp_path / "model" / "saved_model.pb").read_bytes())
@@ -235,7 +235,7 @@ def test_a_part_is_judged_by_what_it_runs(tmp_path):
 
 @pytest.mark.tensorflow
 def test_another_choice_is_an_error():
-    from reference_impl.loading.options import LoadOptions
+    from reference_impl.load_options import LoadOptions
 
     with pytest.raises(ValueError, match="machine_ops is one of warn, refuse, allow, not 'perhaps'"):
         LoadOptions(machine_ops="perhaps")

@@ -69,7 +69,7 @@ def _damage(place):
 
 
 def load(directory, only):
-    from reference_impl.loading.options import LoadOptions
+    from reference_impl.load_options import LoadOptions
 
     return reference_impl.load(directory, options=LoadOptions(only=only))
 

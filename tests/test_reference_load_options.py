@@ -6,7 +6,7 @@ import pytest
 
 import reference_impl
 from reference_impl.format import schema
-from reference_impl.loading.options import LoadOptions
+from reference_impl.load_options import LoadOptions
 
 pytestmark = pytest.mark.tensorflow
 

@@ -26,8 +26,8 @@ from reference_impl.format import extension
 from reference_impl.format import names as reserved
 from reference_impl.format.container.layout import Layout
 from reference_impl.graph.object_graph import Paths
-from reference_impl.inspection import effects
-from reference_impl.kinds import constant, keras_identity, listed_variables
+from reference_impl.inspection import effects, machine_ops
+from reference_impl.kinds import constant, graph_mode, keras_identity, listed_variables
 from reference_impl.kinds import user_object as objects
 from reference_impl.kinds import variable as variables
 from reference_impl.kinds.asset import Assets
@@ -37,13 +37,12 @@ from reference_impl.kinds.function import LoadedFunction
 from reference_impl.kinds.function_specs import flat_signature, make_binder, signature_of
 from reference_impl.kinds.library import FunctionLibrary
 from reference_impl.kinds.resource import TENSORS, LoadedResource, named_content
+from reference_impl.kinds.root import add_function_aliases, provenance
 from reference_impl.kinds.signature_map import SignatureMap, complete
-from reference_impl.loading import graph_mode, machine_ops
+from reference_impl.load_options import LoadOptions
 from reference_impl.loading.checkpoint import Checkpoint
 from reference_impl.loading.graph_checks import check, needed_first
-from reference_impl.loading.options import LoadOptions, add_function_aliases
 from reference_impl.loading.origin import Origin
-from reference_impl.loading.provenance import provenance
 from reference_impl.loading.selection import Selection
 
 _log = logging.getLogger(__name__)

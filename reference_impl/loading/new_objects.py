@@ -14,8 +14,8 @@ import tensorflow as tf
 
 from reference_impl.errors import UnsupportedModelError
 from reference_impl.extension import first_values
+from reference_impl.load_options import LoadOptions
 from reference_impl.loading.loader import Loader
-from reference_impl.loading.options import LoadOptions
 from reference_impl.loading.origin import Origin
 from reference_impl.loading.selection import Selection
 

@@ -9,7 +9,7 @@ from typing import Any, Optional, Union
 
 from reference_impl.errors import MissingFileError
 from reference_impl.format.container import layout
-from reference_impl.loading import extra_assets
+from reference_impl.kinds.root import extra_assets_of
 from reference_impl.saving.values import of_tensors
 
 
@@ -55,7 +55,7 @@ class Assets:
 
     def add_extra(self, root: Any, given: Optional[Mapping[str, Union[str, os.PathLike[str]]]]) -> None:
         """Files for assets.extra/: the given ones, or those that a loaded root came with. Raises MissingFileError (strict)."""
-        for name, source in sorted((extra_assets.of(root) if given is None else given).items()):
+        for name, source in sorted((extra_assets_of(root) if given is None else given).items()):
             if self._exists(os.path.realpath(source), f"{layout.ASSETS_EXTRA}/{name}"):
                 self.extra[name] = os.fspath(source)
 

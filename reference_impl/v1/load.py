@@ -25,18 +25,18 @@ from reference_impl.format.container.layout import VARIABLES, Layout
 from reference_impl.format.names import CREATE, INITIALIZE
 from reference_impl.format.values import dtypes, structure
 from reference_impl.graph.node_index import Ref, parse_ref
+from reference_impl.inspection import machine_ops
 from reference_impl.inspection.effects import LOAD, Start
 from reference_impl.inspection.path_origins import ASSET, COMPUTED_PATH, GIVEN_PATH, Origin
 from reference_impl.inspection.restore_plan import restore_plan
-from reference_impl.kinds import specs, user_object
+from reference_impl.kinds import graph_mode, specs, user_object
 from reference_impl.kinds.asset import Assets
 from reference_impl.kinds.concrete_function import LoadedConcreteFunction
 from reference_impl.kinds.library import FunctionLibrary
 from reference_impl.kinds.resource import LoadedResource
+from reference_impl.kinds.root import add_function_aliases, provenance
 from reference_impl.kinds.signature_map import SignatureMap
-from reference_impl.loading import graph_mode, machine_ops
-from reference_impl.loading.options import LoadOptions, add_function_aliases
-from reference_impl.loading.provenance import provenance
+from reference_impl.load_options import LoadOptions
 from reference_impl.v1 import tables
 from reference_impl.v1.extract import Extracted, static_shape
 from reference_impl.v1.program import Output, Program, Signature, UnfedPlaceholderError, Variable, compile_program, feeds_of

@@ -45,7 +45,7 @@ def test_options_partial_checkpoint(tf, tmp_path):
 
 def test_options_function_aliases(tf, tmp_path):
     root = tf.Module()
-    from reference_impl.loading.options import LoadOptions
+    from reference_impl.load_options import LoadOptions
 
     root.f, root.g = tf.function(lambda x: x + 1), tf.function(lambda x: x * 2)
     for value in (1.0, [1.0]):
@@ -102,7 +102,7 @@ def test_COMPAT_01_a_monitored_session_initialises_what_was_loaded(tf, original)
 
 @pytest.mark.parametrize("skip", [False, True], ids=["with values", "without"])
 def test_variable_creators_have_their_say(tf, original, skip):
-    from reference_impl.loading.options import LoadOptions
+    from reference_impl.load_options import LoadOptions
 
     seen = []
 
@@ -120,7 +120,7 @@ _STRATEGY = """
 import sys
 import tensorflow as tf
 import reference_impl
-from reference_impl.loading.options import LoadOptions
+from reference_impl.load_options import LoadOptions
 
 (cpu,) = tf.config.list_physical_devices("CPU")
 tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
