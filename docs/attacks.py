@@ -7,6 +7,8 @@ from pathlib import Path
 
 import tomlkit
 
+from property_tests.attacks import special
+
 FOLDER = Path(__file__).parents[1] / "property_tests" / "attacks"
 
 HEAD = """# Hostile SavedModels
@@ -41,8 +43,9 @@ def rows(*commands: str) -> list[tuple[str, ...]]:
     """Attack, what it is, the answers of some commands."""
     verdicts = tomlkit.parse((FOLDER / "verdicts.toml").read_text(encoding="utf-8")).unwrap()
     told = {}
-    for file in ("paths.py", "bombs.py", "contradictions.py", "naming.py", "effects.py", "files.py"):
+    for file in ("paths.py", "bombs.py", "contradictions.py", "objects.py", "naming.py", "effects.py", "files.py"):
         for node in ast.parse((FOLDER / file).read_text(encoding="utf-8")).body:
             if isinstance(node, ast.FunctionDef):
                 told[node.name] = (ast.get_docstring(node) or "").split("\n")[0]
+    told.update({name: special.described(name) for name in map(special.verdict_of, special.MADE)})
     return [(f"`{name}`", told[name], *[answers[command] for command in commands]) for name, answers in verdicts.items()]

@@ -10,7 +10,10 @@ from pathlib import Path
 import pytest
 from model_edits import fixture
 
+from compat_matrix.zoo.verify.findings import all_rules
 from compat_matrix.zoo.verify.run import verify
+from reference_impl.errors import FileAccessError
+from reference_impl.format.container import layout
 from reference_impl.inspection.model import inspect
 
 PLACES = (
@@ -84,16 +87,46 @@ def test_inspect_names_it(place, kind, tmp_path):
     assert f"{place} is {kind}, not a regular file" in problems
 
 
+@pytest.mark.parametrize("file", layout.FILES)
+def test_a_directory_in_place_of_a_file_is_named_by_verify_and_inspect(file, tmp_path):
+    model = shutil.copytree(fixture("module_functions"), tmp_path / "model")
+    (model / file).unlink(missing_ok=True)
+    (model / file).mkdir(parents=True)
+    if file == "saved_model.pb":  # or there is no model
+        shutil.copy(fixture("pbtxt") / "saved_model.pbtxt", model)
+    assert f"{file} is a directory" in [item.message for item in verify(model).findings if item.rule == "SMC108"]
+    assert f"{file} is a directory, not a regular file" in inspect(model).problems
+
+
+def test_a_pipe_somewhere_does_not_hide_damage_elsewhere(tmp_path):
+    model = planted(tmp_path, "assets.extra/other", "a named pipe")
+    os.truncate(model / "variables" / "variables.data-00000-of-00001", 1)
+    assert {"SMC108", "SMC202"} <= {item.rule for item in verify(model).findings}
+
+
+@pytest.mark.parametrize("rules", [["SMC202"], ["SMC203"], ["SMC211"], ["SMC212"]])
+def test_a_checkpoint_that_the_machine_does_not_give_passes_no_rule(rules, tmp_path, monkeypatch):
+    model = shutil.copytree(fixture("module_functions"), tmp_path / "model")
+
+    def refuse(path):
+        raise FileAccessError("cannot be opened: [Errno 13] Permission denied", file=path)
+
+    monkeypatch.setattr("reference_impl.format.bundle.reader.map_file", refuse)  # root may read everything, so no mode refuses it
+    report = verify(model, [rule for rule in all_rules() if rule.id in rules])
+    assert "Permission denied" in (report.error or "")
+
+
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("place", (*PLACES[:2], "variables/variables.index"))
 @pytest.mark.parametrize("command", ["diff", "slim"])
-def test_a_command_that_would_read_it_ends_with_a_verdict_on_the_model(command, kind, tmp_path):
+def test_a_command_that_would_read_it_ends_with_a_verdict_on_the_model(command, place, kind, tmp_path):
     """Not with 4, which tells of the machine."""
-    model = planted(tmp_path, "assets/vocabulary.txt", kind)
+    model = planted(tmp_path, place, kind)
     more = ["--follow-links"] if kind == "a device" and command == "diff" else []
     to = [fixture("module_functions")] if command == "diff" else ["--out", tmp_path / "out"]
     done = run("-m", "compat_matrix", command, model, *to, *more)
     assert done.returncode == 1 and "Traceback" not in done.stderr, done.stdout + done.stderr
-    assert "vocabulary.txt" in done.stderr + done.stdout
+    assert Path(place).name in done.stderr + done.stdout
 
 
 @pytest.mark.tensorflow

@@ -278,6 +278,13 @@ def synchronization(graph):
     next(node.variable for node in graph.object_graph_def.nodes if node.HasField("variable")).synchronization = 77
 
 
+def table_made_by_a_variable(graph):
+    nodes = graph.object_graph_def.nodes
+    table = next(node for node in nodes if node.HasField("resource"))
+    made = next(child for child in table.children if child.local_name == "_create_resource")
+    made.node_id = next(number for number, node in enumerate(nodes) if node.HasField("variable"))
+
+
 def collection(graph):
     graph.collection_def["train_op"].node_list.value.append("nowhere")
 
@@ -318,6 +325,7 @@ PLANTED = {
     "SMC321": graph_edit(V2, extension),
     "SMC311": graph_edit(V2, lambda graph: graph.object_graph_def.nodes[0].children.add(node_id=999, local_name="lost")),
     "SMC312": graph_edit(V2, synchronization),
+    "SMC313": graph_edit(V2, table_made_by_a_variable),
     "SMC401": files_edit("table_no_init", lambda folder: None),
     "SMC411": files_edit(V2, lambda folder: (folder / "assets" / "vocabulary.txt").unlink()),
     "SMC412": outside,

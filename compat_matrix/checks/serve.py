@@ -7,7 +7,6 @@ model counts as served when both transports say AVAILABLE and show its signature
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 from compat_matrix.checks import oracle, serve_examples
@@ -23,6 +22,7 @@ from compat_matrix.outcomes import Outcome
 from compat_matrix.workers import tensors
 from compat_matrix.workers.tensors import Tensor
 from reference_impl.format import schema
+from reference_impl.format.container.layout import WARMUP_REQUESTS
 from reference_impl.inspection.signatures import signature_spec
 
 Ask = Callable[[Served, dict[str, Any], dict[str, Tensor]], dict[str, Tensor]]
@@ -30,7 +30,6 @@ ONE_STATUS = frozenset({"INVALID_ARGUMENT", "FAILED_PRECONDITION", "OUT_OF_RANGE
 # RapidJSON, in the server, reads doubles of more than 15 digits with an error of up to 3 units of the last place (2.2e-16 each);
 # a model may multiply that.
 PARSED = Tolerance(rtol=1e-13)
-WARMUP = Path("assets.extra") / "tf_serving_warmup_requests"
 
 
 def check_serve(wire: Wire) -> dict[str, Any]:
@@ -50,7 +49,7 @@ def check_serve(wire: Wire) -> dict[str, Any]:
             except Finding as finding:
                 findings.append(finding)
     raise_first(findings)
-    warmup = {"warmup": True} if (wire.artifact.model / WARMUP).is_file() else {}
+    warmup = {"warmup": True} if (wire.artifact.model / WARMUP_REQUESTS).is_file() else {}
     return {"tags": [list(tags) for tags in tag_sets], "signatures": seen, **warmup}
 
 

@@ -9,6 +9,7 @@ import json
 import os
 import resource
 import shutil
+import signal
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -17,10 +18,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from property_tests.attacks import bombs, contradictions, effects, files, naming, paths
+from property_tests.attacks import bombs, contradictions, effects, files, naming, objects, paths, special
 from property_tests.attacks.commands import COMMANDS, OUT, WRITING, Refused
 
 SECONDS = 120  # of CPU time; what takes longer is killed
+WAIT = 600  # of the clock: only what waits for something that never comes takes so long
 MEMORY = 3 << 30  # beside what the process had
 OUTPUT = 1 << 24  # characters that a command may print
 
@@ -28,11 +30,12 @@ Attack = Callable[[Path], None]
 
 
 def _attacks() -> Iterator[tuple[str, Attack]]:
-    for module in (paths, bombs, contradictions, naming, effects, files):
+    for module in (paths, bombs, contradictions, objects, naming, effects, files):
         for name, function in vars(module).items():
             ours = inspect.isfunction(function) and function.__module__ == module.__name__
             if ours and function.__doc__ and not name.startswith("_"):
                 yield name, function
+    yield from special.MADE.items()
 
 
 ATTACKS: dict[str, Attack] = dict(_attacks())
@@ -125,6 +128,7 @@ def _child(folder: Path, command: Callable[[Path], str], write: int) -> None:
         resource.setrlimit(resource.RLIMIT_AS, (mapped + MEMORY,) * 2)
         resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        signal.alarm(WAIT)
         _watch(folder, answer["trespasses"])
         with redirect_stdout(out):
             answer["told"] = command(folder)

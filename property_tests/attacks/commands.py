@@ -116,9 +116,13 @@ def contract_command(folder: Path) -> str:
 
 
 def slim_command(folder: Path) -> str:
-    """`slim`, with a copy."""
-    _cli("slim", folder, "--out", folder.parent / OUT)
-    return _checked(folder.parent / OUT)
+    """`slim`, with a copy; returns what was dropped."""
+    said = io.StringIO()
+    with redirect_stdout(said):
+        _cli("slim", folder, "--out", folder.parent / OUT, "--json")
+    print(said.getvalue())
+    _checked(folder.parent / OUT)
+    return "; ".join(change for model in json.loads(said.getvalue())["models"] for change in model["changes"])
 
 
 def signatures_command(folder: Path) -> str:
@@ -148,7 +152,7 @@ def migrate_command(folder: Path) -> str:
 
 
 def _checked(written: Path) -> str:
-    """Nothing that was written leads elsewhere."""
+    """Check that nothing that was written leads elsewhere."""
     links = [path for path in [written, *written.rglob("*")] if path.is_symlink()]
     assert not links, links
     return ""

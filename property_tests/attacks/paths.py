@@ -87,3 +87,14 @@ def pipe(folder: Path) -> None:
     """A saved_model.pb that is a named pipe nobody writes to."""
     folder.mkdir()
     os.mkfifo(folder / "saved_model.pb")
+
+
+def links_in_a_circle(folder: Path) -> None:
+    """Links below assets/ and assets.extra/ that lead to each other, to themselves, and to the directory they lie in."""
+    forge.write(folder, forge.model())
+    for name in ("assets", "assets.extra"):
+        (folder / name).mkdir()
+        (folder / name / "a").symlink_to("b")
+        (folder / name / "b").symlink_to("a")
+        (folder / name / "self").symlink_to("self")
+        (folder / name / "here").symlink_to(".")

@@ -29,6 +29,9 @@ STRUCTURE_DEPTH = 50
 # bytes at each step. The largest real libraries have some ten thousand, of which TensorFlow's loader makes hundreds a second.
 FUNCTIONS = 250_000
 
+# Elements of a list or tuple. Its children are named by their index, and a gap is None: a few bytes may claim any length.
+LIST_ELEMENTS = 10**6
+
 # A TensorProto of a few bytes can promise any shape, as its last element fills the rest. When it has only one element that
 # takes no memory until somebody computes with it.
 TENSOR_BYTES = 2**30

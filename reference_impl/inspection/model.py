@@ -60,7 +60,7 @@ class _Inspection:
 
     def run(self, graphs: list[schema.MetaGraphDef]) -> SavedModelInfo:
         self.problems.extend(same_tags(self.model.saved_model))
-        found = self._attempt(self.model.root.special, {})
+        found = self._attempt(self.model.special, {})
         self.problems.extend(f"{name} is {what}, not a regular file" for name, what in found.items())
         checkpoint = self._checkpoint()
         meta_graphs = tuple([self._meta_graph(graph) for graph in graphs])
@@ -193,6 +193,9 @@ class _Inspection:
                 self.model.asset_path(name)
                 size = self._file_size(f"{layout.ASSETS}/{name}") if self.model.root.exists(f"{layout.ASSETS}/{name}") else None
                 status = "missing" if size is None else "present"
+            except errors.FileAccessError as error:
+                self.problems.append(f"{type(error).__name__}: {error}")
+                status = "unreadable"
             except errors.PathEscapeError as error:
                 status = "escapes"
                 self.problems.append(f"{type(error).__name__}: {error}")

@@ -105,7 +105,13 @@ class Variable:
 
 @record
 class Asset:
-    """A file of assets/. ``status`` is ``present``, ``missing`` or ``escapes`` (its name leads out of the directory)."""
+    """A file of assets/.
+
+    Attributes:
+      filename, tensor: its name, and the tensor that its path is fed to.
+      size: in bytes, if it is present.
+      status: ``present``, ``missing``, ``unreadable`` (such as a pipe) or ``escapes`` (its name leads out of the directory).
+    """
 
     filename: str
     tensor: str

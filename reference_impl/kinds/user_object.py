@@ -13,9 +13,9 @@ import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import LimitError
+from reference_impl.format import limits
+from reference_impl.graph.object_roles import index_of
 from reference_impl.kinds import containers, listed_variables, specs
-
-_LONGEST = 10**6  # a file of a few bytes may claim an element with any index
 
 # Attributes of a loaded object that are not parts of the model.
 _IGNORED = frozenset(
@@ -202,9 +202,9 @@ def new_tuple(children: Sequence[tuple[str, int]], objects: Sequence[Any], root:
 
 
 def _numbered(children: Iterable[tuple[str, Any]]) -> dict[int, Any]:
-    numbered = {int(name[:20]): child for name, child in children if name.isdecimal()}
-    if max(numbered, default=0) > _LONGEST:
-        raise LimitError(f"a list or tuple of {max(numbered) + 1} elements", limit="_LONGEST")
+    numbered = {index: child for name, child in children if (index := index_of(name)) is not None}
+    if max(numbered, default=0) >= limits.LIST_ELEMENTS:
+        raise LimitError(f"a list or tuple of {max(numbered) + 1} elements", limit="LIST_ELEMENTS")
     return numbered
 
 

@@ -8,11 +8,16 @@ from typing import Any
 from reference_impl.errors import CycleError, MalformedError
 from reference_impl.graph.object_graph import Paths
 from reference_impl.graph.object_references import references
+from reference_impl.graph.object_roles import misfits
 from reference_impl.graph.saved_variables import invalid
 
 
 def check(graph: Any, file: str) -> None:
-    """Every number of a node must be one, and every variable one that can exist. Raises MalformedError."""
+    """Check numbers of nodes, variables, and the roles of objects.
+
+    Raises:
+      MalformedError: a number is not that of a node, a variable cannot exist, an object cannot play its role.
+    """
     if not graph.nodes:
         raise MalformedError("the object graph is empty", file=file, node="object_graph_def")
     for number, node in enumerate(graph.nodes):
@@ -26,6 +31,8 @@ def check(graph: Any, file: str) -> None:
         if reason is not None:
             paths = paths or Paths(graph.nodes)
             raise MalformedError(f"the variable {node.variable.name!r}: {reason}", file=file, node=paths.from_root(number))
+    for number, reason in misfits(graph):
+        raise MalformedError(reason, file=file, node=(paths or Paths(graph.nodes)).from_root(number))
     for name, function in graph.concrete_functions.items():
         for other in function.bound_inputs:
             if not 0 <= other < len(graph.nodes):

@@ -16,9 +16,9 @@ from compat_matrix.runtimes.standin import inference, log, memory, predict
 from compat_matrix.runtimes.standin.errors import ServingError, invalid
 from compat_matrix.runtimes.standin.servable import Servable
 from reference_impl.errors import FileAccessError
+from reference_impl.format.container.layout import WARMUP_REQUESTS
 from reference_impl.format.container.regular_files import map_file
 
-FILE = "assets.extra/tf_serving_warmup_requests"
 MAX_RECORDS = 1000
 MAX_RECORD = 1 << 28  # bytes
 _SHOWN = 1000  # bytes of a record in an error
@@ -28,7 +28,7 @@ _MASK_DELTA = 0xA282EAD8
 
 def run(servable: Servable, folder: str, iterations: int = 1, check_method: bool = False) -> None:
     """Raises :class:`ServingError`: a record that is none or that the model does not answer makes the load fail."""
-    path = f"{folder.rstrip('/')}/{FILE}"
+    path = f"{folder.rstrip('/')}/{WARMUP_REQUESTS}"
     if not Path(path).exists():
         log.info("warmup", f"No warmup data file found at {path}")
         return

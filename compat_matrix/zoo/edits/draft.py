@@ -200,11 +200,15 @@ class Draft:
         return found
 
     def _sizes(self) -> dict[str, int]:
-        return sizes_of(self.message, self.model.directory)
+        return sizes_of(self.message, self.model.root)
 
 
-def sizes_of(message: schema.SavedModel, directory: Optional[Path]) -> dict[str, int]:
-    """What a model consists of, in counts and bytes."""
+def sizes_of(message: schema.SavedModel, root: Optional[files.Root]) -> dict[str, int]:
+    """Return what a model consists of, in counts and bytes; without ``root`` nothing is said of its checkpoint.
+
+    Raises:
+      PathEscapeError, FileAccessError, LimitError: the checkpoint's files are not plain files of the model.
+    """
     graphs = message.meta_graphs
     found = {
         "graph_bytes": message.ByteSize(),
@@ -214,9 +218,9 @@ def sizes_of(message: schema.SavedModel, directory: Optional[Path]) -> dict[str,
         "objects": sum(len(graph.object_graph_def.nodes) for graph in graphs),
         "signatures": sum(len(graph.signature_def) for graph in graphs),
     }
-    if directory is not None:
-        shards = list((directory / layout.VARIABLES).glob("variables.*"))
-        found["checkpoint_bytes"] = sum(file.stat().st_size for file in shards)
+    if root is not None:
+        names = [f"{layout.VARIABLES}/{name}" for name in root.names(layout.VARIABLES) if name.startswith("variables.")]
+        found["checkpoint_bytes"] = sum(root.size(name) for name in names)
     return found
 
 

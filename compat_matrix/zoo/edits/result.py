@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Callable, Optional
 
 from compat_matrix.zoo.edits.draft import Draft, sizes_of
@@ -58,7 +57,7 @@ def edit(
         after = draft.sizes_after()
     else:
         draft.write(out)
-        after = sizes_of(draft.message, Path(out))
+        after = sizes_of(draft.message, files.Root(out))
     return Edited(
         str(draft.model.directory),
         None if out is None else str(out),

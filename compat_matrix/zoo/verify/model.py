@@ -66,7 +66,8 @@ class Model:
         """The checkpoint's entries by key; None when there are none to be read (another rule says why)."""
         try:
             return None if self.reader is None else self.reader.entries()
-        except errors.SavedModelError:
+        except errors.SavedModelError as error:
+            _check_is_damage(error)
             return None
 
     @functools.cached_property
@@ -74,7 +75,8 @@ class Model:
         """The object graph of the checkpoint; None when it has none or it cannot be read."""
         try:
             return None if self.reader is None else self.reader.object_graph()
-        except errors.SavedModelError:
+        except errors.SavedModelError as error:
+            _check_is_damage(error)
             return None
 
     def close(self) -> None:
@@ -264,6 +266,12 @@ class Graph:
             functions.update(reached.functions)
         functions.update(reachable(self.objects.concrete_functions, self.calls))
         return Reached(nodes, functions)
+
+
+def _check_is_damage(error: errors.SavedModelError) -> None:
+    """Raise an error that tells of the machine and not of the model, about which nothing is known then."""
+    if not errors.about_the_model(error):
+        raise error
 
 
 def _named(node: schema.NodeDef) -> Iterator[str]:

@@ -51,13 +51,35 @@ class Root:
         return path
 
     def exists(self, name: str) -> bool:
-        """True for a file of that name. Raises PathEscapeError, FileAccessError."""
+        """Return whether there is a file of that name.
+
+        Raises:
+          PathEscapeError: see `path`.
+          FileAccessError: there is something else, such as a pipe (a directory is just not a file), or the system refuses to say.
+        """
         path = self.path(name)
         try:
-            return stat.S_ISREG(path.stat().st_mode)
+            mode = path.stat().st_mode
         except OSError as error:
-            if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
+            if error.errno == errno.ENOENT:
                 return False
+            _refuse_special(path)
+            if error.errno == errno.ENOTDIR:
+                return False
+            raise access_error(error, path) from error
+        if not stat.S_ISREG(mode):
+            _refuse_special(path)
+            return False
+        return True
+
+    def size(self, name: str) -> int:
+        """Return the bytes of a file of that name. Raises MissingFileError, and what `exists` raises."""
+        path = self.path(name)
+        if not self.exists(name):
+            raise errors.MissingFileError("no such file", file=path)
+        try:
+            return path.stat().st_size
+        except OSError as error:
             raise access_error(error, path) from error
 
     def special(self) -> dict[str, str]:
@@ -101,6 +123,13 @@ class Root:
                 reason = f"more than {limits.DIRECTORY_ENTRIES} files"
                 raise errors.LimitError(reason, file=start, limit="DIRECTORY_ENTRIES")
         return sorted(found)
+
+
+def _refuse_special(path: Path) -> None:
+    """Raise FileAccessError for a pipe, a socket, a device or a circle of links at ``path`` or above it."""
+    for place in (path, *path.parents):
+        if what := special(place):
+            raise errors.not_a_file(what, place)
 
 
 def _is_below(path: str, directory: str) -> bool:

@@ -18,7 +18,6 @@ from typing import Optional, Union
 from reference_impl import errors
 from reference_impl.format import limits, schema
 from reference_impl.format.container import files, split
-from reference_impl.format.container.regular_files import special
 from reference_impl.format.names import ASSETS_COLLECTION
 from reference_impl.format.record import record
 
@@ -31,10 +30,14 @@ ASSETS, ASSETS_EXTRA = "assets", "assets.extra"
 FINGERPRINT = "fingerprint.pb"
 DEBUG_INFO = "debug/saved_model_debug_info.pb"
 KERAS_METADATA = "keras_metadata.pb"  # written by Keras 2, not part of the format
+WARMUP_REQUESTS = "assets.extra/tf_serving_warmup_requests"  # what TensorFlow Serving asks a model before it serves it
 
 # TensorFlow's own Python loader looks for them in this order (and not at all for the last).
 _FORMATS = (PB, PBTXT, CPB)
 _HUB_MODULE = "tfhub_module.pb"
+
+# What readers open by a name of its own. One that is no file fails them.
+FILES = (*_FORMATS, _HUB_MODULE, f"{CHECKPOINT}.index", FINGERPRINT, DEBUG_INFO, KERAS_METADATA, WARMUP_REQUESTS)
 
 
 @record
@@ -113,6 +116,15 @@ class Layout:
             return None
         data = self.root.read(DEBUG_INFO, limits.SAVED_MODEL_BYTES, "SAVED_MODEL_BYTES")
         return schema.parse(schema.GraphDebugInfo, data, self.directory / DEBUG_INFO)
+
+    def special(self) -> dict[str, str]:
+        """Return what lies in place of files: name -> "a named pipe", ..., "a directory" where readers open a file.
+
+        Raises:
+          FileAccessError, LimitError: the directory cannot be listed.
+        """
+        folders = {name: "a directory" for name in FILES if (self.directory / name).is_dir()}
+        return {**self.root.special(), **folders}
 
     @functools.cached_property
     def names(self) -> tuple[str, ...]:
@@ -217,9 +229,6 @@ def read(path: files.AnyPath, *, follow_links: bool = False) -> Layout:
     if given.is_dir():
         root = files.Root(given, follow_links=follow_links)
         present = [name for name in _FORMATS if root.exists(name)]
-        for name in _FORMATS if not present else ():
-            if what := special(given / name):
-                raise errors.not_a_file(what, given / name)
         if not present:
             raise errors.NotASavedModelError(f"{_NO_FILE} no {', '.join(_FORMATS[:-1])} or {CPB} in this directory", file=given)
         name, alternatives = present[0], tuple(present[1:])

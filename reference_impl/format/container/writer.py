@@ -21,6 +21,7 @@ from typing import Optional, Union
 from reference_impl import errors
 from reference_impl.format import schema
 from reference_impl.format.container import files, layout, staging
+from reference_impl.format.container.regular_files import special
 
 # What an export may consist of. A directory that holds anything else is not replaced: the rest would be lost.
 _MEMBERS = {
@@ -163,8 +164,10 @@ class LayoutWriter:
         if isinstance(source, bytes):
             self._write(name, source)
             return
+        if what := special(source):
+            raise errors.not_a_file(what, source)
         if not os.path.isfile(source):  # noqa: PTH113
-            raise errors.MissingFileError("a file of the model is missing or no regular file", file=source, clause="RES-06")
+            raise errors.MissingFileError("a file of the model is missing, or is a directory", file=source, clause="RES-06")
         target = self._root.path(name)
         try:
             target.parent.mkdir(parents=True, exist_ok=True)

@@ -39,8 +39,14 @@ def asset_missing(model: Model, graph: Graph) -> Iterator[Fault]:
             there = model.layout.root.exists(name)
         except errors.PathEscapeError:
             continue  # SMC412
+        except errors.FileAccessError as error:
+            if not errors.about_the_model(error):
+                raise
+            there, reason = False, f"is {error.reason}"
+        else:
+            reason = "is a directory, not a regular file" if (model.layout.directory / name).is_dir() else "does not exist"
         if not there:
-            yield Fault(f"{name} does not exist", file=name, node=parse_input(definition.tensor_info.name).source or None)
+            yield Fault(f"{name} {reason}", file=name, node=parse_input(definition.tensor_info.name).source or None)
 
 
 @graph_rule(

@@ -31,7 +31,9 @@ _INDEX = f"{layout.CHECKPOINT}.index"
 def checkpoint_missing(model: Model, graph: Graph) -> Iterator[Fault]:
     try:
         there = model.layout.has_checkpoint or model.layout.root.exists(layout.CHECKPOINT)
-    except errors.PathEscapeError:
+    except errors.SavedModelError as error:
+        if not errors.about_the_model(error):
+            raise
         return  # SMC202 says so
     if not there and not graph.plan and graph.has_objects:
         yield Fault(f"{_INDEX} does not exist, which every export with an object graph has", file=_INDEX)
@@ -57,8 +59,8 @@ def checkpoint_damaged(model: Model) -> Iterator[Fault]:
     except errors.V1CheckpointError:
         return  # another rule
     except errors.SavedModelError as error:
-        if not errors.about_the_model(error) or model.layout.root.special():
-            return  # the machine's fault; SMC108
+        if not errors.about_the_model(error):
+            raise  # nothing is known about the model then
         yield Fault(f"{type(error).__name__}: {_reason(error)}", file=_inside(model, error, _INDEX))
 
 
@@ -85,9 +87,13 @@ def value_damaged(model: Model) -> Iterator[Fault]:
         try:
             assert model.reader is not None
             model.reader.verify(key)
-        except (errors.MissingFileError, errors.TruncatedError, errors.FileAccessError, errors.MissingKeyError):
+        except (errors.MissingFileError, errors.TruncatedError, errors.MissingKeyError):
             continue  # SMC202 has said so
         except errors.SavedModelError as error:
+            if not errors.about_the_model(error):
+                raise
+            if isinstance(error, errors.FileAccessError):
+                continue  # SMC202 and SMC108 have said so
             yield Fault(f"{type(error).__name__}: {error.reason}", node=key, file=_inside(model, error, _INDEX))
 
 
@@ -104,8 +110,10 @@ def checkpoint_old_format(model: Model) -> Iterator[Fault]:
         _ = model.reader
     except errors.V1CheckpointError as error:
         yield Fault(error.reason, file=layout.CHECKPOINT)
-    except errors.SavedModelError:
-        return
+    except errors.SavedModelError as error:
+        if not errors.about_the_model(error):
+            raise
+        return  # SMC202 says so
 
 
 @model_rule(

@@ -78,13 +78,13 @@ def _largest(model: Model) -> str:
     "SMC108",
     "special-file",
     Severity.ERROR,
-    summary="The directory holds a named pipe, a socket, a device, or symbolic links in a circle.",
+    summary="There is a named pipe, a socket, a device or a circle of symbolic links, or a directory in place of a file.",
     why="Whoever reads or copies it waits for ever, reads without end, or fails: TensorFlow blocks on an asset that is a pipe. "
     "reference_impl and this program open regular files only.",
     fix="Delete it; if it stands for an asset or a shard, copy that file again from the source.",
 )
 def special_file(model: Model) -> Iterator[Fault]:
-    for name, what in model.layout.root.special().items():
+    for name, what in model.layout.special().items():
         yield Fault(f"{name} is {what}", file=name)
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from compat_matrix.zoo.verify.findings import Fault, Severity, graph_rule
 from reference_impl.errors import SavedModelError
+from reference_impl.graph.object_roles import long_lists, misfits
 from reference_impl.graph.saved_variables import invalid
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     "SMC311",
     "object-reference",
     Severity.ERROR,
-    summary="An object refers to an object, a function, a node or an asset that is not there.",
+    summary="An object refers to an object, a function, a constant or an asset that is not there.",
     why="tf.saved_model.load fails, or makes something else of it; servers do not notice.",
     fix="Export again; if a tool removed functions or nodes, it must edit the object graph too.",
 )
@@ -53,6 +54,27 @@ def variable_invalid(model: Model, graph: Graph) -> Iterator[Fault]:
 
 
 @graph_rule(
+    "SMC313",
+    "object-role",
+    Severity.ERROR,
+    summary="An object is in a role that it cannot play, such as a variable in place of the function that makes a table.",
+    why="tf.saved_model.load fails without naming it, or takes memory without end; reference_impl.load refuses the model.",
+    fix="Export again; in a model from somebody else, ask for an undamaged copy.",
+)
+def object_role(model: Model, graph: Graph) -> Iterator[Fault]:
+    severity = Severity.WARNING if graph.is_cut else None
+    for number, reason in misfits(graph.objects):
+        yield Fault(f"{graph.paths.label(number)}: {reason}", severity=severity)
+    for number, length in long_lists(graph.objects):
+        yield Fault(f"{graph.paths.label(number)} is a list or tuple of {length} elements by its names", severity=severity)
+    for name, function in sorted(graph.objects.concrete_functions.items()):
+        definition = graph.library.functions.get(name)
+        if definition is not None and len(function.bound_inputs) > len(definition.signature.input_arg):
+            held, taken = len(function.bound_inputs), len(definition.signature.input_arg)
+            yield Fault(f"the function captures {held} objects and takes {taken} arguments", function=name, severity=severity)
+
+
+@graph_rule(
     "SMC321",
     "additions-damaged",
     Severity.WARNING,
@@ -70,6 +92,8 @@ def additions_damaged(model: Model, graph: Graph) -> Iterator[Fault]:
 def _numbers(item: Any) -> Iterator[tuple[str, int]]:
     for child in item.children:
         yield f"child {child.local_name!r}", child.node_id
+    for needed in item.dependencies:
+        yield f"dependency {needed.local_name!r}", needed.node_id
     for slot in item.slot_variables:
         yield f"the variable of slot {slot.slot_name!r}", slot.original_variable_node_id
         yield f"slot {slot.slot_name!r}", slot.slot_variable_node_id
@@ -86,8 +110,14 @@ def _named(graph: Graph, number: int, item: Any) -> Iterator[Fault]:
         for name in [item.bare_concrete_function.concrete_function_name] if one else item.function.concrete_functions:
             if name not in graph.objects.concrete_functions:
                 yield Fault(f"object {number} has the trace {name!r}, which the object graph does not describe", function=name)
-    elif kind == "constant" and item.constant.operation not in graph.nodes:
-        yield Fault(f"the constant of object {number} is node {item.constant.operation!r}, which is not there")
+    elif kind == "constant":
+        node = graph.nodes.get(item.constant.operation)
+        if node is None or "value" not in node.attr:
+            fault = "is not there" if node is None else f"is a {node.op} without a value"
+            yield Fault(f"the constant of object {number} is node {item.constant.operation!r}, which {fault}")
+    elif kind == "captured_tensor" and item.captured_tensor.concrete_function not in graph.library.functions:
+        where = item.captured_tensor.concrete_function
+        yield Fault(f"object {number} is a tensor in the function {where!r}, which is not in the library", function=where)
     elif kind == "asset" and not 0 <= item.asset.asset_file_def_index < len(graph.proto.asset_file_def):
         count = len(graph.proto.asset_file_def)
         yield Fault(f"object {number} is asset {item.asset.asset_file_def_index} of {count}")
