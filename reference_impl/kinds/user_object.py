@@ -22,8 +22,6 @@ _IGNORED = frozenset(
     (*tf.Module._TF_MODULE_IGNORED_PROPERTIES, "_slots", "signatures", "_kept", "_optimizer", listed_variables.UNLISTED)
 )
 
-_wrap = tf.__internal__.tracking.wrap
-
 
 class Slot(NamedTuple):
     """What an optimizer keeps for a variable; ``listed``: the slot is a child of some object as well (Keras 3)."""
@@ -145,7 +143,7 @@ def attach(parent: LoadedObject, name: str, child: Any) -> None:
 
 
 def new_list() -> Any:
-    return _wrap([])
+    return api.wrap([])
 
 
 class _Root:
@@ -154,16 +152,16 @@ class _Root:
     signatures = tensorflow_version = tensorflow_git_version = graph_debug_info = extra_assets = None
 
 
-class _RootDict(_Root, type(_wrap({}))):  # type: ignore[misc]
+class _RootDict(_Root, api.TrackableDict):  # type: ignore[misc]
     pass
 
 
-class _RootTuple(_Root, type(_wrap((_wrap([]),)))):  # type: ignore[misc]
+class _RootTuple(_Root, api.TrackableTuple):  # type: ignore[misc]
     pass
 
 
 def new_dict(root: bool = False) -> Any:
-    return _RootDict({}) if root else _wrap({})
+    return _RootDict({}) if root else api.wrap({})
 
 
 def set_plain(obj: Any, name: str, value: Any) -> None:
@@ -198,7 +196,7 @@ def new_tuple(children: Sequence[tuple[str, int]], objects: Sequence[Any], root:
     items = [objects[numbered[index]] if index in numbered else None for index in range(size)]
     fields = _fields([(name, node) for name, node in children if not name.isdecimal()], numbered, size)
     made = tuple(items) if fields is None else specs.named_tuple("NamedTuple", fields)._make(items)
-    return _RootTuple(made) if root else _wrap(made)
+    return _RootTuple(made) if root else api.wrap(made)
 
 
 def _numbered(children: Iterable[tuple[str, Any]]) -> dict[int, Any]:

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import tensorflow as tf
-
 from reference_impl import tensorflow_api as api
 from reference_impl.saving.functions import is_function
 
@@ -42,7 +40,7 @@ def is_of_library(parent: Any, name: str, made: bool) -> bool:
     """
     members = getattr(parent, "__dict__", {})
     cls = type(parent)
-    if made and (cls is tf.__internal__.tracking.AutoTrackable or isinstance(parent, _CONTAINERS)):
+    if made and (cls is api.AutoTrackable or isinstance(parent, _CONTAINERS)):
         return True  # a container of helpers
     if name in members or isinstance(parent, _CONTAINERS):
         return False

@@ -255,7 +255,7 @@ def _numbers(value: Any) -> str:
         return f"an array of {value.dtype}"
     if isinstance(value, api.Trackable):
         return ""
-    if isinstance(value, tf.__internal__.CompositeTensor):
+    if isinstance(value, api.CompositeTensor):
         parts = tf.nest.flatten(value, expand_composites=True)
         return f"a {type(value).__name__}" if any(map(eager_tensor, parts)) else ""
     if isinstance(value, tf.TensorArray):
@@ -270,7 +270,7 @@ def _arrays(value: Any) -> list[Any]:
     """The arrays that a value consists of, as far as it can be told."""
     if isinstance(value, np.ndarray):
         return [value]
-    if not isinstance(value, (tf.Tensor, tf.__internal__.CompositeTensor)) or isinstance(value, api.Trackable):
+    if not isinstance(value, (tf.Tensor, api.CompositeTensor)) or isinstance(value, api.Trackable):
         return []
     return [np.asarray(part.numpy()) for part in tf.nest.flatten(value, expand_composites=True) if eager_tensor(part)]
 

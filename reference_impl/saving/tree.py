@@ -29,10 +29,6 @@ from reference_impl.saving import authorship, traces
 from reference_impl.saving.functions import is_function
 
 _log = logging.getLogger(__name__)
-_wrap = tf.__internal__.tracking.wrap
-_LISTS = (type(_wrap([])),)
-_DICTS = (type(_wrap({})),)
-_TUPLES = (type(_wrap((_wrap([]),))),)
 SIGNATURES = "signatures"
 
 
@@ -282,7 +278,7 @@ def _check_variable(obj: Any, path: str) -> None:
         reason = f"{obj.name!r} is a reference variable, which functions cannot use and TF 2 does not load. Make it a resource "
         reason += "variable: tf.compat.v1.enable_resource_variables() before it is made, or use_resource=True"
         raise SaveError(reason, node=path, clause="COMPAT-01")
-    if isinstance(obj, tf.__internal__.distribute.ShardedVariable):
+    if isinstance(obj, api.ShardedVariable):
         # Functions were traced over the shards; nothing but running their code again would make them use one variable (FN-10).
         reason = f"a variable of {len(obj.variables)} shards: save a copy of the model whose variables are whole, "
         reason += "`root.name = tf.Variable(tf.convert_to_tensor(sharded))`, and whose functions are traced over these"
@@ -304,11 +300,11 @@ def identifier(obj: Any) -> str:
     """The identifier of a SavedUserObject."""
     if is_signature_map(obj):
         return SIGNATURE_MAP
-    if isinstance(obj, _TUPLES):
+    if isinstance(obj, api.TrackableTuple):
         return TUPLE
-    if isinstance(obj, (*_LISTS, list)):
+    if isinstance(obj, (api.TrackableList, list)):
         return LIST
-    return DICT if isinstance(obj, (*_DICTS, dict)) else GENERIC
+    return DICT if isinstance(obj, (api.TrackableDict, dict)) else GENERIC
 
 
 def _attributes(obj: Any, classes: dict[type, tuple[frozenset[str], frozenset[str]]]) -> dict[str, Any]:
@@ -374,7 +370,7 @@ def holds_python_values(item: Any) -> bool:
 
 def _trackable(child: Any) -> Any:
     """Keras 3 has lists and dicts of its own, nested too, and gives plain ones of the outermost (3.13 on, at least)."""
-    return _wrap(_plain(child)) if isinstance(child, (list, dict, tuple)) and not isinstance(child, api.Trackable) else child
+    return api.wrap(_plain(child)) if isinstance(child, (list, dict, tuple)) and not isinstance(child, api.Trackable) else child
 
 
 def _plain(value: Any) -> Any:

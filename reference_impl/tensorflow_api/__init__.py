@@ -6,6 +6,15 @@ versions the symbol was seen (read from the wheels of 2.12, 2.15, 2.18 and 2.21)
 
 from __future__ import annotations
 
+from reference_impl.tensorflow_api.containers import (
+    AutoTrackable,
+    CompositeTensor,
+    ShardedVariable,
+    TrackableDict,
+    TrackableList,
+    TrackableTuple,
+    wrap,
+)
 from reference_impl.tensorflow_api.functions import (
     ConcreteFunction,
     Function,

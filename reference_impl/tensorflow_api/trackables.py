@@ -11,6 +11,7 @@ from typing import Any, Optional
 
 import tensorflow as tf
 
+from reference_impl.tensorflow_api.containers import AutoTrackable
 from reference_impl.tensorflow_api.functions import ConcreteFunction
 from reference_impl.tensorflow_api.lookup import private
 
@@ -85,7 +86,7 @@ def make_from_message(cls: type, **saved: Any) -> Any:
 
 def tracks_attributes(obj: Any) -> bool:
     """Does an object list its dependencies in the way of `tf.Module`, and nobody's override of it?"""
-    return type(obj)._trackable_children is tf.__internal__.tracking.AutoTrackable._trackable_children
+    return type(obj)._trackable_children is AutoTrackable._trackable_children
 
 
 def resource_handle(obj: Any) -> Optional[tf.Tensor]:
