@@ -7,6 +7,7 @@ replaced by stubs that raise while ours runs.
 from __future__ import annotations
 
 import ast
+import functools
 import importlib
 import importlib.util
 import inspect
@@ -61,16 +62,68 @@ def own_names(tree: ast.AST) -> set[str]:
     return found
 
 
+def internal_names(tree: ast.AST) -> set[str]:
+    """Uses of `tf.__internal__`, as an attribute or by a string."""
+    named = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    named |= {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+    return {name for name in named if "__internal__" in name and " " not in name}
+
+
 PUBLIC = {"_fields", "_make", "_replace", "_asdict"}  # of named tuples
 
 
 def test_private_attributes_of_tensorflow_are_used_in_one_package():
     trees = {module: ast.parse((PACKAGE / module).read_text(encoding="utf-8")) for module in MODULES}
     elsewhere = {module: tree for module, tree in trees.items() if not module.startswith("tensorflow_api/")}
-    own = PUBLIC.union(*map(own_names, elsewhere.values()))
-    found = {module: private_names(tree) - own for module, tree in elsewhere.items()}
+    own = {module: own_names(tree) for module, tree in elsewhere.items()}
+    theirs = set().union(*(private_names(tree) for module, tree in trees.items() if module.startswith("tensorflow_api/")))
+    ours = PUBLIC | (
+        set().union(*own.values()) - theirs
+    )  # a private name of TensorFlow is ours only in the module that defines it
+    found = {module: (private_names(tree) - ours - own[module]) | internal_names(tree) for module, tree in elsewhere.items()}
     assert {module: names for module, names in found.items() if names} == {}
-    assert "_call_flat" in private_names(trees["tensorflow_api/functions.py"]) - own
+    assert "_call_flat" in private_names(trees["tensorflow_api/functions.py"]) - ours
+    assert internal_names(trees["tensorflow_api/containers.py"])
+
+
+def definition(cls: type) -> ast.AST:
+    """The source of a class, empty for one that is written in C++."""
+    file = getattr(sys.modules.get(str(cls.__module__)), "__file__", None) or ""
+    tree = parsed(file) if file.endswith(".py") else ast.parse("")
+    return next((n for n in ast.walk(tree) if isinstance(n, ast.ClassDef) and n.name == cls.__name__), ast.parse(""))
+
+
+@functools.cache
+def parsed(file: str) -> ast.AST:
+    return ast.parse(Path(file).read_text(encoding="utf-8"))
+
+
+def overridden(cls: type) -> set[str]:
+    """Private attributes of TensorFlow's classes that a class of ours, or its own source on `self`, defines anew."""
+    theirs = [base for base in cls.__mro__ if str(base.__module__).startswith(("tensorflow", "keras", "tf_keras"))]
+    if not theirs:
+        return set()
+    ours = [base for base in cls.__mro__ if base is cls or str(base.__module__).startswith("reference_impl.")]
+    ours = [base for base in ours if base is cls or not base.__module__.startswith("reference_impl.tensorflow_api.")]
+    own = {name for base in ours for name in vars(base)}
+    stored = [node for base in ours for node in ast.walk(definition(base)) if isinstance(node, ast.Attribute)]
+    own |= {node.attr for node in stored if isinstance(node.ctx, ast.Store)}
+    private = {name for name in own if name.startswith("_") and not name.startswith("__")} - {"_abc_impl"}
+    known = {name for base in theirs for name in vars(base)}
+    known |= {name for base in theirs for name in own_names(definition(base))}
+    return private & known
+
+
+@pytest.mark.tensorflow
+def test_private_methods_of_tensorflow_are_overridden_in_one_package():
+    found = {}
+    for module in MODULES:
+        name = f"reference_impl.{module[:-3].replace('/', '.')}".removesuffix(".__init__")
+        for cls in vars(importlib.import_module(name)).values():
+            if inspect.isclass(cls) and cls.__module__ == name:
+                found.update({f"{name}.{cls.__name__}": names for names in [overridden(cls)] if names})
+    assert [name for name in found if not name.startswith("reference_impl.tensorflow_api.")] == []
+    assert "_arg_keywords" in set().union(*found.values())
 
 
 def test_the_check_of_sources_finds_what_it_looks_for():

@@ -52,7 +52,7 @@ def refuse_to_reduce(function: Any, _protocol: Any) -> Any:
     raise TypeError(f"the loaded function {function.saved_name!r} {reason}")
 
 
-class LoadedConcreteFunction(api.ConcreteFunction):  # type: ignore[misc,valid-type]
+class LoadedConcreteFunction(api.RestoredConcreteFunction):
     """One trace of a loaded function.
 
     Args:
@@ -88,12 +88,7 @@ class LoadedConcreteFunction(api.ConcreteFunction):  # type: ignore[misc,valid-t
         self._results: Any = None
         self._handles: Optional[list[tf.Tensor]] = None
         self._live: Optional[str] = None
-        self._arg_keywords: Optional[list[str]] = None
-        self._num_positional_args = 0
-
-    def set_flat_arguments(self, keywords: Optional[list[str]], positional: int) -> None:
-        """Names of the flat arguments, None when there are none, and how many of them may be positional."""
-        self._arg_keywords, self._num_positional_args = keywords, positional
+        self.set_flat_arguments(None, 0)
 
     def capture(self, owners: Sequence[Any]) -> None:
         """Bind what the last arguments of the FunctionDef stand for: variables, assets, resources, tensors.
@@ -174,14 +169,14 @@ class LoadedConcreteFunction(api.ConcreteFunction):  # type: ignore[misc,valid-t
         """
         if self.defaults and not args:
             kwargs = {**self.defaults, **kwargs}
-        keywords_only = args and self._arg_keywords is not None and not self._structured[0][0]  # a signature
-        if keywords_only or (self.binder is None and self._arg_keywords is not None):
+        keywords_only = args and self.flat_keywords is not None and not self._structured[0][0]  # a signature
+        if keywords_only or (self.binder is None and self.flat_keywords is not None):
             return self.run(self._flat_arguments(args, kwargs))
         try:
             canonical = (args, kwargs) if self.binder is None else self.binder.canonical(args, kwargs)
             tensors = self.match(*canonical, patterns.CONVERT)
         except (BindingError, patterns.Mismatch) as structured:
-            if self._arg_keywords is None:
+            if self.flat_keywords is None:
                 reason = structured.reason if isinstance(structured, BindingError) else str(structured)
                 raise BindingError(reason, node=self.label) from None
             try:
@@ -253,9 +248,9 @@ class LoadedConcreteFunction(api.ConcreteFunction):  # type: ignore[misc,valid-t
 
     def _flat_arguments(self, args: Sequence[Any], kwargs: dict[str, Any]) -> list[tf.Tensor]:
         """Arguments by the names the writer gave to the flat inputs."""
-        keywords = self._arg_keywords or []
-        if len(args) > self._num_positional_args:
-            most = f"takes {self._num_positional_args} positional argument{'s' * (self._num_positional_args != 1)}"
+        keywords = self.flat_keywords or []
+        if len(args) > self.flat_positional:
+            most = f"takes {self.flat_positional} positional argument{'s' * (self.flat_positional != 1)}"
             raise BindingError(f"{most}, got {len(args)}; give them by name ({self._takes()})", node=self.label)
         given = dict(zip(keywords, args))
         kwargs = _as_named(kwargs, [key for key in keywords if key not in given])
@@ -273,7 +268,7 @@ class LoadedConcreteFunction(api.ConcreteFunction):  # type: ignore[misc,valid-t
 
     def _takes(self) -> str:
         """The flat arguments for a message: ``it takes x: float32[?, 4], y: string[]``."""
-        keywords = self._arg_keywords or []
+        keywords = self.flat_keywords or []
         leaves = tf.nest.flatten(self._structured[0], expand_composites=True)
         specs = [leaf for leaf in leaves if isinstance(leaf, tf.TensorSpec)]
         named = [f"{key}: {_spec_text(spec)}" for key, spec in zip(keywords, specs)] if len(specs) == len(keywords) else keywords

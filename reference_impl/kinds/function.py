@@ -17,7 +17,7 @@ from reference_impl.kinds.concrete_function import LoadedConcreteFunction, refus
 from reference_impl.kinds.diagnosis import no_match
 
 
-class LoadedFunction(api.Function):  # type: ignore[misc,valid-type]
+class LoadedFunction(api.RestoredFunction):
     """A `tf.function` that chooses among the traces it was saved with, and never traces Python code.
 
     It is an instance of the class of tf.function objects, so that containers, Keras and TensorFlow's own writer know it.
@@ -39,7 +39,7 @@ class LoadedFunction(api.Function):  # type: ignore[misc,valid-type]
     def __getattr__(self, name: str) -> Any:
         if name.startswith("trace_") and name[6:] in map(str, range(len(self.concrete_functions))):
             return self.concrete_functions[int(name[6:])]  # the names that they have in the object graph
-        if not name.startswith("_") or name.startswith(("__", "_self_", "_tf_", "_keras")) or "_python_function" in vars(self):
+        if not name.startswith("_") or name.startswith(("__", "_self_", "_tf_", "_keras")) or self.has_python_function():
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         me = weakref.ref(self)
 
@@ -79,17 +79,6 @@ class LoadedFunction(api.Function):  # type: ignore[misc,valid-type]
         """The specs that the function was declared with, None for a function traced by its calls."""
         decode = self.binder.input_signature
         return None if decode is None else specs.to_tf(decode())
-
-    def _get_concrete_function_garbage_collected(self, *args: Any, **kwargs: Any) -> Any:
-        """For TensorFlow's writer: a function around this one, whose outputs are tensors of a graph as it wants them."""
-        self._python_function  # noqa: B018  # initialises the base class
-        return super()._get_concrete_function_garbage_collected(*args, **kwargs)
-
-    def _list_all_concrete_functions(self) -> list[LoadedConcreteFunction]:
-        return list(self.concrete_functions)
-
-    def _list_all_concrete_functions_for_serialization(self) -> list[LoadedConcreteFunction]:
-        return list(self.concrete_functions)
 
     def __copy__(self) -> LoadedFunction:
         return type(self)(self.saved_name, self.binder, self.concrete_functions)

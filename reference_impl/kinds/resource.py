@@ -17,7 +17,7 @@ from reference_impl.kinds.concrete_function import LoadedConcreteFunction
 TENSORS = ".TENSORS"  # the key in SavedObject.saveable_objects of the functions that exchange a dict of tensors
 
 
-class LoadedResource(api.TrackableResource):  # type: ignore[misc,valid-type]
+class LoadedResource(api.Resource):
     """A resource whose life is in the hands of loaded functions. It may be captured and saved again (RP-04).
 
     ``functions`` holds ``_create_resource``, ``_initialize`` and ``_destroy_resource`` as far as the model has them;
@@ -29,27 +29,26 @@ class LoadedResource(api.TrackableResource):  # type: ignore[misc,valid-type]
         self.content: Optional[tuple[LoadedConcreteFunction, LoadedConcreteFunction]] = None
         super().__init__(device=device)
 
-    def _create_resource(self) -> tf.Tensor:
+    def create(self) -> tf.Tensor:
         if CREATE not in self.functions:
             raise MissingKeyError("the resource has no function that creates it", node=CREATE, clause="RES-03")
         return self.functions[CREATE]()
 
-    def _initialize(self) -> Any:
+    def initialize(self) -> Any:
         function = self.functions.get(INITIALIZE)
         return None if function is None else function()
 
-    def _destroy_resource(self) -> Any:
+    def destroy(self) -> Any:
         function = self.functions.get(DESTROY)
         return None if function is None else function()
 
     def set_content(self, save: LoadedConcreteFunction, restore: LoadedConcreteFunction) -> None:
         """Name the functions that give and take the content, as a dict of tensors; checkpoints then hold it (RES-15).
 
-        They become what TensorFlow calls on objects that have content. On the instance, since not every resource has any.
+        They become what TensorFlow calls on objects that have content.
         """
         self.content = (save, restore)
-        self._serialize_to_tensors = save
-        self._restore_from_tensors = restore
+        self.set_content_hooks(save, restore)
 
     def restore(self, read: Callable[[str], tf.Tensor], keys: Mapping[str, str]) -> None:
         """Fill the resource with what the checkpoint has of it.
@@ -82,7 +81,7 @@ def _run_once(save: LoadedConcreteFunction, key: str, owners: Sequence[Any]) -> 
         return save(tf.constant(key))
     with api.eager_mode():
         twin = LoadedConcreteFunction(save.library, save.saved_name, save.signature)
-        twin.capture([owner()._create_resource() for owner in owners])
+        twin.capture([owner().create() for owner in owners])
         return twin(tf.constant(key))
 
 

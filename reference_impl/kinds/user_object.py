@@ -18,9 +18,7 @@ from reference_impl.graph.object_roles import index_of
 from reference_impl.kinds import containers, listed_variables, specs
 
 # Attributes of a loaded object that are not parts of the model.
-_IGNORED = frozenset(
-    (*tf.Module._TF_MODULE_IGNORED_PROPERTIES, "_slots", "signatures", "_kept", "_optimizer", listed_variables.UNLISTED)
-)
+_IGNORED = frozenset(("_slots", "signatures", "_kept", "_optimizer", listed_variables.UNLISTED))
 
 
 class Slot(NamedTuple):
@@ -42,18 +40,11 @@ class Computed:
         return self if instance is None else self._get(instance)
 
 
-class _Ignored:
-    """The attributes in which a loaded object, and a `tf.Module` around it, look for no variables and modules."""
-
-    def __get__(self, instance: Any, owner: Any = None) -> frozenset[str]:
-        return _IGNORED if instance is None else _IGNORED | listed_variables.unlisted(instance)
-
-
 def _functions(root: Any) -> dict[str, Any]:
     """Path -> function, for all functions that are reachable from an object, signatures excluded (GOAL-07)."""
     found: dict[str, Any] = {}
     queue: list[tuple[str, Any]] = [("", root)]
-    seen = {id(root)}
+    seen, ignored = {id(root)}, api.unsearched(LoadedObject)
     for path, parent in queue:
         inside = vars(parent) if isinstance(parent, LoadedObject) else parent
         items = inside.items() if isinstance(inside, Mapping) else ((str(index), item) for index, item in enumerate(inside))
@@ -61,13 +52,13 @@ def _functions(root: Any) -> dict[str, Any]:
             if isinstance(child, (api.Function, api.ConcreteFunction)):
                 found[f"{path}{name}"] = child
             elif isinstance(child, (LoadedObject, list, tuple, dict)) and id(child) not in seen:
-                if not name.startswith("_self_") and name not in _IGNORED:
+                if not name.startswith("_self_") and name not in ignored:
                     queue.append((f"{path}{name}.", child))
                 seen.add(id(child))
     return dict(sorted(found.items()))
 
 
-class LoadedObject(api.Adoptable):
+class LoadedObject(api.Module):
     """A user object. Its variables are visible to itself and to what it becomes a part of (GOAL-02, GOAL-03).
 
     ``variables``, ``trainable_variables``, ``submodules``, … are those of a `tf.Module`; ``functions`` maps paths like
@@ -77,7 +68,7 @@ class LoadedObject(api.Adoptable):
     `reference_impl.loading.new_objects`).
     """
 
-    _TF_MODULE_IGNORED_PROPERTIES = _Ignored()
+    _unsearched = _IGNORED
     _origin: ClassVar[Optional[tuple[Any, int]]] = None  # what it was loaded from, and its number there
 
     name = Computed(tf.Module.name.fget)
@@ -95,6 +86,9 @@ class LoadedObject(api.Adoptable):
             origin.construct(number, self, args, kwargs)
         elif args or kwargs:
             raise TypeError(f"{type(self).__name__}() takes no arguments")
+
+    def unsearched_attributes(self) -> frozenset[str]:
+        return listed_variables.unlisted(self)
 
     def adopted(self, container: Any) -> None:
         containers.adopted(self, container)

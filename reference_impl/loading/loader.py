@@ -396,7 +396,7 @@ class Loader:
         if not tf.executing_eagerly():  # else a resource is created by the first who uses it; perhaps it cannot be
             resource.resource_handle  # noqa: B018  made here, so that only what fills it is noted
         with graph_mode.noted_as_initializers():
-            resource._initialize()
+            resource.initialize()
 
     def fill(self, number: int, resource: LoadedResource) -> None:
         pairs = self.graph.nodes[number].saveable_objects

@@ -154,7 +154,7 @@ def _attributes(obj: Any) -> Iterator[tuple[str, Any]]:
     if _package(cls) in _FRAMEWORKS and not api.tracks_attributes(obj):
         return
     private = not any(_package(base) in _KERAS for base in cls.__mro__) and not _is_installed(cls)
-    theirs = _stored_by_frameworks(cls) | frozenset(getattr(cls, "_TF_MODULE_IGNORED_PROPERTIES", ()))
+    theirs = _stored_by_frameworks(cls) | api.unsearched(cls)
     own = [vars(base) for base in cls.__mro__ if _package(base) not in _FRAMEWORKS and base is not object]
     for members in (getattr(obj, "__dict__", {}), *own):
         for name, value in list(members.items()):

@@ -6,6 +6,14 @@ versions the symbol was seen (read from the wheels of 2.12, 2.15, 2.18 and 2.21)
 
 from __future__ import annotations
 
+from reference_impl.tensorflow_api.bases import (
+    Module,
+    Resource,
+    RestoredConcreteFunction,
+    RestoredFunction,
+    SharedResource,
+    unsearched,
+)
 from reference_impl.tensorflow_api.containers import (
     AutoTrackable,
     CompositeTensor,
@@ -57,7 +65,6 @@ from reference_impl.tensorflow_api.runtime import (
 from reference_impl.tensorflow_api.signatures import is_unknown_argument, python_signature, takes_flat_arguments, traced_arguments
 from reference_impl.tensorflow_api.strategies import as_first_replica
 from reference_impl.tensorflow_api.trackables import (
-    Adoptable,
     Asset,
     CapturableResource,
     Trackable,

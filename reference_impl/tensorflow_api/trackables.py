@@ -6,7 +6,6 @@ tables), so there is no way around them.
 
 from __future__ import annotations
 
-import sys
 from typing import Any, Optional
 
 import tensorflow as tf
@@ -29,25 +28,6 @@ def track(parent: Any, name: str, child: Any) -> None:
     """Make `child` a dependency of `parent` under a name, if it can be one. `Trackable._track_trackable` is in 2.4-2.21."""
     if isinstance(child, Trackable):
         parent._track_trackable(child, name, overwrite=True)
-
-
-class Adoptable(tf.Module):
-    """A module that is told when it becomes an attribute of another trackable.
-
-    Containers make a note of their dependencies by `Trackable._handle_deferred_dependencies`, which asks the new one to
-    initialise itself (2.4-2.21). No argument says who asks; the caller's frame does.
-    """
-
-    def adopted(self, container: Any) -> None:
-        raise NotImplementedError
-
-    def _maybe_initialize_trackable(self) -> None:
-        super()._maybe_initialize_trackable()
-        caller = sys._getframe(1)
-        if caller.f_code.co_name == "_handle_deferred_dependencies" and "keras" in sys.modules:
-            container = caller.f_locals.get("self")
-            if container is not None and container is not self:
-                self.adopted(container)
 
 
 def trackable_children(obj: Any, cache: Optional[dict[Any, Any]] = None) -> dict[str, Any]:

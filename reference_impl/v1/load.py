@@ -86,17 +86,17 @@ class UnfedSignature(LoadedConcreteFunction):
         raise self.reason
 
 
-class Initializer(api.CapturableResource):  # type: ignore[misc,valid-type]
+class Initializer(api.SharedResource):
     """Runs what the model's session ran after the restore: its init op, or its collected initialisers."""
 
     def __init__(self, function: Optional[LoadedConcreteFunction]):
         self._function = function
         super().__init__()
 
-    def _create_resource(self) -> tf.Tensor:
+    def create(self) -> tf.Tensor:
         return tf.constant(1.0)
 
-    def _initialize(self) -> Any:
+    def initialize(self) -> Any:
         return None if self._function is None else self._function()
 
 
@@ -111,9 +111,7 @@ class V1Root(user_object.LoadedObject):
       resources: tables and other shared state.
     """
 
-    _TF_MODULE_IGNORED_PROPERTIES = frozenset(
-        (*user_object.LoadedObject._TF_MODULE_IGNORED_PROPERTIES, "uninitialized_variables", "initializer")
-    )
+    _unsearched = user_object.LoadedObject._unsearched | {"uninitialized_variables", "initializer"}
 
     @property
     def graph(self) -> tf.Graph:
@@ -135,7 +133,7 @@ class V1Root(user_object.LoadedObject):
 
     @property
     def initializer(self) -> Initializer:
-        """What ran after the restore; ``initializer._initialize()`` runs it again."""
+        """What ran after the restore; ``initializer.initialize()`` runs it again."""
         loader: _Loader = vars(self)["_loader"]
         return loader.initializer
 
@@ -367,7 +365,7 @@ class _Loader:
         for name, iterator in self.iterators().items():
             try:
                 with graph_mode.noted_as_initializers():
-                    iterator._initialize()
+                    iterator.initialize()
             except tf.errors.OpError as error:
                 _log.warning("%s: the iterator %s cannot be filled: %s", self.file, name, error.message)
 

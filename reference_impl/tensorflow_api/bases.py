@@ -1,0 +1,139 @@
+"""Base classes of what a load makes: TensorFlow's private questions to its own classes, answered by public methods of ours.
+
+TensorFlow and Keras ask these questions of every trackable object, so a loaded object has to answer them. All are in 2.12-2.21.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, Optional
+
+import tensorflow as tf
+
+from reference_impl.tensorflow_api.functions import ConcreteFunction, Function
+from reference_impl.tensorflow_api.trackables import CapturableResource, TrackableResource
+
+
+class _Unsearched:
+    """The value of `_TF_MODULE_IGNORED_PROPERTIES`, which `tf.Module` reads from classes and from their objects."""
+
+    def __get__(self, instance: Any, owner: Any = None) -> frozenset[str]:
+        known = frozenset(tf.Module._TF_MODULE_IGNORED_PROPERTIES) | owner._unsearched
+        return known if instance is None else known | owner.unsearched_attributes(instance)
+
+
+class Module(tf.Module):
+    """A `tf.Module` that chooses which of its attributes are searched, and is told when it becomes a part of something.
+
+    Containers make a note of their dependencies by `Trackable._handle_deferred_dependencies`, which asks the new one to
+    initialise itself (2.4-2.21). No argument says who asks; the caller's frame does.
+    """
+
+    _TF_MODULE_IGNORED_PROPERTIES = _Unsearched()
+    _unsearched: ClassVar[frozenset[str]] = frozenset()  # attributes in which no object of the class has variables or modules
+
+    def unsearched_attributes(self) -> frozenset[str]:
+        """Return further attributes of this object that are not searched for variables and modules."""
+        return frozenset()
+
+    def adopted(self, container: Any) -> None:
+        raise NotImplementedError
+
+    def _maybe_initialize_trackable(self) -> None:
+        super()._maybe_initialize_trackable()
+        caller = sys._getframe(1)
+        if caller.f_code.co_name == "_handle_deferred_dependencies" and "keras" in sys.modules:
+            container = caller.f_locals.get("self")
+            if container is not None and container is not self:
+                self.adopted(container)
+
+
+def unsearched(cls: type) -> frozenset[str]:
+    """Return the attributes in which `tf.Module` looks for no variables and modules of a class; none for other classes."""
+    return frozenset(getattr(cls, "_TF_MODULE_IGNORED_PROPERTIES", ()))
+
+
+class _Lifecycle:
+    """The three hooks of a resource: `tf.saved_model.experimental.TrackableResource` documents them under these names."""
+
+    def create(self) -> tf.Tensor:
+        """Make the resource and return its handle."""
+        raise NotImplementedError
+
+    def initialize(self) -> Any:
+        """Fill the resource."""
+
+    def destroy(self) -> Any:
+        """Free what the resource holds."""
+
+    def _create_resource(self) -> tf.Tensor:
+        return self.create()
+
+    def _initialize(self) -> Any:
+        return self.initialize()
+
+    def _destroy_resource(self) -> Any:
+        return self.destroy()
+
+
+class SharedResource(_Lifecycle, CapturableResource):  # type: ignore[misc,valid-type]
+    """A resource with the hooks `create`, `initialize` and `destroy`, one for all devices."""
+
+
+class Resource(_Lifecycle, TrackableResource):  # type: ignore[misc,valid-type]
+    """A resource with the hooks `create`, `initialize` and `destroy`; strategies make one for each device."""
+
+    def set_content_hooks(self, save: Callable[..., Any], restore: Callable[..., Any]) -> None:
+        """Let checkpoints keep the content of this one resource; a class with the hooks would claim it of all."""
+        self._serialize_to_tensors = save
+        self._restore_from_tensors = restore
+
+
+class RestoredFunction(Function):  # type: ignore[misc,valid-type]
+    """A `tf.function` whose traces are given: a class derived from this one sets ``concrete_functions``.
+
+    The base class is initialised, by `__getattr__` of the derived class, when somebody asks for what only it has.
+    """
+
+    concrete_functions: list[Any]
+
+    def has_python_function(self) -> bool:
+        """Return whether the base class is initialised."""
+        return "_python_function" in vars(self)
+
+    def _get_concrete_function_garbage_collected(self, *args: Any, **kwargs: Any) -> Any:
+        """Give TensorFlow's writer a function around this one, whose outputs are tensors of a graph."""
+        self._python_function  # noqa: B018  # initialises the base class
+        return super()._get_concrete_function_garbage_collected(*args, **kwargs)
+
+    def _list_all_concrete_functions(self) -> list[Any]:
+        return list(self.concrete_functions)
+
+    def _list_all_concrete_functions_for_serialization(self) -> list[Any]:
+        return list(self.concrete_functions)
+
+
+class RestoredConcreteFunction(ConcreteFunction):  # type: ignore[misc,valid-type]
+    """A concrete function without a graph, whose flat arguments are given by name.
+
+    Attributes:
+      flat_keywords: the names, None for a function that takes no flat arguments.
+      flat_positional: how many of them may be positional.
+    """
+
+    _arg_keywords: Optional[list[str]] = None
+    _num_positional_args = 0
+
+    def set_flat_arguments(self, keywords: Optional[Sequence[str]], positional: int) -> None:
+        """Set the names of the flat arguments and how many of them may be positional."""
+        self._arg_keywords = None if keywords is None else list(keywords)
+        self._num_positional_args = positional
+
+    @property
+    def flat_keywords(self) -> Optional[list[str]]:
+        return self._arg_keywords
+
+    @property
+    def flat_positional(self) -> int:
+        return self._num_positional_args
