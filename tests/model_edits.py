@@ -14,7 +14,7 @@ from reference_impl.format.bundle.reader import BundleReader
 from reference_impl.format.bundle.writer import BundleWriter
 from reference_impl.format.container import layout
 from reference_impl.graph.argument_names import python_name
-from reference_impl.graph.function_defs import reorder
+from reference_impl.graph.function_builder import reorder
 
 FIXTURES = Path(__file__).parents[1] / "fixtures_v1"
 

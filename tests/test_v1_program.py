@@ -10,6 +10,7 @@ from reference_impl import errors
 from reference_impl.format import schema
 from reference_impl.graph.argument_names import argument_name
 from reference_impl.graph.node_index import Graph, Ref, parse_ref
+from reference_impl.graph.unique_names import UniqueNames
 from reference_impl.v1.program import UnfedPlaceholderError, compile_program
 
 FLOAT, INT32, STRING, BOOL, RESOURCE = 1, 3, 7, 10, 20
@@ -294,8 +295,9 @@ def test_references_parse(text):
 
 
 def test_argument_names_are_legal_and_unique():
-    assert [argument_name(text, set()) for text in ("X", "a b/ç", "0x", "_p", "")] == ["x", "a_b__", "arg_0x", "arg_p", "arg_"]
-    assert argument_name("x", {"x", "x_1"}) == "x_2"
+    assert [argument_name(text) for text in ("X", "a b/ç", "0x", "_p", "")] == ["x", "a_b__", "arg_0x", "arg_p", "arg_"]
+    names = UniqueNames({"x", "x_1"})
+    assert [names.take("x"), names.take("x")] == ["x_2", "x_3"]
 
 
 def test_ancestors_stop_at_feeds():

@@ -7,6 +7,6 @@ node_index      the nodes of a graph by name
 references      references between the functions of a MetaGraph
 closure, order  what can be reached; strongly connected components
 unique_names    names that occur once
-function_defs   FunctionDefs that are built by hand
+function_builder  FunctionDefs that are built by hand; node_defs: their nodes
 control_flow/   TF 1.x control flow (Switch, Merge, Enter, Exit) becomes While and If
 """

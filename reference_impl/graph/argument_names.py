@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import keyword
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 
 def python_name(name: str) -> str:
@@ -47,13 +47,7 @@ def result_name(path: Sequence[object]) -> str:
     return "unknown" if not swapped else swapped if swapped[0].isalpha() else f"tensor_{swapped}"
 
 
-def argument_name(text: str, taken: Collection[str]) -> str:
-    """``text`` as an OpDef argument name (``[a-z][a-z0-9_]*``), different from all in ``taken``."""
+def argument_name(text: str) -> str:
+    """Return the nearest name that an OpDef may have (``[a-z][a-z0-9_]*``)."""
     name = re.sub(r"[^a-z0-9_]", "_", text.lower())
-    if not name[:1].isalpha():
-        name = "arg_" + name.lstrip("_")
-    unique, count = name, 0
-    while unique in taken:
-        count += 1
-        unique = f"{name}_{count}"
-    return unique
+    return name if name[:1].isalpha() else "arg_" + name.lstrip("_")

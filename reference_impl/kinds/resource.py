@@ -9,9 +9,9 @@ import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import MissingKeyError
-from reference_impl.format import schema
 from reference_impl.format.names import CREATE, DESTROY, INITIALIZE
-from reference_impl.graph import function_defs
+from reference_impl.graph import function_builder
+from reference_impl.graph.node_defs import string_scalar
 from reference_impl.kinds.concrete_function import LoadedConcreteFunction
 
 TENSORS = ".TENSORS"  # the key in SavedObject.saveable_objects of the functions that exchange a dict of tensors
@@ -105,17 +105,13 @@ def named_content(
     specs = {names[i]: tf.TensorSpec(None, parts[i]["tensor"].dtype) for i in order}
 
     saver = library.get(save.saved_name)
-    constant = schema.TensorProto(dtype=schema.DT_STRING, string_val=[key.encode()])
-    constant.tensor_shape.SetInParent()
-    handles = [function_defs.Argument(f"resource_{i}", schema.DT_RESOURCE) for i in range(len(owners))]
+    handles = [f"resource_{i}" for i in range(len(owners))]
     fields = sorted(parts[0])  # the results are flat, in the order of the sorted keys
     results = [(names[i], len(fields) * i + fields.index("tensor")) for i in order]
-    outer_save = library.add(function_defs.around("save_content", saver, [function_defs.Constant(constant), *handles], results))
+    outer_save = library.add(function_builder.wrap("save_content", saver, [string_scalar(key.encode()), *handles], results))
 
-    restorer = library.get(restore.saved_name)
-    inputs = [function_defs.Argument(names[i], restorer.signature.input_arg[i].type) for i in range(len(names))]
-    wrapped = function_defs.around("restore_content", restorer, [*inputs, *handles], [])
-    outer_restore = library.add(function_defs.reorder(wrapped, order))
+    wrapped = function_builder.wrap("restore_content", library.get(restore.saved_name), [*names, *handles], [])
+    outer_restore = library.add(function_builder.reorder(wrapped, order))
     new_save = LoadedConcreteFunction(library, outer_save, lambda: (((), {}), specs))
     new_restore = LoadedConcreteFunction(library, outer_restore, lambda: (((specs,), {}), None))
     for function in (new_save, new_restore):

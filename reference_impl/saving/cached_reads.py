@@ -11,6 +11,7 @@ import dataclasses
 from reference_impl import tensorflow_api as api
 from reference_impl.format import schema
 from reference_impl.format.names import stem
+from reference_impl.graph.function_builder import FunctionBuilder, replace_tensors
 from reference_impl.saving.functions import Library
 from reference_impl.saving.traces import Trace
 
@@ -24,35 +25,33 @@ def read_variables(trace: Trace, name: str, library: Library) -> tuple[Trace, st
       library: of the export. It gets another function if there is something to change.
     """
     captures = list(trace.captures)
-    definition = schema.FunctionDef()
-    definition.CopyFrom(library.definitions[name])
-    first = len(definition.signature.input_arg) - len(captures)
+    builder = FunctionBuilder.copy_of(library.definitions[name])
+    first = len(builder.function.signature.input_arg) - len(captures)
     found = False
     for index, capture in enumerate(captures):
         variable = api.cached_variable(capture)
         if variable is not None:
             captures[index] = api.variable_components(variable)[0].handle
-            _read(definition, first + index)
+            _read(builder, first + index)
             found = True
-    return (dataclasses.replace(trace, captures=captures), library.write(definition, stem(name))) if found else (trace, name)
+    if not found:
+        return trace, name
+    return dataclasses.replace(trace, captures=captures), library.write(builder.function, stem(name))
 
 
-def _read(definition: schema.FunctionDef, index: int) -> None:
+def _read(builder: FunctionBuilder, index: int) -> None:
     """Make an argument the handle of a variable, and read it, before it can change, where the argument was used."""
+    definition = builder.function
     argument = definition.signature.input_arg[index]
-    taken = {node.name for node in definition.node_def}
-    name = f"{argument.name}_read"
-    while name in taken:
-        name += "_"
-    value = f"{name}:value:0"
     handles = {other.name for other in definition.signature.input_arg if other.type == schema.DT_RESOURCE}
-    for node in definition.node_def:
-        changes = [f"^{name}"] if handles.intersection(node.input) else []
-        node.input[:] = [value if source == argument.name else source for source in node.input] + changes
-    for result, source in list(definition.ret.items()):
-        definition.ret[result] = value if source == argument.name else source
-    read = definition.node_def.add(name=name, op="ReadVariableOp", input=[argument.name])
+    users = [node for node in definition.node_def if handles.intersection(node.input)]
+    read = builder.node(f"{argument.name}_read", "ReadVariableOp")
     read.attr["dtype"].type = argument.type
+    value = f"{read.name}:value:0"
+    replace_tensors(definition, lambda text: value if text == argument.name else text)
+    read.input.append(argument.name)
+    for node in users:
+        node.input.append(f"^{read.name}")
     argument.type = schema.DT_RESOURCE
     argument.ClearField("handle_data")
     definition.arg_attr.pop(index, None)

@@ -18,6 +18,7 @@ from reference_impl import tensorflow_api as api
 from reference_impl.errors import SaveError
 from reference_impl.format import schema
 from reference_impl.format.names import CUSTOM_GRADIENT, IMPLEMENTS, stem
+from reference_impl.graph.function_builder import remove_nodes
 from reference_impl.kinds.library import FunctionLibrary, find_live, find_suffix
 from reference_impl.kinds.refusals import NOT_SAVED, REASON, REFUSED
 
@@ -270,18 +271,8 @@ def strip_defaults(node: Any) -> None:
 def remove_hints(definition: Any) -> None:
     """Take `_HINTS` out of a FunctionDef, with the control edges and control results that name them (COMPAT-04)."""
     hints = {node.name for node in definition.node_def if node.op in _HINTS}
-    if not hints:
-        return
-    for index in reversed(range(len(definition.node_def))):
-        node = definition.node_def[index]
-        if node.name in hints:
-            del definition.node_def[index]
-        else:
-            node.input[:] = [name for name in node.input if name[1:] not in hints or name[0] != "^"]
-    gone = [key for key, name in definition.control_ret.items() if name in hints]
-    for key in gone:
-        del definition.control_ret[key]
-    definition.signature.control_output[:] = [key for key in definition.signature.control_output if key not in gone]
+    if hints:
+        remove_nodes(definition, hints)
 
 
 def add_input_shapes(definition: Any) -> None:

@@ -18,6 +18,7 @@ from reference_impl.format import schema
 from reference_impl.format.names import CREATE, INITIALIZE
 from reference_impl.format.values import structure
 from reference_impl.graph.argument_names import python_names
+from reference_impl.graph.node_defs import set_call
 from reference_impl.kinds import specs
 from reference_impl.saving import traces
 from reference_impl.saving.functions import Library, strip_defaults
@@ -220,13 +221,6 @@ class MainGraph:
         for node in self.graph_def.node:
             strip_defaults(node)
         return self.graph_def
-
-
-def set_call(node: Any, function: str, signature: Any) -> None:
-    """The attributes of a node that calls a function."""
-    node.attr["f"].func.name = function
-    node.attr["Tin"].list.type.extend(argument.type for argument in signature.input_arg)
-    node.attr["Tout"].list.type.extend(argument.type for argument in signature.output_arg)
 
 
 def _encoded_inputs(feeds: dict[str, Any], definition: Any) -> dict[str, Any]:

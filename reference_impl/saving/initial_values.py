@@ -18,7 +18,9 @@ from reference_impl.errors import SaveError
 from reference_impl.extension import initial_values
 from reference_impl.format import schema
 from reference_impl.format.names import CUSTOM_GRADIENT
-from reference_impl.graph.edges import data_inputs, parse_input
+from reference_impl.graph.closure import reachable
+from reference_impl.graph.edges import data_inputs, input_source
+from reference_impl.graph.function_builder import FunctionBuilder
 from reference_impl.saving import traces
 from reference_impl.saving.captures import Captures
 from reference_impl.saving.functions import Library
@@ -139,7 +141,7 @@ def _assigned(definition: Any) -> Iterator[tuple[str, str, int]]:
     for node in definition.node_def:
         if node.op not in ("If", "StatelessIf"):
             continue
-        tested = nodes.get(parse_input(node.input[0], in_function=True).source)
+        tested = nodes.get(input_source(node.input[0], in_function=True))
         branch = api.function_definition(node.attr["else_branch"].func.name)
         if tested is None or tested.op != "VarIsInitializedOp" or branch is None:
             continue
@@ -150,34 +152,20 @@ def _assigned(definition: Any) -> Iterator[tuple[str, str, int]]:
 
 
 def _cut_out(definition: Any, value: str, dtype: int) -> tuple[Any, list[str]]:
-    """A FunctionDef that gives one tensor of another one, and the names of the arguments it takes of that."""
-    nodes = {node.name: node for node in definition.node_def}
-    arguments = [argument.name for argument in definition.signature.input_arg]
-    needed: set[str] = set()
-    stack = [parse_input(value, in_function=True).source]
-    while stack:
-        name = stack.pop()
-        if name in needed:
-            continue
-        needed.add(name)
-        if name in nodes:
-            stack.extend(parse_input(text, in_function=True).source for text in data_inputs(nodes[name]))
-    out = schema.FunctionDef()
-    out.signature.is_stateful = True
-    used = [name for name in arguments if name in needed]
-    for position, name in enumerate(used):
-        index = arguments.index(name)
-        out.signature.input_arg.add().CopyFrom(definition.signature.input_arg[index])
-        if index in definition.arg_attr:
-            out.arg_attr[position].CopyFrom(definition.arg_attr[index])
+    """Return a FunctionDef that computes one tensor of another one, and the names of the arguments that it takes of those.
+
+    Control edges are left out, and with them the side effects that came before.
+    """
+    sources = {node.name: [input_source(text, in_function=True) for text in data_inputs(node)] for node in definition.node_def}
+    needed = reachable([input_source(value, in_function=True)], sources)
+    builder = FunctionBuilder(is_stateful=True)
+    used = []
+    for index, argument in enumerate(definition.signature.input_arg):
+        if argument.name in needed:
+            attributes = definition.arg_attr.get(index)
+            used.append(builder.argument(argument.name, argument, attributes=attributes))
     for node in definition.node_def:
         if node.name in needed:
-            copy = out.node_def.add()
-            copy.CopyFrom(node)
-            del copy.input[:]
-            copy.input.extend(data_inputs(node))  # without side effects that came before
-            for key in ("_class", CUSTOM_GRADIENT):
-                copy.attr.pop(key, None)
-    out.signature.output_arg.add(name="value", type=dtype)
-    out.ret["value"] = value
-    return out, used
+            builder.copy_node(node, data_inputs(node), without=("_class", CUSTOM_GRADIENT))
+    builder.result("value", value, dtype)
+    return builder.function, used

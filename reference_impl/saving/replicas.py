@@ -14,6 +14,7 @@ import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import SaveError
+from reference_impl.graph.function_builder import remove_nodes
 from reference_impl.kinds.replicas import READS
 from reference_impl.saving.functions import Library
 from reference_impl.saving.shared_captures import CALLS
@@ -110,7 +111,7 @@ class Merger:
             if kind != COPY or op_def is None or op_def.output_arg:
                 self._refuse(definition, node)
             else:
-                _remove(definition, node)
+                remove_nodes(definition, {node.name})
                 return True
         return False
 
@@ -144,15 +145,3 @@ def _with_input_signature(tree: Tree) -> set[int]:
         if target is None or target in found:
             found.add(node.number)
     return found
-
-
-def _remove(definition: Any, node: Any) -> None:
-    """Take a node without results away."""
-    name = node.name
-    del definition.node_def[[other.name for other in definition.node_def].index(name)]
-    for other in definition.node_def:
-        if f"^{name}" in other.input:
-            other.input.remove(f"^{name}")
-    for key in [key for key, source in definition.control_ret.items() if source == name]:
-        del definition.control_ret[key]
-        definition.signature.control_output.remove(key)

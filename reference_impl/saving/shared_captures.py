@@ -10,10 +10,10 @@ from typing import Any
 
 from reference_impl.format import schema
 from reference_impl.format.names import stem
+from reference_impl.graph.function_builder import replace_tensors, select_arguments
 from reference_impl.saving.functions import Library, references
 
 CALLS = ("PartitionedCall", "StatefulPartitionedCall")
-_INPUT_SHAPES = "_input_shapes"
 
 
 class SharedCaptures:
@@ -52,13 +52,11 @@ class SharedCaptures:
             out.CopyFrom(self._library.definitions[name])
             arguments = [argument.name for argument in out.signature.input_arg]
             renamed = {arguments[index]: arguments[other] for index, other in same.items()}
+            replace_tensors(out, lambda text: renamed.get(text, text))
             for node in out.node_def:
-                node.input[:] = [renamed.get(source, source) for source in node.input]
                 if node.op in CALLS:
                     self._shorten_call(node, set(renamed.values()))
-            for result, source in list(out.ret.items()):
-                out.ret[result] = renamed.get(source, source)
-            _remove_arguments(out, set(same))
+            select_arguments(out, [index for index in range(len(arguments)) if index not in same])
             self._made[key] = self._library.write(out, stem(name))
         return self._made[key]
 
@@ -81,24 +79,3 @@ class SharedCaptures:
         for name in names:
             if name not in used:
                 del self._library.definitions[name]
-
-
-def _remove_arguments(definition: Any, gone: set[int]) -> None:
-    """Remove arguments and what is said of arguments by their index."""
-    left = [index for index in range(len(definition.signature.input_arg)) if index not in gone]
-    shapes = definition.attr[_INPUT_SHAPES].list.shape if _INPUT_SHAPES in definition.attr else ()
-    for index in sorted(gone, reverse=True):
-        del definition.signature.input_arg[index]
-        if index < len(shapes):
-            del shapes[index]
-    described = {index: schema.FunctionDef.ArgAttrs() for index in left if index in definition.arg_attr}
-    for index, copy in described.items():
-        copy.CopyFrom(definition.arg_attr[index])
-    unique = {index: definition.resource_arg_unique_id[index] for index in left if index in definition.resource_arg_unique_id}
-    definition.ClearField("arg_attr")
-    definition.ClearField("resource_arg_unique_id")
-    for position, index in enumerate(left):
-        if index in described:
-            definition.arg_attr[position].CopyFrom(described[index])
-        if index in unique:
-            definition.resource_arg_unique_id[position] = unique[index]

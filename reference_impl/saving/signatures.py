@@ -22,6 +22,7 @@ from reference_impl.errors import SavedModelError, SignatureError
 from reference_impl.format import schema
 from reference_impl.format.names import DEFAULT_SIGNATURE, RESERVED_SIGNATURES, plain_name, stem
 from reference_impl.graph.argument_names import python_name, python_names
+from reference_impl.graph.function_builder import FunctionBuilder
 from reference_impl.kinds.rebuild import SETTABLE_ATTRIBUTES
 from reference_impl.saving import traces
 from reference_impl.saving.functions import Library, is_function
@@ -351,59 +352,49 @@ def _outputs(key: str, outputs: Any) -> tuple[dict[str, Any], list[int]]:
     return {name: items[name] for name in names}, [place for name in names for place in places[name]]
 
 
-def write_wrapper(signature: SignatureFunction, target: str, library: Library) -> Any:
-    """The Trace of a signature: a function that calls `target` (a name of the export), its inputs in the order of Python's names.
+def write_wrapper(signature: SignatureFunction, target: str, library: Library) -> Trace:
+    """Write the function of a signature, which calls another one, and return its Trace.
 
-    Outputs are sorted by name.
+    The function takes its inputs in the order in which Python sorts their names. Its outputs are sorted by name.
+
+    Args:
+      signature: of the export.
+      target: name of the function to call, in the export.
+      library: of the export.
     """
-    trace = traces.trace_of(signature.target)
     inner = library.definitions[target]
     keywords = python_names(signature.inputs)
     names = list(keywords)
-    out = schema.FunctionDef()
-    used: set[str] = set()
-    argument_of: dict[str, str] = {}
-    for index, name in enumerate(names):
+    builder = FunctionBuilder(is_stateful=inner.signature.is_stateful)
+    argument_of = {}
+    for name in names:
         argument = inner.signature.input_arg[signature.names.index(name)]
-        argument_of[name] = _free(argument.name, used)
-        added = out.signature.input_arg.add()
-        added.CopyFrom(argument)
-        added.name = argument_of[name]
-        out.arg_attr[index].attr["_user_specified_name"].s = name.encode()
-        out.arg_attr[index].attr["_output_shapes"].list.shape.add().CopyFrom(shape_proto(signature.inputs[name].shape))
-    captured = []
-    for argument in list(inner.signature.input_arg)[len(names) :]:
-        added = out.signature.input_arg.add()
-        added.CopyFrom(argument)
-        added.name = _free(argument.name, used)
-        captured.append(added.name)
-    op = "StatefulPartitionedCall" if inner.signature.is_stateful else "PartitionedCall"
-    call = out.node_def.add(name="call", op=op)
-    call.input.extend([*(argument_of[name] for name in signature.names), *captured])
-    call.attr["f"].func.name = target
-    call.attr["Tin"].list.type.extend(argument.type for argument in inner.signature.input_arg)
-    call.attr["Tout"].list.type.extend(argument.type for argument in inner.signature.output_arg)
-    set_output_shapes(call, traces.flat_outputs(trace.outputs), len(inner.signature.output_arg))
-    results = traces.flat_outputs(signature.outputs)
-    for position, place in enumerate(signature.order):
-        kind = inner.signature.output_arg[place].type
-        node = out.node_def.add(name=f"Identity_{position}", op="Identity", input=[f"call:output:{place}"])
-        node.attr["T"].type = kind
-        if len(results) == len(signature.order):  # TensorFlow infers no shape of a call when it loads a function (ATTR-03)
-            node.attr["_output_shapes"].list.shape.add().CopyFrom(shape_proto(results[position].shape))
-        result = f"identity_{position}"
-        out.signature.output_arg.add(name=result, type=kind)
-        out.ret[result] = f"{node.name}:output:0"
+        shape = shape_proto(signature.inputs[name].shape)
+        argument_of[name] = builder.argument(argument.name, argument, shape=shape, user_name=name)
+    captured = [builder.argument(argument.name, argument) for argument in list(inner.signature.input_arg)[len(names) :]]
+    call = builder.call("call", target, inner.signature, [*(argument_of[name] for name in signature.names), *captured])
+    set_output_shapes(call, traces.flat_outputs(traces.trace_of(signature.target).outputs), len(inner.signature.output_arg))
+    _add_results(builder, signature, call.name, inner.signature)
     for key in SETTABLE_ATTRIBUTES:  # what a runtime looks for at the function that it is asked to run
         if key in inner.attr and key != "_noinline":
-            out.attr[key].CopyFrom(inner.attr[key])
+            builder.function.attr[key].CopyFrom(inner.attr[key])
     if inner.signature.is_stateful:
-        out.signature.is_stateful = True
-        out.signature.control_output.append("call")
-        out.control_ret["call"] = "call"
-    written = library.write(out, f"{_WRAPPER}{stem(target)}")
+        builder.control_output(call.name)
+    written = library.write(builder.function, f"{_WRAPPER}{stem(target)}")
     structure = _structure(signature)
-    return Trace(None, written, trace.captures, lambda: structure, names, _positional(names), _keyword_only(keywords.values()))
+    captures = traces.trace_of(signature.target).captures
+    return Trace(None, written, captures, lambda: structure, names, _positional(names), _keyword_only(keywords.values()))
+
+
+def _add_results(builder: FunctionBuilder, signature: SignatureFunction, call: str, called: Any) -> None:
+    """Add the results of a signature: those of the function that it calls, in the order of their names."""
+    specs = traces.flat_outputs(signature.outputs)
+    for position, place in enumerate(signature.order):
+        kind = called.output_arg[place].type
+        node = builder.identity(f"Identity_{position}", f"{call}:output:{place}", kind)
+        if len(specs) == len(signature.order):  # TensorFlow infers no shape of a call when it loads a function (ATTR-03)
+            node.attr["_output_shapes"].list.shape.add().CopyFrom(shape_proto(specs[position].shape))
+        builder.result(f"identity_{position}", f"{node.name}:output:0", kind)
 
 
 def direct_trace(signature: SignatureFunction) -> Any:
@@ -431,15 +422,6 @@ def _positional(names: Sequence[str]) -> int:
 
 def _keyword_only(names: Iterable[str]) -> inspect.Signature:
     return inspect.Signature([inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY) for name in names])
-
-
-def _free(name: str, used: set[str]) -> str:
-    unique, count = name, 0
-    while unique in used:
-        count += 1
-        unique = f"{name}_{count}"
-    used.add(unique)
-    return unique
 
 
 def set_output_shapes(node: Any, specs: Sequence[tf.TensorSpec], count: int) -> None:

@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Optional
 
 from reference_impl import errors
-from reference_impl.format import schema
 from reference_impl.graph.argument_names import argument_name
+from reference_impl.graph.function_builder import FunctionBuilder
 from reference_impl.graph.node_index import CONTROL, Graph, Ref, parse_ref
 from reference_impl.graph.op_table import OpTable
+from reference_impl.graph.unique_names import UniqueNames
 
 _SCALAR_IS_UNKNOWN = 21  # graph version up to which the shape of a scalar placeholder meant that nothing is known
 
@@ -79,34 +80,27 @@ def extract(
     if not unfed:
         _refuse_placeholders(graph, needed, name)
 
-    function = schema.FunctionDef()
-    function.signature.name = name
-    taken = set(needed)
+    builder = FunctionBuilder(name, any(ops.is_stateful(graph.nodes[node]) for node in needed), reserved=needed)
     # A capture or argument replaces a tensor in every input that names it.
-    renamed: dict[Ref, str] = {}
+    arguments: dict[Ref, str] = {}
     for feed in feeds:
-        argument = _add_argument(function, feed.name, feed.dtype, feed.shape, taken)
-        renamed.setdefault(feed.tensor, argument)  # two keys of a SignatureDef may name one tensor: the first one feeds it
+        argument = builder.argument(argument_name(feed.name), feed.dtype, shape=feed.shape, user_name=feed.name)
+        arguments.setdefault(feed.tensor, argument)  # two keys of a SignatureDef may name one tensor: the first one feeds it
     for capture in captures:
         dtype = ops.outputs(graph.nodes[capture])[0][2]
-        renamed[Ref(capture, 0)] = _add_argument(function, capture, dtype, None, taken)
-    translate = _Translator(graph, ops, renamed, frozenset(needed))
+        arguments[Ref(capture, 0)] = builder.argument(argument_name(capture), dtype, user_name=capture)
+    translate = _Translator(graph, ops, arguments, frozenset(needed))
     for node_name in needed:
-        _copy_node(function, graph.nodes[node_name], translate, graph.waits.get(node_name, ()))
-    results: list[str] = []
-    result_names: set[str] = set()
+        inputs = translate.inputs(graph.nodes[node_name], graph.waits.get(node_name, ()))
+        # Colocation ties a node to one that is now an argument; placement follows the captures instead.
+        builder.copy_node(graph.nodes[node_name], inputs, without=["_class"])
     for key, ref in fetches.items():
-        result = argument_name(key, result_names)
-        result_names.add(result)
-        function.signature.output_arg.add(name=result, type=translate.dtype(ref, fed))
-        function.ret[result] = translate.data(ref, "")
-        results.append(key)
+        dtype = fed[ref].dtype if ref in fed else translate.dtype(ref)
+        builder.result(argument_name(key), translate.data(ref, ""), dtype)
+    names = UniqueNames()
     for target in targets:
-        control = argument_name(target, function.control_ret)
-        function.control_ret[control] = target
-        function.signature.control_output.append(control)
-    function.signature.is_stateful = any(ops.is_stateful(graph.nodes[node]) for node in needed)
-    return Extracted(function, tuple(captures), tuple(results))
+        builder.control_output(target, names.take(argument_name(target)))
+    return Extracted(builder.function, tuple(captures), tuple(fetches))
 
 
 def _needed_captures(
@@ -127,40 +121,11 @@ def _refuse_placeholders(graph: Graph, needed: list[str], name: str) -> None:
             )
 
 
-def _add_argument(function: Any, wanted: str, dtype: int, shape: Any, taken: set[str]) -> str:
-    name = argument_name(wanted, taken)
-    taken.add(name)
-    position = len(function.signature.input_arg)
-    function.signature.input_arg.add(name=name, type=dtype)
-    attributes = function.arg_attr[position].attr
-    attributes["_user_specified_name"].s = wanted.encode()
-    if shape is not None:
-        attributes["_output_shapes"].list.shape.add().CopyFrom(shape)
-    return name
-
-
-def _copy_node(function: Any, node: Any, translate: _Translator, waits: Sequence[Ref]) -> None:
-    copy = function.node_def.add()
-    copy.CopyFrom(node)
-    # Colocation ties a node to one that is now an argument; placement follows the captures instead.
-    copy.attr.pop("_class", None)
-    del copy.input[:]
-    for text in node.input:
-        ref = parse_ref(text)
-        if ref.index != CONTROL:
-            copy.input.append(translate.data(ref, node.name))
-        elif translate.keeps_control(ref.node):
-            copy.input.append("^" + ref.node)
-    for ref in waits:
-        if translate.is_made(ref) and "^" + ref.node not in copy.input:
-            copy.input.append("^" + ref.node)
-
-
 class _Translator:
     """``node:1`` of a GraphDef -> ``node:output_arg:0`` of a FunctionDef."""
 
-    def __init__(self, graph: Graph, ops: OpTable, renamed: Mapping[Ref, str], inside: frozenset[str]):
-        self._graph, self._ops, self._renamed, self._inside = graph, ops, renamed, inside
+    def __init__(self, graph: Graph, ops: OpTable, arguments: Mapping[Ref, str], inside: frozenset[str]):
+        self._graph, self._ops, self._arguments, self._inside = graph, ops, arguments, inside
         self._outputs: dict[str, list[tuple[str, int, int]]] = {}
 
     def outputs(self, node: str) -> list[tuple[str, int, int]]:
@@ -169,22 +134,30 @@ class _Translator:
         return self._outputs[node]
 
     def data(self, ref: Ref, wanted_by: str) -> str:
-        if ref in self._renamed:
-            return self._renamed[ref]
+        if ref in self._arguments:
+            return self._arguments[ref]
         name, position, _ = self._output(ref, wanted_by)
         return f"{ref.node}:{name}:{position}"
 
-    def dtype(self, ref: Ref, fed: Mapping[Ref, Feed]) -> int:
-        if ref in fed:
-            return fed[ref].dtype
-        return self._output(ref, "")[2] % 100  # a reference leaves a function as its value
+    def dtype(self, ref: Ref) -> int:
+        """Return the DataType of a tensor. A reference leaves a function as its value."""
+        return self._output(ref, "")[2] % 100
 
-    def keeps_control(self, node: str) -> bool:
-        return node in self._inside
+    def inputs(self, node: Any, waits: Sequence[Ref]) -> list[str]:
+        """Return the inputs of a node in the function, control edges to nodes outside left out.
 
-    def is_made(self, ref: Ref) -> bool:
-        """Whether a tensor comes from a node of the function and not from outside."""
-        return ref not in self._renamed and ref.node in self._inside
+        Args:
+          node: of the graph.
+          waits: tensors that must be there before the node runs; those from outside are.
+        """
+        found = []
+        for ref in map(parse_ref, node.input):
+            if ref.index != CONTROL:
+                found.append(self.data(ref, node.name))
+            elif ref.node in self._inside:
+                found.append(ref.text)
+        waited = [f"^{ref.node}" for ref in waits if ref not in self._arguments and ref.node in self._inside]
+        return [*found, *(text for text in dict.fromkeys(waited) if text not in found)]
 
     def _output(self, ref: Ref, wanted_by: str) -> tuple[str, int, int]:
         outputs = self.outputs(ref.node)

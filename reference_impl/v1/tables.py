@@ -1,7 +1,9 @@
-"""Tables of a TF 1.x graph as resources that can be saved again (RES-03, RES-15, V1-16, V1-17).
+"""Tables of a TF 1.x graph as resources that can be saved again.
 
-A session has one init op for everything. A resource that goes on living needs to know its own part of it, and a mutable table,
-whose content the Saver kept, needs functions that put the content out and take it in.
+A session has one init op for everything, while a resource needs its own part of it. A mutable table, whose content the Saver
+kept, also needs functions that give its content and replace it.
+
+RFC: RES-03, RES-15, V1-16, V1-17
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ from typing import Any, Callable
 
 import tensorflow as tf
 
-from reference_impl.format import schema
+from reference_impl.graph.function_builder import FunctionBuilder
 from reference_impl.graph.op_table import RESOURCE
 from reference_impl.kinds.resource import INITIALIZE, LoadedResource
 from reference_impl.v1.extract import Extracted
@@ -22,7 +24,7 @@ MakeFunction = Callable[[Extracted, Any, Any], Any]
 
 
 def attach(resource: LoadedResource, name: str, program: Program, function: MakeFunction) -> None:
-    """Give a resource its initialiser and, when it is a mutable table, its save and restore functions.
+    """Give a resource its initialiser, and a mutable table its save and restore functions.
 
     Args:
       resource: made for the node `name`.
@@ -45,26 +47,20 @@ def attach(resource: LoadedResource, name: str, program: Program, function: Make
 
 
 def _export(name: str, key: int, value: int) -> Extracted:
-    function = schema.FunctionDef()
-    function.signature.name = f"save_{name}"
-    function.signature.is_stateful = True
-    function.signature.input_arg.add(name="table", type=RESOURCE)
-    function.signature.output_arg.add(name="keys", type=key)
-    function.signature.output_arg.add(name="values", type=value)
-    node = function.node_def.add(name="export", op="LookupTableExportV2", input=["table"])
+    """Return the function that gives the content of a table."""
+    builder = FunctionBuilder(f"save_{name}", is_stateful=True)
+    node = builder.node("export", "LookupTableExportV2", [builder.argument("table", RESOURCE)])
     node.attr["Tkeys"].type, node.attr["Tvalues"].type = key, value
-    function.ret["keys"], function.ret["values"] = "export:keys:0", "export:values:0"
-    return Extracted(function, (name,), (KEYS, VALUES))
+    for result, kind in (("keys", key), ("values", value)):
+        builder.result(result, f"{node.name}:{result}:0", kind)
+    return Extracted(builder.function, (name,), (KEYS, VALUES))
 
 
 def _import(name: str, key: int, value: int) -> Extracted:
-    function = schema.FunctionDef()
-    function.signature.name = f"restore_{name}"
-    function.signature.is_stateful = True
-    for argument, kind in (("keys", key), ("values", value), ("table", RESOURCE)):
-        function.signature.input_arg.add(name=argument, type=kind)
-    node = function.node_def.add(name="import", op="LookupTableImportV2", input=["table", "keys", "values"])
+    """Return the function that replaces the content of a table."""
+    builder = FunctionBuilder(f"restore_{name}", is_stateful=True)
+    keys, values, table = (builder.argument(*item) for item in (("keys", key), ("values", value), ("table", RESOURCE)))
+    node = builder.node("import", "LookupTableImportV2", [table, keys, values])
     node.attr["Tin"].type, node.attr["Tout"].type = key, value
-    function.control_ret["import"] = "import"
-    function.signature.control_output.append("import")
-    return Extracted(function, (name,), ())
+    builder.control_output(node.name)
+    return Extracted(builder.function, (name,), ())

@@ -21,7 +21,7 @@ from compat_matrix.zoo.edits.slim_graph import remove_functions, unreached_funct
 from reference_impl.format import schema
 from reference_impl.format.values.structure import nested_values
 from reference_impl.graph.argument_names import python_name
-from reference_impl.graph.function_defs import rename_arguments, reorder
+from reference_impl.graph.function_builder import rename_arguments, reorder
 from reference_impl.graph.references import Library
 
 Names = Mapping[str, str]

@@ -1,0 +1,284 @@
+"""Build FunctionDefs by hand, and change the arguments, tensors and nodes of existing ones.
+
+Signatures, the saver, the content of tables and the parts of a TF 1.x graph are functions that nobody traced.
+:class:`FunctionBuilder` puts them together. The functions below it change a FunctionDef in place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any, Optional, Union
+
+from reference_impl.format import schema
+from reference_impl.graph.argument_names import argument_name
+from reference_impl.graph.edges import input_source
+from reference_impl.graph.node_defs import set_call, set_constant
+from reference_impl.graph.unique_names import UniqueNames
+
+_INPUT_SHAPES = "_input_shapes"
+_USER_NAME = "_user_specified_name"
+
+
+class FunctionBuilder:
+    """A FunctionDef under construction.
+
+    Names of arguments, nodes and results get a number where they are taken; the methods return the names that were given.
+
+    Args:
+      name: of the function.
+      is_stateful: whether calls of the function may not be merged or left out.
+      reserved: names that arguments and new nodes must not take.
+
+    Attributes:
+      function: the FunctionDef.
+    """
+
+    def __init__(self, name: str = "", is_stateful: bool = False, reserved: Iterable[str] = ()):
+        self.function = schema.FunctionDef()
+        self.function.signature.name = name
+        self.function.signature.is_stateful = is_stateful
+        self._names = UniqueNames(reserved)
+        self._results = UniqueNames()
+
+    @classmethod
+    def copy_of(cls, function: Any) -> FunctionBuilder:
+        """Return a builder that goes on from a copy of a FunctionDef."""
+        builder = cls()
+        builder.function.CopyFrom(function)
+        builder._names.reserve(item.name for item in (*function.signature.input_arg, *function.node_def))
+        builder._results.reserve(item.name for item in function.signature.output_arg)
+        return builder
+
+    def argument(
+        self, name: str, kind: Union[int, Any], *, attributes: Any = None, shape: Any = None, user_name: Optional[str] = None
+    ) -> str:
+        """Add an argument.
+
+        Args:
+          name: its wanted name.
+          kind: its DataType, or an ArgDef of another function to copy.
+          attributes: ArgAttrs of another function to copy.
+          shape: its TensorShapeProto, if it is known.
+          user_name: what callers name it.
+
+        Returns:
+          Its name, which is also the text of its tensor.
+        """
+        position = len(self.function.signature.input_arg)
+        added = self._add(self.function.signature.input_arg, name, kind, self._names)
+        if attributes is not None:
+            self.function.arg_attr[position].CopyFrom(attributes)
+        if user_name is not None:
+            self.function.arg_attr[position].attr[_USER_NAME].s = user_name.encode()
+        if shape is not None:
+            self.function.arg_attr[position].attr["_output_shapes"].list.shape.add().CopyFrom(shape)
+        return added
+
+    def node(self, name: str, op: str, inputs: Iterable[str] = (), controls: Iterable[str] = ()) -> Any:
+        """Add a node and return its NodeDef, which has no attributes yet.
+
+        Args:
+          name: its wanted name.
+          op: its op.
+          inputs: the tensors it takes.
+          controls: names of the nodes it waits for.
+        """
+        node = self.function.node_def.add(name=self._names.take(name), op=op)
+        node.input.extend(inputs)
+        node.input.extend(f"^{control}" for control in controls)
+        return node
+
+    def copy_node(self, node: Any, inputs: Iterable[str], without: Collection[str] = ()) -> Any:
+        """Add a copy of a NodeDef with other inputs.
+
+        Args:
+          node: the NodeDef; its name must have been reserved, or be free.
+          inputs: texts of tensors and control edges.
+          without: attributes that the copy does not get.
+        """
+        copy = self.function.node_def.add()
+        copy.CopyFrom(node)
+        copy.input[:] = inputs
+        for key in without:
+            copy.attr.pop(key, None)
+        self._names.reserve([copy.name])
+        return copy
+
+    def constant(self, name: str, tensor: Any) -> str:
+        """Add a Const that holds a TensorProto; return the text of its tensor."""
+        node = self.node(name, "Const")
+        set_constant(node, tensor)
+        return f"{node.name}:output:0"
+
+    def identity(self, name: str, tensor: str, dtype: int, controls: Iterable[str] = ()) -> Any:
+        """Add an Identity of a tensor; return its NodeDef."""
+        node = self.node(name, "Identity", [tensor], controls)
+        node.attr["T"].type = dtype
+        return node
+
+    def call(self, name: str, function: str, signature: Any, inputs: Iterable[str], is_stateful: Optional[bool] = None) -> Any:
+        """Add a call of a function; return its NodeDef.
+
+        Args:
+          name: wanted name of the node.
+          function: name of the function.
+          signature: OpDef of the function.
+          inputs: a tensor for each of its arguments.
+          is_stateful: whether the call is stateful; by default the signature decides.
+        """
+        stateful = signature.is_stateful if is_stateful is None else is_stateful
+        node = self.node(name, "StatefulPartitionedCall" if stateful else "PartitionedCall", inputs)
+        set_call(node, function, signature)
+        return node
+
+    def result(self, name: str, tensor: str, kind: Union[int, Any]) -> str:
+        """Add a result; return its name. `kind` is its DataType, or an ArgDef to copy."""
+        added = self._add(self.function.signature.output_arg, name, kind, self._results)
+        self.function.ret[added] = tensor
+        return added
+
+    def control_output(self, node: str, name: Optional[str] = None) -> None:
+        """Let a call of the function be over only when a node has run. `name` is that of the control output."""
+        key = node if name is None else name
+        self.function.control_ret[key] = node
+        self.function.signature.control_output.append(key)
+
+    def _add(self, arguments: Any, name: str, kind: Union[int, Any], names: UniqueNames) -> str:
+        added = arguments.add(name=names.take(name))
+        if isinstance(kind, int):
+            added.type = kind
+        else:
+            unique = added.name
+            added.CopyFrom(kind)
+            added.name = unique
+        return str(added.name)
+
+
+def wrap(name: str, callee: Any, inputs: Sequence[Union[str, schema.TensorProto]], results: Sequence[tuple[str, int]]) -> Any:
+    """Return a FunctionDef that calls another one and gives some of its results.
+
+    The call is always stateful. Files of older writers do not mark every function that has state, and a stateless call may be
+    folded away or run twice.
+
+    Args:
+      name: of the new function.
+      callee: FunctionDef to call.
+      inputs: for each argument of the callee the name of an argument of the new function, or a constant.
+      results: name and number of the callee's result, in the order of the new function's results.
+    """
+    builder = FunctionBuilder(name, is_stateful=True)
+    texts = []
+    for index, given in enumerate(inputs):
+        if isinstance(given, str):
+            wanted, attributes = argument_name(given), callee.arg_attr.get(index)
+            kind = callee.signature.input_arg[index]
+            texts.append(builder.argument(wanted, kind, attributes=attributes, user_name=given))
+        else:
+            texts.append(builder.constant(f"constant_{index}", given))
+    call = builder.call("call", callee.signature.name, callee.signature, texts, is_stateful=True)
+    for key in ("Tin", "Tout"):
+        call.attr[key].list.SetInParent()
+    for label, index in results:
+        builder.result(argument_name(label), f"{call.name}:output:{index}", callee.signature.output_arg[index])
+    builder.control_output(call.name)
+    return builder.function
+
+
+def select_arguments(function: Any, positions: Sequence[int]) -> None:
+    """Give a FunctionDef some of its arguments, in another order, with everything that it says of them.
+
+    Args:
+      function: the FunctionDef, changed in place.
+      positions: present positions of the arguments that remain.
+    """
+    before = schema.FunctionDef()
+    before.CopyFrom(function)
+    del function.signature.input_arg[:]
+    function.signature.input_arg.extend(before.signature.input_arg[position] for position in positions)
+    function.ClearField("arg_attr")
+    function.ClearField("resource_arg_unique_id")
+    for new, old in enumerate(positions):
+        if old in before.arg_attr:
+            function.arg_attr[new].CopyFrom(before.arg_attr[old])
+        if old in before.resource_arg_unique_id:
+            function.resource_arg_unique_id[new] = before.resource_arg_unique_id[old]
+    if _INPUT_SHAPES in function.attr:
+        shapes = before.attr[_INPUT_SHAPES].list.shape
+        del function.attr[_INPUT_SHAPES].list.shape[:]
+        function.attr[_INPUT_SHAPES].list.shape.extend(shapes[position] for position in positions if position < len(shapes))
+
+
+def reorder(function: Any, order: Sequence[int], results: Sequence[int] = ()) -> Any:
+    """Return a copy of a FunctionDef with its first arguments, and results, in another order.
+
+    Args:
+      function: the FunctionDef.
+      order, results: present positions of the first arguments and results.
+    """
+    copy = schema.FunctionDef()
+    copy.CopyFrom(function)
+    select_arguments(copy, [*order, *range(len(order), len(function.signature.input_arg))])
+    for position, source in enumerate(results):
+        copy.signature.output_arg[position].CopyFrom(function.signature.output_arg[source])
+    return copy
+
+
+def replace_tensors(function: Any, change: Callable[[str], str]) -> None:
+    """Change every input of a node and every result of a FunctionDef, in place.
+
+    Args:
+      function: the FunctionDef.
+      change: text of a tensor or control edge -> what stands in its place.
+    """
+    for node in function.node_def:
+        changed = [change(text) for text in node.input]
+        if changed != node.input:
+            node.input[:] = changed
+    for key, text in list(function.ret.items()):
+        function.ret[key] = change(text)
+
+
+def remove_nodes(function: Any, names: Collection[str]) -> None:
+    """Remove nodes whose results nobody uses, with the control edges and control outputs that name them."""
+    for index in reversed(range(len(function.node_def))):
+        node = function.node_def[index]
+        if node.name in names:
+            del function.node_def[index]
+        elif any(text[:1] == "^" and text[1:] in names for text in node.input):
+            node.input[:] = [text for text in node.input if text[:1] != "^" or text[1:] not in names]
+    gone = {key for key, name in function.control_ret.items() if name in names}
+    for key in gone:
+        del function.control_ret[key]
+    function.signature.control_output[:] = [key for key in function.signature.control_output if key not in gone]
+
+
+def rename_arguments(function: Any, names: Mapping[int, str]) -> None:
+    """Rename some arguments of a FunctionDef in place.
+
+    Args:
+      function: the FunctionDef.
+      names: position of an argument -> its new name for callers. In the function it gets the nearest valid name that is free.
+    """
+    arguments = function.signature.input_arg
+    unique = UniqueNames(node.name for node in function.node_def)
+    unique.reserve(item.name for number, item in enumerate(arguments) if number not in names)
+    new: dict[str, str] = {}
+    for position, name in names.items():
+        if position in function.arg_attr and _USER_NAME in function.arg_attr[position].attr:
+            function.arg_attr[position].attr[_USER_NAME].s = name.encode()
+        new[arguments[position].name] = unique.take(argument_name(name))
+    for position in names:
+        arguments[position].name = new[arguments[position].name]
+    colocated = {old.encode(): name.encode() for old, name in new.items()}
+    for node in function.node_def:
+        places = node.attr["_class"].list.s if "_class" in node.attr else []
+        for number, place in enumerate(places):
+            prefix, at, name = place.partition(b"@")
+            places[number] = prefix + at + colocated.get(name, name)
+    replace_tensors(function, lambda text: _with_source_renamed(text, new))
+
+
+def _with_source_renamed(text: str, new: Mapping[str, str]) -> str:
+    mark = "^" if text.startswith("^") else ""
+    source = input_source(text, in_function=True)
+    return f"{mark}{new[source]}{text[len(mark) + len(source) :]}" if source in new else text

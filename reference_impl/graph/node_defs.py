@@ -1,0 +1,84 @@
+"""Fill in NodeDefs: constants, calls, control inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any
+
+from reference_impl.format import schema
+
+
+def string_tensor(values: Sequence[bytes]) -> Any:
+    """Return a TensorProto of rank 1 that holds strings."""
+    tensor = scalar_tensor(schema.DT_STRING)
+    tensor.tensor_shape.dim.add(size=len(values))
+    tensor.string_val.extend(values)
+    return tensor
+
+
+def string_scalar(value: bytes) -> Any:
+    """Return a TensorProto that holds one string."""
+    tensor = scalar_tensor(schema.DT_STRING)
+    tensor.string_val.append(value)
+    return tensor
+
+
+def int_tensor(values: Sequence[int]) -> Any:
+    """Return a TensorProto of rank 1 that holds int32 numbers."""
+    tensor = scalar_tensor(schema.DT_INT32)
+    tensor.tensor_shape.dim.add(size=len(values))
+    tensor.int_val.extend(values)
+    return tensor
+
+
+def int_scalar(value: int) -> Any:
+    """Return a TensorProto that holds one int32 number."""
+    tensor = scalar_tensor(schema.DT_INT32)
+    tensor.int_val.append(value)
+    return tensor
+
+
+def scalar_tensor(dtype: int) -> Any:
+    """Return a TensorProto of rank 0 without a value, which TensorFlow reads as zero, False or an empty string."""
+    tensor = schema.TensorProto(dtype=dtype)
+    tensor.tensor_shape.SetInParent()
+    return tensor
+
+
+def set_constant(node: Any, tensor: Any) -> None:
+    """Set the attributes of a Const node.
+
+    Args:
+      node: a NodeDef.
+      tensor: the value, a TensorProto.
+    """
+    node.attr["dtype"].type = tensor.dtype
+    node.attr["value"].tensor.CopyFrom(tensor)
+
+
+def set_call(node: Any, function: str, signature: Any) -> None:
+    """Set the attributes of a node that calls a function.
+
+    Args:
+      node: a NodeDef.
+      function: name of the function.
+      signature: its OpDef.
+    """
+    node.attr["f"].func.name = function
+    node.attr["Tin"].list.type.extend(argument.type for argument in signature.input_arg)
+    node.attr["Tout"].list.type.extend(argument.type for argument in signature.output_arg)
+
+
+def add_controls(node: Any, names: Iterable[str]) -> None:
+    """Let a node wait for other nodes. Nodes that it waits for already, and the node itself, are passed over."""
+    present = {*node.input, f"^{node.name}"}
+    for text in (f"^{name}" for name in names):
+        if text not in present:
+            present.add(text)
+            node.input.append(text)
+
+
+def clear_op_attributes(node: Any, kept: Collection[str] = ()) -> None:
+    """Remove the attributes that belong to the op of a node. Attributes with a leading underscore fit every op and stay."""
+    for key in [key for key in node.attr if not key.startswith("_") and key not in kept]:
+        del node.attr[key]
