@@ -16,6 +16,7 @@ from standin_server import QUICK, Failed, Server, empty_config, place, predict, 
 
 from compat_matrix.consumers.serving import messages
 from compat_matrix.runtimes.standin import faults, warmup
+from property_tests.attacks import effects
 from reference_impl.format.bundle.checksum import masked_crc32c
 
 pytestmark = pytest.mark.tensorflow
@@ -162,6 +163,14 @@ def test_warm_up_records_are_replayed(server: Server, tmp_path: Path) -> None:
     estimator = place(tmp_path / "e", "warmup_estimator")  # made by TensorFlow 1.x
     server.reload({"name": "warm", "base_path": warm}, {"name": "estimator", "base_path": str(estimator)})
     assert f"model at {warm}/1/assets.extra/tf_serving_warmup_requests. Number of warmup records read: 3." in server.log()
+
+
+def test_a_warm_up_record_writes_what_its_signature_writes(server: Server, tmp_path: Path) -> None:
+    """Nobody has called the model: `verify` counts this as run at load (SMC601)."""
+    (tmp_path / "m").mkdir()
+    effects.write_when_warmed_up(tmp_path / "m" / "1")
+    server.reload({"name": "writes", "base_path": str(tmp_path / "m")})
+    assert (tmp_path / "m" / "outside" / "done").read_bytes() == b"written by a model"
 
 
 @pytest.mark.parametrize(

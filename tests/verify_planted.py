@@ -334,6 +334,7 @@ PLANTED = {
     "SMC501": files_edit("gpu_pinned", lambda folder: None),
     "SMC511": files_edit("keras_compiled_save", lambda folder: None),
     "SMC512": graph_edit(V2, gradient),
+    "SMC541": files_edit("estimator_custom", lambda folder: None),  # a text in place of the requests
     "SMC521": graph_edit(V1, shared_input),
     "SMC522": graph_edit(V1, unfed),
     "SMC523": graph_edit(V1, fed_in_part),
@@ -351,6 +352,7 @@ PLANTED = {
 }
 # The fixtures that have a defect of warning or above on purpose.
 DEFECTIVE = {
+    "estimator_custom": {"SMC541"},  # a text in place of warm-up requests
     "contrib_op": {"SMC529"},
     "contrib_renamed_op": {"SMC529"},
     "dtypes_removed_kernels": {"SMC529"},

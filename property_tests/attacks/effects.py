@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from compat_matrix.consumers.serving.messages import PredictionLog
 from property_tests.attacks import forge
 from reference_impl.format import schema
+from reference_impl.format.bundle.checksum import masked_crc32c
 
 
 def _writes(graph: Any, folder: Path, prefix: str = "evil") -> str:
@@ -253,3 +255,42 @@ def abort_at_init(folder: Path) -> None:
     node.attr["T"].list.type.append(schema.DT_STRING)
     message.meta_graphs[0].signature_def["__saved_model_init_op"].outputs["__saved_model_init_op"].name = "evil"
     forge.write(folder, message)
+
+
+def write_when_warmed_up(folder: Path) -> None:
+    """A signature that writes a file, and a warm-up request that asks it while a model server loads the model."""
+    write_when_called(folder)
+    request = PredictionLog()
+    request.predict_log.request.model_spec.signature_name = "serving_default"
+    forge.warmup(folder, request.SerializeToString())
+
+
+def warmup_of_junk(folder: Path) -> None:
+    """A signature that writes a file, a warm-up request that asks it, and behind that one a record that is damaged."""
+    write_when_warmed_up(folder)
+    with (folder / "assets.extra" / "tf_serving_warmup_requests").open("ab") as file:
+        file.write(bytes(100))
+
+
+def warmup_bomb(folder: Path) -> None:
+    """A warm-up request of a gigabyte that takes no disk, with the right checksum of its length."""
+    write_when_called(folder)
+    forge.warmup(folder)
+    file = folder / "assets.extra" / "tf_serving_warmup_requests"
+    length = (1 << 30).to_bytes(8, "little")
+    file.write_bytes(length + masked_crc32c(length).to_bytes(4, "little"))
+    os.truncate(file, (1 << 30) + 16)
+
+
+def warmup_of_many(folder: Path) -> None:
+    """A million empty warm-up requests."""
+    write_when_called(folder)
+    forge.warmup(folder, *[b""] * 1_000_000)
+
+
+def warmup_of_nobody(folder: Path) -> None:
+    """A warm-up request of a signature that the model does not have."""
+    write_when_called(folder)
+    request = PredictionLog()
+    request.classify_log.request.model_spec.signature_name = "nobody"
+    forge.warmup(folder, request.SerializeToString())

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import struct
 from pathlib import Path
 from typing import Any, Optional
 
 from reference_impl.format import schema
+from reference_impl.format.bundle.checksum import masked_crc32c
 from reference_impl.format.bundle.writer import BundleWriter
 
 SEEDS = Path(__file__).parents[1] / "fuzz" / "seeds"
@@ -115,3 +117,13 @@ def object_checkpoint(folder: Path, message: Any) -> None:
     value = np.empty((), object)
     value[()] = schema.serialize(graph)
     checkpoint(folder, _CHECKPOINTABLE_OBJECT_GRAPH=value)
+
+
+def warmup(folder: Path, *records: bytes) -> None:
+    """Write requests that a model server answers while it loads a model: a TFRecord file."""
+    (folder / "assets.extra").mkdir(exist_ok=True)
+    with (folder / "assets.extra" / "tf_serving_warmup_requests").open("wb") as file:
+        for record in records:
+            length = struct.pack("<Q", len(record))
+            framed = length, struct.pack("<I", masked_crc32c(length)), record, struct.pack("<I", masked_crc32c(record))
+            file.write(b"".join(framed))

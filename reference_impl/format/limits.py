@@ -32,6 +32,9 @@ FUNCTIONS = 250_000
 # Elements of a list or tuple. Its children are named by their index, and a gap is None: a few bytes may claim any length.
 LIST_ELEMENTS = 10**6
 
+# One recorded request for a model server to warm up with. It becomes a message several times as large; servers take 2 GB.
+WARMUP_RECORD_BYTES = 2**25
+
 # A TensorProto of a few bytes can promise any shape, as its last element fills the rest. When it has only one element that
 # takes no memory until somebody computes with it.
 TENSOR_BYTES = 2**30

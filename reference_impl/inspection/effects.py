@@ -88,9 +88,14 @@ def graph_starts(meta_graph: schema.MetaGraphDef) -> Iterator[Start]:
         if key in RESERVED_SIGNATURES:
             continue
         tensors = [slot.tensor for info in signature.outputs.values() for slot in slots_of(info)[1]]
-        yield Start(f"signature {key}", CALL, tuple([input_source(tensor) for tensor in tensors]))
+        yield Start(signature_label(key), CALL, tuple([input_source(tensor) for tensor in tensors]))
     if saver.save_tensor_name:
         yield Start("saving a checkpoint", CALL, (input_source(saver.save_tensor_name),), checkpoint=True)
+
+
+def signature_label(key: str) -> str:
+    """Return what a signature is called among the starts of an effect."""
+    return f"signature {key}"
 
 
 def object_starts(graph: schema.SavedObjectGraph, paths: Paths, wanted: Optional[Collection[int]] = None) -> Iterator[Start]:

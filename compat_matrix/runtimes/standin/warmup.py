@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import mmap
-import struct
 import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 from google.protobuf.message import DecodeError
 
 from compat_matrix.consumers.serving import messages
+from compat_matrix.consumers.serving.warmup_records import MAX_RECORDS, Damaged, TooLong, records
 from compat_matrix.runtimes.standin import inference, log, memory, predict
 from compat_matrix.runtimes.standin.errors import ServingError, invalid
 from compat_matrix.runtimes.standin.servable import Servable
@@ -19,11 +17,7 @@ from reference_impl.errors import FileAccessError
 from reference_impl.format.container.layout import WARMUP_REQUESTS
 from reference_impl.format.container.regular_files import map_file
 
-MAX_RECORDS = 1000
-MAX_RECORD = 1 << 28  # bytes
 _SHOWN = 1000  # bytes of a record in an error
-_HEADER = 12  # bytes: the length of a record and its checksum
-_MASK_DELTA = 0xA282EAD8
 
 
 def run(servable: Servable, folder: str, iterations: int = 1, check_method: bool = False) -> None:
@@ -48,6 +42,8 @@ def run(servable: Servable, folder: str, iterations: int = 1, check_method: bool
                 raise invalid(f"Number of warmup records exceeds the maximum ({MAX_RECORDS}) at {path}")
     except FileAccessError as error:  # a pipe, a device: nobody waits for what it may give
         raise ServingError("FAILED_PRECONDITION", str(error)) from None
+    except TooLong as error:
+        raise invalid(f"stand-in: {error}") from None
     except Damaged as error:
         raise ServingError("DATA_LOSS", f"{error}. Please verify your warmup data is in TFRecord format.") from None
     micros = int((time.monotonic() - started) * 1e6)
@@ -72,46 +68,3 @@ def _replay(servable: Servable, entry: Any, check_method: bool) -> None:
     elif kind is not None:
         number = entry.DESCRIPTOR.fields_by_name[kind].number
         raise ServingError("UNIMPLEMENTED", f"Unsupported log_type for warmup: {number}")
-
-
-class Damaged(Exception):
-    """No TFRecord file, or a damaged one."""
-
-
-def records(data: bytes | mmap.mmap) -> Iterator[bytes]:
-    """The records of a TFRecord file: length and its checksum, bytes and their checksum.
-
-    A file that ends inside a length ends there, for TensorFlow's reader and for this one.
-    """
-    position, checksum = 0, _crc32c()
-    while len(data) - position >= _HEADER:
-        (length, length_crc) = struct.unpack_from("<QI", data, position)
-        if checksum(data[position : position + 8]) != length_crc:
-            raise Damaged(f"corrupted record at {position}" + ("" if position else " (Is this even a TFRecord file?)"))
-        if length > MAX_RECORD:
-            raise invalid(f"stand-in: a warmup record of {length} bytes at {position}; at most {MAX_RECORD} are read")
-        start, end = position + _HEADER, position + _HEADER + length
-        if end + 4 > len(data):
-            raise Damaged(f"truncated record at {position}' failed with Read less bytes than requested")
-        if checksum(data[start:end]) != struct.unpack_from("<I", data, end)[0]:
-            raise Damaged(f"corrupted record at {start}")
-        yield data[start:end]
-        position = end + 4
-
-
-def _crc32c() -> Callable[[bytes], int]:
-    """The masked checksum, without a package that a TensorFlow runtime need not have."""
-    table = []
-    for value in range(256):
-        for _ in range(8):
-            value = value >> 1 ^ (0x82F63B78 if value & 1 else 0)
-        table.append(value)
-
-    def masked(data: bytes) -> int:
-        crc = 0xFFFFFFFF
-        for byte in data:
-            crc = table[(crc ^ byte) & 0xFF] ^ crc >> 8
-        crc ^= 0xFFFFFFFF
-        return ((crc >> 15 | crc << 17) + _MASK_DELTA) & 0xFFFFFFFF
-
-    return masked

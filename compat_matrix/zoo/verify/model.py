@@ -12,6 +12,8 @@ from typing import Any, NamedTuple, Optional
 from compat_matrix.skew import arguments
 from compat_matrix.skew.history import history
 from compat_matrix.skew.protos import plain_value
+from compat_matrix.zoo.verify.warmup import Warmup
+from compat_matrix.zoo.verify.warmup import read as read_warmup
 from reference_impl import errors
 from reference_impl.format import extension, schema
 from reference_impl.format.bundle.reader import BundleReader
@@ -78,6 +80,11 @@ class Model:
         except errors.SavedModelError as error:
             _check_is_damage(error)
             return None
+
+    @functools.cached_property
+    def warmup(self) -> Warmup:
+        """The requests that a model server answers while it loads the model. Raises what `warmup.read` raises."""
+        return read_warmup(self.layout)
 
     def close(self) -> None:
         if isinstance(self.__dict__.get("reader"), BundleReader):

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from compat_matrix.zoo.verify.findings import Fault, Severity, few, graph_rule
+from reference_impl.inspection.effects import signature_label
 from reference_impl.inspection.op_effects import PRINTS, PYTHON_OPS, READS, UNKNOWN
 from reference_impl.inspection.parts import Effect
 
@@ -18,9 +19,10 @@ if TYPE_CHECKING:
     "acts-at-load",
     Severity.ERROR,
     summary="Loading the model already does something to the machine: writes or reads files, reaches the network, runs code.",
-    why="Loading is enough, nobody has to call anything: an initialiser can do whatever an op can.",
+    why="Loading is enough, nobody has to call anything: an initialiser can do whatever an op can. Model servers also answer the "
+    "model's own warm-up requests while they load it.",
     fix="Load it only if you trust its author, best in a sandbox without network. In a model of your own: take the op out of the "
-    "initialiser.",
+    "initialiser, or the request out of assets.extra/tf_serving_warmup_requests.",
 )
 def acts_at_load(model: Model, graph: Graph) -> Iterator[Fault]:
     for effect in graph.effects:
@@ -33,6 +35,13 @@ def acts_at_load(model: Model, graph: Graph) -> Iterator[Fault]:
             else f"at load ({', '.join(_labels(effect.at_load))})"
         )
         yield Fault(f"{when} {_does(effect)}", effect.node, effect.function, severity=severity)
+    warmed = {signature_label(name) for name in model.warmup.signatures}
+    for effect in graph.effects:
+        by = [label for label in effect.at_call or () if label in warmed]
+        if by and not effect.at_load and effect.kind != UNKNOWN and effect.op not in PYTHON_OPS:
+            severity = {PRINTS: Severity.INFO, READS: Severity.WARNING}.get(effect.kind)
+            when = f"at load in a model server, by a warm-up request ({', '.join(_labels(by))})"
+            yield Fault(f"{when} {_does(effect)}", effect.node, effect.function, severity=severity)
 
 
 @graph_rule(

@@ -1,12 +1,13 @@
-"""What breaks tf.saved_model.load, or training after it."""
+"""What breaks tf.saved_model.load, training after it, or the load of a model server."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from compat_matrix.zoo.verify.findings import Fault, Severity, few, graph_rule
+from compat_matrix.zoo.verify.findings import Fault, Severity, few, graph_rule, model_rule
 from compat_matrix.zoo.verify.model import GRADIENT
+from reference_impl.format.container import layout
 from reference_impl.graph.references import CALL_OPS
 
 if TYPE_CHECKING:
@@ -55,3 +56,21 @@ def gradient_unsaved(model: Model, graph: Graph) -> Iterator[Fault]:
         count = sum(item[2] for item in first.values())
         ops = f"{count} ops" if count > 1 else "an op"
         yield Fault(f"{ops} with the gradients {', '.join(few(first))}", node=node_name, function=function, severity=severity)
+
+
+@model_rule(
+    "SMC541",
+    "warmup-refused",
+    Severity.ERROR,
+    summary="A model server cannot read or answer the warm-up requests in assets.extra.",
+    why="TensorFlow Serving answers them before it offers the model, and ends the load with an error at the first that fails.",
+    fix="Record the requests again (a TFRecord file of PredictionLogs), or delete the file.",
+)
+def warmup_refused(model: Model) -> Iterator[Fault]:
+    found = model.warmup
+    if found.refused is not None:
+        yield Fault(found.refused, file=layout.WARMUP_REQUESTS)
+    served = [graph for graph in model.graphs if "serve" in graph.proto.meta_info_def.tags] or model.graphs
+    for name in found.signatures:
+        if not any(name in graph.proto.signature_def for graph in served):
+            yield Fault(f"a request asks the signature {name!r}, which the model does not have", file=layout.WARMUP_REQUESTS)
