@@ -14,6 +14,7 @@ count something. Names that people use (signatures, attributes of objects, check
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Optional
 
 from compat_matrix.canonical.files import assets_of, variables_of
@@ -21,7 +22,6 @@ from compat_matrix.canonical.graph import digest
 from compat_matrix.canonical.meta_graph import GRAPH_SECTIONS, CanonicalMetaGraph
 from compat_matrix.canonical.objects import Fields, entries_hash
 from reference_impl.format.container import files, layout
-from reference_impl.format.record import record
 from reference_impl.graph.references import check_functions
 
 FORM = b"1"  # counts changes of the form; hashes of different forms must not be compared
@@ -40,7 +40,7 @@ class Difference(NamedTuple):
         return f"{self.section}: {self.where}: {self.what}"
 
 
-@record
+@dataclass(frozen=True)
 class Canonical:
     """What :func:`canonical` found.
 

@@ -8,13 +8,13 @@ and complex tensors, never to integers, booleans, quantised values and strings.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from compat_matrix.workers.tensors import CARRIERS, Tensor
-from reference_impl.format.record import field, record
 
 Array = npt.NDArray[Any]
 
@@ -41,7 +41,7 @@ class Tolerance(NamedTuple):
 EXACT = Tolerance()
 
 
-@record
+@dataclass(frozen=True)
 class Mismatch:
     """One difference, of the ``kind`` names, dtype, shape, value or structure. ``where``: tensor name or path in the nest."""
 

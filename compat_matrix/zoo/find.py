@@ -15,10 +15,9 @@ import contextlib
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple, Optional, Protocol
-
-from reference_impl.format.record import field, mutable_record, record
 
 FORMATS = ("saved_model.pb", "saved_model.pbtxt", "saved_model.cpb")  # in the order in which loaders look for them
 MEMBERS = ("variables", "assets", "assets.extra", "debug")  # of a model: what lies in them are no models
@@ -34,7 +33,7 @@ class Unusable(ValueError):
     """The arguments name nothing that can be looked at: a path that does not exist, an empty selection, no package for a URL."""
 
 
-@record
+@dataclass(frozen=True)
 class Skipped:
     """What a search did not look into, and why."""
 
@@ -43,7 +42,7 @@ class Skipped:
     kind: str = ""  # LINK, UNLISTED, UNFINISHED or ODD
 
 
-@record
+@dataclass(frozen=True)
 class Model:
     """One SavedModel.
 
@@ -78,7 +77,7 @@ class Model:
             yield path
 
 
-@mutable_record
+@dataclass
 class Found:
     """What the arguments stand for."""
 

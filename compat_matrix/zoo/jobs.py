@@ -9,10 +9,9 @@ from __future__ import annotations
 import signal
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any, TypeVar, Union
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, Union
 
 from compat_matrix import interrupts
-from reference_impl.format.record import record
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -22,8 +21,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 
-@record
-class Died:
+class Died(NamedTuple):
     """In place of a result: the process ended. ``reason`` says how."""
 
     reason: str

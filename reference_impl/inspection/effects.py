@@ -10,18 +10,17 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import Optional
+from dataclasses import dataclass
+from typing import NamedTuple, Optional
 
 from reference_impl.format import schema
 from reference_impl.format.names import CREATE, DESTROY, INITIALIZE, RESERVED_SIGNATURES, SIGNATURES
-from reference_impl.format.record import mutable_record, record
 from reference_impl.graph.closure import reachable
 from reference_impl.graph.edges import input_source
 from reference_impl.graph.node_index import Nodes
 from reference_impl.graph.object_graph import Paths
 from reference_impl.graph.references import Library
 from reference_impl.inspection.op_effects import READS, OpEffect, op_effect
-from reference_impl.inspection.parts import Effect
 from reference_impl.inspection.path_origins import (
     ASSET,
     COMPUTED,
@@ -39,6 +38,7 @@ from reference_impl.inspection.path_origins import (
     of_attribute,
 )
 from reference_impl.inspection.signatures import init_ops, slots_of
+from reference_impl.inspection.types import Effect
 
 LOAD, CALL = "load", "call"
 _STEPS = 1_000_000  # nodes looked at; beyond it is left open when things happen
@@ -47,8 +47,7 @@ _WAYS = 8  # sets of arguments for which one function is looked at
 _OWN = (CREATE, INITIALIZE, DESTROY)
 
 
-@record
-class Start:
+class Start(NamedTuple):
     """Something that a loader or a user can run.
 
     Attributes:
@@ -68,7 +67,7 @@ class Start:
     checkpoint: bool = False
 
 
-@mutable_record
+@dataclass
 class _Found:
     effect: OpEffect
     node: str

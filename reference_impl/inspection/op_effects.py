@@ -11,9 +11,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Collection
 from pathlib import Path
-from typing import Optional, Union
-
-from reference_impl.format.record import record
+from typing import NamedTuple, Optional, Union
 
 READS, WRITES, PRINTS, CODE, NETWORK, PROCESS, UNKNOWN = (
     "reads files",
@@ -26,8 +24,7 @@ READS, WRITES, PRINTS, CODE, NETWORK, PROCESS, UNKNOWN = (
 )
 
 
-@record
-class OpEffect:
+class OpEffect(NamedTuple):
     """What an op does.
 
     Attributes:

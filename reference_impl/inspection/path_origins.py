@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple, Optional
 
 from reference_impl.format import schema
-from reference_impl.format.record import mutable_record
 from reference_impl.graph.edges import data_inputs, parse_input
 from reference_impl.graph.references import CALL_OPS
 
@@ -39,7 +39,7 @@ GIVEN_PATH = frozenset({Origin(GIVEN)})
 COMPUTED_PATH = frozenset({Origin(COMPUTED)})
 
 
-@mutable_record
+@dataclass
 class Body:
     """The main graph or a function with what is known of its arguments.
 

@@ -11,11 +11,11 @@ global variables would do it: by name, of partitioned ones their part (V1-08).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Optional
+from dataclasses import dataclass, field
+from typing import NamedTuple, Optional
 
 from reference_impl import errors
 from reference_impl.format import schema
-from reference_impl.format.record import field, mutable_record, record
 from reference_impl.format.values import dtypes
 from reference_impl.graph.closure import reachable
 from reference_impl.graph.edges import CONTROL, Edge, data_inputs, input_source, parse_input
@@ -31,8 +31,7 @@ _STEPS = 1_000_000  # edges followed and nodes looked at altogether
 _DEPTH = 64  # calls inside calls
 
 
-@record
-class Restored:
+class Restored(NamedTuple):
     """One tensor of the checkpoint on its way into the graph.
 
     Attributes:
@@ -54,7 +53,7 @@ class Restored:
     fetch: Optional[str]
 
 
-@mutable_record
+@dataclass
 class _Frame:
     """A body being looked at: the main graph, or a function at one call of it."""
 

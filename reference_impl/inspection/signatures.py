@@ -8,8 +8,8 @@ from typing import Any
 from reference_impl.format import schema
 from reference_impl.format.names import LEGACY_INIT_OP, MAIN_OP, RESERVED_SIGNATURES, TRAIN_OP
 from reference_impl.format.values.shapes import shape_of
-from reference_impl.inspection.parts import InitOp, Signature, SignatureArgument, TensorSlot
 from reference_impl.inspection.text import dtype_name, tensor_text, type_spec_text
+from reference_impl.inspection.types import InitOp, Signature, SignatureArgument, TensorSlot
 
 # Signatures that are no entry points: they name what a loader runs.
 _INIT_COLLECTIONS = (MAIN_OP, LEGACY_INIT_OP, TRAIN_OP)

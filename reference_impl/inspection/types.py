@@ -1,4 +1,4 @@
-"""What :func:`reference_impl.inspection.model.inspect` answers: plain dataclasses, and their JSON form (GOAL-07).
+"""What `reference_impl.inspect` returns: named tuples, and their JSON form (GOAL-07).
 
 The JSON form is these classes field by field: a class becomes an object, a tuple a list. ``schema`` counts changes that a
 reader would notice; fields may be added without a new number. A shape is a list of sizes, ``null`` where a size is
@@ -8,27 +8,74 @@ need no special case. Sizes are bytes.
 
 from __future__ import annotations
 
-from typing import Any, Optional
+from typing import Any, NamedTuple, Optional
 
-from reference_impl.format.record import record
 from reference_impl.format.values.shapes import Shape as Shape
-from reference_impl.inspection.parts import Effect as Effect
-from reference_impl.inspection.parts import InitOp as InitOp
-from reference_impl.inspection.parts import Signature as Signature
-from reference_impl.inspection.parts import SignatureArgument as SignatureArgument
-from reference_impl.inspection.parts import TensorSlot as TensorSlot
 
 SCHEMA = 1
 
 
-@record
-class Child:
+class TensorSlot(NamedTuple):
+    """One tensor of the main graph that belongs to a signature. ``part`` is ``""`` for a dense argument, else ``values``,
+    ``indices``, ``dense_shape`` or ``component_0``, …"""
+
+    part: str
+    tensor: str
+    dtype: str
+    shape: Shape
+
+
+class SignatureArgument(NamedTuple):
+    """An input or output of a signature. ``kind`` is ``dense``, ``sparse`` or ``composite``; ``type_spec`` describes a
+    composite type (``RaggedTensorSpec(float32[?,?], …)``); ``default`` is the value used when an input is left out."""
+
+    name: str
+    kind: str
+    dtype: Optional[str]
+    shape: Shape
+    tensors: tuple[TensorSlot, ...]
+    type_spec: Optional[str]
+    default: Optional[str]
+
+
+class Signature(NamedTuple):
+    key: str
+    method_name: str
+    inputs: tuple[SignatureArgument, ...]
+    outputs: tuple[SignatureArgument, ...]
+
+
+class InitOp(NamedTuple):
+    """What runs after loading. ``source`` is the collection or reserved signature that names ``op``."""
+
+    source: str
+    op: str
+
+
+class Effect(NamedTuple):
+    """Nodes of one op, in the main graph (``function`` is None) or one function, that act on the machine when they run.
+
+    ``kind`` is a word of :mod:`.op_effects`, ``does`` says it in full, ``node`` is the first of ``count`` nodes. ``paths`` are
+    the files or addresses, as far as they can be told. ``at_load`` names what a loader runs, ``at_call`` what users may run,
+    that gets there; both are empty for nodes that nothing names, and None where that was too much to find out."""
+
+    op: str
+    kind: str
+    does: str
+    node: str
+    function: Optional[str]
+    count: int  # type: ignore[assignment]  # hides tuple.count
+    paths: tuple[str, ...]
+    at_load: Optional[tuple[str, ...]]
+    at_call: Optional[tuple[str, ...]]
+
+
+class Child(NamedTuple):
     name: str
     id: int
 
 
-@record
-class ObjectNode:
+class ObjectNode(NamedTuple):
     """A node of the object graph. ``path`` is its shortest path from the root (``""``), names joined by dots; None when no
     path leads to it. ``details`` holds what the kind has to say (dtype, identifier, traces, …)."""
 
@@ -40,8 +87,7 @@ class ObjectNode:
     details: dict[str, Any]
 
 
-@record
-class ConcreteFunction:
+class ConcreteFunction(NamedTuple):
     """One trace. ``signature`` is Python-like: ``f(x: float32[?,3], training=True) -> float32[?]``."""
 
     name: str
@@ -50,8 +96,7 @@ class ConcreteFunction:
     in_library: bool
 
 
-@record
-class Function:
+class Function(NamedTuple):
     """A function of the object graph with its traces in the order in which a call tries them (FN-05)."""
 
     id: int
@@ -60,8 +105,7 @@ class Function:
     traces: tuple[ConcreteFunction, ...]
 
 
-@record
-class LibraryFunction:
+class LibraryFunction(NamedTuple):
     """A FunctionDef; ``signature`` shows its flat arguments.
     ``reachable_from`` names the signatures whose call may run it; None where that was too much to find out."""
 
@@ -73,19 +117,17 @@ class LibraryFunction:
     reachable_from: Optional[tuple[str, ...]]
 
 
-@record
-class OpCount:
+class OpCount(NamedTuple):
     """How often an op occurs: in the main graph, in all functions, and which functions these are."""
 
     op: str
-    count: int
+    count: int  # type: ignore[assignment]  # hides tuple.count
     main_graph: int
     functions: tuple[str, ...]
     reachable_from: Optional[tuple[str, ...]]
 
 
-@record
-class Variable:
+class Variable(NamedTuple):
     """A variable. ``kind`` is ``resource`` or ``reference``; ``key`` its checkpoint key; ``stored`` whether the checkpoint
     has that key; ``slice`` which part of the key's tensor it is (partitioned variables)."""
 
@@ -103,8 +145,7 @@ class Variable:
     device: str
 
 
-@record
-class Asset:
+class Asset(NamedTuple):
     """A file of assets/.
 
     Attributes:
@@ -119,8 +160,7 @@ class Asset:
     status: str
 
 
-@record
-class Saver:
+class Saver(NamedTuple):
     filename_tensor: str
     save_tensor: str
     restore_op: str
@@ -129,15 +169,13 @@ class Saver:
     restores: Optional[int]
 
 
-@record
-class Collection:
+class Collection(NamedTuple):
     key: str
     kind: str
     items: int
 
 
-@record
-class Constant:
+class Constant(NamedTuple):
     """A tensor written out in the graph, among the largest."""
 
     node: str
@@ -147,8 +185,7 @@ class Constant:
     size: int
 
 
-@record
-class Sizes:
+class Sizes(NamedTuple):
     """Bytes of the parts of one MetaGraph; ``constants`` is contained in ``graph`` and ``functions``."""
 
     total: int
@@ -159,8 +196,7 @@ class Sizes:
     largest_constants: tuple[Constant, ...]
 
 
-@record
-class MetaGraph:
+class MetaGraph(NamedTuple):
     tags: tuple[str, ...]
     tensorflow_version: str
     tensorflow_git_version: str
@@ -186,14 +222,12 @@ class MetaGraph:
     collections: tuple[Collection, ...]
 
 
-@record
-class File:
+class File(NamedTuple):
     path: str
     size: int
 
 
-@record
-class Checkpoint:
+class Checkpoint(NamedTuple):
     """variables/: ``tensors`` is the number of keys, ``size`` the bytes of their values as stored."""
 
     tensors: int
@@ -201,8 +235,7 @@ class Checkpoint:
     size: int
 
 
-@record
-class SavedModelInfo:
+class SavedModelInfo(NamedTuple):
     """A SavedModel directory. ``problems`` lists what is damaged or missing, one sentence each."""
 
     path: str
@@ -224,8 +257,8 @@ class SavedModelInfo:
 def _json(value: Any) -> Any:
     if isinstance(value, (str, int, type(None))):
         return value
-    if isinstance(value, (tuple, list)):
-        return [_json(item) for item in value]
+    if hasattr(value, "_asdict"):
+        value = value._asdict()
     if isinstance(value, dict):
         return {key: _json(item) for key, item in value.items()}
-    return {name: _json(item) for name, item in vars(value).items()}
+    return [_json(item) for item in value]

@@ -10,6 +10,7 @@ import itertools
 import re
 from collections import deque
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 
 from compat_matrix.canonical.body import Body
 from compat_matrix.canonical.functions import Functions, declared
@@ -20,7 +21,6 @@ from compat_matrix.zoo.diff.model import ADDED, CHANGED, REMOVED, RENAMED, Chang
 from compat_matrix.zoo.diff.nodes import NodeChange, node_changes, value_text
 from reference_impl.format import schema
 from reference_impl.format.names import plain_name
-from reference_impl.format.record import field, mutable_record
 from reference_impl.graph.references import Library as LibraryOfFunctions
 from reference_impl.inspection.text import dtype_name, flat_text
 from reference_impl.inspection.text import value_text as structure_text
@@ -31,7 +31,7 @@ _NUMBER = re.compile(r"_\d+")
 _KEPT = 1 << 17  # nodes of functions that are kept, paired, until they are told; of more functions the bodies are made again
 
 
-@mutable_record
+@dataclass
 class Side:
     """The functions of one MetaGraph that the other has not.
 

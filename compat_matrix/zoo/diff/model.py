@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, field
 from typing import Any, Optional
-
-from reference_impl.format.record import field, record
 
 SCHEMA = 1
 
@@ -16,7 +15,7 @@ SECTIONS = ("meta", "signatures", "functions", "graph", "ops", "objects", "colle
 ADDED, REMOVED, CHANGED, RENAMED = "added", "removed", "changed", "renamed"
 
 
-@record
+@dataclass(frozen=True)
 class Change:
     """One difference.
 
@@ -44,7 +43,7 @@ class Change:
         return {name: plain(value) for name, value in vars(self).items()}
 
 
-@record
+@dataclass(frozen=True)
 class Side:
     """One of the two models. ``content_hash`` is that of `compat_matrix.canonical.form`, None where not all was
     read, or where a difference was found without it and nobody asked."""
@@ -54,7 +53,7 @@ class Side:
     produced_by: tuple[str, ...]
 
 
-@record
+@dataclass(frozen=True)
 class Options:
     """What is compared, and how exactly.
 
@@ -83,7 +82,7 @@ class Options:
         return set(CONTENT) <= set(self.sections)
 
 
-@record
+@dataclass(frozen=True)
 class Weights:
     """What was compared of the checkpoints: tensors on both sides, how many of them equal, and bytes."""
 
@@ -92,7 +91,7 @@ class Weights:
     size: int = 0
 
 
-@record
+@dataclass(frozen=True)
 class ModelDiff:
     """Two SavedModels compared.
 

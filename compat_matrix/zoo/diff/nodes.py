@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any, Optional
 
 from compat_matrix.canonical.body import Body, plain_node_name
@@ -10,7 +11,6 @@ from compat_matrix.zoo.diff.align import Alignment
 from compat_matrix.zoo.diff.model import ADDED, CHANGED, REMOVED
 from reference_impl.format import schema
 from reference_impl.format.names import plain_name
-from reference_impl.format.record import record
 from reference_impl.format.values.shapes import shape_of, shape_text
 from reference_impl.inspection.text import attribute_text, dtype_name
 
@@ -19,7 +19,7 @@ MAX_ELEMENTS = 1 << 20  # of a constant that is looked into
 SameFunction = Callable[[str, str], bool]
 
 
-@record
+@dataclass(frozen=True)
 class NodeChange:
     """A node that came, went or changed. ``what``: a line for each of its attributes, inputs and so on that differs."""
 

@@ -10,8 +10,8 @@ from compat_matrix.zoo.diff.entries import field_change
 from compat_matrix.zoo.diff.model import ADDED, CHANGED, REMOVED, RENAMED, Change
 from reference_impl.format import schema
 from reference_impl.format.values.shapes import shape_text
-from reference_impl.inspection.parts import Signature, SignatureArgument
 from reference_impl.inspection.signatures import signatures
+from reference_impl.inspection.types import Signature, SignatureArgument
 
 SECTION = "signatures"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, Optional
 
 from compat_matrix.zoo.diff import diff
@@ -11,7 +12,6 @@ from compat_matrix.zoo.diff.model import ModelDiff, Options
 from compat_matrix.zoo.find import Model
 from compat_matrix.zoo.jobs import Died, ordered
 from reference_impl.errors import SavedModelError, about_the_model
-from reference_impl.format.record import record
 
 EQUAL, CLOSE, DIFFERENT, FIRST, SECOND, REFUSED, UNREAD = (
     *("equal", "close", "different"),
@@ -20,7 +20,7 @@ EQUAL, CLOSE, DIFFERENT, FIRST, SECOND, REFUSED, UNREAD = (
 STATUSES = (EQUAL, CLOSE, DIFFERENT, FIRST, SECOND, REFUSED, UNREAD)
 
 
-@record
+@dataclass(frozen=True)
 class Pair:
     """One relative path. ``status`` is one of STATUSES; ``refused`` is a model that cannot be read, ``unread`` a file that the
     machine does not give. ``reason`` tells why; else there is a ``result`` where both sides have the model."""

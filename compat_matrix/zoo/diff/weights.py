@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Optional
@@ -18,7 +19,6 @@ from compat_matrix.zoo.diff.model import ADDED, CHANGED, REMOVED, RENAMED, Chang
 from reference_impl.format.bundle.entry import Entry
 from reference_impl.format.bundle.reader import BundleReader
 from reference_impl.format.container import layout
-from reference_impl.format.record import field, mutable_record
 
 if TYPE_CHECKING:
     from compat_matrix.zoo.diff.numbers import Distance
@@ -27,7 +27,7 @@ SECTION = "variables"
 ELEMENTS = 1 << 18  # compared at once
 
 
-@mutable_record
+@dataclass
 class Found:
     """What `compare` found: changes, and what `canonical_files.variables_of` says of either model."""
 
@@ -37,7 +37,7 @@ class Found:
     weights: Weights = field(default_factory=Weights)
 
 
-@mutable_record
+@dataclass
 class _Side:
     reader: Optional[BundleReader]
     tables: Mapping[str, str]

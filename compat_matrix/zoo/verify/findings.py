@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any
-
-from reference_impl.format.record import record
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from compat_matrix.zoo.verify.model import Graph, Model
@@ -28,8 +26,7 @@ class Severity(enum.IntEnum):
         return self.name.lower()
 
 
-@record
-class Finding:
+class Finding(NamedTuple):
     """One defect.
 
     Attributes:
@@ -53,7 +50,7 @@ class Finding:
 
     def to_json(self) -> dict[str, Any]:
         """Field by field; the severity as a word."""
-        return {**self.__dict__, "severity": self.severity.word}
+        return {**self._asdict(), "severity": self.severity.word}
 
     @property
     def where(self) -> str:
@@ -63,8 +60,7 @@ class Finding:
         return " ".join([*tags, ", ".join(filter(None, parts)) or self.file or ""]).strip()
 
 
-@record
-class Fault:
+class Fault(NamedTuple):
     """What a rule yields: the part of a finding that differs from one to the next."""
 
     message: str
@@ -79,8 +75,7 @@ ModelCheck = Callable[["Model"], Iterable[Fault]]
 GraphCheck = Callable[["Model", "Graph"], Iterable[Fault]]
 
 
-@record
-class Rule:
+class Rule(NamedTuple):
     """A rule.
 
     Attributes:

@@ -26,9 +26,9 @@ from reference_impl.graph.object_graph import Paths, counterparts
 from reference_impl.graph.references import Library
 from reference_impl.inspection.effects import effects
 from reference_impl.inspection.functions import Reach
-from reference_impl.inspection.parts import Effect
 from reference_impl.inspection.restore_plan import Restored, restore_plan
 from reference_impl.inspection.signatures import init_ops
+from reference_impl.inspection.types import Effect
 
 GRADIENT = "_gradient_op_type"
 

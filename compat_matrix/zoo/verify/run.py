@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from compat_matrix.zoo.verify.findings import Fault, Finding, Rule, Severity, all_rules
 from compat_matrix.zoo.verify.model import Model
 from compat_matrix.zoo.verify.rules import NOT_APPLIED, UNREADABLE
 from reference_impl import errors
 from reference_impl.format.container import files, layout
-from reference_impl.format.record import record
 
 if TYPE_CHECKING:
     from compat_matrix.zoo.find import Model as Named
@@ -18,8 +17,7 @@ if TYPE_CHECKING:
 MAX_FINDINGS = 20  # of one rule in one MetaGraph; how many more there are is told
 
 
-@record
-class Report:
+class Report(NamedTuple):
     """What was found in one model.
 
     Attributes:

@@ -12,14 +12,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Collection
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Optional, Union
+from typing import NamedTuple, Optional, Union
 
 from reference_impl import errors
 from reference_impl.format import limits, schema
 from reference_impl.format.container import files, split
 from reference_impl.format.names import ASSETS_COLLECTION
-from reference_impl.format.record import record
 
 SCHEMA_VERSION = 1
 
@@ -40,8 +40,7 @@ _HUB_MODULE = "tfhub_module.pb"
 FILES = (*_FORMATS, _HUB_MODULE, f"{CHECKPOINT}.index", FINGERPRINT, DEBUG_INFO, KERAS_METADATA, WARMUP_REQUESTS)
 
 
-@record
-class Asset:
+class Asset(NamedTuple):
     """A file that the graph reads.
 
     Attributes:
@@ -57,7 +56,7 @@ class Asset:
     exists: bool
 
 
-@record
+@dataclass(frozen=True)
 class Layout:
     """A SavedModel directory whose MetaGraphs have been read and whose other members are read when asked for.
 

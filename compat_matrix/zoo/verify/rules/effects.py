@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from compat_matrix.zoo.verify.findings import Fault, Severity, few, graph_rule
 from reference_impl.inspection.effects import signature_label
 from reference_impl.inspection.op_effects import PRINTS, PYTHON_OPS, READS, UNKNOWN
-from reference_impl.inspection.parts import Effect
+from reference_impl.inspection.types import Effect
 
 if TYPE_CHECKING:
     from compat_matrix.zoo.verify.model import Graph, Model
