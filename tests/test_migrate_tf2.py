@@ -112,3 +112,43 @@ def test_partial_takes_what_was_repaired_but_cannot_be_asked(zoo, tmp_path):
     code, models = migrate(zoo / "slots_unsigned", "--partial", "--out", tmp_path)
     assert (code, models["slots_unsigned"]["status"]) == (cli.UNEXPECTED, "unproved")
     tf.saved_model.load(str(tmp_path / "models/slots_unsigned"))
+
+
+JUNK = b"not a request to warm up with"
+
+
+@pytest.fixture(scope="module")
+def decided(zoo, tmp_path_factory):
+    """Models with an error of `verify` each. The first two: warm-up requests that a server refuses, a rule about loaders."""
+    folder, out = tmp_path_factory.mktemp("errors"), tmp_path_factory.mktemp("out")
+    for name, source in (("loads", "plain"), ("does_not_load", "slots"), ("broken", "plain")):
+        (shutil.copytree(zoo / source, folder / name) / "assets.extra").mkdir()
+    for name in ("loads", "does_not_load"):
+        (folder / name / "assets.extra" / "tf_serving_warmup_requests").write_bytes(JUNK)
+    (folder / "broken" / "fingerprint.pb").unlink()
+    (folder / "broken" / "fingerprint.pb").mkdir()  # tf.saved_model.load does not mind: it is not asked
+    return (*migrate(folder, "--out", out), out)
+
+
+def error_notes(model):
+    return [note.split(":")[0] for note in model["parts"][0]["notes"] if note.startswith("verify")]
+
+
+def test_an_error_about_loaders_does_not_stop_a_copy_that_tensorflow_loads(decided):
+    _, models, out = decided
+    assert error_notes(models["loads"]) == ["verify SMC541"] and models["loads"]["status"] == "copied"
+    assert states(models["loads"]) == {"loads, tf2": "equal", "answers, tf2": "equal", "answers, c_api": "equal"}
+    assert (out / "models/loads/assets.extra/tf_serving_warmup_requests").read_bytes() == JUNK
+
+
+def test_with_an_error_about_loaders_what_tensorflow_does_not_load_is_saved_again(decided):
+    _, models, _ = decided
+    assert error_notes(models["does_not_load"]) == ["verify SMC541"] and models["does_not_load"]["status"] == "repaired"
+    assert any("tf.saved_model.load does not load it" in note for note in models["does_not_load"]["parts"][0]["notes"])
+
+
+def test_any_other_error_stops_it_before_it_is_loaded(decided):
+    code, models, out = decided
+    assert code == cli.UNEXPECTED
+    assert models["broken"]["status"] == "refused" and "broken: fingerprint.pb is a directory" in models["broken"]["reason"]
+    assert not states(models["broken"]) and not (out / "models/broken").exists()
