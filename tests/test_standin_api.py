@@ -257,13 +257,6 @@ def test_classify_and_regress_over_rest(server: Server) -> None:
         ),
         (
             ":predict",
-            b'{"instances": [16777217]}',
-            400,
-            "Failed to process element: 0 of 'instances' list. Error: INVALID_ARGUMENT: "
-            "Cannot convert JSON value: 16777217 to float without loss of precision.",
-        ),
-        (
-            ":predict",
             b'{"instances": [[1.0, 2.0], [3.0]]}',
             400,
             "Failed to process element: 1 of 'instances' list. Error: INVALID_ARGUMENT: Expecting tensor size: 2 but got: 1",
@@ -330,7 +323,7 @@ def test_it_never_imports_tensorflow(server: Server) -> None:
         ("half_plus_two:predict", b'{"instances": ["\\ud800"]}', "The surrogate pair in string is invalid."),
         ("half_plus_two:predict", b'{"instances": [1.0], "signature_name": "\xab"}', "not found in signature def"),
         ("half_plus_two:predict", b'{"instances": [{"\xab": 1.0}]}', "does not have named input"),
-        ("half_plus_two:predict", b'["\\udcab"]', "The surrogate pair in string is invalid."),
+        ("half_plus_two:predict", b'["\\udcab"]', "Is not object"),
         ("half_plus_two:regress", b'{"signature_name": "\xab", "examples": [{"\xab": 1.0}]}', "No signature was found"),
         ("half_plus_two:regress", b'{"examples": [{"x": "\\ud800"}]}', "The surrogate pair in string is invalid."),
         ("half_plus_two:regress", b'{"examples": [{"x": -9223372036854775809, "y": "\xab"}]}', None),

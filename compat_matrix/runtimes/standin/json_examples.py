@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from compat_matrix.runtimes.standin import json_predict, json_reader, json_writer
+from compat_matrix.runtimes.standin import json_numbers, json_predict, json_reader, json_writer
 from compat_matrix.runtimes.standin.errors import ServingError, invalid
 
 EXAMPLES, CONTEXT, RESULTS = "examples", "context", "results"
 _KINDS = {"bytes_list": "bytes", "float_list": "float", "int64_list": "int64"}
-_FLOAT_MAX = 3.4028234663852886e38
 
 
 def fill_request(body: bytes, request: Any) -> None:
@@ -46,17 +45,13 @@ def _append(value: Any, name: str, feature: Any) -> None:
         _list(feature, "bytes_list", name).append(value.encode("utf-8", "surrogateescape"))
     elif json_predict.is_base64(value):
         _list(feature, "bytes_list", name).append(json_predict.from_base64(value))
-    elif isinstance(value, (bool, int)) and -1 << 63 <= value < 1 << 64:
+    elif isinstance(value, (bool, int)):
         values = _list(feature, "int64_list", name)
         if value >= 1 << 63:
             raise invalid(f"Feature: {name} has uint64 element. Only int64 is supported.")
         values.append(int(value))
-    elif isinstance(value, (int, float)):
-        values = _list(feature, "float_list", name)
-        number = float(value)
-        if number == number and abs(number) != float("inf") and abs(number) > _FLOAT_MAX:
-            raise invalid(f"Cannot convert JSON value: {json_reader.shown(number)} to float without loss of precision.")
-        values.append(number)
+    elif isinstance(value, float):
+        _list(feature, "float_list", name).append(json_numbers.single(value))
     else:
         raise invalid(f"Feature: {name} has element with unexpected JSON type: {json_reader.kind(value)}")
 

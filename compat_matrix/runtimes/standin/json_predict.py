@@ -7,7 +7,7 @@ import binascii
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from compat_matrix.runtimes.standin import json_reader, json_writer, tensor_protos
+from compat_matrix.runtimes.standin import json_numbers, json_reader, json_writer, tensor_protos
 from compat_matrix.runtimes.standin.errors import ServingError, invalid
 from compat_matrix.workers.signature_wire import DTYPES
 from compat_matrix.workers.tensors import Tensor
@@ -21,10 +21,7 @@ _INTEGERS = {
     "uint32": ("uint32_val", _UINT32),
     "uint64": ("uint64_val", _UINT64),
 }
-_DECIMALS = {
-    "float32": ("float_val", "float", (1 << 24) - 1, 3.4028234663852886e38),
-    "float64": ("double_val", "double", (1 << 53) - 1, 1.7976931348623157e308),
-}
+_DECIMALS = ("float32", "float64")
 
 
 def fill_request(body: bytes, request: Any, signature_inputs: Callable[[str], Mapping[str, Any]]) -> bool:
@@ -203,16 +200,12 @@ def _append(value: Any, dtype: str, proto: Any) -> None:
 
 
 def _append_decimal(value: Any, dtype: str, proto: Any) -> None:
-    field, spoken, largest_integer, largest = _DECIMALS[dtype]
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise _type_error(value, dtype)
-    if isinstance(value, int) and not _INT64[0] <= value < _UINT64[1]:
-        value = float(value)  # too long for an integer of the parser
-    finite = value == value and abs(value) != float("inf")
-    limit = largest_integer if isinstance(value, int) else largest
-    if finite and abs(value) > limit:
-        raise invalid(f"Cannot convert JSON value: {json_reader.shown(value)} to {spoken} without loss of precision.")
-    getattr(proto, field).append(value)
+    if dtype == "float32":
+        proto.float_val.append(json_numbers.single(value))
+    else:
+        proto.double_val.append(value)
 
 
 def _type_error(value: Any, dtype: str) -> ServingError:

@@ -1,7 +1,6 @@
 """JSON as the real server's parser takes it: NaN, Inf and Infinity are numbers, and errors have its texts and offsets.
 
-Python's parser reads the usual document; what it refuses is read again by :class:`_Slow`, which says what is wrong. Numbers
-are rounded correctly here; the real server's parser may be off by a few units in the last place of a double.
+Python's parser reads the usual document; what it refuses is read again by :class:`_Slow`, which says what is wrong.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ import math
 import re
 from typing import Any
 
-from compat_matrix.runtimes.standin import json_writer
+from compat_matrix.runtimes.standin import json_numbers, json_writer
 from compat_matrix.runtimes.standin.errors import ServingError, invalid
 
 _DEEPEST = 400
@@ -30,7 +29,8 @@ def parse(body: bytes) -> dict[str, Any]:
     text = body.decode("utf-8", "surrogateescape").removeprefix("\ufeff")
     if not _DOUBTFUL.search(text):
         try:
-            return _object(json.loads(text))
+            hooks = {"parse_float": json_numbers.double, "parse_int": json_numbers.integer}
+            return _object(json.loads(text, object_pairs_hook=_first_of_each, **hooks))
         except (ValueError, RecursionError):
             pass
     return _object(_Slow(text).document())
@@ -39,6 +39,14 @@ def parse(body: bytes) -> dict[str, Any]:
 def as_name(text: str) -> str:
     """A string for a message's field, which holds no undecodable bytes."""
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
+def _first_of_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object. Of members with one name the first counts."""
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        found.setdefault(name, value)
+    return found
 
 
 def _object(value: Any) -> dict[str, Any]:
@@ -185,7 +193,9 @@ class _Slow:
             raise self._error("Invalid escape character in string.", start)
         code = self._hex(start)
         if 0xD800 <= code < 0xE000:
-            if code >= 0xDC00 or self._text[self._at : self._at + 2] != "\\u":
+            if code >= 0xDC00:  # a low half by itself is written as three bytes
+                return chr(code).encode("utf-8", "surrogatepass").decode("utf-8", "surrogateescape")
+            if self._text[self._at : self._at + 2] != "\\u":
                 raise self._error("The surrogate pair in string is invalid.", start)
             self._at += 2
             low = self._hex(start)
@@ -215,9 +225,8 @@ class _Slow:
             raise self._error("Miss fraction part in number.", match.end(3))
         if exponent and not exponent[-1].isdigit():
             raise self._error("Miss exponent in number.")
-        if fraction is None and exponent is None and len(whole) < 300:
-            return -int(whole) if negative else int(whole)
-        number = float(match.group())
+        text = match.group()
+        number = json_numbers.integer(text) if fraction is None and exponent is None else json_numbers.double(text)
         if math.isinf(number):
             raise self._error("Number too big to be stored in double.", start)
         return number

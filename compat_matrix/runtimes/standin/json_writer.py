@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from compat_matrix.runtimes.standin import json_numbers
+
 _ESCAPES = {0x22: b'\\"', 0x5C: b"\\\\", 8: b"\\b", 9: b"\\t", 10: b"\\n", 12: b"\\f", 13: b"\\r"}
 _INDENT = b"    "
 
@@ -122,7 +124,7 @@ def quoted(text: bytes) -> bytes:
 
 def decimal(value: Any, single: bool = False) -> bytes:
     """A floating-point number; ``single``: of 32 bits."""
-    number = float(value)
+    number = json_numbers.single(value) if single else json_numbers.flushed(float(value))
     if number != number:
         return b"NaN"
     if number in (float("inf"), float("-inf")):
