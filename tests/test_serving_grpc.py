@@ -168,6 +168,16 @@ def test_status(fake, asking):
     assert fake.asked[0][1] == at(1, SPEC)
 
 
+def test_an_error_message_that_is_not_utf_8(fake, asking):
+    """C++ servers do not check what they send: the message of a broken warm-up file holds its bytes."""
+    failed = at(1, 3) + at(2, b"corrupted record: \xff\xfe")
+    fake.answers[MODEL + "GetModelStatus"] = at(1, at(1, 1) + at(2, 50) + at(3, failed))
+    assert asking.status(HALF, limit=LIMIT) == [VersionStatus(1, "END", 3, "corrupted record: \ufffd\ufffd")]
+    fake.answers[MODEL + "HandleReloadConfigRequest"] = at(1, failed)
+    with pytest.raises(client.ServerError, match="corrupted record: \ufffd\ufffd"):
+        asking.reload([], limit=LIMIT)
+
+
 def test_metadata(fake, asking):
     signature = pair(1, b"x", at(1, b"x:0") + at(2, 1)) + at(3, b"tensorflow/serving/predict")
     signatures = pair(1, b"serving_default", signature)

@@ -137,7 +137,10 @@ def test_a_composite_output_has_no_tensor_that_could_be_fetched(server: Server) 
     request.model_spec.name, request.model_spec.signature_name = "ragged_io", "ranges"
     for name, tensor in tensors.load(FIXTURES / "ragged_io" / "io" / "ranges-0.in.npz").items():
         tensor_protos.encode(tensor, request.inputs[name])
-    assert refused(server, "Predict", request) == ("NOT_FOUND", "FetchOutputs node : not found")
+    assert refused(server, "Predict", request) == (
+        "INVALID_ARGUMENT",
+        "Tensor :0, specified in either feed_devices or fetch_devices was not found in the Graph",
+    )
 
 
 def example(value: float) -> Any:

@@ -1,4 +1,4 @@
-"""What becomes of numbers over the REST API of the stand-in server, asked through sockets: as a real TensorFlow Serving 2.15 reads and writes them."""
+"""Numbers over the REST API of the stand-in server, through sockets: read and written as by a real TensorFlow Serving 2.15."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import json
 import math
 import struct
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 import pytest

@@ -6,7 +6,9 @@ model counts as served when both transports say AVAILABLE and show its signature
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
+from decimal import Decimal
 from typing import Any
 
 from compat_matrix.checks import oracle, serve_examples
@@ -18,6 +20,7 @@ from compat_matrix.checks.wire import Wire, rest_of, trouble
 from compat_matrix.consumers.serving.client import GRPC, REST, Client, NotRepresentable
 from compat_matrix.consumers.serving.fleet import Served
 from compat_matrix.consumers.serving.rest_client import ROWS
+from compat_matrix.consumers.serving.rest_json import subnormal
 from compat_matrix.outcomes import Outcome
 from compat_matrix.workers import tensors
 from compat_matrix.workers.tensors import Tensor
@@ -27,9 +30,10 @@ from reference_impl.inspection.signatures import signature_spec
 
 Ask = Callable[[Served, dict[str, Any], dict[str, Tensor]], dict[str, Tensor]]
 ONE_STATUS = frozenset({"INVALID_ARGUMENT", "FAILED_PRECONDITION", "OUT_OF_RANGE"})  # codes that are 400 over HTTP
-# RapidJSON, in the server, reads doubles of more than 15 digits with an error of up to 3 units of the last place (2.2e-16 each);
-# a model may multiply that.
+# The server's JSON parser reads most doubles with an error of up to 3 units in the last place (2.2e-16 each), which a model may
+# multiply. It is exact for at most 2^53 times a power of ten up to 22.
 PARSED = Tolerance(rtol=1e-13)
+_EXACT_DIGITS, _EXACT_POWER = 1 << 53, 22
 
 
 def check_serve(wire: Wire) -> dict[str, Any]:
@@ -82,15 +86,18 @@ def check_grpc(wire: Wire) -> dict[str, Any]:
 
 
 def check_rest(wire: Wire) -> dict[str, Any]:
-    """The same over REST: in columns, in rows where the request has them, and equal, bit for bit, to the answer over gRPC.
+    """The same over REST: in columns, in rows where the request has them, and equal to the answer over gRPC.
 
-    Where an answer changes the model it is asked once, in columns. Returns details of a pass, as above; ``columns_only``: request
-    -> why it cannot be asked in rows.
+    Equal means bit for bit, but within `PARSED` where the request holds doubles that the server reads inexactly. Where an answer
+    changes the model it is asked once, in columns. Returns details of a pass, as above; ``columns_only``: request -> why it
+    cannot be asked in rows.
     """
     answers, columns_only = Answers(), {}
 
     def ask(served: Served, request: dict[str, Any], inputs: dict[str, Tensor]) -> dict[str, Tensor]:
         exact = _carried_exactly(inputs)
+        if request["outputs"] is not None:
+            _subnormals_are_lost(tensors.load(wire.artifact.io / request["outputs"]))
         try:
             got = _predict(wire, served, rest_of(served), request, inputs)
         except Finding as finding:
@@ -106,6 +113,7 @@ def check_rest(wire: Wire) -> dict[str, Any]:
         else:
             _same(request, "REST in rows", rows, "in columns", got)
         by_grpc = _predict(wire, served, served.grpc, request, inputs)
+        _subnormals_are_lost(by_grpc)
         _same(request, "REST", got, "gRPC", by_grpc, EXACT if exact else PARSED)
         return got
 
@@ -149,9 +157,24 @@ def _predict(
 
 
 def _carried_exactly(inputs: dict[str, Tensor]) -> bool:
-    """Whether the server's parser of JSON gives every number of a request its own value: a double may need 17 digits."""
+    """Return whether the server reads every number of a request as the double that was sent."""
     doubles = (tensor.array.ravel().tolist() for tensor in inputs.values() if tensor.dtype == "float64")
-    return all(float(f"{value:.15g}") == value or value != value for values in doubles for value in values)
+    return all(_is_read_exactly(value) for values in doubles for value in values)
+
+
+def _is_read_exactly(value: float) -> bool:
+    """Return whether a double is an integer of at most 2^53 times a power of ten up to 22, as it is written in a request."""
+    if not math.isfinite(value):
+        return True
+    _, digits, power = Decimal(repr(value)).as_tuple()
+    return int("".join(map(str, digits))) <= _EXACT_DIGITS and abs(int(power)) <= _EXACT_POWER
+
+
+def _subnormals_are_lost(outputs: dict[str, Tensor]) -> None:
+    """Raises _NotCarried for an answer with subnormal numbers, which the server writes as 0.0 over REST."""
+    for name, tensor in outputs.items():
+        if subnormal(tensor):
+            raise _NotCarried(f"output {name!r} has a subnormal number, which TensorFlow Serving writes as 0.0 over REST")
 
 
 def _same(
@@ -181,7 +204,7 @@ def _answered(wire: Wire, transport: str, ask: Ask, answers: Answers) -> dict[st
     for tags in wire.artifact.tag_sets:
         requests = [(i, r) for i, r in enumerate(wire.artifact.requests) if r["kind"] == "signature" and tuple(r["tags"]) == tags]
         if requests:
-            findings += _asked(wire, wire.served(tags), requests, ask, answers, not_carried)
+            findings += _asked(wire, transport, wire.served(tags), requests, ask, answers, not_carried)
             if not findings and not wire.artifact.stateful:
                 served = wire.served(tags)
                 client = served.grpc if transport == GRPC else rest_of(served)
@@ -205,6 +228,7 @@ def _answered(wire: Wire, transport: str, ask: Ask, answers: Answers) -> dict[st
 
 def _asked(
     wire: Wire,
+    transport: str,
     served: Served,
     requests: Sequence[tuple[int, dict[str, Any]]],
     ask: Ask,
@@ -214,10 +238,14 @@ def _asked(
     out = []
     for index, request in requests:
         try:
-            got = ask(served, request, tensors.load(wire.artifact.io / request["inputs"]))
+            inputs = tensors.load(wire.artifact.io / request["inputs"])
+            tolerance = wire.artifact.tolerance
+            if transport == REST and not _carried_exactly(inputs):
+                tolerance = tolerance.or_wider(*PARSED)
+            got = ask(served, request, inputs)
             answer = wire.scratch / f"answer-{index}.npz"
             tensors.save(answer, got)
-            finding = judged(wire.artifact, request, answer, answers=answers)
+            finding = judged(wire.artifact, request, answer, answers=answers, tolerance=tolerance)
         except _NotCarried as reason:
             not_carried[request["id"]] = str(reason)
             if wire.artifact.stateful:  # the answers to the others depend on it

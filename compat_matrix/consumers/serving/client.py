@@ -19,7 +19,7 @@ from ...workers.tensors import Tensor
 if TYPE_CHECKING:
     from reference_impl.format.schema import SignatureDef
 
-    from .schema import GetModelStatusResponse, ModelConfig
+    from .schema import GetModelStatusResponse, ModelConfig, RawModelStatusResponse
 
 GRPC, REST = "grpc", "rest"
 
@@ -103,12 +103,17 @@ class VersionStatus(NamedTuple):
     error_message: str
 
 
-def statuses(answer: GetModelStatusResponse) -> list[VersionStatus]:
-    """What the message says, of either transport."""
+def as_text(message: str | bytes) -> str:
+    """Return the text of an error message. Where bytes are not UTF-8 there is a replacement character."""
+    return message.decode("utf-8", "replace") if isinstance(message, bytes) else message
+
+
+def statuses(answer: Union[GetModelStatusResponse, RawModelStatusResponse]) -> list[VersionStatus]:
+    """Return what the message says, of either transport."""
     from .messages import state_name
 
     return [
-        VersionStatus(item.version, state_name(item.state), item.status.error_code, item.status.error_message)
+        VersionStatus(item.version, state_name(item.state), item.status.error_code, as_text(item.status.error_message))
         for item in answer.model_version_status
     ]
 

@@ -33,6 +33,7 @@ from .client import (
     Timeout,
     Unreachable,
     VersionStatus,
+    as_text,
     statuses,
 )
 
@@ -103,8 +104,8 @@ class GrpcClient(Client):
             self._channel.close()
 
     def status(self, ref: ModelRef, *, limit: float) -> list[VersionStatus]:
-        answer = self._call("GetModelStatus", messages.GetModelStatusRequest(model_spec=_spec(ref)), limit)
-        return statuses(answer)
+        request = messages.GetModelStatusRequest(model_spec=_spec(ref))
+        return statuses(self._call("GetModelStatus", request, limit, messages.RawModelStatusResponse))
 
     def metadata(self, ref: ModelRef, *, limit: float) -> dict[str, SignatureDef]:
         request = messages.GetModelMetadataRequest(model_spec=_spec(ref), metadata_field=[_SIGNATURES])
@@ -162,11 +163,11 @@ class GrpcClient(Client):
         request = messages.ReloadConfigRequest()
         request.config.model_config_list.SetInParent()  # an empty list takes every model away
         request.config.model_config_list.config.extend(configs)
-        status = self._call("HandleReloadConfigRequest", request, limit).status
+        status = self._call("HandleReloadConfigRequest", request, limit, messages.RawReloadConfigResponse).status
         if status.error_code:
-            raise ServerError(_code_name(status.error_code), status.error_message, GRPC, "HandleReloadConfigRequest")
+            raise ServerError(_code_name(status.error_code), as_text(status.error_message), GRPC, "HandleReloadConfigRequest")
 
-    def _call(self, name: str, request: Message, limit: float) -> Any:
+    def _call(self, name: str, request: Message, limit: float, response: type[Any] | None = None) -> Any:
         method = messages.METHODS[name]
         if self._closed:
             raise Unreachable("this client is closed", GRPC, name)
@@ -182,7 +183,7 @@ class GrpcClient(Client):
             answer = self._channel.unary_unary(method.path)(data, timeout=limit)
         except self._grpc.RpcError as error:
             raise self._explained(error, name, limit, time.monotonic() - started) from error
-        return self._parse(name, method.response, answer)
+        return self._parse(name, response or method.response, answer)
 
     def _parse(self, name: str, cls: type[Any], data: bytes) -> Any:
         try:

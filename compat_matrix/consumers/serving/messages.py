@@ -38,6 +38,8 @@ from .schema import MultiInferenceResponse as MultiInferenceResponse
 from .schema import PredictionLog as PredictionLog
 from .schema import PredictRequest as PredictRequest
 from .schema import PredictResponse as PredictResponse
+from .schema import RawModelStatusResponse as RawModelStatusResponse
+from .schema import RawReloadConfigResponse as RawReloadConfigResponse
 from .schema import RegressionRequest as RegressionRequest
 from .schema import RegressionResponse as RegressionResponse
 from .schema import RegressionResult as RegressionResult

@@ -2,16 +2,18 @@
 
 JSON carries no dtypes, so both directions need the signature. What its numbers carry:
 
-- float32 exactly, both ways. A request writes the shortest decimal of the value as a double. An answer's decimal has six
-  digits if these give the value back, else nine; read as a double and rounded again to float32 it gives that value: nine digits
-  lie too near to it for the first rounding to matter, and of all decimals of six digits none is affected (all were tried).
-- float64 exactly in answers; in requests to 3 units in the last place, which is how exactly the server's parser reads a number
-  of more than 15 digits. Integers exactly, as nobody reads them through a float.
+- float32 exactly, both ways, but for subnormal numbers. A request writes the shortest decimal of the value as a double. An
+  answer's decimal has six digits if these give the value back, else nine; read as a double and rounded again to float32 it gives
+  that value: nine digits lie too near to it for the first rounding to matter, and of all decimals of six digits none is affected
+  (all were tried).
+- float64 exactly in answers. In requests the server reads an integer of at most 2^53 times a power of ten up to 22 exactly, any
+  other number to 3 units in the last place. Integers exactly, as nobody reads them through a float.
 - NaN without its sign and its bits; infinities.
+- No subnormal numbers: the server reads and writes them as 0.0.
 
-What they cannot carry is refused with `CannotSay`: other dtypes, which the server neither reads nor writes (uint16, half,
-bfloat16, complex, quantised), rows of scalars, an empty batch in rows, and a shape with a 0 that is not the last dimension (of an
-empty list the server sees no more than that).
+What they cannot carry is refused with `CannotSay`: subnormal numbers, other dtypes, which the server neither reads nor writes
+(uint16, half, bfloat16, complex, quantised), rows of scalars, an empty batch in rows, and a shape with a 0 that is not the last
+dimension (of an empty list the server sees no more than that).
 """
 
 from __future__ import annotations
@@ -98,10 +100,20 @@ def _values(name: str, tensor: Tensor) -> Any:
         out = np.empty(array.size, dtype=object)
         out[:] = [encode(item) for item in array.ravel().tolist()]
         return out.reshape(array.shape).tolist()
+    if subnormal(tensor):
+        raise CannotSay(f"input {name!r} has a subnormal number, which TensorFlow Serving reads as 0.0 over REST")
     if dtype == "float32":
         wide = array.astype(np.float64)
         return np.where(np.abs(wide) == _MAX_FLOAT32, np.copysign(_NEARLY_MAX_FLOAT32, wide), wide).tolist()
     return array.tolist()
+
+
+def subnormal(tensor: Tensor) -> bool:
+    """Return whether a tensor of float32 or float64 has a subnormal number."""
+    if tensor.dtype not in ("float32", "float64"):
+        return False
+    size = np.abs(np.asarray(tensor.array))
+    return bool(np.any((size > 0) & (size < np.finfo(size.dtype).tiny)))
 
 
 def _base64(value: bytes) -> dict[str, str]:

@@ -2,7 +2,7 @@
 
 The server's parser (RapidJSON, without its flag for full precision) collects the digits of a number as an integer and multiplies
 it by, or divides it by, one power of ten. That is exact for at most 2^53 and powers up to 22; other numbers may be a few units in
-the last place away from the nearest double. Its threads flush subnormal numbers to zero, in what they read and in what they write.
+the last place away from the nearest double. Its threads flush subnormal numbers to zero, both when they read and when they write.
 """
 
 from __future__ import annotations

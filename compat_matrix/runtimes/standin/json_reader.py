@@ -22,6 +22,19 @@ _PLAIN = {"n": ("null", None), "t": ("true", True), "f": ("false", False)}
 _LETTERS = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 
 
+def _first_of_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object. Of members with one name the first counts."""
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        found.setdefault(name, value)
+    return found
+
+
+_decode = json.JSONDecoder(
+    object_pairs_hook=_first_of_each, parse_float=json_numbers.double, parse_int=json_numbers.integer
+).decode
+
+
 def parse(body: bytes) -> dict[str, Any]:
     """The object that a request is. Strings hold undecodable bytes as surrogates. Raises :class:`ServingError`."""
     if not body:
@@ -29,8 +42,7 @@ def parse(body: bytes) -> dict[str, Any]:
     text = body.decode("utf-8", "surrogateescape").removeprefix("\ufeff")
     if not _DOUBTFUL.search(text):
         try:
-            hooks = {"parse_float": json_numbers.double, "parse_int": json_numbers.integer}
-            return _object(json.loads(text, object_pairs_hook=_first_of_each, **hooks))
+            return _object(_decode(text))
         except (ValueError, RecursionError):
             pass
     return _object(_Slow(text).document())
@@ -39,14 +51,6 @@ def parse(body: bytes) -> dict[str, Any]:
 def as_name(text: str) -> str:
     """A string for a message's field, which holds no undecodable bytes."""
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-
-
-def _first_of_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object. Of members with one name the first counts."""
-    found: dict[str, Any] = {}
-    for name, value in pairs:
-        found.setdefault(name, value)
-    return found
 
 
 def _object(value: Any) -> dict[str, Any]:
@@ -216,7 +220,7 @@ class _Slow:
         if match is None:
             raise self._error("Invalid value.", start + (self._peek() == "-"))
         self._at = match.end()
-        word, whole, fraction, exponent = match.groups()
+        word, _, fraction, exponent = match.groups()
         negative = match.group().startswith("-")
         if word:
             number = float("nan") if word == "NaN" else float("inf")

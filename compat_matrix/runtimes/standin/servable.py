@@ -78,8 +78,14 @@ class Servable:
             # A table may point at any string that was ever fed, so none is given up before the model is.
             raise ServingError("RESOURCE_EXHAUSTED", f"stand-in: the model was fed more than {memory.KEPT} bytes of strings")
         rows = _batch_size(feed) if self._batching else None
-        self._check_names([name for name, _ in feed], "FeedInputs: unable to find feed output {}")
-        self._check_names(fetch, "FetchOutputs node {}: not found")
+        # A session takes names. The C API takes operations, so the name of a missing operation never reaches it.
+        for name in (name for name, _ in feed):
+            if not self._model.has_tensor(name):
+                raise ServingError("NOT_FOUND", f"FeedInputs: unable to find feed output {name}")
+        for name in fetch:
+            if not self._model.has_tensor(name):
+                where = name if ":" in name else f"{name}:0"
+                raise invalid(f"Tensor {where}, specified in either feed_devices or fetch_devices was not found in the Graph")
         with _as_serving_errors():
             results: list[Tensor] = self._model.run(
                 list(feed), list(fetch), _run_options(timeout_ms), memory.current().take_answer
@@ -87,12 +93,6 @@ class Servable:
         if rows is not None:
             _check_batched(results, rows)
         return results
-
-    def _check_names(self, names: Sequence[str], text: str) -> None:
-        """``Session::Run`` takes names; the C API takes operations, so that a name of none never comes to it."""
-        for name in names:
-            if not self._model.has_tensor(name):
-                raise ServingError("NOT_FOUND", text.format(name))
 
 
 @contextlib.contextmanager
