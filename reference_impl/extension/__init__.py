@@ -1,5 +1,26 @@
-"""What the RFC promised and TensorFlow never shipped: registered types, initial values, update rules, ``type(loaded)()``.
+"""Beyond the shipped format: what the RFC promised and TensorFlow never shipped.
 
-Everything here is additional. Its messages lie in one collection of the MetaGraph (`reference_impl.format.extension`), where
-the shipped readers do not look.
+Nothing here is needed to read or write a file of TensorFlow, and a reader that does not know these messages loses nothing. They
+lie in one collection of the MetaGraph (`reference_impl.format.extension`), where the shipped readers do not look.
+
+    registration, registered_objects    classes that a program registers: their objects come back with their Python methods
+    initial_values, first_values        functions that give variables their first values
+    update_rules                        optimizers that apply gradients
+    new_objects                         ``type(loaded)()``: another object like a loaded one
+
+A load calls the methods of one `reference_impl.extension.hooks.Hooks`:
+
+    trace_class      the class of concrete functions
+    check            before anything is made
+    make             in place of the reader of a kind, for some nodes
+    made             after each object
+    attach           when all objects have their children and all functions their captures
+
+A save asks three functions, one for each message:
+
+    saving.registered.fill           the registered name and state of an object
+    saving.initial_values            how variables got their first values
+    saving.optimizers                slots that are children, and update rules
+
+RFC: INIT-02, OPT-04, REV-04
 """

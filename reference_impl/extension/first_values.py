@@ -19,6 +19,13 @@ from reference_impl.extension import initial_values
 from reference_impl.graph.argument_uses import used_arguments
 from reference_impl.kinds.concrete_function import LoadedConcreteFunction
 
+_PATH = "_reference_path"  # attribute of a variable
+
+
+def set_path(variable: Any, path: str) -> None:
+    """Note the path of a variable in its model, for messages: a new variable has no other name that says where it is."""
+    setattr(variable, _PATH, path)
+
 
 class FreshConcreteFunction(LoadedConcreteFunction):
     """A trace of an object whose variables may have no values yet."""
@@ -27,10 +34,10 @@ class FreshConcreteFunction(LoadedConcreteFunction):
 
     @tf.autograph.experimental.do_not_convert
     def run(self, tensors: list[tf.Tensor]) -> Any:
-        """As its base; first gives those variables a value that have none.
+        """Run the function, after its variables without a value got their first one.
 
         Raises:
-          UninitializedVariableError: a variable that it reads has none, and nothing says how to make one.
+          UninitializedVariableError: a variable that the function reads has no value, and nothing says how to make one.
         """
         wanted = {
             id(variable): variable for variable in (*(made() for made in self.made), *self.variables) if variable is not None
@@ -72,7 +79,7 @@ def _has_value(variable: Any) -> bool:
 
 
 def _initialize(variable: Any, function: LoadedConcreteFunction, tensors: list[tf.Tensor], above: tuple[Any, ...]) -> None:
-    """Give a variable its first value, after those that it is made of. One that nothing is known of is left to the caller."""
+    """Give a variable its first value, after the variables that the value is made of. Without a known function, do nothing."""
     if _has_value(variable):
         return
     known = initial_values.of(variable)
@@ -106,4 +113,4 @@ def _error(variable: Any, function: LoadedConcreteFunction, why: str) -> Uniniti
 
 
 def _path(variable: Any) -> str:
-    return str(getattr(variable, "_reference_path", variable.name))
+    return str(getattr(variable, _PATH, variable.name))

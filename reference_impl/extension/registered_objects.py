@@ -1,4 +1,7 @@
-"""Objects of registered classes, and what is kept of those whose class is not registered here (REV-04, REV-05, RP-02)."""
+"""Objects of registered classes, and what is kept of objects whose class is not registered here.
+
+RFC: REV-04, REV-05, RP-02
+"""
 
 from __future__ import annotations
 
@@ -11,34 +14,29 @@ from google.protobuf import any_pb2
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import MalformedError, UnsupportedModelError
 from reference_impl.extension import registration
-from reference_impl.format.container.layout import Layout
 from reference_impl.format.values import structure
 from reference_impl.kinds import user_object
+from reference_impl.kinds.load import Load
 
 REGISTERED_CLASS = "_registered_class"  # of the classes made here: the class that was registered
 
 
 class RegistrationWarning(UserWarning):
-    """A model names a class that nobody has registered (REV-04)."""
+    """A model names a class that nobody has registered."""
 
 
-def make(
-    node: Any, state: Optional[Any], dependencies: dict[str, Any], path: str, directory: Layout, meta_graph: Any
-) -> Optional[Any]:
-    """The object of a node with a registered name, without its children; None when the name is not registered here.
+def make(load: Load, number: int, node: Any, state: Optional[Any]) -> Optional[Any]:
+    """Return the object of a node with a registered name, without its children; None when the name is not registered here.
 
     Args:
-      node: a SavedObject.
+      load, number, node: the load, and the node with its number.
       state: the RegisteredState of the extension, or None.
-      dependencies: the objects that it is made of, by name.
-      path: of the object, for messages.
-      directory, meta_graph: where it is from.
 
     Raises:
       MalformedError: what is stored for the object cannot be read.
       UnsupportedModelError: the class does not give an object that can have loaded attributes.
     """
-    file = str(directory.file)
+    file, path = load.file, load.path(number)
     found = registration.find(node.registered_name)
     if found is None:
         text = f"{file}: {path} was saved as {node.registered_name!r}, a name that no class is registered under"
@@ -47,11 +45,10 @@ def make(
         return None
     cls = _callable(found.cls) if any(child.local_name == "__call__" for child in node.children) else found.cls
     values = _values(state, file, path)
-    hooked = found.revive is None and api.makes_itself(cls)
-    if hooked:
-        obj = _from_message(cls, node, dependencies, directory, meta_graph)
+    if found.revive is not None:
+        obj = found.revive(cls, values)
     else:
-        obj = cls.__new__(cls) if found.revive is None else found.revive(cls, values)
+        obj = _from_message(cls, load, node) if api.makes_itself(cls) else cls.__new__(cls)
     if not isinstance(obj, api.Trackable) or not isinstance(obj, cls) or not hasattr(obj, "__dict__"):
         reason = (
             f"{found.cls.__qualname__}, registered as {found.name!r}, did not give an object of that class which can be tracked"
@@ -64,31 +61,32 @@ def make(
     return obj
 
 
-def _from_message(cls: type, node: Any, dependencies: dict[str, Any], directory: Layout, meta_graph: Any) -> Any:
-    """The object that a class makes of what the file says, as TensorFlow lets it (`_deserialize_from_proto`)."""
+def _from_message(cls: type, load: Load, node: Any) -> Any:
+    """Return the object that a class makes of what the file says, as TensorFlow lets it (`_deserialize_from_proto`)."""
     return api.make_from_message(
         cls,
         proto=any_pb2.Any.FromString(node.serialized_user_proto.SerializeToString()),
         object_proto=node,
-        dependencies=dependencies,
-        export_dir=str(directory.root.directory),
-        asset_file_def=meta_graph.asset_file_def,
-        operation_attributes={item.name: item.attr for item in meta_graph.graph_def.node},
+        dependencies={item.local_name: load.objects[item.node_id] for item in node.dependencies},
+        export_dir=str(load.directory.root.directory),
+        asset_file_def=load.meta_graph.asset_file_def,
+        operation_attributes={item.name: item.attr for item in load.meta_graph.graph_def.node},
     )
 
 
 def keep(obj: user_object.LoadedObject, node: Any, state: Optional[Any]) -> None:
-    """Remember what the file says of an object whose class is unknown here, so that saving it again loses nothing."""
-    vars(obj)["_kept"] = (node, state)
+    """Remember what the file says of an object whose class is not registered here, so that saving it again loses nothing."""
+    if node.registered_name or node.HasField("serialized_user_proto"):
+        vars(obj)["_kept"] = (node, state)
 
 
 def kept(obj: Any) -> Optional[tuple[Any, Any]]:
-    """What `keep` was told: SavedObject and RegisteredState (or None)."""
+    """Return what `keep` noted: the SavedObject and the RegisteredState (or None); None for any other object."""
     return vars(obj).get("_kept") if isinstance(obj, user_object.LoadedObject) else None
 
 
 def _callable(cls: type) -> type:
-    """The class with a `__call__` that calls the function which was exported under that name."""
+    """Return a class with a `__call__` that calls the function that was exported under that name."""
     members = {
         "__call__": user_object.call,
         "__module__": cls.__module__,

@@ -1,4 +1,7 @@
-"""Which nodes of an object graph a node names (DR-03)."""
+"""The nodes and functions that a node of an object graph names.
+
+RFC: DR-03
+"""
 
 from __future__ import annotations
 
@@ -17,3 +20,11 @@ def references(node: schema.SavedObject) -> Iterator[int]:
     for pair in node.saveable_objects.values():
         yield pair.save_function
         yield pair.restore_function
+
+
+def traces(node: schema.SavedObject) -> list[str]:
+    """Return the names of the FunctionDefs that a node of a function stands for; none for a node of another kind."""
+    kind = node.WhichOneof("kind")
+    if kind == "function":
+        return list(node.function.concrete_functions)
+    return [node.bare_concrete_function.concrete_function_name] if kind == "bare_concrete_function" else []

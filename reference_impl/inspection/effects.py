@@ -19,6 +19,7 @@ from reference_impl.graph.closure import reachable
 from reference_impl.graph.edges import input_source
 from reference_impl.graph.node_index import Nodes
 from reference_impl.graph.object_graph import Paths
+from reference_impl.graph.object_references import traces
 from reference_impl.graph.references import Library
 from reference_impl.inspection.op_effects import READS, OpEffect, op_effect
 from reference_impl.inspection.path_origins import (
@@ -119,17 +120,9 @@ def object_starts(graph: schema.SavedObjectGraph, paths: Paths, wanted: Optional
     for number, node in enumerate(graph.nodes):
         if number in at_load or number not in named:
             when, label = (LOAD, at_load[number]) if number in at_load else (CALL, f"function {paths.label(number)}")
-            for name in _functions_of(node):
+            for name in traces(node):
                 bound = graph.concrete_functions[name].bound_inputs if name in graph.concrete_functions else ()
                 yield Start(label, when, function=name, bound=tuple(bound))
-
-
-def _functions_of(node: schema.SavedObject) -> Sequence[str]:
-    if node.WhichOneof("kind") == "function":
-        return list(node.function.concrete_functions)
-    if node.WhichOneof("kind") == "bare_concrete_function":
-        return [node.bare_concrete_function.concrete_function_name]
-    return ()
 
 
 def effects(

@@ -1,4 +1,7 @@
-"""Files of a model as objects with an absolute path (RES-06, RES-07, RES-09, RES-14)."""
+"""Assets: files of a model as objects with an absolute path.
+
+RFC: RES-06, RES-07, RES-09, RES-14
+"""
 
 from __future__ import annotations
 
@@ -10,18 +13,27 @@ from typing import Any
 import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
-from reference_impl.errors import MissingFileError, not_a_file
+from reference_impl.errors import MalformedError, MissingFileError, not_a_file
 from reference_impl.format.container.layout import Asset, Layout
 from reference_impl.format.container.regular_files import special
+from reference_impl.kinds.load import Load
 
 _log = logging.getLogger(__name__)
+
+
+def read(load: Load, number: int, node: Any) -> Any:
+    """Return the object of an `asset` node. Raises MalformedError: the MetaGraph has no such asset."""
+    definitions, index = load.assets.definitions, node.asset.asset_file_def_index
+    if not 0 <= index < len(definitions):
+        raise MalformedError(f"asset {index} of {len(definitions)}", file=load.file, node=load.path(number))
+    return load.assets.make(definitions[index])
 
 
 class Assets:
     """The assets of a MetaGraph.
 
-    A missing file is an error when something needs it, which mostly is an initialiser while the model is loaded. One that nothing
-    needs has been forgotten by others too: such models are in use, so it is only reported.
+    A missing file is an error when something needs it, usually an initialiser that runs while the model is loaded. A missing file
+    that nothing needs is only reported: such models are in use.
 
     Args:
       directory: the SavedModel.
@@ -46,7 +58,7 @@ class Assets:
             _log.warning("%s: the asset %s is missing (RES-06)", directory.file, asset.filename)
 
     def make(self, asset: Asset) -> Any:
-        """The asset object; two assets of one file are one."""
+        """Return the asset object; two assets of one file are one object."""
         path = str(asset.path)
         if path not in self._made:
             self._made[path] = api.Asset(path)
@@ -56,7 +68,7 @@ class Assets:
 
     @contextmanager
     def needed(self) -> Iterator[None]:
-        """While initialisers run: what fails for want of a file is a MissingFileError that names it."""
+        """Report the failure of an initialiser as a MissingFileError if a file is missing."""
         try:
             yield
         except tf.errors.OpError as error:

@@ -1,4 +1,4 @@
-"""Loaded concrete functions: a FunctionDef, what it captures, and how to call it (FN-05, RP-07, GOAL-02).
+"""Concrete functions: a FunctionDef, what it captures, and how to call it.
 
 Two ways lead through a call:
 
@@ -9,7 +9,9 @@ Two ways lead through a call:
   the object *is* an ordinary concrete function, with the state of the one that was traced; gradients, nesting and re-export are
   TensorFlow's own.
 
-A function holds what it captures: variables, tables, assets live as long as it does, though its root may be gone.
+A function holds what it captures: variables, tables and assets live as long as the function does, though its root may be gone.
+
+RFC: FN-05, RP-07, GOAL-02
 """
 
 from __future__ import annotations
@@ -20,30 +22,97 @@ import inspect
 import re
 import weakref
 from collections.abc import Callable, Collection, Sequence
-from typing import Any, NamedTuple, Optional
+from typing import Any, Optional
 
 import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
-from reference_impl.errors import BindingError, MalformedError, UnsupportedModelError
+from reference_impl.errors import BindingError, MalformedError, MissingKeyError, UnsupportedModelError
 from reference_impl.format.names import plain_name
 from reference_impl.format.values.shapes import shape_text
 from reference_impl.graph.argument_names import python_name, python_names
 from reference_impl.kinds import patterns, rebuild, replicas
 from reference_impl.kinds.binding import Binder
+from reference_impl.kinds.captured_tensor import CapturedTensor
 from reference_impl.kinds.diagnosis import ArgumentDtypeError, why_not_found
+from reference_impl.kinds.function_specs import flat_signature, make_binder, signature_of
 from reference_impl.kinds.library import FunctionLibrary
+from reference_impl.kinds.load import Load
 from reference_impl.kinds.specs import tf_dtype
 
 KEYWORDS = "the keywords"
 _DISTRIBUTED = tf.distribute.DistributedValues
 
 
-class CapturedTensor(NamedTuple):
-    """A tensor inside another function that a custom gradient uses; it exists only while that function is differentiated."""
+def read(load: Load, number: int, node: Any) -> LoadedConcreteFunction:
+    """Make the function of a `bare_concrete_function` node."""
+    bare = node.bare_concrete_function
+    name = bare.concrete_function_name
+    known = load.functions.get(name)
+    binder = known.binder if known is not None else None  # a trace of a function that is known has its signature
+    if binder is None and bare.HasField("function_spec"):
+        binder = make_binder(name, bare.function_spec, load.file)
+    function = trace(load, name, binder)
+    function.set_flat_arguments(list(bare.argument_keywords), bare.allowed_positional_arguments)
+    return function
 
-    tensor: str
-    function: str
+
+def trace(load: Load, name: str, binder: Optional[Binder]) -> LoadedConcreteFunction:
+    """Return the concrete function of a name, one object however often nodes refer to it.
+
+    Raises:
+      MissingKeyError: the library or the object graph has no such function.
+    """
+    if name not in load.functions:
+        function_def = load.library.get(name)
+        if name not in load.graph.concrete_functions:  # asking for it would make it
+            raise MissingKeyError("the object graph does not describe the function", file=load.file, node=name)
+        saved = load.graph.concrete_functions[name]
+        load.functions[name] = load.trace_class(load.library, name, signature_of(saved, function_def, load.file), binder)
+        load.functions[name].saved = saved
+    function: LoadedConcreteFunction = load.functions[name]
+    if function.binder is None:
+        function.binder = binder
+    return function
+
+
+def find(load: Load, name: str) -> Optional[LoadedConcreteFunction]:
+    """Return a function of the library, None if there is none.
+
+    A function that the object graph does not describe takes all arguments of its FunctionDef, flat.
+    """
+    if name in load.functions or name not in load.library:
+        return load.functions.get(name)
+    function_def = load.library.get(name)
+    function = LoadedConcreteFunction(load.library, name, lambda: flat_signature(function_def))
+    arguments = [argument.name for argument in function_def.signature.input_arg]
+    function.set_flat_arguments(arguments, len(arguments))
+    return function
+
+
+def add_custom_gradients(load: Load) -> None:
+    """Tell the library how to make the custom gradients of the model.
+
+    The library holds these makers, so they refer weakly to resources, which hold the library.
+    """
+    for op_type, name in load.library.index.gradients.items():
+        if name in load.graph.concrete_functions:
+            load.library.custom_gradients[op_type] = _gradient_maker(load, name)
+
+
+def _gradient_maker(load: Load, name: str) -> Callable[[FunctionLibrary], LoadedConcreteFunction]:
+    saved = load.graph.concrete_functions[name]
+    captured = [load.objects[number] for number in saved.bound_inputs]
+    owners = [weakref.ref(owner) if isinstance(owner, api.Resource) else owner for owner in captured]
+    signature = signature_of(saved, load.library.get(name), load.file)
+
+    def make(library: FunctionLibrary) -> LoadedConcreteFunction:
+        function = LoadedConcreteFunction(library, name, signature)
+        function.saved = saved
+        function.capture(owners)
+        return function
+
+    return make
 
 
 def refuse_to_reduce(function: Any, _protocol: Any) -> Any:
@@ -105,30 +174,31 @@ class LoadedConcreteFunction(api.RestoredConcreteFunction):
     # What it takes and gives
 
     @functools.cached_property
-    def _structured(self) -> tuple[Any, Any]:
+    def structured(self) -> tuple[Any, Any]:
+        """``((args, kwargs), results)`` as nests of TypeSpecs and literals, which `signature` gave."""
         return self.signature()
 
     @property
     def structured_input_signature(self) -> Any:
         """The arguments as ``(args, kwargs)``, None for a function that takes flat ones only (`prune`)."""
         flat = self.saved is not None and self.saved.canonicalized_input_signature.HasField("none_value")
-        return None if flat else self._structured[0]
+        return None if flat else self.structured[0]
 
     @property
     def structured_outputs(self) -> Any:
-        return self._structured[1]
+        return self.structured[1]
 
     @property
     def output_dtypes(self) -> Any:
-        return tf.nest.map_structure(lambda spec: getattr(spec, "dtype", None), self._structured[1])
+        return tf.nest.map_structure(lambda spec: getattr(spec, "dtype", None), self.structured[1])
 
     @property
     def output_shapes(self) -> Any:
-        return tf.nest.map_structure(lambda spec: getattr(spec, "shape", None), self._structured[1])
+        return tf.nest.map_structure(lambda spec: getattr(spec, "shape", None), self.structured[1])
 
     @property
     def variables(self) -> tuple[tf.Variable, ...]:
-        return tuple(owner for owner in self._living_owners() if isinstance(owner, tf.Variable))
+        return tuple(owner for owner in self.living_owners() if isinstance(owner, tf.Variable))
 
     @property
     def trainable_variables(self) -> tuple[tf.Variable, ...]:
@@ -169,7 +239,7 @@ class LoadedConcreteFunction(api.RestoredConcreteFunction):
         """
         if self.defaults and not args:
             kwargs = {**self.defaults, **kwargs}
-        keywords_only = args and self.flat_keywords is not None and not self._structured[0][0]  # a signature
+        keywords_only = args and self.flat_keywords is not None and not self.structured[0][0]  # a signature
         if keywords_only or (self.binder is None and self.flat_keywords is not None):
             return self.run(self._flat_arguments(args, kwargs))
         try:
@@ -182,7 +252,7 @@ class LoadedConcreteFunction(api.RestoredConcreteFunction):
             try:
                 tensors = self._flat_arguments(args, kwargs)
             except BindingError as flat:
-                if not self._structured[0][0]:  # keywords alone: flat arguments are the same ones
+                if not self.structured[0][0]:  # keywords alone: flat arguments are the same ones
                     raise flat from None
                 reason = structured.reason if isinstance(structured, BindingError) else str(structured)
                 raise type(flat)(f"{reason}; as flat arguments: {flat.reason}", node=self.label) from None
@@ -191,14 +261,14 @@ class LoadedConcreteFunction(api.RestoredConcreteFunction):
     def match(self, args: tuple[Any, ...], kwargs: dict[str, Any], level: int) -> list[tf.Tensor]:
         """The tensors of a canonical call in the order of the FunctionDef. Raises `patterns.Mismatch`."""
         if self._pattern is None:
-            self._pattern = patterns.pattern(self._structured[0])
+            self._pattern = patterns.pattern(self.structured[0])
         tensors: list[tf.Tensor] = []
         try:
-            self._pattern.match((args, _as_named(kwargs, self._structured[0][1])), level, tensors)
+            self._pattern.match((args, _as_named(kwargs, self.structured[0][1])), level, tensors)
         except patterns.Mismatch as mismatch:
             mismatch.path = _argument_path(mismatch.path, self.binder)
             if mismatch.path == KEYWORDS:
-                wanted = self._structured[0][1]
+                wanted = self.structured[0][1]
                 taken = ", ".join(map(str, wanted)) or "no keywords"
                 mismatch = patterns.Mismatch(_differ(_as_named(kwargs, wanted), list(wanted), f"it takes {taken}"))
                 mismatch.path = "the call:"
@@ -232,7 +302,7 @@ class LoadedConcreteFunction(api.RestoredConcreteFunction):
         if wanted != given + len(self.owners):
             reason = f"takes {wanted} tensors, has {given} arguments and {len(self.owners)} captures"
             raise MalformedError(reason, file=self.library.file, node=self.saved_name)
-        count, pack = patterns.packer(self._structured[1])
+        count, pack = patterns.packer(self.structured[1])
         if count != len(signature.output_arg):
             reason = f"gives {len(signature.output_arg)} tensors, its signature describes {count}"
             raise MalformedError(reason, file=self.library.file, node=self.saved_name)
@@ -269,15 +339,15 @@ class LoadedConcreteFunction(api.RestoredConcreteFunction):
     def _takes(self) -> str:
         """The flat arguments for a message: ``it takes x: float32[?, 4], y: string[]``."""
         keywords = self.flat_keywords or []
-        leaves = tf.nest.flatten(self._structured[0], expand_composites=True)
+        leaves = tf.nest.flatten(self.structured[0], expand_composites=True)
         specs = [leaf for leaf in leaves if isinstance(leaf, tf.TensorSpec)]
         named = [f"{key}: {_spec_text(spec)}" for key, spec in zip(keywords, specs)] if len(specs) == len(keywords) else keywords
         return f"it takes {', '.join(named) or 'no arguments'}"
 
     # Captures
 
-    def _living_owners(self) -> list[Any]:
-        """What the function captures. Raises UnsupportedModelError: a resource it belongs to is gone."""
+    def living_owners(self) -> list[Any]:
+        """Return the captured objects. Raises UnsupportedModelError: a resource that the function belongs to is gone."""
         found = [owner() if isinstance(owner, weakref.ref) else owner for owner in self.owners]
         if any(owner is None for owner in found):
             raise UnsupportedModelError("a resource that the function belongs to is gone", node=self.saved_name)
@@ -285,7 +355,7 @@ class LoadedConcreteFunction(api.RestoredConcreteFunction):
 
     def _captured(self, building: bool = False) -> list[tf.Tensor]:
         """The tensors of what the function captures; `building` a graph needs only some handle of the right kind."""
-        owners = self._living_owners()
+        owners = self.living_owners()
         with tf.init_scope():  # a resource is created by the first who asks, but never inside a trace
             found = [
                 api.replica_handle(owner) if isinstance(owner, _DISTRIBUTED) else handle_of(owner, self.saved_name)
@@ -307,7 +377,7 @@ class LoadedConcreteFunction(api.RestoredConcreteFunction):
         """As the custom gradient of `operation`: captured tensors are those of the graph the operation is in (FMT-14)."""
         inputs = list(given)
         watch = getattr(tf.compat.v1.get_default_graph(), "watch_variable", None)
-        for owner in self._living_owners():
+        for owner in self.living_owners():
             if watch is not None and isinstance(owner, tf.Variable):
                 watch(owner)  # a tape around the differentiated call may want a second derivative
             if isinstance(owner, CapturedTensor):
@@ -315,7 +385,7 @@ class LoadedConcreteFunction(api.RestoredConcreteFunction):
                 inputs.append(operation.graph.get_tensor_by_name(owner.tensor) if found is None else found)
             else:
                 inputs.append(handle_of(owner, self.saved_name))
-        _, pack = patterns.packer(self._structured[1])
+        _, pack = patterns.packer(self.structured[1])
         flat = rebuild.specialised(self.library, self.saved_name, inputs)(*inputs)
         return pack(iter(tf.nest.flatten(flat, expand_composites=True)))
 
@@ -334,7 +404,7 @@ class LoadedConcreteFunction(api.RestoredConcreteFunction):
         if self._built:
             return
         with self.library.lock, tf.init_scope(), api.eager_mode() if self.library.eager else contextlib.nullcontext():
-            args, kwargs = self._structured[0]
+            args, kwargs = self.structured[0]
             body = self._body()
             renamed = any(python_name(name) != name for name in kwargs)  # TensorFlow would sort them by the names it gives them
             if renamed or (self.of_graph and not args):
@@ -354,7 +424,7 @@ class LoadedConcreteFunction(api.RestoredConcreteFunction):
                 api.name_results(self, self.structured_outputs)
 
     def _body(self) -> Any:
-        name, outputs = self.saved_name, self._structured[1]
+        name, outputs = self.saved_name, self.structured[1]
 
         def body(*args: Any, **kwargs: Any) -> Any:
             graph = tf.compat.v1.get_default_graph()

@@ -94,7 +94,7 @@ def no_match(
     options = []
     for number, (function, reason) in enumerate(zip(functions, reasons), 1):
         try:
-            wanted, keywords = function._structured[0]
+            wanted, keywords = function.structured[0]
             takes = f"Positional arguments ({len(wanted)} total): {_lines(wanted)}\n  Keyword arguments: {keywords}"
         except SavedModelError:  # a type that is not known here; the reason says so
             takes = f"the arguments of {function.saved_name}"

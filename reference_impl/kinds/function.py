@@ -1,4 +1,7 @@
-"""Loaded polymorphic functions: several traces behind one Python signature (PRIM-03, FN-05, FN-13, PY-01..PY-09)."""
+"""Polymorphic functions: several traces behind one Python signature.
+
+RFC: PRIM-03, FN-05, FN-13, PY-01, PY-09
+"""
 
 from __future__ import annotations
 
@@ -13,8 +16,17 @@ from reference_impl import tensorflow_api as api
 from reference_impl.errors import FunctionMatchError, SavedModelError
 from reference_impl.kinds import patterns, specs
 from reference_impl.kinds.binding import Binder
-from reference_impl.kinds.concrete_function import LoadedConcreteFunction, refuse_to_reduce
+from reference_impl.kinds.concrete_function import LoadedConcreteFunction, refuse_to_reduce, trace
 from reference_impl.kinds.diagnosis import no_match
+from reference_impl.kinds.function_specs import make_binder
+from reference_impl.kinds.load import Load
+
+
+def read(load: Load, number: int, node: Any) -> LoadedFunction:
+    """Make the function of a `function` node."""
+    name = load.names.get(number, "function")
+    binder = make_binder(name, node.function.function_spec, load.file)
+    return LoadedFunction(name, binder, [trace(load, each, binder) for each in node.function.concrete_functions])
 
 
 class LoadedFunction(api.RestoredFunction):

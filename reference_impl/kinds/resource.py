@@ -1,24 +1,93 @@
-"""Tables and other resources: created, filled and destroyed by functions of the model (PRIM-04, PRIM-08, RES-03, RP-04)."""
+"""Resources such as tables: created, filled and destroyed by functions of the model.
+
+RFC: PRIM-04, PRIM-08, RES-03, RP-04
+"""
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Optional
 
 import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
-from reference_impl.errors import MissingKeyError
+from reference_impl.errors import MalformedError, MissingKeyError, UnsupportedModelError
 from reference_impl.format.names import CREATE, DESTROY, INITIALIZE
 from reference_impl.graph import function_builder
 from reference_impl.graph.node_defs import string_scalar
+from reference_impl.graph.object_references import traces
+from reference_impl.kinds import graph_mode, user_object
 from reference_impl.kinds.concrete_function import LoadedConcreteFunction
+from reference_impl.kinds.load import Load
 
 TENSORS = ".TENSORS"  # the key in SavedObject.saveable_objects of the functions that exchange a dict of tensors
 
 
+def read(load: Load, number: int, node: Any) -> LoadedResource:
+    """Make the object of a `resource` node. Its functions, which are children, follow with `attach_children`."""
+    return LoadedResource(device=node.resource.device)
+
+
+def attach_children(load: Load, number: int, node: Any) -> None:
+    """Give a resource the functions that manage its life; other children become attributes."""
+    resource = load.objects[number]
+    for name, child in load.children(number).items():
+        if name in (CREATE, INITIALIZE, DESTROY):
+            resource.functions[name] = child
+        else:
+            user_object.attach(resource, name, child)
+
+
+def owned_functions(graph: Any) -> dict[str, set[int]]:
+    """Return the functions that manage the life of resources: function name -> the numbers of the resources."""
+    owned: dict[str, set[int]] = {}
+    for number, node in enumerate(graph.nodes):
+        if node.WhichOneof("kind") != "resource":
+            continue
+        members = [child.node_id for child in node.children]
+        members += [n for pair in node.saveable_objects.values() for n in (pair.save_function, pair.restore_function)]
+        for member in members:
+            for name in traces(graph.nodes[member]):
+                owned.setdefault(name, set()).add(number)
+    return owned
+
+
+def fill(load: Load, number: int) -> None:
+    """Tell a resource how its content is saved and restored, and restore it from the checkpoint.
+
+    Raises:
+      MalformedError, UnsupportedModelError: the content is not described by one pair of functions.
+      MissingValueError: the checkpoint lacks a part.
+    """
+    resource, pairs = load.objects[number], load.graph.nodes[number].saveable_objects
+    if len(pairs) > 1:
+        raise UnsupportedModelError("a resource with several contents", file=load.file, node=load.path(number))
+    for name, pair in pairs.items():
+        functions = load.objects[pair.save_function], load.objects[pair.restore_function]
+        if not all(isinstance(function, LoadedConcreteFunction) for function in functions):
+            reason = "save and restore functions that are no concrete functions"
+            raise MalformedError(reason, file=load.file, node=load.path(number))
+        if name != TENSORS:
+            functions = named_content(name, *functions, [weakref.ref(resource)])
+        resource.set_content(*functions)
+    if not load.options.skip_checkpoint and resource.content is not None:
+        resource.resource_handle  # noqa: B018  made here, so that only what fills it is noted
+        with graph_mode.noted_as_initializers():
+            resource.restore(load.checkpoint.read, load.checkpoint.keys(number))
+
+
+def run_initializer(load: Load, number: int) -> None:
+    """Initialise a resource; in a graph, note the call for the session."""
+    resource = load.objects[number]
+    if not tf.executing_eagerly():  # else a resource is created by the first who uses it; perhaps it cannot be
+        resource.resource_handle  # noqa: B018  made here, so that only what fills it is noted
+    with graph_mode.noted_as_initializers():
+        resource.initialize()
+
+
 class LoadedResource(api.Resource):
-    """A resource whose life is in the hands of loaded functions. It may be captured and saved again (RP-04).
+    """A resource whose life loaded functions manage. It may be captured and saved again.
 
     ``functions`` holds ``_create_resource``, ``_initialize`` and ``_destroy_resource`` as far as the model has them;
     ``content`` the functions that save and restore what is in it.
@@ -43,15 +112,17 @@ class LoadedResource(api.Resource):
         return None if function is None else function()
 
     def set_content(self, save: LoadedConcreteFunction, restore: LoadedConcreteFunction) -> None:
-        """Name the functions that give and take the content, as a dict of tensors; checkpoints then hold it (RES-15).
+        """Name the functions that give and take the content as a dict of tensors, which checkpoints then hold.
 
-        They become what TensorFlow calls on objects that have content.
+        They become the hooks of TensorFlow for objects with content.
+
+        RFC: RES-15
         """
         self.content = (save, restore)
         self.set_content_hooks(save, restore)
 
     def restore(self, read: Callable[[str], tf.Tensor], keys: Mapping[str, str]) -> None:
-        """Fill the resource with what the checkpoint has of it.
+        """Fill the resource with its content from the checkpoint.
 
         Args:
           read: checkpoint key -> tensor.
@@ -76,7 +147,7 @@ def _key(name: str, keys: Mapping[str, str]) -> str:
 
 
 def _run_once(save: LoadedConcreteFunction, key: str, owners: Sequence[Any]) -> Any:
-    """The result of a save function, also while a graph is being built: then with a resource that is made for the purpose."""
+    """Return the result of a save function. While a graph is being built, run it on a resource that is made for the purpose."""
     if tf.executing_eagerly():
         return save(tf.constant(key))
     with api.eager_mode():
@@ -88,10 +159,10 @@ def _run_once(save: LoadedConcreteFunction, key: str, owners: Sequence[Any]) -> 
 def named_content(
     key: str, save: LoadedConcreteFunction, restore: LoadedConcreteFunction, owners: Sequence[Any]
 ) -> tuple[LoadedConcreteFunction, LoadedConcreteFunction]:
-    """The older form of save and restore functions brought into the form with a dict.
+    """Turn the older form of save and restore functions into the form with a dict.
 
-    There the save function takes a checkpoint key and gives a list of {name, slice_spec, tensor}; the restore function takes the
-    tensors in that order. The names come out of running the save function once.
+    In the older form the save function takes a checkpoint key and gives a list of {name, slice_spec, tensor}; the restore
+    function takes the tensors in that order. Running the save function once gives the names.
 
     Args:
       key: what the names begin with (`table`).

@@ -1,4 +1,7 @@
-"""The immutable map of signatures (ATTR-01, ATTR-02, SIG-10)."""
+"""The immutable map of signatures.
+
+RFC: ATTR-01, ATTR-02, SIG-10
+"""
 
 from __future__ import annotations
 
@@ -8,16 +11,18 @@ from typing import Any
 import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
-from reference_impl.errors import UnknownSignatureError
+from reference_impl.errors import MalformedError, UnknownSignatureError
+from reference_impl.format.names import SIGNATURES
 from reference_impl.format.values import structure
 from reference_impl.kinds import specs
 from reference_impl.kinds.concrete_function import LoadedConcreteFunction
+from reference_impl.kinds.load import Load
 
 
 class SignatureMap(Mapping, api.Trackable):  # type: ignore[misc,type-arg]
     """Signature key -> concrete function. A function takes keywords, or a single positional argument when it has one input.
 
-    Results are dicts with sorted keys. The map cannot be changed: it says what the file holds.
+    Results are dicts with sorted keys. The map cannot be changed: it shows what the file holds.
     """
 
     def __init__(self, functions: Mapping[str, Any]):
@@ -47,10 +52,26 @@ class SignatureMap(Mapping, api.Trackable):  # type: ignore[misc,type-arg]
         return f"SignatureMap({self._functions})"
 
 
-def complete(function: LoadedConcreteFunction, definition: Any) -> None:
-    """Add to a signature what only its SignatureDef says: its method, values of inputs that may be left out, shapes of outputs.
+def is_signature_map(node: Any) -> bool:
+    """Return whether a node is the map of signatures."""
+    return node.WhichOneof("kind") == "user_object" and bool(node.user_object.identifier == SIGNATURES)
 
-    The object graph has the shapes that the function's own code gives; a session's graph knows those of the callee.
+
+def read(load: Load, number: int) -> SignatureMap:
+    """Return the map of a signature node, whose functions have been made. Raises MalformedError: one is not a function."""
+    functions = load.children(number)
+    for key, function in functions.items():
+        if not isinstance(function, LoadedConcreteFunction):
+            raise MalformedError("a signature is not a concrete function", file=load.file, node=f"signatures[{key!r}]")
+        if key in load.meta_graph.signature_def:
+            complete(function, load.meta_graph.signature_def[key])
+    return SignatureMap(functions)
+
+
+def complete(function: LoadedConcreteFunction, definition: Any) -> None:
+    """Add to a signature what only its SignatureDef has: its method, default values of inputs, shapes of outputs.
+
+    The object graph has the output shapes that the function's own code gives; a session's graph knows those of the callee.
     """
     function.signature_def = definition
     function.defaults = {name: specs.tensor_to_tf(value) for name, value in sorted(definition.defaults.items())}

@@ -1,37 +1,101 @@
-"""Generic objects and containers: what becomes of user objects, lists, tuples and dicts (PRIM-02, PRIM-05, PRIM-06, REV-01..03).
+"""User objects and containers: lists, tuples, dicts, and generic objects for everything else.
 
 Nothing of the author's Python code is known; a user object becomes an object of a class of its own, whose attributes are its
 children. Containers come back as what they were, tuples and namedtuples included.
+
+RFC: PRIM-02, PRIM-05, PRIM-06, REV-01, REV-02, REV-03
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple, Optional
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar, Optional
 
 import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import LimitError
 from reference_impl.format import limits
+from reference_impl.format import names as reserved
 from reference_impl.graph.object_roles import index_of
-from reference_impl.kinds import containers, listed_variables, specs
+from reference_impl.kinds import containers, keras_identity, listed_variables, signature_map, specs
+from reference_impl.kinds.load import Load
 
 # Attributes of a loaded object that are not parts of the model.
 _IGNORED = frozenset(("_slots", "signatures", "_kept", "_optimizer", listed_variables.UNLISTED))
 
 
-class Slot(NamedTuple):
-    """What an optimizer keeps for a variable; ``listed``: the slot is a child of some object as well (Keras 3)."""
+def read(load: Load, number: int, node: Any, base: Optional[type] = None) -> Any:
+    """Make the object of a `user_object` node; its children follow with `attach_children`, except those of a tuple.
 
-    variable: tf.Variable
-    name: str
-    value: tf.Variable
-    listed: bool = False
+    Args:
+      load, number, node: the load, and the node with its number.
+      base: the class of a generic object, LoadedObject by default.
+    """
+    identifier = node.user_object.identifier
+    if identifier == reserved.LIST:
+        return api.wrap([])
+    if identifier == reserved.DICT:
+        return _RootDict({}) if number == 0 else api.wrap({})
+    if identifier == reserved.TUPLE:
+        return new_tuple([(child.local_name, child.node_id) for child in node.children], load.objects, root=number == 0)
+    if identifier == reserved.SIGNATURES:
+        return None  # `signature_map` makes it of its children, which come later
+    is_callable = any(child.local_name == "__call__" for child in node.children)
+    made = new_object(_new_class(is_callable, load.left_out(number), base or LoadedObject))
+    if identifier.startswith(keras_identity.PREFIX) and load.is_complete:
+        keras_identity.keep(made, node.user_object, load.keras_metadata.get(number))
+    return made
+
+
+def is_container(node: Any) -> bool:
+    """Return whether a `user_object` node is a list, dict, tuple or the map of signatures."""
+    return node.user_object.identifier in (reserved.LIST, reserved.DICT, reserved.TUPLE, reserved.SIGNATURES)
+
+
+def made_of(node: Any) -> Iterator[int]:
+    """Return the numbers of the nodes that must be made before a node."""
+    if node.WhichOneof("kind") == "user_object":
+        is_tuple = node.user_object.identifier == reserved.TUPLE
+        yield from (item.node_id for item in (node.children if is_tuple else node.dependencies))
+
+
+def attach_children(load: Load, number: int, node: Any) -> None:
+    """Make children the elements of a container, or the attributes of any other object."""
+    parent, children = load.objects[number], load.children(number)
+    identifier = node.user_object.identifier
+    if number == 0 and isinstance(parent, (list, dict)):  # the signatures of such a root are not an element
+        for child in node.children:
+            if signature_map.is_signature_map(load.graph.nodes[child.node_id]):
+                _attach_node(load, parent, child)
+                children.pop(child.local_name, None)
+    if identifier == reserved.LIST:
+        fill_list(parent, children)
+    elif identifier == reserved.DICT:
+        for name, made in children.items():
+            parent[name] = made
+    elif identifier not in (reserved.TUPLE, reserved.SIGNATURES) and parent is not None:
+        attach_attributes(load, number, node)
+        if isinstance(parent, LoadedObject):
+            listed_variables.note_unlisted(parent, load.graph, number)
+
+
+def attach_attributes(load: Load, number: int, node: Any) -> None:
+    """Make all children the attributes of an object. A variable has children only as the root: its signatures."""
+    for child in node.children:
+        _attach_node(load, load.objects[number], child)
+
+
+def _attach_node(load: Load, parent: Any, child: Any) -> None:
+    if signature_map.is_signature_map(load.graph.nodes[child.node_id]):
+        # Not a dependency: a save of the object decides about its signatures from the map itself (ATTR-06).
+        set_plain(parent, child.local_name, signature_map.read(load, child.node_id))
+    else:
+        attach(parent, child.local_name, load.objects[child.node_id])
 
 
 class Computed:
-    """A property that an attribute of the same name hides: a model may call one of its children `variables`."""
+    """A property that an attribute of the same name hides: a model may have a child with the name `variables`."""
 
     def __init__(self, get: Callable[[Any], Any]):
         self._get = get
@@ -41,7 +105,7 @@ class Computed:
 
 
 def _functions(root: Any) -> dict[str, Any]:
-    """Path -> function, for all functions that are reachable from an object, signatures excluded (GOAL-07)."""
+    """Return path -> function, for all functions that can be reached from an object, signatures excluded."""
     found: dict[str, Any] = {}
     queue: list[tuple[str, Any]] = [("", root)]
     seen, ignored = {id(root)}, api.unsearched(LoadedObject)
@@ -59,17 +123,18 @@ def _functions(root: Any) -> dict[str, Any]:
 
 
 class LoadedObject(api.Module):
-    """A user object. Its variables are visible to itself and to what it becomes a part of (GOAL-02, GOAL-03).
+    """A user object. Its variables are visible to itself and to the objects that it becomes a part of.
 
     ``variables``, ``trainable_variables``, ``submodules``, … are those of a `tf.Module`; ``functions`` maps paths like
-    ``encoder.call`` to the functions. A child of the model that has such a name comes first; where the model lists
+    ``encoder.call`` to the functions. A child of the model with such a name comes first; where the model lists
     ``variables`` and ``trainable_variables``, containers see these (see `reference_impl.kinds.listed_variables`).
-    Its class takes no arguments and makes another object like it, whose variables have no values yet (INIT-02, see
-    `reference_impl.loading.new_objects`).
+    Calling the class makes another object like this one (see `reference_impl.extension.new_objects`).
+
+    RFC: GOAL-02, GOAL-03, GOAL-07
     """
 
     _unsearched = _IGNORED
-    _origin: ClassVar[Optional[tuple[Any, int]]] = None  # what it was loaded from, and its number there
+    _constructor: ClassVar[Optional[Callable[..., None]]] = None  # see set_constructor
 
     name = Computed(tf.Module.name.fget)
     name_scope = Computed(tf.Module.name_scope.fget)
@@ -81,9 +146,9 @@ class LoadedObject(api.Module):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(name="loaded")
-        if type(self)._origin is not None:
-            origin, number = type(self)._origin
-            origin.construct(number, self, args, kwargs)
+        constructor = type(self)._constructor
+        if constructor is not None:
+            constructor(self, args, kwargs)
         elif args or kwargs:
             raise TypeError(f"{type(self).__name__}() takes no arguments")
 
@@ -97,15 +162,22 @@ class LoadedObject(api.Module):
         return f"<{type(self).__name__} with {', '.join(sorted(k for k in vars(self) if not k.startswith('_'))) or 'nothing'}>"
 
 
-def user_class(callable_: bool, left_out: frozenset[str] = frozenset(), base: type = LoadedObject) -> type:
-    """A class for one object; only a class can make its objects callable (REV-01, REV-03).
+def set_constructor(cls: type[LoadedObject], constructor: Callable[[Any, tuple[Any, ...], dict[str, Any]], None]) -> None:
+    """Choose the function that fills an object which calling `cls` makes: it takes the object, and the arguments of the call."""
+    cls._constructor = staticmethod(constructor)
+
+
+def _new_class(is_callable: bool, left_out: frozenset[str], base: type) -> type:
+    """Return a class for one object; only a class can make its objects callable.
 
     Args:
-      callable_: it has a child ``__call__``.
-      left_out: attributes that it would have in a load of everything (DR-03).
+      is_callable: the object has a child ``__call__``.
+      left_out: attributes that the object would have in a load of everything.
       base: LoadedObject or a class derived from it.
+
+    RFC: REV-01, REV-03, DR-03
     """
-    members: dict[str, Any] = {"__call__": call} if callable_ else {}
+    members: dict[str, Any] = {"__call__": call} if is_callable else {}
     if left_out:
 
         def absent(self: Any, name: str) -> Any:
@@ -116,8 +188,8 @@ def user_class(callable_: bool, left_out: frozenset[str] = frozenset(), base: ty
     return type(base.__name__, (base,), members)
 
 
-def user_object(cls: type) -> Any:
-    """An object of such a class without children."""
+def new_object(cls: type) -> Any:
+    """Return an object of a class that `read` made, without children."""
     obj = cls.__new__(cls)
     tf.Module.__init__(obj, name="loaded")
     return obj
@@ -125,6 +197,7 @@ def user_object(cls: type) -> Any:
 
 @tf.autograph.experimental.do_not_convert
 def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+    """As the ``__call__`` of a class: call the child of that name."""
     return vars(self)["__call__"](*args, **kwargs)
 
 
@@ -136,12 +209,8 @@ def attach(parent: LoadedObject, name: str, child: Any) -> None:
     api.track(parent, name, child)
 
 
-def new_list() -> Any:
-    return api.wrap([])
-
-
 class _Root:
-    """The attributes of a root for a proxy, which only keeps those its class knows."""
+    """The attributes of a root, for the proxies of TensorFlow's containers: they keep only attributes that their class has."""
 
     signatures = tensorflow_version = tensorflow_git_version = graph_debug_info = extra_assets = None
 
@@ -154,12 +223,8 @@ class _RootTuple(_Root, api.TrackableTuple):  # type: ignore[misc]
     pass
 
 
-def new_dict(root: bool = False) -> Any:
-    return _RootDict({}) if root else api.wrap({})
-
-
 def set_plain(obj: Any, name: str, value: Any) -> None:
-    """Set an attribute that is no dependency, whatever setattr would do with it."""
+    """Set an attribute that is not a dependency, whatever setattr would do with it."""
     if isinstance(obj, _Root):
         setattr(obj, name, value)
     else:
@@ -167,23 +232,21 @@ def set_plain(obj: Any, name: str, value: Any) -> None:
 
 
 def fill_list(container: Any, children: Mapping[str, Any]) -> None:
-    """Children are named by their index; what was not trackable left a gap, which is None."""
+    """Append children, which are named by their index. A gap, left by an element that was not trackable, is None."""
     numbered = _numbered(children.items())
     for index in range(max(numbered, default=-1) + 1):
         container.append(numbered.get(index))
 
 
-def fill_dict(container: Any, children: Mapping[str, Any]) -> None:
-    for name, child in children.items():
-        container[name] = child
-
-
 def new_tuple(children: Sequence[tuple[str, int]], objects: Sequence[Any], root: bool = False) -> Any:
-    """A tuple, or a namedtuple when its children are also stored under names (PRIM-06).
+    """Return a tuple, or a namedtuple when its children are also stored under names.
 
     Args:
       children: name and node of each child.
       objects: the loaded nodes.
+      root: whether it is the root of the model, which has attributes.
+
+    RFC: PRIM-06
     """
     numbered = _numbered(children)
     size = max(numbered, default=-1) + 1
@@ -201,9 +264,9 @@ def _numbered(children: Iterable[tuple[str, Any]]) -> dict[int, Any]:
 
 
 def _fields(named: Sequence[tuple[str, int]], numbered: Mapping[int, int], size: int) -> Optional[tuple[str, ...]]:
-    """The fields in order, found by the nodes they share with the numbered children; None for a plain tuple.
+    """Return the fields in order, found by the nodes they share with the numbered children; None for a plain tuple.
 
-    Of a field that holds nothing trackable the file has only the position.
+    The file has only the position of a field that holds nothing trackable.
     """
     left = list(named)
     fields = []

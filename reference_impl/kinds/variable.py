@@ -1,4 +1,7 @@
-"""Variables: real `tf.Variable`s, made with their values (PRIM-01, RP-03, INIT-01)."""
+"""Variables: real `tf.Variable`s, made with their values.
+
+RFC: PRIM-01, RP-03, INIT-01
+"""
 
 from __future__ import annotations
 
@@ -9,14 +12,35 @@ from typing import Any, Optional
 import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
+from reference_impl.errors import MissingValueError, SavedModelError
 from reference_impl.format.values import dtypes, structure
 from reference_impl.kinds import specs
+from reference_impl.kinds.load import Load
 
 _SETTINGS = (
     *("trainable", "caching_device", "name", "shape", "dtype", "constraint"),
     *("synchronization", "aggregation", "distribute_strategy"),
 )
 _ON_READ = tf.VariableSynchronization.ON_READ
+
+
+def read(load: Load, number: int, node: Any) -> tf.Variable:
+    """Make the variable of a `variable` node, with its value from the checkpoint. Raises what `Checkpoint.variable` raises."""
+    device = node.variable.device if load.options.keep_variable_devices else ""
+    return make(node.variable, _value(load, number, node.variable), device)
+
+
+def _value(load: Load, number: int, variable: Any) -> Optional[tf.Tensor]:
+    """Return the value of a variable from the checkpoint, None where the options leave it out."""
+    if load.options.skip_checkpoint:
+        return None
+    try:
+        return load.checkpoint.variable(number, variable)
+    except SavedModelError as error:
+        if load.options.allow_partial_checkpoint and isinstance(error, MissingValueError):
+            return None
+        error.node = error.node or load.path(number)
+        raise
 
 
 def make(proto: Any, value: Optional[tf.Tensor], device: str = "") -> tf.Variable:

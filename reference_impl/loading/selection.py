@@ -1,4 +1,4 @@
-"""Which part of an object graph a load is asked for, and what that part needs (DR-03).
+"""The part of an object graph that a load is asked for, with everything that the part needs.
 
 A path names an object as Python would: ``encoder``, ``encoder.call``, ``layers.0``, ``weights.kernel``, ``signatures``,
 ``signatures.serving_default``. Steps are the names of children with dots between them; elements of lists and tuples are named by
@@ -8,6 +8,8 @@ Everything a named object is made of comes along: its children, what its functio
 functions capture), the functions that create and fill its tables, the slots of its optimizer. The objects on the way from the
 root are there as well, with nothing else in them; those on the way to a captured variable too, so that the part can be saved
 again. A list of which only some elements are loaded has None for the others.
+
+RFC: DR-03
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from reference_impl.errors import UnknownPathError
 from reference_impl.format import schema
 from reference_impl.format.names import LIST, TUPLE
 from reference_impl.graph.object_graph import Paths
-from reference_impl.graph.object_references import references
+from reference_impl.graph.object_references import references, traces
 from reference_impl.graph.references import Library
 
 _LISTED = 10_000  # paths that are looked at for a suggestion
@@ -34,42 +36,37 @@ class Selection:
 
     Args:
       graph: a SavedObjectGraph whose numbers have been checked.
-      only: one path or several.
       library: the functions.
-      file: named in errors.
+      chosen: the numbers of nodes that are loaded with everything they need.
+      on_the_way: the numbers of nodes of which only the way to others is loaded.
 
     Attributes:
       nodes: the numbers of the nodes to make.
       functions: the names of the functions to make.
-
-    Raises:
-      UnknownPathError: there is no such object; the message has the nearest ones.
     """
 
-    def __init__(self, graph: Any, only: Union[str, Collection[str]], library: Library, file: str = ""):
+    def __init__(self, graph: Any, library: Library, chosen: Iterable[int], on_the_way: Collection[int] = ()):
         self._graph = graph
         self._library = library
         self.functions: set[str] = set()
+        self.nodes = self._closure(chosen, on_the_way)
+
+    @classmethod
+    def of_paths(cls, graph: Any, only: Union[str, Collection[str]], library: Library, file: str = "") -> Selection:
+        """Return the part that one path or several name, with the objects on the way.
+
+        Raises:
+          UnknownPathError: there is no such object; the message has the nearest ones.
+        """
         found = [_resolve(graph, path, file) for path in ([only] if isinstance(only, str) else only)]
         on_the_way = {number for steps in found for number in steps[:-1]}
         chosen = {steps[-1] for steps in found if steps}
-        whole = self._closure(chosen, on_the_way - chosen)
-        self.nodes = frozenset({0} | on_the_way | whole | self._leading_to(whole))
-
-    @classmethod
-    def below(cls, graph: Any, number: int, library: Library) -> Selection:
-        """The object with that number and everything it needs, without the way to it."""
-        selection = cls.__new__(cls)
-        selection._graph, selection._library, selection.functions = graph, library, set()
-        selection.nodes = selection._closure({number}, ())
+        selection = cls(graph, library, chosen, on_the_way - chosen)
+        selection.nodes |= {0} | on_the_way | selection._leading_to(selection.nodes)
         return selection
 
-    def left_out(self, number: int) -> frozenset[str]:
-        """The names of a node's children that are not made."""
-        return frozenset(child.local_name for child in self._graph.nodes[number].children if child.node_id not in self.nodes)
-
     def pruned(self) -> Any:
-        """The graph with the same numbers, in which everything that is not to be made is empty, and nothing refers to it."""
+        """Return the graph with the same numbers, in which all other nodes are empty and nothing refers to them."""
         graph = schema.SavedObjectGraph()
         for number, node in enumerate(self._graph.nodes):
             copy = graph.nodes.add()
@@ -86,7 +83,7 @@ class Selection:
         return graph
 
     def _closure(self, chosen: Iterable[int], partial: Collection[int]) -> frozenset[int]:
-        """Nodes and all they need. A reference back to an object on the way does not bring in all of that."""
+        """Return nodes and all they need. A reference back to an object on the way does not bring in all of that object."""
         seen: set[int] = set()
         stack = list(chosen)
         while stack:
@@ -95,12 +92,12 @@ class Selection:
                 continue
             seen.add(number)
             stack.extend(references(self._graph.nodes[number]))
-            for name in _traces(self._graph.nodes[number]):
+            for name in traces(self._graph.nodes[number]):
                 stack.extend(self._captures(name))
         return frozenset(seen)
 
     def _captures(self, name: str) -> Iterator[int]:
-        """What a function captures, and what the custom gradients of the functions it calls capture."""
+        """Yield what a function captures, and what the custom gradients of the functions it calls capture."""
         known = self._library.functions
         waiting = [name]
         while waiting:
@@ -114,7 +111,7 @@ class Selection:
                 waiting.extend(self._library.references(node))
 
     def _leading_to(self, wanted: Collection[int]) -> set[int]:
-        """The objects on a short way from the root to each piece of state, not through lists (which get gaps) if possible."""
+        """Return the objects on a short way from the root to each piece of state, avoiding lists (which get gaps)."""
         parents: dict[int, int] = {0: -1}
         queue, containers = deque([0]), deque[int]()
         while queue or containers:
@@ -135,17 +132,8 @@ class Selection:
         return leading
 
 
-def _traces(node: Any) -> list[str]:
-    kind = node.WhichOneof("kind")
-    if kind == "function":
-        return list(node.function.concrete_functions)
-    if kind == "bare_concrete_function":
-        return [node.bare_concrete_function.concrete_function_name]
-    return []
-
-
 def _resolve(graph: Any, path: str, file: str) -> list[int]:
-    """The nodes along a path, the root first. Of several ways to read it, the one with the longest names."""
+    """Return the nodes along a path, the root first. Of several readings of the path, the one with the longest names counts."""
     if path == "signatures" and all(child.local_name != path for child in graph.nodes[0].children):
         return []  # a model may have none; then a load of everything gives an empty map
     stack = [([0], path)]
@@ -167,6 +155,6 @@ def _resolve(graph: Any, path: str, file: str) -> list[int]:
 
 
 def _paths(graph: Any) -> list[str]:
-    """The shortest path of every object below the root, as far as there are not too many."""
+    """Return the shortest path of every object below the root, up to a limit."""
     paths = Paths(graph.nodes)
     return [paths.text(number) or "" for number in paths.order[1:_LISTED]]

@@ -16,7 +16,7 @@ import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import UntrackedCaptureError
-from reference_impl.kinds.concrete_function import CapturedTensor
+from reference_impl.kinds.captured_tensor import CapturedTensor
 from reference_impl.saving import places
 from reference_impl.saving.functions import eager_tensor
 from reference_impl.saving.traces import Trace

@@ -9,7 +9,7 @@ import tensorflow as tf
 from reference_impl import tensorflow_api as api
 from reference_impl.format import schema
 from reference_impl.kinds import keras_identity, specs
-from reference_impl.kinds.concrete_function import CapturedTensor
+from reference_impl.kinds.captured_tensor import CapturedTensor
 from reference_impl.saving import traces
 from reference_impl.saving.functions import Library
 from reference_impl.saving.signatures import SignatureFunction, shape_proto

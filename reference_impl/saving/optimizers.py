@@ -9,9 +9,10 @@ import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import SaveError
-from reference_impl.extension.optimizer import LoadedOptimizer, UpdateRules
+from reference_impl.extension.update_rules import UpdateRules
 from reference_impl.format import schema
 from reference_impl.kinds import specs
+from reference_impl.kinds.optimizer import LoadedOptimizer, rules_of
 from reference_impl.saving import update_rules
 from reference_impl.saving.captures import Captures
 from reference_impl.saving.functions import Library
@@ -49,7 +50,7 @@ def updates(tree: Tree, library: Library, captures: Captures, options: SaveOptio
     out = {}
     for node in list(tree.nodes):
         if isinstance(node.object, LoadedOptimizer):
-            rules = vars(node.object).get("_optimizer")
+            rules = rules_of(node.object)
             if rules is not None:
                 out[node.number] = _loaded(rules, tree, library, captures, node)
         elif options.functional_optimizers and api.is_optimizer(node.object):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from reference_impl import tensorflow_api as api
-from reference_impl.kinds.user_object import LoadedObject
+from reference_impl.kinds.optimizer import LoadedOptimizer, slots_of
 from reference_impl.saving.tree import Tree
 
 
@@ -38,6 +38,6 @@ def add_slots(tree: Tree) -> list[Slot]:
 
 
 def _slots(obj: Any, variables: list[Any]) -> list[tuple[Any, str, Any]]:
-    if isinstance(obj, LoadedObject):
-        return [(slot.variable, slot.name, slot.value) for slot in vars(obj).get("_slots", ())]
+    if isinstance(obj, LoadedOptimizer):
+        return [(slot.variable, slot.name, slot.value) for slot in slots_of(obj)]
     return api.optimizer_slots(obj, variables) if api.is_optimizer(obj) else []

@@ -66,15 +66,15 @@ def trace_of(function: Any) -> Trace:
         signature = binder.signature if binder is not None else None
         if not keywords:
             keywords = _argument_names(function.library.get(function.saved_name), len(function.owners))
-            if signature is None and function._structured[0][0]:  # made by loading, for itself: called with structures
+            if signature is None and function.structured[0][0]:  # made by loading, for itself: called with structures
                 parameters = [
                     inspect.Parameter(f"arg_{i}", inspect.Parameter.POSITIONAL_OR_KEYWORD)
-                    for i in range(len(function._structured[0][0]))
+                    for i in range(len(function.structured[0][0]))
                 ]
                 signature = inspect.Signature(parameters)
-        owners, saved = function._living_owners(), getattr(function, "saved", None)
+        owners, saved = function.living_owners(), getattr(function, "saved", None)
         return Trace(
-            function.library, function.saved_name, owners, lambda: function._structured, keywords, positional, signature, saved
+            function.library, function.saved_name, owners, lambda: function.structured, keywords, positional, signature, saved
         )
     api.make_known(function)
     flat = api.takes_flat_arguments(function)

@@ -20,7 +20,7 @@ from reference_impl.format.container.layout import Layout
 from reference_impl.format.names import OBJECT_GRAPH_KEY, VALUE
 from reference_impl.graph.object_graph import Paths, counterparts
 from reference_impl.graph.saved_variables import check_value
-from reference_impl.loading.tensors import read_tensor
+from reference_impl.kinds.tensors import read_tensor
 
 
 class Checkpoint:

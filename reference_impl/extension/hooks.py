@@ -1,0 +1,66 @@
+"""The hooks of a load: where objects get what the extension of the file says about them.
+
+Loading calls these methods. The defaults of a load that is not extended would be: `make` returns None, the others do nothing.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, Optional
+
+from reference_impl.extension import initial_values, registered_objects
+from reference_impl.extension.origin import Origin
+from reference_impl.extension.update_rules import UpdateRules
+from reference_impl.kinds import optimizer, user_object
+from reference_impl.kinds.concrete_function import LoadedConcreteFunction
+from reference_impl.kinds.load import Load
+
+
+class Hooks:
+    """The hooks of one load.
+
+    Args:
+      origin: the file, and what its extension says.
+    """
+
+    trace_class: type[LoadedConcreteFunction] = LoadedConcreteFunction
+
+    def __init__(self, origin: Origin):
+        self.origin = origin
+
+    def check(self, load: Load) -> None:
+        """Refuse a load, before anything is made."""
+
+    def make(self, load: Load, number: int, node: Any) -> Optional[Any]:
+        """Return the object of a node, None where the reader of its kind makes it."""
+        if node.WhichOneof("kind") != "user_object" or user_object.is_container(node):
+            return None
+        if node.registered_name:
+            revived = registered_objects.make(load, number, node, self.origin.registered.get(number))
+            if revived is not None:
+                return revived
+        return self.make_generic(load, number, node)
+
+    def make_generic(self, load: Load, number: int, node: Any) -> Optional[Any]:
+        """Return the object of a node whose class is not registered: an optimizer that has update rules but no slots."""
+        return optimizer.read(load, number, node) if number in self.origin.optimizers else None
+
+    def made(self, load: Load, number: int, node: Any, made: Any) -> None:
+        """Note the class of an object, so that calling it makes another one; keep what a save of the object must write again."""
+        if isinstance(made, user_object.LoadedObject):
+            self.origin.classes[number] = type(made)
+            user_object.set_constructor(type(made), functools.partial(self.origin.construct, self.origin, number))
+            registered_objects.keep(made, node, self.origin.registered.get(number))
+
+    def attach(self, load: Load) -> None:
+        """Give variables their initial values and optimizers their update rules, as far as these objects were loaded."""
+        initial_values.attach(self.origin.initial_values, load.objects, load.functions, load.library)
+        for number, state in self.origin.optimizers.items():
+            found = load.objects[number]
+            if not isinstance(found, optimizer.LoadedOptimizer):
+                continue
+            children = {id(load.objects[slot.value]) for slot in state.slots}
+            slots = optimizer.slots_of(found)
+            slots[:] = [slot._replace(listed=id(slot.value) in children) for slot in slots]
+            if state.updates:
+                optimizer.set_rules(found, UpdateRules(load.library, state, load.objects))

@@ -1,0 +1,22 @@
+"""Captured tensors: tensors inside of another function that a custom gradient uses.
+
+RFC: FMT-14
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from reference_impl.kinds.load import Load
+
+
+class CapturedTensor(NamedTuple):
+    """A tensor of another function. It exists only while that function is differentiated."""
+
+    tensor: str
+    function: str
+
+
+def read(load: Load, number: int, node: Any) -> CapturedTensor:
+    """Make the object of a `captured_tensor` node."""
+    return CapturedTensor(node.captured_tensor.name, node.captured_tensor.concrete_function)

@@ -1,0 +1,87 @@
+"""One load of an object graph: what the kinds read from, and what has been made so far."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from reference_impl.format.container.layout import Layout
+from reference_impl.kinds import keras_identity
+from reference_impl.kinds.checkpoint import Checkpoint
+from reference_impl.kinds.library import FunctionLibrary
+from reference_impl.load_options import LoadOptions
+
+
+class Load:
+    """The state of one load, which every reader in `reference_impl.kinds` gets.
+
+    Args:
+      directory: the SavedModel.
+      meta_graph: one of its MetaGraphs.
+      options: the options of the load.
+      graph: the SavedObjectGraph, whose numbers have been checked.
+
+    Attributes:
+      file: the name of the file, for messages.
+      whole: the object graph of everything.
+      graph: the object graph of what is loaded. The nodes have the numbers of `whole`; those that are left out are empty.
+      library: the functions of the MetaGraph.
+      checkpoint: the values.
+      objects: the objects made so far, by number of node.
+      functions: the concrete functions made so far, by name of the FunctionDef.
+      trace_class: the class of concrete functions.
+      assets: the files, a `reference_impl.kinds.asset.Assets`.
+      grown: by how many bytes the constants are larger than in the file.
+    """
+
+    trace_class: Any
+    assets: Any
+
+    def __init__(self, directory: Layout, meta_graph: Any, options: LoadOptions, graph: Any):
+        self.directory, self.meta_graph, self.options = directory, meta_graph, options
+        self.file = str(directory.file)
+        self.whole = self.graph = graph
+        self.library = FunctionLibrary(meta_graph.graph_def.library, self.file)
+        self.checkpoint = Checkpoint(directory, graph)
+        self.objects: list[Any] = [None] * len(graph.nodes)
+        self.functions: dict[str, Any] = {}
+        self.grown = 0
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether everything is loaded, not a part."""
+        return self.graph is self.whole
+
+    def path(self, number: int) -> str:
+        """Return the path of a node from the root, for messages."""
+        return self.checkpoint.path(number)
+
+    def left_out(self, number: int) -> frozenset[str]:
+        """Return the names of a node's children that are not loaded."""
+        if self.is_complete:
+            return frozenset()
+        kept = {child.local_name for child in self.graph.nodes[number].children}
+        return frozenset(child.local_name for child in self.whole.nodes[number].children) - kept
+
+    def children(self, number: int) -> dict[str, Any]:
+        """Return the objects of a node's children by name."""
+        return {child.local_name: self.objects[child.node_id] for child in self.graph.nodes[number].children}
+
+    @functools.cached_property
+    def names(self) -> dict[int, str]:
+        """A name for every node: the first under which it is a child."""
+        names: dict[int, str] = {}
+        for node in self.graph.nodes:
+            for child in node.children:
+                names.setdefault(child.node_id, child.local_name)
+        return names
+
+    @functools.cached_property
+    def graph_nodes(self) -> dict[str, Any]:
+        """The nodes of the main graph by name."""
+        return {node.name: node for node in self.meta_graph.graph_def.node}
+
+    @functools.cached_property
+    def keras_metadata(self) -> dict[int, Any]:
+        """What the file says of layers of Keras 2, by number of node."""
+        return keras_identity.described(self.directory)

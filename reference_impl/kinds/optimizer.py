@@ -1,0 +1,137 @@
+"""Optimizers: generic objects with slots, which are variables that an optimizer keeps for each trained variable.
+
+Whatever optimizer was saved, the object is a generic one. Its variables (learning rate, iterations) are attributes, as with any
+object. Shipped files hold no update rule, so such an optimizer gives its slots and refuses to apply gradients; see
+`reference_impl.extension.update_rules` for files that hold one.
+
+RFC: OPT-01, OPT-02, OPT-07
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple, Optional, Protocol
+
+import tensorflow as tf
+
+from reference_impl import tensorflow_api as api
+from reference_impl.errors import UnsupportedModelError
+from reference_impl.kinds import user_object
+from reference_impl.kinds.load import Load
+
+_SLOTS, _RULES = "_slots", "_optimizer"  # attributes of a loaded optimizer
+
+
+class Slot(NamedTuple):
+    """The slot of a variable. ``listed``: the slot is a child of some object as well (Keras 3)."""
+
+    variable: tf.Variable
+    name: str
+    value: tf.Variable
+    listed: bool = False
+
+
+class UpdateRules(Protocol):
+    """What a file says beyond slots: how the optimizer updates a variable."""
+
+    def slot_names(self) -> set[str]:
+        """Return the names of the slots that the rules use."""
+
+    def apply(self, optimizer: LoadedOptimizer, gradients: Sequence[Any], variables: Sequence[Any]) -> None:
+        """Do one step; see `LoadedOptimizer.apply`."""
+
+
+def read(load: Load, number: int, node: Any) -> Any:
+    """Make the object of a `user_object` node that has slots."""
+    return user_object.read(load, number, node, LoadedOptimizer)
+
+
+def attach_slots(load: Load, number: int, node: Any) -> None:
+    """Give an optimizer its slots."""
+    for slot in node.slot_variables:
+        variable, value = load.objects[slot.original_variable_node_id], load.objects[slot.slot_variable_node_id]
+        slots_of(load.objects[number]).append(Slot(variable, slot.slot_name, value))
+
+
+def slots_of(optimizer: LoadedOptimizer) -> list[Slot]:
+    """Return the list of the slots of an optimizer, to which slots may be added.
+
+    A function and not a property, as is `rules_of`: a child of the optimizer may have any name.
+    """
+    return vars(optimizer).setdefault(_SLOTS, [])  # type: ignore[no-any-return]
+
+
+def rules_of(optimizer: LoadedOptimizer) -> Optional[Any]:
+    """Return the update rules of an optimizer, None if the file has none."""
+    return vars(optimizer).get(_RULES)
+
+
+def set_rules(optimizer: LoadedOptimizer, rules: UpdateRules) -> None:
+    """Give an optimizer its update rules."""
+    vars(optimizer)[_RULES] = rules
+
+
+class LoadedOptimizer(user_object.LoadedObject):
+    """A loaded optimizer.
+
+    `get_slot`, `get_slot_names` and `slot_variables` (``{(variable.ref(), slot name): slot}``) give the slots of the file.
+    `apply` and `apply_gradients` work for models that were saved with ``SaveOptions(functional_optimizers=True)``, on any
+    variable of a dtype that the optimizer knew.
+    """
+
+    def __dir__(self) -> list[str]:
+        """Leave out `get_slot_names` where slots are children as well.
+
+        `tf.saved_model.save` and `tf.train.Checkpoint` ask for slots if it is there, and refuse one that they know as a child.
+
+        RFC: V1-18
+        """
+        hidden = {"get_slot_names"} if any(slot.listed for slot in slots_of(self)) else set()
+        return [name for name in super().__dir__() if name not in hidden]
+
+    slot_variables = user_object.Computed(lambda self: {(slot.variable.ref(), slot.name): slot.value for slot in slots_of(self)})
+
+    def get_slot_names(self) -> list[str]:
+        """Return the names of the slots.
+
+        RFC: OPT-02
+        """
+        rules = rules_of(self)
+        return sorted({slot.name for slot in slots_of(self)} | (rules.slot_names() if rules is not None else set()))
+
+    def get_slot(self, variable: Any, name: str) -> Optional[tf.Variable]:
+        """Return the slot of a variable, None when it has none.
+
+        RFC: OPT-02
+        """
+        handle = _handle(variable)
+        return next((slot.value for slot in slots_of(self) if slot.name == name and _handle(slot.variable) is handle), None)
+
+    def apply_gradients(self, grads_and_vars: Iterable[tuple[Any, Any]]) -> None:
+        """Do one step: `apply` for pairs of gradient and variable, as `zip` gives them."""
+        pairs = list(grads_and_vars)
+        self.apply([gradient for gradient, _ in pairs], [variable for _, variable in pairs])
+
+    @tf.autograph.experimental.do_not_convert
+    def apply(self, gradients: Sequence[Any], variables: Sequence[Any]) -> None:
+        """Do one step with the update rule of the optimizer that was saved.
+
+        Args:
+          gradients: one per variable, of its shape; None leaves the variable as it is.
+          variables: those of the model, whose slots are known, or any others, which get new slots.
+
+        Raises:
+          UnsupportedModelError: the file has no rule, or none for a variable's dtype; or a gradient is sparse.
+          ValueError: lengths or shapes differ.
+
+        RFC: OPT-04, OPT-05, OPT-06
+        """
+        rules = rules_of(self)
+        if rules is None:
+            reason = "the model was saved without the update rule of its optimizer; save it with functional_optimizers=True"
+            raise UnsupportedModelError(reason, node="apply", clause="OPT-04")
+        rules.apply(self, gradients, variables)
+
+
+def _handle(variable: Any) -> tf.Tensor:
+    return api.variable_components(variable)[0].handle
