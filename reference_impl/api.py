@@ -26,6 +26,7 @@ from reference_impl.graph.references import check_functions
 from reference_impl.kinds.root import LoadedModel
 from reference_impl.load_options import LoadOptions
 from reference_impl.remote import local_copy, written_locally
+from reference_impl.tensorflow_api import without_autograph
 
 __all__ = ["load", "save"]
 
@@ -36,7 +37,8 @@ def _damage_reported() -> Iterator[None]:
     try:
         yield
     except (ChecksumError, CorruptTableError, TruncatedError) as error:
-        raise _data_loss(type(error))(error) from error
+        kind: Any = type(error)  # mypy takes a class for something that cannot be hashed
+        raise _data_loss(kind)(error) from error
 
 
 def _tags(given: Any) -> Optional[list[str]]:
@@ -64,7 +66,7 @@ def _data_loss(kind: type[SavedModelError]) -> Any:
     return type(kind.__name__, (kind, OSError, tf.errors.DataLossError), {"__init__": __init__, "__module__": kind.__module__})
 
 
-@tf.autograph.experimental.do_not_convert
+@without_autograph
 def load(
     export_dir: Union[str, os.PathLike[str]], tags: Union[str, Collection[str], None] = None, options: Optional[Any] = None
 ) -> LoadedModel:
@@ -101,13 +103,13 @@ def load(
             if len(directory.saved_model.meta_graphs) == 1 and meta_graph.HasField("object_graph_def"):
                 from reference_impl.loading.loader import load_object_graph
 
-                return load_object_graph(directory, meta_graph, LoadOptions.of(options))  # type: ignore[no-any-return]
+                return load_object_graph(directory, meta_graph, LoadOptions.of(options))
             from reference_impl.v1 import load_meta_graph
 
             return load_meta_graph(directory, meta_graph, LoadOptions.of(options))
 
 
-@tf.autograph.experimental.do_not_convert
+@without_autograph
 def save(
     obj: Any, export_dir: Union[str, os.PathLike[str]], signatures: Optional[Any] = None, options: Optional[Any] = None
 ) -> None:

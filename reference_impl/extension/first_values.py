@@ -14,6 +14,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from reference_impl import tensorflow_api as api
 from reference_impl.errors import UninitializedVariableError
 from reference_impl.extension import initial_values
 from reference_impl.graph.argument_uses import used_arguments
@@ -32,7 +33,7 @@ class FreshConcreteFunction(LoadedConcreteFunction):
 
     made: tuple[Any, ...] = ()  # weak references to the variables that it made when it was traced
 
-    @tf.autograph.experimental.do_not_convert
+    @api.without_autograph
     def run(self, tensors: list[tf.Tensor]) -> Any:
         """Run the function, after its variables without a value got their first one.
 

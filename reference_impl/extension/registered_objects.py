@@ -43,7 +43,7 @@ def make(load: Load, number: int, node: Any, state: Optional[Any]) -> Optional[A
         fix = "register its class with reference_impl.register before loading to get its Python methods"
         warnings.warn(f"{text}: it becomes a generic object; {fix}", RegistrationWarning, stacklevel=2)
         return None
-    cls = _callable(found.cls) if any(child.local_name == "__call__" for child in node.children) else found.cls
+    cls: Any = _callable(found.cls) if any(child.local_name == "__call__" for child in node.children) else found.cls
     values = _values(state, file, path)
     if found.revive is not None:
         obj = found.revive(cls, values)

@@ -60,7 +60,7 @@ class Binder:
         if varkw:
             parameters.append(kinds(_identifier(varkw), kinds.VAR_KEYWORD))
         # Not validated: TensorFlow lets an argument without a default follow one that has one (functools.partial).
-        self.signature = inspect.Signature(parameters, __validate_parameters__=False)  # type: ignore[call-arg]
+        self.signature = inspect.Signature(parameters, __validate_parameters__=False)
 
     def canonical(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The canonical form of a call.

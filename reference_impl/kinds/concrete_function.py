@@ -230,7 +230,7 @@ class LoadedConcreteFunction(api.RestoredConcreteFunction):
 
     # Calling
 
-    @tf.autograph.experimental.do_not_convert
+    @api.without_autograph
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Call with the arguments of the Python function, or, where that does not fit, with flat ones.
 
@@ -370,7 +370,7 @@ class LoadedConcreteFunction(api.RestoredConcreteFunction):
     def _graph_captures(self) -> list[tf.Tensor]:
         """What the rebuilt graph captures, each handle once; of a distributed variable that of the calling replica (DIST-01)."""
         if not any(isinstance(owner, _DISTRIBUTED) for owner in self.owners):
-            return api.ConcreteFunction.captured_inputs.fget(self)  # type: ignore[no-any-return]
+            return api.ConcreteFunction.captured_inputs.fget(self)
         return list({id(handle): handle for handle in self._captured()}.values())
 
     def call_with_tensors_of(self, given: Sequence[tf.Tensor], operation: Any, tensors: dict[str, tf.Tensor]) -> Any:

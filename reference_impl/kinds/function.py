@@ -10,8 +10,6 @@ import weakref
 from collections.abc import Sequence
 from typing import Any
 
-import tensorflow as tf
-
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import FunctionMatchError, SavedModelError
 from reference_impl.kinds import patterns, specs
@@ -67,7 +65,7 @@ class LoadedFunction(api.RestoredFunction):
             super().__init__(python_function, python_function.__name__, **options)
         return object.__getattribute__(self, name)
 
-    @tf.autograph.experimental.do_not_convert
+    @api.without_autograph
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Call the trace made for such arguments.
 
@@ -79,7 +77,7 @@ class LoadedFunction(api.RestoredFunction):
         function, tensors = self._choose(args, kwargs)
         return function.run(tensors)
 
-    @tf.autograph.experimental.do_not_convert
+    @api.without_autograph
     def get_concrete_function(self, *args: Any, **kwargs: Any) -> LoadedConcreteFunction:
         """The trace for such arguments or TypeSpecs. Raises like a call."""
         if not args and not kwargs and len(self.concrete_functions) == 1 and self.binder.input_signature is not None:

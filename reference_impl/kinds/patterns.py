@@ -168,7 +168,7 @@ def packer(nest: Any) -> tuple[int, Callable[[Iterator[Any]], Any]]:
         )
     if isinstance(nest, (list, tuple)):
         parts = [packer(item) for item in nest]
-        make = type(nest)._make if hasattr(nest, "_make") else type(nest)  # type: ignore[union-attr]
+        make = type(nest)._make if hasattr(nest, "_make") else type(nest)
         build = [function for _, function in parts]
         return sum(count for count, _ in parts), lambda tensors: make([function(tensors) for function in build])
     if isinstance(nest, dict):

@@ -136,7 +136,7 @@ class _Interpreter:
             raise self.error(self.function_def, f"there is no tensor {text!r}") from None
 
     def create(self, node: Any, inputs: list[tf.Tensor]) -> tf.Operation:
-        called = node.op if node.op in self.library else node.attr["f"].func.name if node.op in _CALLS else None
+        called = node.op if node.op in self.library else node.attr["f"].func.name if node.op in _CALLS else ""
         if called in self.library:
             operation = self.call(called, inputs)
             for output, shape in zip(operation.outputs, _output_shapes(node)):  # the caller may know more than the function does
@@ -369,7 +369,7 @@ def custom_gradient(library: FunctionLibrary, op_type: str) -> str:
     if api.gradient_function(live) is None:
         of = weakref.ref(library)
 
-        @tf.autograph.experimental.do_not_convert
+        @api.without_autograph
         def gradient(operation: Optional[tf.Operation], *results: Optional[tf.Tensor]) -> Any:
             alive = of()
             if operation is None and alive is not None:  # TensorFlow's writer asks without saying for which operation

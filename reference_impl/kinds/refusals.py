@@ -28,9 +28,7 @@ def refuse(reason: str) -> dict[str, Any]:
     return {key: tf.compat.v1.AttrValue(s=value.encode()) for key, value in values.items()}
 
 
-@tf.RegisterGradient(REFUSED)
-@tf.RegisterGradient(NOT_SAVED)
-@tf.autograph.experimental.do_not_convert
+@api.without_autograph
 def _refused(operation: Optional[tf.Operation], *given: Any) -> Sequence[Optional[tf.Tensor]]:
     """The gradient. tf.saved_model.save traces one for all operations of this type, with their inputs and without any of them."""
     reason, inputs = "the model does not say why", given
@@ -41,6 +39,10 @@ def _refused(operation: Optional[tf.Operation], *given: Any) -> Sequence[Optiona
     assertion = tf.raw_ops.Assert(condition=tf.constant(False), data=[tf.constant(f"There is no gradient here: {reason}")])
     with tf.control_dependencies([assertion]):
         return [_nothing(tensor) for tensor in inputs]
+
+
+for _kind in (REFUSED, NOT_SAVED):
+    tf.RegisterGradient(_kind)(_refused)
 
 
 def _nothing(tensor: tf.Tensor) -> Optional[tf.Tensor]:

@@ -94,7 +94,7 @@ class LoadedResource(api.Resource):
     """
 
     def __init__(self, device: str = ""):
-        self.functions: dict[str, Callable[..., Any]] = {}
+        self.functions: dict[str, Any] = {}
         self.content: Optional[tuple[LoadedConcreteFunction, LoadedConcreteFunction]] = None
         super().__init__(device=device)
 

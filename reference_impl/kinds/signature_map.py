@@ -19,7 +19,7 @@ from reference_impl.kinds.concrete_function import LoadedConcreteFunction
 from reference_impl.kinds.load import Load
 
 
-class SignatureMap(Mapping, api.Trackable):  # type: ignore[misc,type-arg]
+class SignatureMap(Mapping[str, Any], api.Trackable):
     """Signature key -> concrete function. A function takes keywords, or a single positional argument when it has one input.
 
     Results are dicts with sorted keys. The map cannot be changed: it shows what the file holds.

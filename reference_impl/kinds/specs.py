@@ -162,7 +162,7 @@ def named_tuple(name: str, fields: tuple[str, ...]) -> Any:
     usable = all(field.isidentifier() and not keyword.iskeyword(field) and not field.startswith("_") for field in fields)
     if not usable or not name.isidentifier() or keyword.iskeyword(name):
         raise StructureError(f"namedtuple {name!r} with the fields {fields} cannot be made in Python")
-    return collections.namedtuple(name, fields)  # type: ignore[misc]
+    return collections.namedtuple(name, fields)
 
 
 def _type_spec(value: structure.TypeSpec) -> tf.TypeSpec:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import ctypes
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -44,6 +45,6 @@ def _copy(reader: BundleReader, key: str, dtype: tf.DType) -> tf.Tensor:
         return tensor
     buffer = np.empty(entry.size + _ALIGNMENT, np.uint8)
     start = -buffer.__array_interface__["data"][0] % _ALIGNMENT
-    array = buffer[start : start + entry.size]
+    array: Any = buffer[start : start + entry.size]
     reader.copy(key, memoryview(array))
     return tf.experimental.dlpack.from_dlpack(array.view(dtype.as_numpy_dtype).reshape(entry.shape).__dlpack__())

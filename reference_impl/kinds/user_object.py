@@ -195,7 +195,7 @@ def new_object(cls: type) -> Any:
     return obj
 
 
-@tf.autograph.experimental.do_not_convert
+@api.without_autograph
 def call(self: Any, *args: Any, **kwargs: Any) -> Any:
     """As the ``__call__`` of a class: call the child of that name."""
     return vars(self)["__call__"](*args, **kwargs)
@@ -205,7 +205,7 @@ def attach(parent: LoadedObject, name: str, child: Any) -> None:
     """Make `child` an attribute and a dependency of `parent`."""
     # Not by setattr, which would look for an old value of that name, wrap containers that are wrapped, and could be led astray
     # by a name like __class__.
-    vars(parent)[name] = child
+    parent.__dict__[name] = child
     api.track(parent, name, child)
 
 
@@ -215,11 +215,11 @@ class _Root:
     signatures = tensorflow_version = tensorflow_git_version = graph_debug_info = extra_assets = None
 
 
-class _RootDict(_Root, api.TrackableDict):  # type: ignore[misc]
+class _RootDict(_Root, api.TrackableDict):
     pass
 
 
-class _RootTuple(_Root, api.TrackableTuple):  # type: ignore[misc]
+class _RootTuple(_Root, api.TrackableTuple):
     pass
 
 

@@ -27,10 +27,10 @@ def check(graph: Any, file: str) -> None:
                 raise MalformedError(reason, file=file, node=f"object_graph_def.nodes[{number}]")
     paths: Any = None
     for number, node in enumerate(graph.nodes):
-        reason = invalid(node.variable) if node.WhichOneof("kind") == "variable" else None
-        if reason is not None:
+        wrong = invalid(node.variable) if node.WhichOneof("kind") == "variable" else None
+        if wrong is not None:
             paths = paths or Paths(graph.nodes)
-            raise MalformedError(f"the variable {node.variable.name!r}: {reason}", file=file, node=paths.from_root(number))
+            raise MalformedError(f"the variable {node.variable.name!r}: {wrong}", file=file, node=paths.from_root(number))
     for number, reason in misfits(graph):
         raise MalformedError(reason, file=file, node=(paths or Paths(graph.nodes)).from_root(number))
     for name, function in graph.concrete_functions.items():

@@ -73,7 +73,7 @@ class Selection:
             if number in self.nodes:
                 copy.CopyFrom(node)
                 for field, numbers in ((copy.children, "node_id"), (copy.slot_variables, "slot_variable_node_id")):
-                    kept = [item for item in field if getattr(item, numbers) in self.nodes]
+                    kept: list[Any] = [item for item in field if getattr(item, numbers) in self.nodes]
                     del field[:]
                     field.extend(kept)
                 for name in [name for name, pair in copy.saveable_objects.items() if pair.save_function not in self.nodes]:

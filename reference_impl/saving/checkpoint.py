@@ -58,8 +58,8 @@ def object_graph(
             for name, end in content.attributes().items():
                 proto.attributes.add(name=name, full_name=name, checkpoint_key=keys.key(node.number, end))
     for slot in slots:
-        proto = out.nodes[slot.optimizer].slot_variables.add(slot_name=slot.name)
-        proto.original_variable_node_id, proto.slot_variable_node_id = slot.variable, slot.value
+        added = out.nodes[slot.optimizer].slot_variables.add(slot_name=slot.name)
+        added.original_variable_node_id, added.slot_variable_node_id = slot.variable, slot.value
     return schema.serialize(out)
 
 

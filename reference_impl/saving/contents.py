@@ -145,12 +145,16 @@ def _of_factory(name: str, factory: Any, path: str) -> Content:
     now = factory(name=name)
     specs = [tf.TensorSpec(None, spec.dtype, f"restored_tensors_{i}") for i, spec in enumerate(now.specs)]
     parts = [spec.name if isinstance(spec.name, str) else of_tensors([spec.name], path)[0].decode() for spec in now.specs]
-    tensors = lambda key: [spec.tensor for spec in factory(name=key).specs]  # noqa: E731
     functions = api.loaded_content(factory)
     if functions is not None:
         return Content(name, *functions, parts, [spec.tensor for spec in now.specs])
     suffixes = [part[len(name) :] for part in parts]
-    put_out = _named_save(lambda key: list(zip([key + suffix for suffix in suffixes], tensors(key))))
+
+    def entries(key: tf.Tensor) -> list[tuple[Any, tf.Tensor]]:
+        names = [key + suffix for suffix in suffixes]
+        return [(name, spec.tensor) for name, spec in zip(names, factory(name=key).specs)]
+
+    put_out = _named_save(entries)
     take_in = _named_restore(lambda restored: now.restore(restored, None), specs)
     return Content(name, put_out, take_in, parts, [spec.tensor for spec in now.specs])
 

@@ -284,7 +284,7 @@ def _inside(value: Any) -> Iterator[tuple[str, Any, bool]]:
         for index, item in enumerate(list(value)):
             yield f"[{index}]", item, True
     elif isinstance(value, functools.partial):
-        for name, item in {**dict(enumerate(value.args)), **value.keywords}.items():
+        for name, item in [*enumerate(value.args), *value.keywords.items()]:
             yield f"[{name!r}]", item, True
     elif isinstance(value, api.Trackable):
         yield from _dependencies(value)

@@ -111,7 +111,7 @@ class MainGraph:
         inner = node is not None and node.op in ("StatefulPartitionedCall", "PartitionedCall")  # of a model TensorFlow loaded
         if node is None or not (inner or "HashTable" in node.op):
             return None
-        sources = [(text, nodes.get(text.partition(":")[0])) for text in node.input]
+        sources: list[tuple[str, Any]] = [(text, nodes.get(text.partition(":")[0])) for text in node.input]
         if not all(text in known or (source is not None and source.op == "Const") for text, source in sources):
             return None
         inputs = [known[text] if text in known else self._copy(source, f"{name}/{source.name}", ()) for text, source in sources]

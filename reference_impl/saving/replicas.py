@@ -136,7 +136,7 @@ class Merger:
 
 def _with_input_signature(tree: Tree) -> set[int]:
     """Numbers of the traces of functions that have an input signature; of signatures whose function is not in the tree, too."""
-    found = set()
+    found: set[int] = set()
     for node in tree.nodes:
         if isinstance(node.object, api.Function) and node.object.input_signature is not None:
             found.update(node.children.values())

@@ -342,11 +342,11 @@ class _Export:
     def _saved_content(self, graph: MainGraph, number: int, content: contents.Content) -> SavedContent:
         functions = [self.tree.number_of(function) for function in (content.save, content.restore)]
         save, restore = (self.names[function] for function in functions if function is not None)
-        inputs = [[graph.tensor(capture) for capture in self.bound[function]] for function in functions if function is not None]
+        given, taken = ([graph.tensor(capture) for capture in self.bound[f]] for f in functions if f is not None)
         types = [self.library.definitions[save].signature.output_arg[place].type for place in content.results]
         keys = [self.keys.key(number, part) for part in content.parts]
         key = self.keys.key(number, content.name)
-        return SavedContent(keys, types, save, restore, *inputs, content.results, key if content.takes_key else None)
+        return SavedContent(keys, types, save, restore, given, taken, content.results, key if content.takes_key else None)
 
     def _object_graph(self, assets: dict[int, int], constants: dict[int, str]) -> None:
         out = self.meta_graph.object_graph_def
@@ -367,15 +367,15 @@ class _Export:
                     self.extension.registered.append(state)
             for content in self.contents.get(node.number, ()):
                 pair = proto.saveable_objects[content.name]
-                pair.save_function = self.tree.number_of(content.save)
-                pair.restore_function = self.tree.number_of(content.restore)
+                numbers: Any = [self.tree.number_of(function) for function in (content.save, content.restore)]
+                pair.save_function, pair.restore_function = numbers
         for slot in self.slots:
             if slot.listed:
                 continue  # children of their optimizer, see the extension
             # Of the types that every shipped reader knows without any package, the one whose objects can have slots (V1-18).
             out.nodes[slot.optimizer].user_object.identifier = OPTIMIZER
-            proto = out.nodes[slot.optimizer].slot_variables.add(slot_name=slot.name)
-            proto.original_variable_node_id, proto.slot_variable_node_id = slot.variable, slot.value
+            added = out.nodes[slot.optimizer].slot_variables.add(slot_name=slot.name)
+            added.original_variable_node_id, added.slot_variable_node_id = slot.variable, slot.value
         for name, function in self.saved_functions.items():
             out.concrete_functions[name].CopyFrom(function)
 

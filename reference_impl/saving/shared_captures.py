@@ -30,7 +30,7 @@ class SharedCaptures:
           names, bound: number of a function's node -> its name; the nodes that its last arguments capture. Both are changed.
           numbers: of the nodes.
         """
-        before = {}
+        before: dict[Any, Any] = {}
         for number in numbers:
             first = len(self._library.definitions[names[number]].signature.input_arg) - len(bound[number])
             known: dict[int, int] = {}

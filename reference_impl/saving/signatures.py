@@ -23,6 +23,7 @@ from reference_impl.format import schema
 from reference_impl.format.names import DEFAULT_SIGNATURE, RESERVED_SIGNATURES, plain_name, stem
 from reference_impl.graph.argument_names import python_name, python_names
 from reference_impl.graph.function_builder import FunctionBuilder
+from reference_impl.kinds.concrete_function import LoadedConcreteFunction
 from reference_impl.kinds.rebuild import SETTABLE_ATTRIBUTES
 from reference_impl.saving import traces
 from reference_impl.saving.functions import Library, is_function
@@ -106,7 +107,7 @@ def _own(root: Any) -> Optional[Mapping[str, Any]]:
             "Remove it with `del obj.signatures`, and give the functions as the argument `signatures`."
         )
         raise SignatureError(reason, node="root.signatures", clause="ATTR-07")
-    return value  # type: ignore[no-any-return]
+    return value
 
 
 def _inferred(tree: Tree) -> Optional[SignatureFunction]:
@@ -154,7 +155,7 @@ def signature_function(key: str, function: Any, strict: bool) -> SignatureFuncti
     trace = traces.trace_of(concrete)
     definition = getattr(concrete, "signature_def", None)
     defaults = dict(getattr(concrete, "defaults", None) or {})
-    if (isinstance(concrete, traces.LoadedConcreteFunction) or _is_wrapper(concrete)) and traces.is_flat(trace):
+    if (isinstance(concrete, LoadedConcreteFunction) or _is_wrapper(concrete)) and traces.is_flat(trace):
         given = [trace.inputs[1][name] for name in sorted(trace.inputs[1])]
         # Clients know the names of the flat arguments; those of the Python signature may be adapted to what Python allows.
         names = trace.keywords if len(trace.keywords) == len(given) else sorted(trace.inputs[1])
@@ -163,7 +164,7 @@ def signature_function(key: str, function: Any, strict: bool) -> SignatureFuncti
             order = list(range(len(traces.flat_outputs(outputs))))
             return SignatureFunction(concrete, names, inputs, outputs, order, defaults, definition, direct=True)
     inputs = _inputs(key, trace, strict)
-    if not isinstance(concrete, traces.LoadedConcreteFunction):  # of those the names are what they are
+    if not isinstance(concrete, LoadedConcreteFunction):  # of those the names are what they are
         _check_names(key, inputs)
     if signature is not None:
         defaults.update(_defaults(key, trace, signature, list(inputs), strict))

@@ -188,7 +188,7 @@ def saved_concrete(trace: Trace, bound: Sequence[int], path: str) -> Any:
     try:
         out.canonicalized_input_signature.CopyFrom(_encoded(None if trace.flat else trace.inputs, path, "arguments"))
     except SaveError:
-        for name, reason in _reasons(*trace.inputs, trace.signature).items():
+        for name, reason in _reasons(trace.inputs[0], trace.inputs[1], trace.signature).items():
             text = f"the value of argument {name!r} cannot be stored: {reason}"
             raise SaveError(text, node=path, clause="FN-09") from None
         raise

@@ -220,7 +220,7 @@ class Tree:
 
     def paths(self, names: Mapping[int, str]) -> dict[str, str]:
         """Names of functions, given by number of node, -> the path of the first node."""
-        return {name: self.nodes[number].path for number, name in reversed(names.items())}
+        return {name: self.nodes[number].path for number, name in reversed(list(names.items()))}
 
     def number_of(self, obj: Any) -> Optional[int]:
         return self._numbers.get(_identity(obj))

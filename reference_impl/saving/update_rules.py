@@ -86,7 +86,7 @@ def _trace(optimizer: Any, dtype: tf.DType, path: str, shape: Any) -> Rule:
         raise SaveError(
             f"the update of {type(optimizer).__name__} cannot be traced: {error}", node=path, clause="OPT-07"
         ) from error
-    roles = {id(variable.handle): ("variable", None)}
+    roles: dict[int, tuple[str, Optional[str]]] = {id(variable.handle): ("variable", None)}
     roles.update({id(_plain(slot).handle): ("slot", name) for name, slot in slots.items()})
     for name, owner in api.optimizer_variables(twin).items():
         roles.setdefault(id(_plain(owner).handle), ("state", name))
@@ -143,7 +143,7 @@ def _check(optimizer: Any, rule: Rule, path: str) -> None:
     library = Library()
     name = add(library, rule)
     functions = FunctionLibrary(library_proto(library))
-    flat = {"variable": actual.handle, **{("slot", key): slot.handle for key, slot in slots.items()}}
+    flat: dict[Any, Any] = {"variable": actual.handle, **{("slot", key): slot.handle for key, slot in slots.items()}}
     flat.update({("state", key): value.handle for key, value in state.items()})
     for factor in (1.0, -0.25):
         gradient = tf.cast(tf.reshape(tf.linspace(0.5, 3.0, 6), [2, 3]) * factor, rule.dtype)

@@ -39,6 +39,7 @@ from reference_impl.tensorflow_api.functions import (
     set_loop_graphs,
     traces,
     untraced_copy,
+    without_autograph,
 )
 from reference_impl.tensorflow_api.keras import keras_identity, keras_metadata, keras_signature, keras_variable, stand_in
 from reference_impl.tensorflow_api.messages import from_tf, to_tf

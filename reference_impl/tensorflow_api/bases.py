@@ -77,11 +77,11 @@ class _Lifecycle:
         return self.destroy()
 
 
-class SharedResource(_Lifecycle, CapturableResource):  # type: ignore[misc,valid-type]
+class SharedResource(_Lifecycle, CapturableResource):
     """A resource with the hooks `create`, `initialize` and `destroy`, one for all devices."""
 
 
-class Resource(_Lifecycle, TrackableResource):  # type: ignore[misc,valid-type]
+class Resource(_Lifecycle, TrackableResource):
     """A resource with the hooks `create`, `initialize` and `destroy`; strategies make one for each device."""
 
     def set_content_hooks(self, save: Callable[..., Any], restore: Callable[..., Any]) -> None:
@@ -90,7 +90,7 @@ class Resource(_Lifecycle, TrackableResource):  # type: ignore[misc,valid-type]
         self._restore_from_tensors = restore
 
 
-class RestoredFunction(Function):  # type: ignore[misc,valid-type]
+class RestoredFunction(Function):
     """A `tf.function` whose traces are given: a class derived from this one sets ``concrete_functions``.
 
     The base class is initialised, by `__getattr__` of the derived class, when somebody asks for what only it has.
@@ -114,7 +114,7 @@ class RestoredFunction(Function):  # type: ignore[misc,valid-type]
         return list(self.concrete_functions)
 
 
-class RestoredConcreteFunction(ConcreteFunction):  # type: ignore[misc,valid-type]
+class RestoredConcreteFunction(ConcreteFunction):
     """A concrete function without a graph, whose flat arguments are given by name.
 
     Attributes:

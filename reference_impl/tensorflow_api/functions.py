@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
-from typing import Any, Optional
+from collections.abc import Callable, Sequence
+from typing import Any, Optional, TypeVar
 
 import tensorflow as tf
 
@@ -19,6 +19,13 @@ ConcreteFunction = private(
     "tensorflow.python.eager.polymorphic_function.concrete_function:ConcreteFunction",
     "tensorflow.python.eager.polymorphic_function.monomorphic_function:ConcreteFunction",
 )
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
+def without_autograph(function: _F) -> _F:
+    """Decorate a function whose Python code AutoGraph must leave alone. Public API; TensorFlow's own name for it has no type."""
+    return tf.autograph.experimental.do_not_convert(function)
 
 
 def call_flat(function: Any, tensors: Sequence[tf.Tensor], captures: Sequence[tf.Tensor]) -> Any:

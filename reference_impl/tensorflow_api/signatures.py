@@ -48,7 +48,7 @@ def _with_shapes(value: Any, kind: Any) -> Any:
     parts = getattr(kind, "components", ())
     if isinstance(value, (list, tuple)) and len(parts) == len(value):
         made = [_with_shapes(item, part) for item, part in zip(value, parts)]
-        return value._make(made) if hasattr(value, "_make") else type(value)(made)  # type: ignore[attr-defined]
+        return value._make(made) if hasattr(value, "_make") else type(value)(made)
     return value
 
 
@@ -63,7 +63,7 @@ def python_signature(function: Any) -> Optional[inspect.Signature]:
     if kind is not None:
         defaults = getattr(function, "_default_values", None) or {}
         found = [kinds(name, p.kind, default=defaults.get(name, kinds.empty)) for name, p in kind.parameters.items()]
-        return inspect.Signature(found, __validate_parameters__=False)  # type: ignore[call-arg]
+        return inspect.Signature(found, __validate_parameters__=False)
     spec = getattr(getattr(function, "_function_spec", None), "fullargspec", None)
     if spec is None:
         return None
@@ -76,4 +76,4 @@ def python_signature(function: Any) -> Optional[inspect.Signature]:
     values = spec.kwonlydefaults or {}
     found += [kinds(name, kinds.KEYWORD_ONLY, default=values.get(name, kinds.empty)) for name in spec.kwonlyargs]
     found += [kinds(spec.varkw, kinds.VAR_KEYWORD)] if spec.varkw else []
-    return inspect.Signature(found, __validate_parameters__=False)  # type: ignore[call-arg]
+    return inspect.Signature(found, __validate_parameters__=False)

@@ -23,7 +23,7 @@ def last_variable_creator(creator: Callable[..., Any]) -> contextlib.AbstractCon
 
     `tf.variable_creator_scope` would ask it first. `Graph._variable_creator_scope` takes a priority in 2.4-2.21.
     """
-    return tf.compat.v1.get_default_graph()._variable_creator_scope(creator, priority=50)  # type: ignore[no-any-return]
+    return tf.compat.v1.get_default_graph()._variable_creator_scope(creator, priority=50)
 
 
 def variable_without_value(**keywords: Any) -> tf.Variable:

@@ -128,8 +128,8 @@ class V1Root(user_object.LoadedObject):
                 ops = theirs.meta_info_def.stripped_op_list
                 tf.graph_util.import_graph_def(theirs.graph_def, name="", producer_op_list=ops if ops.op else None)
             _add_collections(graph, theirs.collection_def)
-            vars(self)["_graph"] = graph
-        return vars(self)["_graph"]  # type: ignore[no-any-return]
+            self.__dict__["_graph"] = graph
+        return vars(self)["_graph"]
 
     @property
     def initializer(self) -> Initializer:
@@ -224,9 +224,9 @@ class _Loader:
         )
         if self.options.load_function_aliases:
             self.refuse_aliases()
-            add_function_aliases(root, {}, {}.get, [])
+            add_function_aliases(root, {}, lambda _: None, [])
         vars(root).update(provenance(self.directory, self.meta_graph))
-        return root  # type: ignore[no-any-return]
+        return root
 
     def refuse_aliases(self) -> None:
         """Raises UnsupportedModelError: the file has aliases. They are those of functions that only an object graph describes."""
@@ -344,7 +344,7 @@ class _Loader:
             if calls:
                 reason = f"allow_partial_checkpoint: a function restores all or nothing, and {min(self.absent)} is absent"
                 raise UnsupportedModelError(reason, file=self.file, node=calls[0], clause="V1-08")
-        return restore and self.function(restore, {"prefix": tf.TensorSpec([], tf.string)}, {})
+        return None if restore is None else self.function(restore, {"prefix": tf.TensorSpec([], tf.string)}, {})
 
     def run_init(self) -> None:
         init = self.init_function
@@ -354,7 +354,7 @@ class _Loader:
     @functools.cached_property
     def init_function(self) -> Optional[LoadedConcreteFunction]:
         init = (self.part or self.program).init_function
-        return init and self.function(init, {}, {})
+        return None if init is None else self.function(init, {}, {})
 
     def iterators(self) -> dict[str, LoadedResource]:
         """The iterators that no init op fills."""
@@ -434,7 +434,7 @@ class _Loader:
             except UnfedPlaceholderError as error:
                 extracted = self.program.signature_function(signature.key, unfed=True)
                 made = self.callable_signature(signature, inputs, extracted, UnfedSignature)
-                vars(made)["reason"] = error
+                made.__dict__["reason"] = error
                 return made
         except SavedModelError as error:
             outputs = {output.key: _spec(output.info.dtype, output.info.tensor_shape, output.key) for output in signature.outputs}

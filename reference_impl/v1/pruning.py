@@ -93,7 +93,7 @@ class Feeds:
         self.structure: Any = None
         self.keywords: Optional[list[str]] = keys
         if input_signature is not None:
-            self._follow(found, *input_signature, also_positional)
+            self._follow(found, input_signature, also_positional)
             return
         if len(keys) == len(found):
             self.named = sorted(zip(keys, found))
@@ -104,8 +104,8 @@ class Feeds:
             self.keywords = operations if len(set(operations)) == len(operations) else list(dict.fromkeys(found))
         self.positional = len(found)
 
-    def _follow(self, found: list[str], args: Any, kwargs: Any, also_positional: bool) -> None:
-        args, kwargs = tuple(args or ()), dict(kwargs or {})
+    def _follow(self, found: list[str], input_signature: tuple[Any, Any], also_positional: bool) -> None:
+        args, kwargs = tuple(input_signature[0] or ()), dict(input_signature[1] or {})
         count = len(_flat(args))
         if count + len(kwargs) != len(found):
             reason = f"input_signature describes {count + len(kwargs)} tensors, {len(found)} are fed"

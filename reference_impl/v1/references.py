@@ -232,7 +232,7 @@ def _use_handles(graph: Graph, node: Any, inputs: list[Alias | None], count: int
     node.input.extend(texts)
     _add_controls(node, after)
     if any(inputs[count:]):
-        _read_inputs(graph, node, [None] * count + inputs[count:])
+        _read_inputs(graph, node, [*[None] * count, *inputs[count:]])
 
 
 def _read_inputs(graph: Graph, node: Any, inputs: list[Alias | None]) -> None:

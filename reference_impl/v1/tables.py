@@ -12,9 +12,10 @@ from typing import Any, Callable
 
 import tensorflow as tf
 
+from reference_impl.format.names import INITIALIZE
 from reference_impl.graph.function_builder import FunctionBuilder
 from reference_impl.graph.op_table import RESOURCE
-from reference_impl.kinds.resource import INITIALIZE, LoadedResource
+from reference_impl.kinds.resource import LoadedResource
 from reference_impl.v1.extract import Extracted
 from reference_impl.v1.program import Program
 
@@ -33,8 +34,8 @@ def attach(resource: LoadedResource, name: str, program: Program, function: Make
     targets = program.initializers_of(name)
     if targets:
         extracted = program.function(f"initialize_{name}", [], {}, targets)
-        resource.functions[INITIALIZE] = function(extracted, {}, {})
-        resource.functions[INITIALIZE].belong_to(resource)
+        fill = resource.functions[INITIALIZE] = function(extracted, {}, {})
+        fill.belong_to(resource)
     node = program.graph.nodes[name]
     if node.op.startswith("Mutable"):
         key, value = node.attr["key_dtype"].type, node.attr["value_dtype"].type
