@@ -55,18 +55,20 @@ _HOMES = {
 }
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    import importlib
+if not TYPE_CHECKING:  # a type checker knows the names from the imports above, and reports others
 
-    try:
-        return getattr(importlib.import_module(_HOMES[name]), name)
-    except ModuleNotFoundError as error:
-        if error.name != "tensorflow":
-            raise
-        said = f'reference_impl.{name} needs TensorFlow, which is not installed: pip install "savedmodel-compat[tf]"'
-        raise ModuleNotFoundError(said, name=error.name) from None
+    def __getattr__(name: str) -> Any:
+        if name not in _HOMES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        import importlib
+
+        try:
+            return getattr(importlib.import_module(_HOMES[name]), name)
+        except ModuleNotFoundError as error:
+            if error.name != "tensorflow":
+                raise
+            said = f'reference_impl.{name} needs TensorFlow, which is not installed: pip install "savedmodel-compat[tf]"'
+            raise ModuleNotFoundError(said, name=error.name) from None
 
 
 def __dir__() -> list[str]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
-from collections.abc import Collection, Iterator, Set
-from typing import Any, Optional, Union
+from collections.abc import Callable, Collection, Iterator, Mapping, Set
+from typing import TYPE_CHECKING, Any, Optional, Union
 
 import tensorflow as tf
 
@@ -24,9 +24,12 @@ from reference_impl.format.container import layout
 from reference_impl.format.container.replaced import not_replaced
 from reference_impl.graph.references import check_functions
 from reference_impl.kinds.root import LoadedModel
-from reference_impl.load_options import LoadOptions
+from reference_impl.load_options import LoadOptions, TensorFlowLoadOptions
 from reference_impl.remote import local_copy, written_locally
 from reference_impl.tensorflow_api import without_autograph
+
+if TYPE_CHECKING:
+    from reference_impl.saving.options import SaveOptions, TensorFlowSaveOptions
 
 __all__ = ["load", "save"]
 
@@ -68,7 +71,9 @@ def _data_loss(kind: type[SavedModelError]) -> Any:
 
 @without_autograph
 def load(
-    export_dir: Union[str, os.PathLike[str]], tags: Union[str, Collection[str], None] = None, options: Optional[Any] = None
+    export_dir: Union[str, os.PathLike[str]],
+    tags: Union[str, Collection[str], None] = None,
+    options: Union[LoadOptions, TensorFlowLoadOptions, None] = None,
 ) -> LoadedModel:
     """Load a SavedModel.
 
@@ -111,7 +116,10 @@ def load(
 
 @without_autograph
 def save(
-    obj: Any, export_dir: Union[str, os.PathLike[str]], signatures: Optional[Any] = None, options: Optional[Any] = None
+    obj: Any,
+    export_dir: Union[str, os.PathLike[str]],
+    signatures: Union[Callable[..., Any], Mapping[str, Callable[..., Any]], None] = None,
+    options: Union[SaveOptions, TensorFlowSaveOptions, None] = None,
 ) -> None:
     """Write a SavedModel (API-01..API-05).
 

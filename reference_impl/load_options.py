@@ -4,9 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any, Union
+from typing import Any, Literal, Protocol, Union
 
-from reference_impl.inspection.machine_ops import CHOICES, WARN
+from reference_impl.inspection.machine_ops import CHOICES
+
+
+class TensorFlowLoadOptions(Protocol):
+    """What tells a `tf.saved_model.LoadOptions` from other objects, in every release of TensorFlow."""
+
+    allow_partial_checkpoint: Any
 
 
 @dataclass(frozen=True)
@@ -34,14 +40,14 @@ class LoadOptions:
     load_function_aliases: bool = False
     keep_variable_devices: bool = False
     only: Union[str, Collection[str], None] = None
-    machine_ops: str = WARN
+    machine_ops: Literal["warn", "refuse", "allow"] = "warn"
 
     def __post_init__(self) -> None:
         if self.machine_ops not in CHOICES:
             raise ValueError(f"machine_ops is one of {', '.join(CHOICES)}, not {self.machine_ops!r}")
 
     @staticmethod
-    def of(options: Any) -> LoadOptions:
+    def of(options: Union[LoadOptions, TensorFlowLoadOptions, None]) -> LoadOptions:
         """Return our options, given ours, those of `tf.saved_model.LoadOptions`, or None. The device for reading has no effect.
 
         Raises:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Optional, Union
+from typing import Any, Literal, Optional, Protocol, Union
 
 import tensorflow as tf
 
@@ -15,6 +15,12 @@ from reference_impl.strict_mode import is_strict
 
 SERVE = "serve"
 DEVICES, EXPAND = "save_variable_devices", "expand_distributed_variables"
+
+
+class TensorFlowSaveOptions(Protocol):
+    """What tells a `tf.saved_model.SaveOptions` from other objects, in every release of TensorFlow."""
+
+    save_debug_info: Any
 
 
 @dataclass(frozen=True)
@@ -57,7 +63,7 @@ class SaveOptions:
     function_aliases: Mapping[str, Any] = field(default_factory=dict)
     namespaces: Optional[Collection[str]] = None
     debug_info: bool = False
-    variable_policy: Optional[str] = None
+    variable_policy: Optional[Literal["save_variable_devices", "expand_distributed_variables"]] = None
     strip_debug_ops: bool = False
     skip_saver: bool = False
     io_device: Optional[str] = None
@@ -98,7 +104,7 @@ _THEIRS = {
 }
 
 
-def resolve(options: Optional[Any]) -> SaveOptions:
+def resolve(options: Union[SaveOptions, TensorFlowSaveOptions, None]) -> SaveOptions:
     """Our options from what the caller gave: None, SaveOptions, or `tf.saved_model.SaveOptions`.
 
     Raises:
