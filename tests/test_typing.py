@@ -15,7 +15,12 @@ RIGHT = """
 from pathlib import Path
 
 import reference_impl
-from reference_impl import LoadOptions, MissingFileError, SavedModelError, SaveOptions
+from reference_impl import (
+    LoadOptions,
+    MissingFileError,
+    SavedModelError,
+    SaveOptions,
+)
 
 try:
     part = LoadOptions(only=["signatures.predict"], machine_ops="refuse")
