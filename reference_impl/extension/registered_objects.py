@@ -77,7 +77,7 @@ def _from_message(cls: type, load: Load, node: Any) -> Any:
 def keep(obj: user_object.LoadedObject, node: Any, state: Optional[Any]) -> None:
     """Remember what the file says of an object whose class is not registered here, so that saving it again loses nothing."""
     if node.registered_name or node.HasField("serialized_user_proto"):
-        vars(obj)["_kept"] = (node, state)
+        obj.__dict__["_kept"] = (node, state)
 
 
 def kept(obj: Any) -> Optional[tuple[Any, Any]]:

@@ -58,7 +58,7 @@ def slots_of(optimizer: LoadedOptimizer) -> list[Slot]:
 
     A function and not a property, as is `rules_of`: a child of the optimizer may have any name.
     """
-    return vars(optimizer).setdefault(_SLOTS, [])  # type: ignore[no-any-return]
+    return optimizer.__dict__.setdefault(_SLOTS, [])
 
 
 def rules_of(optimizer: LoadedOptimizer) -> Optional[Any]:
@@ -68,7 +68,7 @@ def rules_of(optimizer: LoadedOptimizer) -> Optional[Any]:
 
 def set_rules(optimizer: LoadedOptimizer, rules: UpdateRules) -> None:
     """Give an optimizer its update rules."""
-    vars(optimizer)[_RULES] = rules
+    optimizer.__dict__[_RULES] = rules
 
 
 class LoadedOptimizer(user_object.LoadedObject):
@@ -112,7 +112,7 @@ class LoadedOptimizer(user_object.LoadedObject):
         pairs = list(grads_and_vars)
         self.apply([gradient for gradient, _ in pairs], [variable for _, variable in pairs])
 
-    @tf.autograph.experimental.do_not_convert
+    @api.without_autograph
     def apply(self, gradients: Sequence[Any], variables: Sequence[Any]) -> None:
         """Do one step with the update rule of the optimizer that was saved.
 

@@ -188,7 +188,7 @@ def _new_class(is_callable: bool, left_out: frozenset[str], base: type) -> type:
     return type(base.__name__, (base,), members)
 
 
-def new_object(cls: type) -> Any:
+def new_object(cls: Any) -> Any:
     """Return an object of a class that `read` made, without children."""
     obj = cls.__new__(cls)
     tf.Module.__init__(obj, name="loaded")

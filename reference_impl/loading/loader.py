@@ -125,7 +125,10 @@ class Loader(Load):
         nodes = self.graph.nodes
         numbers = range(len(nodes)) if self.selected is None else sorted(self.selected)
         needs = {number: found for number in numbers if (found := list(user_object.made_of(nodes[number])))}
-        for number in (*(number for number in numbers if number not in needs), *needed_first([*needs], needs.get, self.file)):
+        for number in (
+            *(number for number in numbers if number not in needs),
+            *needed_first([*needs], needs.__getitem__, self.file),
+        ):
             made = self.make(number, nodes[number])
             self.objects[number] = made
             self.hooks.made(self, number, nodes[number], made)
