@@ -12,7 +12,7 @@ from collections import Counter
 from typing import Any, NamedTuple, Optional
 
 from compat_matrix.canonical.graph import digest
-from compat_matrix.canonical.values import OWN_TEXT, is_temporary, text_references
+from compat_matrix.canonical.values import OWN_TEXT, is_temporary
 from reference_impl.format import schema
 from reference_impl.format.names import CUSTOM_GRADIENT
 from reference_impl.graph.references import Library
@@ -61,7 +61,7 @@ class Mentioned:
         if not plain:
             others = {name for node in function.node_def for name in self.library.references(node)}
             attributes = [function.attr, *[node.attr for node in function.node_def]]
-            others.update(*[text_references(self.library, item) for item in attributes])
+            others.update(*map(self.library.in_strings, attributes))
             if self.library.gradient_of.get(name) in self.library.functions:
                 others.add(self.library.gradient_of[name])
             for other in sorted(others):

@@ -175,19 +175,6 @@ def _config_proto(data: bytes) -> bytes:
     return b"".join(record for _, record in sorted(records, key=lambda item: (item[0], item[1] if item[0] == 1 else b"")))
 
 
-def text_references(library: Library, attributes: Any) -> set[str]:
-    """Functions whose names stand in string attributes (``forward_function_name`` and the like)."""
-    found = set()
-    for key in attributes:
-        value = attributes[key]
-        kind = value.WhichOneof("value")
-        for item in (value.s,) if kind == "s" else value.list.s if kind == "list" else ():
-            name = item.decode("utf-8", "replace")
-            if name in library.functions:
-                found.add(name)
-    return found
-
-
 def is_temporary(text: bytes) -> bool:
     """Whether a text names a temporary file, as an export makes one up for each save op."""
     return _TEMPORARY.match(text) is not None

@@ -10,6 +10,7 @@ from typing import Any, Optional
 
 from reference_impl.format import schema
 from reference_impl.format.container import layout
+from reference_impl.graph.closure import reversed_edges
 from reference_impl.graph.node_index import Nodes
 from reference_impl.graph.object_graph import Paths
 from reference_impl.graph.references import Library
@@ -126,11 +127,7 @@ class Leads:
 
     @functools.cached_property
     def _callers(self) -> dict[str, list[str]]:
-        callers: dict[str, list[str]] = {}
-        for caller, called in self.calls.items():
-            for name in called:
-                callers.setdefault(name, []).append(caller)
-        return callers
+        return reversed_edges(self.calls.items())
 
     @functools.cached_property
     def _objects(self) -> dict[str, list[str]]:

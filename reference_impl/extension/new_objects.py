@@ -17,6 +17,7 @@ from reference_impl.errors import UnsupportedModelError
 from reference_impl.extension import first_values
 from reference_impl.extension.hooks import Hooks
 from reference_impl.extension.origin import Origin
+from reference_impl.graph.closure import reachable
 from reference_impl.kinds import user_object
 from reference_impl.kinds.load import Load
 
@@ -68,18 +69,13 @@ class _NewObject(Hooks):
 
     def check(self, load: Load) -> None:
         """Every variable and table that the functions use must be a part of the object. Raises UnsupportedModelError."""
-        own = {self._number}
-        stack = [self._number]
-        while stack:
-            for child in self.origin.graph.nodes[stack.pop()].children:
-                if child.node_id not in own:
-                    own.add(child.node_id)
-                    stack.append(child.node_id)
-        slots = {slot.slot_variable_node_id for node in self.origin.graph.nodes for slot in node.slot_variables}
+        nodes = self.origin.graph.nodes
+        own = reachable([self._number], lambda number: [child.node_id for child in nodes[number].children])
+        slots = {slot.slot_variable_node_id for node in nodes for slot in node.slot_variables}
         others = [
             number
             for number, node in enumerate(load.graph.nodes)
-            if node.WhichOneof("kind") in _STATE and number not in own | slots
+            if node.WhichOneof("kind") in _STATE and number not in own.keys() | slots
         ]
         if others:
             names = ", ".join(sorted(load.path(number) for number in others))

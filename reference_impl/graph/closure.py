@@ -2,16 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from typing import Optional, TypeVar, Union
+
+Vertex = TypeVar("Vertex", bound=Hashable)
+# What a vertex leads to: a map, in which a vertex without an entry leads nowhere, or a function of a vertex.
+Edges = Union[Mapping[Vertex, Iterable[Vertex]], Callable[[Vertex], Optional[Iterable[Vertex]]]]
 
 
-def reachable(starts: Iterable[str], edges: dict[str, list[str]]) -> dict[str, None]:
-    """Everything that can be reached from ``starts``, these included, in order of discovery."""
-    seen = dict.fromkeys(starts)
-    stack = list(seen)
+def reachable(starts: Iterable[Vertex], edges: Edges[Vertex], seen: Optional[dict[Vertex, None]] = None) -> dict[Vertex, None]:
+    """Return everything that can be reached from some vertices, these included, in order of discovery.
+
+    Args:
+      starts: the vertices to begin with.
+      edges: the vertices that each vertex leads to.
+      seen: the result of an earlier walk, which this walk continues. The vertices in it are not visited again.
+    """
+    following = edges if callable(edges) else edges.get
+    found: dict[Vertex, None] = {} if seen is None else seen
+    stack = [start for start in dict.fromkeys(starts) if start not in found]
+    found.update(dict.fromkeys(stack))
     while stack:
-        for target in edges.get(stack.pop(), ()):
-            if target not in seen:
-                seen[target] = None
+        for target in following(stack.pop()) or ():
+            if target not in found:
+                found[target] = None
                 stack.append(target)
-    return seen
+    return found
+
+
+def reversed_edges(edges: Iterable[tuple[Vertex, Iterable[Vertex]]]) -> dict[Vertex, list[Vertex]]:
+    """Return the vertices that lead to each vertex: for the calls of functions, their callers.
+
+    Args:
+      edges: (vertex, the vertices that it leads to).
+    """
+    found: dict[Vertex, list[Vertex]] = {}
+    for source, targets in edges:
+        for target in targets:
+            found.setdefault(target, []).append(source)
+    return found

@@ -1,8 +1,72 @@
-"""Orders of directed graphs: strongly connected components. Graphs are untrusted: every walk is iterative and linear."""
+"""Orders of directed graphs. Graphs are untrusted: every walk is iterative and linear."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Optional, TypeVar
+
+Vertex = TypeVar("Vertex", bound=Hashable)
+
+
+def targets_first(
+    starts: Iterable[Vertex],
+    edges: Callable[[Vertex], Iterable[Vertex]],
+    on_cycle: Optional[Callable[[Vertex], Exception]] = None,
+) -> list[Vertex]:
+    """Return everything that can be reached from some vertices, each vertex after those that it leads to.
+
+    Args:
+      starts: the vertices to begin with, these included in the result.
+      edges: the vertices that a vertex leads to; called once per vertex.
+      on_cycle: makes the exception to raise for a vertex that leads to itself. Without it cycles are allowed, and the vertices
+        of a cycle stand in some order.
+    """
+    complete: dict[Vertex, bool] = {}  # whether everything that a visited vertex leads to is in `order`
+    order: list[Vertex] = []
+    for start in starts:
+        stack = [] if start in complete else [(start, iter(edges(start)))]
+        complete.setdefault(start, False)
+        while stack:
+            vertex, targets = stack[-1]
+            for target in targets:
+                if target not in complete:
+                    complete[target] = False
+                    stack.append((target, iter(edges(target))))
+                    break
+                if not complete[target] and on_cycle is not None:
+                    raise on_cycle(target)
+            else:
+                complete[vertex] = True
+                order.append(vertex)
+                stack.pop()
+    return order
+
+
+def sources_first(sources: Sequence[Iterable[int]]) -> Optional[list[int]]:
+    """Return 0 … n-1 in an order in which each vertex comes after its sources, None for a graph with a cycle.
+
+    A vertex comes as soon as its last source is there, so that the order stays near to the order of the numbers.
+
+    Args:
+      sources: for every vertex the vertices that come before it.
+    """
+    waiting = [0] * len(sources)
+    targets: list[list[int]] = [[] for _ in sources]
+    for vertex, before in enumerate(sources):
+        for source in before:
+            targets[source].append(vertex)
+            waiting[vertex] += 1
+    ready = [vertex for vertex, count in enumerate(waiting) if count == 0]
+    ready.reverse()
+    order = []
+    while ready:
+        vertex = ready.pop()
+        order.append(vertex)
+        for target in reversed(targets[vertex]):
+            waiting[target] -= 1
+            if waiting[target] == 0:
+                ready.append(target)
+    return order if len(order) == len(sources) else None
 
 
 def components(successors: Sequence[Sequence[int]]) -> list[list[int]]:

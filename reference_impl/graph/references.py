@@ -1,4 +1,19 @@
-"""References between the functions of a MetaGraph: calls, functions in attributes, gradients, choices of an implementation.
+"""References between the functions of a MetaGraph: the one walk over everything that names a function.
+
+A node refers to functions in four ways: it calls one by its op type (TF 1.x Defun), its attributes hold function values (calls,
+branches, loop bodies; function values have attributes of their own), and the attribute of a custom gradient names an op type
+whose gradient the library registers. Beyond what nodes say, a library lists gradients of functions (TF 1.x GradientDef), the
+runtime replaces a function by another implementation of its interface, and some string attributes hold names of functions.
+
+Which of these count depends on the question, so each has a method or a parameter of its own:
+
+=============================  ===================================================================================
+function_values, named_by      what attributes and nodes say, whether or not a library has such functions
+Library.references             what a node refers to, within a library; its custom gradient is optional
+Library.calls                  for each function, everything that its nodes refer to and its own gradient
+Library.may_run                what the runtime may run in place of functions
+Library.in_strings             names of functions in string attributes
+=============================  ===================================================================================
 
 Functions may call themselves, and there may be a million of them: all walks are iterative and linear.
 """
@@ -6,7 +21,8 @@ Functions may call themselves, and there may be a million of them: all walks are
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Optional
 
 from reference_impl.errors import DuplicateKeyError
 from reference_impl.format import schema
@@ -15,17 +31,58 @@ from reference_impl.format.names import CUSTOM_GRADIENT, IMPLEMENTS
 # Ops that hand the function in an attribute their own inputs and give its results as their own outputs.
 CALL_OPS = frozenset({"PartitionedCall", "StatefulPartitionedCall", "RemoteCall", "TPUPartitionedCall"})
 
+_Attributes = Mapping[str, schema.AttrValue]
+
+
+def function_attributes(attributes: _Attributes, keys: Optional[Iterable[str]] = None) -> list[schema.AttrValue]:
+    """Return the attributes that hold functions.
+
+    Args:
+      attributes: of a node, a function or a function value.
+      keys: the attributes that count, in this order; None for all, sorted (the order of a map differs from process to process).
+    """
+    if keys is not None:
+        return [attributes[key] for key in keys if key in attributes and _function_list(attributes[key])]
+    return [attributes[key] for key in sorted(key for key, value in attributes.items() if _function_list(value))]
+
+
+def _function_list(value: schema.AttrValue) -> Iterable[schema.NameAttrList]:
+    kind = value.WhichOneof("value")
+    return (value.func,) if kind == "func" else value.list.func if kind == "list" else ()
+
+
+def function_values(value: schema.AttrValue) -> Iterator[schema.NameAttrList]:
+    """Yield the function values of one attribute, those in the attributes of function values included.
+
+    The messages of the file themselves are yielded; a caller may rename them.
+    """
+    stack = [value]
+    while stack:
+        for function in _function_list(stack.pop()):
+            yield function
+            stack.extend(function_attributes(function.attr))
+
+
+def named_by(node: schema.NodeDef) -> Iterator[str]:
+    """Yield every name that may be a function that a node calls: its op, and the function values of its attributes."""
+    yield node.op
+    for value in reversed(function_attributes(node.attr)):
+        for function in function_values(value):
+            yield function.name
+
 
 class Library:
-    """The functions of a MetaGraph by name, and who refers to whom.
+    """The functions of a MetaGraph by name, and the references between them.
 
     Args:
       library: a FunctionDefLibrary. Of two functions of one name the last counts, as in the runtime's registry.
 
     Attributes:
       functions: name -> FunctionDef.
-      gradients: registered op type -> gradient function (FMT-14).
+      gradients: registered op type -> gradient function.
       gradient_of: function -> its gradient function (TF 1.x GradientDef).
+
+    RFC: FMT-14
     """
 
     def __init__(self, library: schema.FunctionDefLibrary):
@@ -35,14 +92,14 @@ class Library:
         self._outputs: dict[str, dict[str, int]] = {}
 
     def output_number(self, function: str, name: str) -> int | None:
-        """The position of a result of a function of this library; None when it has none of this name."""
+        """Return the position of a result of a function of this library, None when it has no result of this name."""
         if function not in self._outputs:
             results = self.functions[function].signature.output_arg
             self._outputs[function] = {item.name: len(results) - 1 - number for number, item in enumerate(reversed(results))}
         return self._outputs[function].get(name)
 
     def called(self, node: schema.NodeDef) -> str | None:
-        """The function a node calls with its own inputs: by op type (TF 1.x Defun) or as a call op; None for other nodes."""
+        """Return the function that a node calls with its own inputs, by op type or as a call op; None for other nodes."""
         if node.op in self.functions:
             return node.op
         if node.op in CALL_OPS and "f" in node.attr:
@@ -50,37 +107,49 @@ class Library:
             return name if name in self.functions else None
         return None
 
-    def references(self, node: schema.NodeDef) -> Iterator[str]:
-        """Functions of this library that a node refers to: calls, branches and bodies in attributes, its custom gradient."""
+    def references(self, node: schema.NodeDef, *, gradients: bool = True, keys: Optional[Iterable[str]] = None) -> Iterator[str]:
+        """Yield the functions of this library that a node refers to; a function may come more than once.
+
+        Args:
+          node: the node.
+          gradients: whether its custom gradient counts. Running a node never runs it.
+          keys: the attributes that count, see `function_attributes`.
+        """
         if not self.functions:
             return
         if node.op in self.functions:
             yield node.op
-        for key in node.attr:
-            value = node.attr[key]
-            # Most attributes are plain; asking them twice is cheaper than a generator for each.
-            if value.HasField("func") or key == CUSTOM_GRADIENT or (value.HasField("list") and value.list.func):
-                yield from self.attribute_references(key, value)
+        yield from self.attribute_references(node.attr, gradients=gradients, keys=keys)
 
-    def attribute_references(self, key: str, value: schema.AttrValue) -> Iterator[str]:
-        """Functions of this library that one attribute refers to, attributes of function values included."""
-        stack = [(key, value)]
-        while stack:
-            key, value = stack.pop()
-            if value.HasField("func"):
-                functions = [value.func]
-            elif value.HasField("list"):
-                functions = list(value.list.func)
-            else:
-                if key == CUSTOM_GRADIENT and value.HasField("s"):
-                    gradient = self.gradients.get(value.s.decode("utf-8", "replace"))
-                    if gradient in self.functions:
-                        yield gradient
-                continue
-            for function in functions:
+    def attribute_references(
+        self, attributes: _Attributes, *, gradients: bool = True, keys: Optional[Iterable[str]] = None
+    ) -> Iterator[str]:
+        """Yield the functions of this library that attributes of a node or a function refer to, as `references` does."""
+        if gradients and CUSTOM_GRADIENT in attributes:
+            yield from self._gradient(attributes)
+        for value in function_attributes(attributes, keys):
+            for function in function_values(value):
                 if function.name in self.functions:
                     yield function.name
-                stack.extend(function.attr.items())
+                if gradients and function.attr and CUSTOM_GRADIENT in function.attr:
+                    yield from self._gradient(function.attr)
+
+    def _gradient(self, attributes: _Attributes) -> Iterator[str]:
+        gradient = self.gradients.get(attributes[CUSTOM_GRADIENT].s.decode("utf-8", "replace"))
+        if gradient in self.functions:
+            yield gradient
+
+    def in_strings(self, attributes: _Attributes) -> set[str]:
+        """Return the functions whose names stand in string attributes (``forward_function_name`` and the like)."""
+        found = set()
+        for key in attributes:
+            value = attributes[key]
+            kind = value.WhichOneof("value")
+            for item in (value.s,) if kind == "s" else value.list.s if kind == "list" else ():
+                name = item.decode("utf-8", "replace")
+                if name in self.functions:
+                    found.add(name)
+        return found
 
     @functools.cached_property
     def implementations(self) -> dict[bytes, list[str]]:
@@ -92,7 +161,7 @@ class Library:
         return found
 
     def may_run(self, names: Iterable[str]) -> dict[str, None]:
-        """Return everything that TensorFlow may run where a node refers to functions: these, and what it chooses in their place.
+        """Return these functions and those that TensorFlow may run in their place.
 
         The graph optimizer replaces a function by another implementation of its interface; SymbolicGradient runs the gradient
         that the library lists for its function.
@@ -107,13 +176,13 @@ class Library:
         return found
 
     def calls(self) -> dict[str, list[str]]:
-        """For every function the functions it refers to, each once, in order of first mention."""
+        """Return for every function the functions that it refers to, each once, in order of first mention."""
         result: dict[str, list[str]] = {}
         none: list[str] = []  # one for all, there may be a million of them
         for name, function in self.functions.items():
             found: dict[str, None] = {}
             for node in function.node_def:
-                found.update(dict.fromkeys(sorted(self.references(node))))  # attributes come in any order
+                found.update(dict.fromkeys(sorted(self.references(node))))
             if self.gradient_of.get(name) in self.functions:
                 found[self.gradient_of[name]] = None
             result[name] = list(found) if found else none
@@ -121,7 +190,11 @@ class Library:
 
 
 def check_functions(library: schema.FunctionDefLibrary, file: str) -> None:
-    """Two functions of one name must be one function. Raises DuplicateKeyError: which one a reader takes is its own affair."""
+    """Refuse a library with two different functions of one name: readers disagree about which of the two counts.
+
+    Raises:
+      DuplicateKeyError: naming the first such function.
+    """
     first: dict[str, schema.FunctionDef] = {}
     differ = [one.signature.name for one in library.function if first.setdefault(one.signature.name, one) != one]
     if differ:

@@ -15,7 +15,7 @@ from typing import NamedTuple, Optional
 
 from reference_impl.format import schema
 from reference_impl.format.names import CREATE, DESTROY, INITIALIZE, RESERVED_SIGNATURES, SIGNATURES
-from reference_impl.graph.closure import reachable
+from reference_impl.graph.closure import reachable, reversed_edges
 from reference_impl.graph.edges import input_source
 from reference_impl.graph.node_index import Nodes
 from reference_impl.graph.object_graph import Paths
@@ -148,10 +148,7 @@ def effects(
     acting = {name for name, function in library.functions.items() if any(search.effect(node.op) for node in function.node_def)}
     if not acting and not search.acting:
         return ()
-    callers: dict[str, list[str]] = {}
-    for name, called in calls.items():
-        for inner in library.may_run(called):
-            callers.setdefault(inner, []).append(name)
+    callers = reversed_edges((name, library.may_run(called)) for name, called in calls.items())
     search.relevant = reachable(sorted(acting), callers)
     for starts in (graph_starts(meta_graph), object_starts(objects, paths)):
         for start in starts:

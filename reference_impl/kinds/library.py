@@ -23,7 +23,8 @@ from reference_impl import tensorflow_api as api
 from reference_impl.errors import CycleError, MissingKeyError
 from reference_impl.format import schema
 from reference_impl.graph import node_attributes
-from reference_impl.graph.references import Library
+from reference_impl.graph.order import targets_first
+from reference_impl.graph.references import Library, function_attributes, function_values
 
 _loads = itertools.count(1)
 _live: weakref.WeakValueDictionary[str, FunctionLibrary] = weakref.WeakValueDictionary()
@@ -93,25 +94,10 @@ class FunctionLibrary:
         Raises:
           CycleError: a function calls itself. Nothing that traces makes such a one, and TensorFlow's runtime does not survive it.
         """
-        found: dict[str, bool] = {}  # whether all it refers to has been found too
-        order: list[str] = []
-        stack = [(name, iter(self._refers(name)))]
-        found[name] = False
-        while stack:
-            current, others = stack[-1]
-            for other in others:
-                if other not in found:
-                    found[other] = False
-                    stack.append((other, iter(self._refers(other))))
-                    break
-                if not found[other]:
-                    raise CycleError(f"the function {other} calls itself", file=self.file, node=name)
-            else:
-                found[current] = True
-                order.append(current)
-                stack.pop()
-        order.reverse()
-        return order
+        order = targets_first(
+            [name], self._refers, lambda other: CycleError(f"the function {other} calls itself", file=self.file, node=name)
+        )
+        return order[::-1]
 
     def check(self, name: str) -> None:
         """Raises what `closure` raises, once for each function."""
@@ -135,20 +121,13 @@ class FunctionLibrary:
 
     def _refers(self, name: str) -> tuple[str, ...]:
         if name not in self._references:
-            found: dict[str, None] = {}
-            for node in self.get(name).node_def:
-                for other in self.functions_of(node):
-                    found[other] = None
+            found = dict.fromkeys(other for node in self.get(name).node_def for other in self.functions_of(node))
             self._references[name] = tuple(found)
         return self._references[name]
 
     def functions_of(self, node: Any) -> Iterator[str]:
-        """Functions that running a node may call: by op type or by attribute."""
-        if node.op in self.index.functions:
-            yield node.op
-        for key in _function_attrs(node):
-            if key in node.attr:
-                yield from self.index.attribute_references(key, node.attr[key])
+        """Yield the functions that running a node may call: not its custom gradient, nor attributes that its op does not have."""
+        return self.index.references(node, gradients=False, keys=_function_attrs_of(node.op))
 
     def renamed(self, name: str) -> Any:
         """A copy with live names, as the runtime gets it."""
@@ -175,9 +154,10 @@ class FunctionLibrary:
             node_attributes.check_table(node, self.file, where)
         if node.op in self.index.functions:
             node.op = self.live_name(node.op)
-        for key in _function_attrs(node):
-            if key in node.attr:
-                self._localise_value(node.attr[key])
+        for value in function_attributes(node.attr, _function_attrs_of(node.op)):
+            for called in function_values(value):
+                if called.name in self.index.functions:
+                    called.name = self.live_name(called.name)
         if node.op == "HashTableV2" and not node.attr["use_node_name_sharing"].b:
             node.attr["use_node_name_sharing"].b = True
         if _has_shared_name(node.op):
@@ -195,21 +175,6 @@ class FunctionLibrary:
         nodes = (node for function in self.index.functions.values() for node in function.node_def if "shared_name" in node.attr)
         others = {node.attr["shared_name"].s for node in nodes if node.attr["shared_name"].s.startswith(plain)}
         return shared if any(_unmarked(other) == plain for other in others - {shared}) else plain
-
-    def _localise_value(self, value: Any) -> None:
-        stack = [value]
-        while stack:
-            value = stack.pop()
-            if value.HasField("func"):
-                functions = [value.func]
-            elif value.HasField("list"):
-                functions = value.list.func
-            else:
-                continue
-            for function in functions:
-                if function.name in self.index.functions:
-                    function.name = self.live_name(function.name)
-                stack.extend(function.attr.values())
 
 
 def _unmarked(shared: bytes) -> bytes:
@@ -234,14 +199,9 @@ def find_suffix(live: str) -> Optional[tuple[FunctionLibrary, str]]:
     return None if library is None else (library, original)
 
 
-def _function_attrs(node: Any) -> tuple[str, ...]:
-    """Names of the attributes of a node that may hold functions: all of them when the op is not known."""
-    known = _function_attrs_of(node.op)
-    return tuple(node.attr) if known is None else known
-
-
 @functools.cache
 def _function_attrs_of(op: str) -> Optional[tuple[str, ...]]:
+    """Return the names of the attributes of an op that hold functions, None when this TensorFlow does not know the op."""
     op_def = api.op_def(op)
     return None if op_def is None else tuple(attr.name for attr in op_def.attr if attr.type in ("func", "list(func)"))
 

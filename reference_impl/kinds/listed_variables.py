@@ -14,6 +14,7 @@ import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
 from reference_impl.format.names import LIST
+from reference_impl.graph.closure import reachable
 
 ALL, TRAINABLE = "variables", "trainable_variables"
 UNLISTED = "_unlisted"  # attribute of a loaded object: {name: child} of the attributes that hold variables outside of its list
@@ -69,13 +70,10 @@ def unlisted(obj: Any) -> frozenset[str]:
 
 def _reachable_variables(graph: Any, start: int, parent: int) -> set[int]:
     """Return the numbers of the variables below a node, slots of optimizers included; paths through `parent` do not count."""
-    found, seen, stack = set(), {parent, start}, [start]
-    while stack:
-        number = stack.pop()
+
+    def following(number: int) -> list[int]:
         node = graph.nodes[number]
-        if node.WhichOneof("kind") == "variable":
-            found.add(number)
-        following = [child.node_id for child in node.children] + [slot.slot_variable_node_id for slot in node.slot_variables]
-        stack += [child for child in following if child not in seen]
-        seen.update(following)
-    return found
+        return [child.node_id for child in node.children] + [slot.slot_variable_node_id for slot in node.slot_variables]
+
+    below = reachable([start], following, seen={} if start == parent else {parent: None})
+    return {number for number in below if graph.nodes[number].WhichOneof("kind") == "variable"}

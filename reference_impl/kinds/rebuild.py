@@ -27,7 +27,8 @@ from reference_impl.errors import MalformedError
 from reference_impl.format import schema
 from reference_impl.format.names import CUSTOM_GRADIENT, plain_name
 from reference_impl.graph.control_flow.functionalise import KEPT, NOT_A_LIST
-from reference_impl.graph.edges import data_inputs, parse_input
+from reference_impl.graph.edges import data_inputs, input_sources, parse_input
+from reference_impl.graph.order import sources_first
 from reference_impl.graph.references import CALL_OPS
 from reference_impl.kinds import diagnosis
 from reference_impl.kinds.library import FunctionLibrary
@@ -329,29 +330,13 @@ def _has_v1_flow(function_def: Any) -> bool:
 
 
 def _in_order(function_def: Any) -> Optional[list[Any]]:
-    """The nodes so that each comes after its inputs, None if they form a cycle or use the control flow of TF 1.x."""
-    if _has_v1_flow(function_def):
-        return None
+    """Return the nodes, each after its inputs; None if some share a name, form a cycle or are control flow of TF 1.x."""
     nodes = {node.name: index for index, node in enumerate(function_def.node_def)}
-    waiting = [0] * len(nodes)
-    users: list[list[int]] = [[] for _ in nodes]
-    for index, node in enumerate(function_def.node_def):
-        for text in node.input:
-            source = nodes.get(parse_input(text, in_function=True).source)
-            if source is not None:
-                users[source].append(index)
-                waiting[index] += 1
-    ready = [index for index, count in enumerate(waiting) if count == 0]
-    ready.reverse()
-    order = []
-    while ready:
-        index = ready.pop()
-        order.append(function_def.node_def[index])
-        for user in reversed(users[index]):
-            waiting[user] -= 1
-            if waiting[user] == 0:
-                ready.append(user)
-    return order if len(order) == len(nodes) else None
+    if _has_v1_flow(function_def) or len(nodes) < len(function_def.node_def):
+        return None
+    inputs = input_sources(function_def.node_def, in_function=True)
+    order = sources_first([[nodes[name] for name in names if name in nodes] for names in inputs])
+    return None if order is None else [function_def.node_def[index] for index in order]
 
 
 def custom_gradient(library: FunctionLibrary, op_type: str) -> str:

@@ -15,6 +15,7 @@ RFC: DR-03
 from __future__ import annotations
 
 import difflib
+import itertools
 from collections import deque
 from collections.abc import Collection, Iterable, Iterator
 from typing import Any, Union
@@ -22,6 +23,7 @@ from typing import Any, Union
 from reference_impl.errors import UnknownPathError
 from reference_impl.format import schema
 from reference_impl.format.names import LIST, TUPLE
+from reference_impl.graph.closure import reachable
 from reference_impl.graph.object_graph import Paths
 from reference_impl.graph.object_references import references, traces
 from reference_impl.graph.references import Library
@@ -48,7 +50,7 @@ class Selection:
     def __init__(self, graph: Any, library: Library, chosen: Iterable[int], on_the_way: Collection[int] = ()):
         self._graph = graph
         self._library = library
-        self.functions: set[str] = set()
+        self.functions: dict[str, None] = {}
         self.nodes = self._closure(chosen, on_the_way)
 
     @classmethod
@@ -78,37 +80,32 @@ class Selection:
                     field.extend(kept)
                 for name in [name for name, pair in copy.saveable_objects.items() if pair.save_function not in self.nodes]:
                     del copy.saveable_objects[name]
-        for name in self.functions & set(self._graph.concrete_functions):
+        for name in self.functions.keys() & set(self._graph.concrete_functions):
             graph.concrete_functions[name].CopyFrom(self._graph.concrete_functions[name])
         return graph
 
     def _closure(self, chosen: Iterable[int], partial: Collection[int]) -> frozenset[int]:
-        """Return nodes and all they need. A reference back to an object on the way does not bring in all of that object."""
-        seen: set[int] = set()
-        stack = list(chosen)
-        while stack:
-            number = stack.pop()
-            if number in seen or number in partial:
-                continue
-            seen.add(number)
-            stack.extend(references(self._graph.nodes[number]))
-            for name in traces(self._graph.nodes[number]):
-                stack.extend(self._captures(name))
-        return frozenset(seen)
+        """Nodes and all they need. A reference back to an object on the way does not bring in all of that."""
 
-    def _captures(self, name: str) -> Iterator[int]:
-        """Yield what a function captures, and what the custom gradients of the functions it calls capture."""
-        known = self._library.functions
-        waiting = [name]
-        while waiting:
-            current = waiting.pop()
-            if current in self.functions:
-                continue
-            self.functions.add(current)
-            if current in self._graph.concrete_functions:
-                yield from self._graph.concrete_functions[current].bound_inputs
-            for node in known[current].node_def if current in known else ():
-                waiting.extend(self._library.references(node))
+        def needs(number: int) -> Iterator[int]:
+            node = self._graph.nodes[number]
+            for other in itertools.chain(references(node), self._captures(traces(node))):
+                if other not in partial:
+                    yield other
+
+        return frozenset(reachable(set(chosen).difference(partial), needs))
+
+    def _captures(self, names: Iterable[str]) -> Iterator[int]:
+        """Yield what functions capture, and what the functions that they call and their custom gradients capture."""
+        known = len(self.functions)
+        reachable(names, self._refers, self.functions)
+        for name in itertools.islice(self.functions, known, None):
+            if name in self._graph.concrete_functions:
+                yield from self._graph.concrete_functions[name].bound_inputs
+
+    def _refers(self, name: str) -> Iterator[str]:
+        function = self._library.functions.get(name)
+        return (other for node in (function.node_def if function is not None else ()) for other in self._library.references(node))
 
     def _leading_to(self, wanted: Collection[int]) -> set[int]:
         """Return the objects on a short way from the root to each piece of state, avoiding lists (which get gaps)."""

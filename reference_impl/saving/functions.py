@@ -18,7 +18,9 @@ from reference_impl import tensorflow_api as api
 from reference_impl.errors import SaveError
 from reference_impl.format import schema
 from reference_impl.format.names import CUSTOM_GRADIENT, IMPLEMENTS, stem
+from reference_impl.graph.closure import reachable
 from reference_impl.graph.function_builder import remove_nodes
+from reference_impl.graph.references import function_attributes, function_values, named_by
 from reference_impl.kinds.library import FunctionLibrary, find_live, find_suffix
 from reference_impl.kinds.refusals import NOT_SAVED, REASON, REFUSED
 
@@ -28,8 +30,6 @@ _TEXT_REFERENCES = ("forward_function_name", "backward_function_name")  # attrib
 _TOO_NEW = {"VarHandleOp": ("debug_name",)}
 # Ops without a result that change no value, which TensorFlow before 2.6 does not know: reading without a copy (COMPAT-04).
 _HINTS = ("DisableCopyOnRead",)
-
-_NESTED = ("func", "list")  # what an attribute is that may refer to functions
 
 Source = Optional[FunctionLibrary]  # None: the eager runtime
 
@@ -130,7 +130,7 @@ class Library:
                 found = self._claim(source, node.op)
                 node.op = found[2]
                 yield found
-            for value in _by_key(node.attr):
+            for value in function_attributes(node.attr):
                 yield from self._rename_values(source, value)
             if CUSTOM_GRADIENT in node.attr and node.attr[CUSTOM_GRADIENT].s == REFUSED.encode():
                 del node.attr[CUSTOM_GRADIENT]
@@ -154,16 +154,11 @@ class Library:
         return api.implementations()
 
     def _rename_values(self, source: Source, value: Any) -> Iterator[tuple[Source, str, str]]:
-        stack = [value]
-        while stack:
-            value = stack.pop()
-            functions = [value.func] if value.HasField("func") else value.list.func if value.HasField("list") else ()
-            for function in functions:
-                if function.name and (source is None or function.name in source):
-                    found = self._claim(source, function.name)
-                    function.name = found[2]
-                    yield found
-                stack.extend(_by_key(function.attr))
+        for function in function_values(value):
+            if function.name and (source is None or function.name in source):
+                found = self._claim(source, function.name)
+                function.name = found[2]
+                yield found
 
     def _is_function(self, source: Source, name: str) -> bool:
         if source is not None:
@@ -231,31 +226,11 @@ class Library:
         return (find_suffix(shared) if source is None else None) or (source, shared)
 
     def closure(self, name: str) -> list[str]:
-        found = {name: None}
-        stack = [name]
-        while stack:
-            for node in self.definitions[stack.pop()].node_def:
-                for other in references(node):
-                    if other in self.definitions and other not in found:
-                        found[other] = None
-                        stack.append(other)
-        return list(found)
+        """Return a function and all functions of the export that it calls, in order of discovery."""
+        return list(reachable([name], self._called))
 
-
-def _by_key(attributes: Any) -> list[Any]:
-    """The values of a map that may refer to functions; the order of a map is another one in every process."""
-    return [attributes[key] for key in sorted(key for key, value in attributes.items() if value.WhichOneof("value") in _NESTED)]
-
-
-def references(node: Any) -> Iterator[str]:
-    """Names of functions that a node may refer to."""
-    yield node.op
-    stack = _by_key(node.attr)
-    while stack:
-        value = stack.pop()
-        for function in [value.func] if value.HasField("func") else value.list.func if value.HasField("list") else ():
-            yield function.name
-            stack.extend(_by_key(function.attr))
+    def _called(self, name: str) -> Iterator[str]:
+        return (other for node in self.definitions[name].node_def for other in named_by(node) if other in self.definitions)
 
 
 def strip_defaults(node: Any) -> None:

@@ -19,6 +19,7 @@ from reference_impl.errors import SaveError
 from reference_impl.format import schema
 from reference_impl.graph.closure import reachable
 from reference_impl.graph.edges import data_inputs, parse_input
+from reference_impl.graph.order import targets_first
 from reference_impl.graph.references import Library
 
 _VARIABLES = frozenset({"Variable", "VariableV2", "AutoReloadVariable"})
@@ -77,7 +78,7 @@ def _hidden(definitions: Mapping[str, Any], created: Iterable[str], initialized:
     held = {maker[:3] for name in reachable(created, calls) for maker in _makers(definitions[name])}
     filled_at_load = {maker[:3] for name in reachable(initialized, calls) for maker in _makers(definitions[name])}
     flows: dict[str, _Flow] = {}
-    for name in _inner_first(calls):
+    for name in targets_first(calls, calls.__getitem__):  # callees first; of a circle one comes before its callee
         flow = flows[name] = _Flow(definitions[name], library, flows)
         for maker in flow.used:
             if not isinstance(maker, _Maker) or maker[:3] in held:
@@ -103,24 +104,6 @@ def _maker(node: Any) -> Optional[_Maker]:
     makes = op_def is not None and len(op_def.output_arg) == 1 and any(attr.name == "shared_name" for attr in op_def.attr)
     container = attributes["container"].s if "container" in attributes else b""
     return _Maker(node.op, container, shared, node.name) if shared and makes else None
-
-
-def _inner_first(calls: Mapping[str, list[str]]) -> list[str]:
-    """Every function after those that it refers to; one that calls itself comes somewhere."""
-    order: dict[str, None] = {}
-    for start in calls:
-        stack = [] if start in order else [(start, iter(calls[start]))]
-        entered = {start}
-        while stack:
-            name, inner = stack[-1]
-            other = next((item for item in inner if item not in order and item not in entered), None)
-            if other is None:
-                order[name] = None
-                stack.pop()
-            else:
-                entered.add(other)
-                stack.append((other, iter(calls[other])))
-    return list(order)
 
 
 class _Flow:

@@ -15,6 +15,7 @@ from reference_impl.format import extension, limits, schema
 from reference_impl.format.container.writer import LayoutWriter
 from reference_impl.format.names import CREATE, CUSTOM_GRADIENT, INIT_SIGNATURE, INITIALIZE, MAIN_OP, OPTIMIZER, VALUE
 from reference_impl.format.schema.ordered import ordered_bytes
+from reference_impl.graph.references import named_by
 from reference_impl.kinds.concrete_function import LoadedConcreteFunction
 from reference_impl.saving import (
     cached_reads,
@@ -38,7 +39,7 @@ from reference_impl.saving.assets import Assets
 from reference_impl.saving.captures import Captures
 from reference_impl.saving.debug_info import debug_info
 from reference_impl.saving.fingerprint import fingerprint
-from reference_impl.saving.functions import Library, library_proto, references
+from reference_impl.saving.functions import Library, library_proto
 from reference_impl.saving.gradients import ORDERS, Gradients
 from reference_impl.saving.graph import Key, MainGraph
 from reference_impl.saving.initial_values import InitialValues
@@ -404,7 +405,7 @@ class _Export:
         info.stripped_default_attrs = True
         graph = self.meta_graph.graph_def
         nodes = [*graph.node, *(node for function in graph.library.function for node in function.node_def)]
-        for op in sorted({name for node in nodes for name in references(node)}):
+        for op in sorted({name for node in nodes for name in named_by(node)}):
             definition = api.op_def(op)
             if definition is not None:
                 info.stripped_op_list.op.add().CopyFrom(definition)

@@ -13,7 +13,11 @@ import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
 from reference_impl.format import schema
-from reference_impl.saving.functions import Library, references
+from reference_impl.graph.closure import reachable
+from reference_impl.graph.edges import input_source
+from reference_impl.graph.node_index import Nodes
+from reference_impl.graph.references import named_by
+from reference_impl.saving.functions import Library
 from reference_impl.saving.signatures import shape_proto
 
 
@@ -59,17 +63,11 @@ def _annotate(definition: Any, result: int, shape: Any) -> None:
 
 
 def _shapes(graph_def: Any, tensors: list[str], library: Library) -> dict[str, tf.TensorShape]:
-    nodes = {node.name: node for node in graph_def.node}
-    pending = [name.partition(":")[0] for name in tensors]
-    needed: dict[str, None] = {}
-    while pending:
-        name = pending.pop()
-        if name not in needed:
-            needed[name] = None
-            pending += [source.lstrip("^").partition(":")[0] for source in nodes[name].input]
+    nodes = Nodes(graph_def)
+    needed = reachable([input_source(name) for name in tensors], nodes.waits)
     part = schema.GraphDef(versions=graph_def.versions)
-    part.node.extend(node for node in graph_def.node if node.name in needed)
-    called = {name for node in part.node for name in references(node) if name in library.definitions}
+    part.node.extend(node for name, node in zip(nodes.names, nodes.messages) if name in needed)
+    called = {name for node in part.node for name in named_by(node) if name in library.definitions}
     closure = {other for name in called for other in library.closure(name)}
     part.library.function.extend(library.definitions[name] for name in sorted(closure))
     graph = tf.Graph()

@@ -11,7 +11,8 @@ from typing import Any
 from reference_impl.format import schema
 from reference_impl.format.names import stem
 from reference_impl.graph.function_builder import replace_tensors, select_arguments
-from reference_impl.saving.functions import Library, references
+from reference_impl.graph.references import named_by
+from reference_impl.saving.functions import Library
 
 CALLS = ("PartitionedCall", "StatefulPartitionedCall")
 
@@ -75,7 +76,7 @@ class SharedCaptures:
     def _remove_unused(self, names: Mapping[str, None], kept: Any) -> None:
         used = set(kept)
         for definition in self._library.definitions.values():
-            used.update(reference for node in definition.node_def for reference in references(node))
+            used.update(name for node in definition.node_def for name in named_by(node))
         for name in names:
             if name not in used:
                 del self._library.definitions[name]

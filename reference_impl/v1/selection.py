@@ -14,6 +14,7 @@ from typing import Any, Optional, Union
 from reference_impl.errors import SavedModelError, UnknownPathError
 from reference_impl.format import schema
 from reference_impl.format.values import tensor_proto
+from reference_impl.graph.closure import reachable
 from reference_impl.graph.node_index import parse_ref
 from reference_impl.graph.op_table import STRING
 from reference_impl.v1.extract import Extracted, Feed, UnfedPlaceholderError
@@ -40,7 +41,7 @@ class Part:
     def __init__(self, program: Program, only: Union[str, Collection[str]]):
         self._program = program
         self.keys = _keys(program, [only] if isinstance(only, str) else only)
-        self.state: set[str] = set()
+        self.state: dict[str, None] = {}
         for key in self.keys:
             with contextlib.suppress(SavedModelError):  # it cannot be called; whoever tries is told why
                 self._need(_signature_function(program, key).captures)
@@ -51,13 +52,10 @@ class Part:
                 self._need(extracted.captures if extracted is not None else ())
 
     def _need(self, names: Iterable[str]) -> None:
-        stack = [name for name in names if name not in self.state]
-        while stack:
-            name = stack.pop()
-            if name not in self.state:
-                self.state.add(name)
-                if name in self._program.resources:
-                    stack.extend(self._program.create_function(name).captures)
+        reachable(names, self._used_to_create, self.state)
+
+    def _used_to_create(self, name: str) -> Iterable[str]:
+        return self._program.create_function(name).captures if name in self._program.resources else ()
 
     @property
     def restore_function(self) -> Optional[Extracted]:

@@ -18,7 +18,6 @@ from typing import NamedTuple, Optional
 
 from compat_matrix.canonical.body import SAVERS, Body, plain_node_name
 from compat_matrix.canonical.meta_graph import CanonicalMetaGraph, Root
-from compat_matrix.canonical.values import text_references
 from compat_matrix.zoo.diff.align import Alignment
 from reference_impl.format import schema
 from reference_impl.graph.edges import parse_input
@@ -123,7 +122,7 @@ def _function_names(one: CanonicalMetaGraph, other: CanonicalMetaGraph) -> set[s
 
 def _mentions(graph: CanonicalMetaGraph, node: schema.NodeDef, names: set[str]) -> bool:
     library = graph.functions.library
-    return not names.isdisjoint(library.references(node)) or not names.isdisjoint(text_references(library, node.attr))
+    return not names.isdisjoint(library.references(node)) or not names.isdisjoint(library.in_strings(node.attr))
 
 
 def _may_be_dropped(left: list[list[str]], one: CanonicalMetaGraph, other: CanonicalMetaGraph) -> bool:

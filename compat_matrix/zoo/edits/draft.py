@@ -17,7 +17,7 @@ from reference_impl.format.container import files, layout
 from reference_impl.format.container.fingerprint import fingerprint
 from reference_impl.format.container.writer import LayoutWriter
 from reference_impl.format.schema.ordered import ordered_bytes
-from reference_impl.graph.closure import reachable
+from reference_impl.graph.closure import reachable, reversed_edges
 from reference_impl.graph.references import Library, check_functions
 
 _GRAPHS = (layout.PB, layout.PBTXT, layout.CPB)
@@ -226,11 +226,7 @@ def sizes_of(message: schema.SavedModel, root: Optional[files.Root]) -> dict[str
 
 def callers(library: schema.FunctionDefLibrary, names: set[str]) -> set[str]:
     """Some functions, and all that call them."""
-    found: dict[str, list[str]] = {}
-    for caller, called in Library(library).calls().items() if names else ():
-        for name in called:
-            found.setdefault(name, []).append(caller)
-    return names | set(reachable(sorted(names), found))
+    return set(reachable(sorted(names), reversed_edges(Library(library).calls().items()))) if names else set()
 
 
 def _replace_constant(nodes: Any, old: bytes, new: bytes) -> bool:

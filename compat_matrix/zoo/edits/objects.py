@@ -11,6 +11,7 @@ from typing import Any, Optional
 
 from reference_impl.errors import MalformedError
 from reference_impl.format import schema
+from reference_impl.graph.closure import reachable
 from reference_impl.graph.object_graph import Paths, matched
 from reference_impl.graph.object_references import references
 
@@ -195,15 +196,12 @@ def functions_in(node: schema.SavedObject) -> list[str]:
 
 def reach(graph: schema.SavedObjectGraph, functions_of: Callable[[int], list[str]], starts: set[int]) -> set[int]:
     """All nodes that some nodes need, these included."""
-    seen = set(starts)
-    stack = list(seen)
-    while stack:
-        number = stack.pop()
-        for other in [*references(graph.nodes[number]), *_captures(graph, functions_of(number))]:
-            if other not in seen and 0 <= other < len(graph.nodes):
-                seen.add(other)
-                stack.append(other)
-    return seen
+
+    def needs(number: int) -> list[int]:
+        found = [*references(graph.nodes[number]), *_captures(graph, functions_of(number))]
+        return [other for other in found if 0 <= other < len(graph.nodes)]
+
+    return set(reachable(starts, needs))
 
 
 def _captures(graph: schema.SavedObjectGraph, names: list[str]) -> list[int]:

@@ -23,7 +23,7 @@ from reference_impl.format.container import layout
 from reference_impl.graph.edges import parse_input
 from reference_impl.graph.object_graph import Paths
 from reference_impl.graph.object_references import references
-from reference_impl.graph.references import Library
+from reference_impl.graph.references import Library, function_attributes, function_values
 from reference_impl.inspection.restore_plan import restore_plan
 from reference_impl.inspection.signatures import slots_of
 
@@ -146,12 +146,8 @@ def _inputs(nodes: Iterable[Any], known: set[str], in_function: bool, where: str
 
 def _called(nodes: Iterable[Any]) -> Iterator[str]:
     for node in nodes:
-        stack = list(node.attr.values())
-        while stack:
-            value = stack.pop()
-            for function in [value.func] if value.HasField("func") else value.list.func if value.HasField("list") else ():
-                yield function.name
-                stack.extend(function.attr.values())
+        for value in function_attributes(node.attr):
+            yield from (function.name for function in function_values(value))
 
 
 def _objects(graph: schema.MetaGraphDef, names: set[str], functions: set[str]) -> Iterator[str]:

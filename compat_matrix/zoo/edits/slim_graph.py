@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple, Optional
 
-from compat_matrix.canonical.values import text_references
 from reference_impl import errors
 from reference_impl.format import extension, schema
 from reference_impl.format.container import layout
@@ -225,7 +224,7 @@ def unreached_functions(graph: schema.MetaGraphDef, extra: Optional[schema.Exten
     library = Library(graph.graph_def.library)
     starts: dict[str, None] = {}
     for node in graph.graph_def.node:
-        starts.update(dict.fromkeys([*library.references(node), *sorted(text_references(library, node.attr))]))
+        starts.update(dict.fromkeys([*library.references(node), *sorted(library.in_strings(node.attr))]))
     for item in graph.object_graph_def.nodes:
         named = [*item.function.concrete_functions, item.bare_concrete_function.concrete_function_name]
         starts.update(dict.fromkeys([*named, item.captured_tensor.concrete_function]))
@@ -233,12 +232,8 @@ def unreached_functions(graph: schema.MetaGraphDef, extra: Optional[schema.Exten
         starts.update(dict.fromkeys(extension.functions(extra)))
     edges = library.calls()
     for name, function in library.functions.items():
-        more = set(text_references(library, function.attr))
-        for key, value in function.attr.items():
-            more.update(library.attribute_references(key, value))
-        for inner in function.node_def:
-            more |= text_references(library, inner.attr)
-        edges[name] += sorted(more)
+        strings = [library.in_strings(attributes) for attributes in (function.attr, *(inner.attr for inner in function.node_def))]
+        edges[name] = [*edges[name], *sorted(set(library.attribute_references(function.attr)).union(*strings))]
     live = reachable([name for name in starts if name in library.functions], edges)
     return [name for name in library.functions if name not in live]
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from compat_matrix.zoo.edits.objects import Objects
 from reference_impl.format import schema
+from reference_impl.graph.closure import reachable
 from reference_impl.inspection.text import bound_arguments
 
 _TRAINING = "training"  # the parameter that Keras gives to every layer, and what is written for it
@@ -57,13 +58,11 @@ def cut_optimizers(objects: Objects, optimizers: dict[int, str], training: bool)
 
 def _state(saved: schema.SavedObjectGraph, found: set[int]) -> set[int]:
     """Variables that the root's tree has only by way of optimizers."""
-    seen = {0}
-    stack = [0]
-    while stack:
-        for child in saved.nodes[stack.pop()].children:
-            if child.node_id not in seen and child.node_id not in found:
-                seen.add(child.node_id)
-                stack.append(child.node_id)
+
+    def children(number: int) -> list[int]:
+        return [child.node_id for child in saved.nodes[number].children if child.node_id not in found]
+
+    seen = reachable([0], children)
     return {number for number, node in enumerate(saved.nodes) if node.HasField("variable") and number not in seen}
 
 

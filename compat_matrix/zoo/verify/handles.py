@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Optional
 
 from reference_impl.errors import LimitError
 from reference_impl.format import schema
+from reference_impl.graph.closure import reversed_edges
 from reference_impl.graph.edges import data_inputs, parse_input
 from reference_impl.graph.references import CALL_OPS, Library
 
@@ -96,10 +97,7 @@ class Handles:
     def _assigned_arguments(self) -> dict[str, set[int]]:
         """Function -> numbers of the arguments that it assigns; to a fixed point, from the assignments to the callers."""
         library = self._library
-        callers: dict[str, set[str]] = {}
-        for name, callees in self._calls.items():
-            for callee in callees:
-                callers.setdefault(callee, set()).add(name)
+        callers = reversed_edges(self._calls.items())
         found: dict[str, set[int]] = {}
         self._arguments = found
         pending = [name for name, item in library.functions.items() if any(node.op in self._ops for node in item.node_def)]
