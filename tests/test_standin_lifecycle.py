@@ -21,7 +21,8 @@ from reference_impl.format.bundle.checksum import masked_crc32c
 
 pytestmark = pytest.mark.tensorflow
 
-X = (1, "float_val", [2.0])
+FLOAT = 1
+X = (FLOAT, "float_val", [2.0])
 END, AVAILABLE, LOADING = "END", "AVAILABLE", "LOADING"
 
 
@@ -273,6 +274,21 @@ def test_batching_holds_requests_to_its_rules(tmp_path: Path) -> None:
         del request.inputs["x"].tensor_shape.dim[:]
         with pytest.raises(Failed, match="Batching Run\\(\\) input tensors must have at least one dimension"):
             server.call("Predict", request)
+        assert len(server.call("Predict", predict("m", x=(FLOAT, "float_val", [1.0] * 1000))).outputs["y"].float_val) == 1000
+        with pytest.raises(Failed, match="Task size 1001 is larger than maximum input batch size 1000"):
+            server.call("Predict", predict("m", x=(FLOAT, "float_val", [1.0] * 1001)))
+
+
+def test_the_file_of_batching_parameters(tmp_path: Path) -> None:
+    base, file = place(tmp_path / "m", "half_plus_two"), tmp_path / "batching"
+    flags = ("--model_name=m", f"--model_base_path={base}", "--enable_batching", f"--batching_parameters_file={file}")
+    file.write_text("max_batch_size { value: 2 }\nbatch_timeout_micros { value: 0 }\nallowed_batch_sizes: 2\n", "utf-8")
+    with serving(tmp_path, *flags) as server:
+        with pytest.raises(Failed, match="Task size 3 is larger than maximum input batch size 2"):
+            server.call("Predict", predict("m", x=(FLOAT, "float_val", [1.0, 2.0, 3.0])))
+    file.write_text("max_batch_size: many", "utf-8")
+    status, log = exit_of(start(tmp_path, *flags))
+    assert (status, f"Invalid protobuf file: '{file}'" in log) == (255, True)
 
 
 def test_tags_choose_the_meta_graph(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from reference_impl.format.schema import SignatureDef as SignatureDef
 from reference_impl.format.schema import TensorProto as TensorProto
 from reference_impl.format.schema import _pool
 
+from .schema import BatchingParameters as BatchingParameters
 from .schema import ClassificationRequest as ClassificationRequest
 from .schema import ClassificationResponse as ClassificationResponse
 from .schema import ClassificationResult as ClassificationResult

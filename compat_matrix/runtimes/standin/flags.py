@@ -45,7 +45,7 @@ ACTED_ON: dict[str, Any] = {
 }
 # Taken and not acted on: threads, memory, accelerators, transport security.
 ACCEPTED: dict[str, Any] = {
-    "enable_cors_support": False,
+    "rest_api_enable_cors_support": False,
     "num_unload_threads": 0,
     "flush_filesystem_caches": True,
     "tensorflow_session_parallelism": 0,

@@ -31,6 +31,7 @@ def start(api: Api, flags: dict[str, Any]) -> Any:
     server = grpc.server(ThreadPoolExecutor(max_workers=flags["grpc_max_threads"], thread_name_prefix="grpc"), options=options)
     for service in messages.SERVICES:
         server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(service, _handlers(api, service)),))
+    server.add_generic_rpc_handlers((_Unknown(),))
     address = f"0.0.0.0:{flags['port']}"
     socket = flags["grpc_socket_path"]
     try:
@@ -46,6 +47,13 @@ def start(api: Api, flags: dict[str, Any]) -> Any:
     if socket:
         log.info("grpc_server", f"Running gRPC ModelServer at UNIX socket {socket} ...")
     return server
+
+
+class _Unknown(grpc.GenericRpcHandler):  # type: ignore[misc]
+    """Every other method. A C++ server has no words for it, Python's would have some."""
+
+    def service(self, details: Any) -> Any:
+        return grpc.unary_unary_rpc_method_handler(lambda _, context: context.abort(grpc.StatusCode.UNIMPLEMENTED, ""))
 
 
 def _channel_arguments(text: str) -> list[tuple[str, Any]]:

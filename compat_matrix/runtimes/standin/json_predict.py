@@ -42,7 +42,7 @@ def fill_request(body: bytes, request: Any, signature_inputs: Callable[[str], Ma
     if INSTANCES in document:
         rows = document[INSTANCES]
         if not isinstance(rows, list):
-            raise json_reader.format_error(document, f"Excepting '{INSTANCES}' to be an list/array")
+            raise json_reader.format_error(document, f"Expecting '{INSTANCES}' to be an list/array")
         if not rows:
             raise json_reader.format_error(document, f"No values in '{INSTANCES}' array")
         _fill_rows(rows, infos, request.inputs)
@@ -68,9 +68,13 @@ def is_base64(value: Any) -> bool:
 def from_base64(value: Any) -> bytes:
     if not is_base64(value):
         raise json_reader.format_error(value, "not formatted correctly for base64 data")
-    text = value["b64"].strip().rstrip("=")
+    written = "".join(value["b64"].split())
+    digits = written.rstrip("=.")
+    padding = -len(digits) % 4
     try:
-        return base64.b64decode(text + "=" * (-len(text) % 4), validate=True)
+        if len(written) - len(digits) not in (0, padding):
+            raise ValueError("too much or too little padding")
+        return base64.b64decode(digits + "=" * padding, validate=True)
     except (binascii.Error, ValueError):
         raise invalid("Unable to base64 decode") from None
 

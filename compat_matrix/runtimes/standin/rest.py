@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import http.client
 import io
 import re
 import threading
@@ -23,6 +24,8 @@ _OURS = re.compile(r"/v1/.*", re.IGNORECASE | re.DOTALL)
 _JSON, _TEXT = "application/json", "text/plain"
 MAX_BODY = 1 << 31
 _PART = 1 << 20  # bytes read together
+# The real server takes large headers. Python's limits are numbers of its module; this process has no other use for them.
+http.client._MAXLINE = http.client._MAXHEADERS = 1 << 20  # type: ignore[attr-defined]
 _NOT_FOUND = b"<HTML><HEAD>\n<TITLE>404 Not Found</TITLE>\n</HEAD><BODY>\n<H1>Not Found</H1>\n</BODY></HTML>\n"
 
 
@@ -117,19 +120,26 @@ def _spec(matched: re.Match[str]) -> Any:
     return spec
 
 
+def _path(target: str) -> str | None:
+    """Return the path that a request line names; None for one that cannot be decoded. An absolute URI has one, too."""
+    absolute = re.fullmatch(r"https?://[^/]*(/.*)?", target, re.IGNORECASE | re.DOTALL)
+    path = (absolute[1] or "/") if absolute else target
+    return None if re.search(r"%(?![0-9a-fA-F]{2})", path) else path
+
+
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     server: _Server
 
     def _serve(self) -> None:
-        body = self._body()
-        if body is None:
+        body, path = self._body(), _path(self.requestline.split()[1])
+        if body is None or path is None:
             self.close_connection = True
             self._send(400, _TEXT, b"")
             return
         with self.server.slots:
             compressed = "gzip" in self.headers.get("Content-Encoding", "")
-            status, kind, answer = self.server.rest.answer(self.command, self.path, body, compressed)
+            status, kind, answer = self.server.rest.answer(self.command, path, body, compressed)
         self._send(status, kind, answer)
 
     do_GET = do_POST = do_PUT = do_DELETE = do_HEAD = do_OPTIONS = do_PATCH = _serve
@@ -138,6 +148,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_response(status)
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(body)))
+        if self.close_connection:
+            self.send_header("Connection", "close")
         self.end_headers()
         if self.command != "HEAD":
             self.wfile.write(body)

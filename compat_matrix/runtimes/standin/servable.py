@@ -41,17 +41,25 @@ class Servable:
       ServingError: with the code and the text of the loader.
     """
 
-    def __init__(self, library: Any, path: str, tags: Sequence[str], *, batching: bool, prefer_tflite: bool) -> None:
+    def __init__(self, library: Any, path: str, tags: Sequence[str], *, largest_batch: int | None, prefer_tflite: bool) -> None:
         if prefer_tflite and Path(path, "model.tflite").is_file():
             if not any(Path(path, name).is_file() for name in _FILES):
                 raise ServingError("UNIMPLEMENTED", f"the stand-in has no TensorFlow Lite: {path} holds only model.tflite")
             log.warning("servable", f"--prefer_tflite_model: the stand-in serves the SavedModel of {path}, not model.tflite")
+        if not any(Path(path, name).is_file() for name in _FILES):
+            if Path(path, "export.meta").is_file():
+                raise ServingError("UNIMPLEMENTED", f"Session bundles are not supported any more: {path}")
+            raise ServingError(
+                "NOT_FOUND",
+                "Specified file path does not appear to contain a SavedModel bundle "
+                f"(should have a file called `saved_model.pb`)\nSpecified file path: {path}",
+            )
         with _as_serving_errors():
             self._model = _c_api.Model(library, path, list(tags))
         self.signatures: dict[str, Any] = {
             name: messages.SignatureDef.FromString(data) for name, data in self._model.signature_defs.items()
         }
-        self._batching = batching
+        self._largest_batch = largest_batch  # None: without batching
         self._users = 0
         self._idle = threading.Condition()
 
@@ -77,7 +85,7 @@ class Servable:
         if self._model.keep.bytes > memory.KEPT:
             # A table may point at any string that was ever fed, so none is given up before the model is.
             raise ServingError("RESOURCE_EXHAUSTED", f"stand-in: the model was fed more than {memory.KEPT} bytes of strings")
-        rows = _batch_size(feed) if self._batching else None
+        rows = None if self._largest_batch is None else _batch_size(feed, self._largest_batch)
         # A session takes names. The C API takes operations, so the name of a missing operation never reaches it.
         for name in (name for name, _ in feed):
             if not self._model.has_tensor(name):
@@ -117,7 +125,7 @@ def _run_options(timeout_ms: int) -> bytes:
     return bytes(out)
 
 
-def _batch_size(feed: Sequence[tuple[str, Tensor]]) -> int:
+def _batch_size(feed: Sequence[tuple[str, Tensor]], largest: int) -> int:
     """What a batching session asks of its inputs. Requests are not merged here, only held to the same rules."""
     if not feed:
         raise invalid("Batching Run() must have at least one input tensor")
@@ -128,7 +136,10 @@ def _batch_size(feed: Sequence[tuple[str, Tensor]]) -> int:
         sizes.add(int(tensor.array.shape[0]))
     if len(sizes) > 1:
         raise invalid("Batching Run() input tensors must have equal 0th-dimension size")
-    return sizes.pop()
+    size = sizes.pop()
+    if size > largest:
+        raise invalid(f"Task size {size} is larger than maximum input batch size {largest}")
+    return size
 
 
 def _check_batched(results: Sequence[Tensor], rows: int) -> None:

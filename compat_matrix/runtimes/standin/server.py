@@ -20,6 +20,7 @@ from compat_matrix.runtimes.standin.errors import ServingError, invalid
 from compat_matrix.runtimes.standin.servable import Servable, open_library
 
 VERSION = "0.0.0-standin"
+LARGEST_BATCH = 1000  # where --batching_parameters_file does not say
 FAILED = 255  # exit status: -1 of the real server's main
 
 
@@ -80,8 +81,9 @@ def _build_and_start(values: dict[str, Any]) -> None:
     for name in flags.REFUSED:
         if values[name]:
             raise ServingError("UNIMPLEMENTED", f"the stand-in does not support --{name}")
+    batch = _largest_batch(values) if values["enable_batching"] else None
     config = read_text(values["model_config_file"], messages.ModelServerConfig()) if values["model_config_file"] else None
-    core = Core(values, _loader(open_library(values["xla_cpu_compilation_enabled"]), values))
+    core = Core(values, _loader(open_library(values["xla_cpu_compilation_enabled"]), values, batch))
     core.reload(_single(values) if config is None else config)
     if values["model_config_file"] and values["model_config_file_poll_wait_seconds"] > 0:
         threading.Thread(target=_poll_config, args=(core, values), name="config", daemon=True).start()
@@ -129,15 +131,20 @@ def _single(values: dict[str, Any]) -> Any:
     return config
 
 
-def _loader(library: Any, values: dict[str, Any]) -> Any:
+def _largest_batch(values: dict[str, Any]) -> int:
+    """Return the size of the largest batch. Raises :class:`ServingError`: the file of parameters cannot be read."""
+    path = values["batching_parameters_file"]
+    parameters: Any = read_text(path, messages.BatchingParameters()) if path else messages.BatchingParameters()
+    return int(parameters.max_batch_size.value) if parameters.HasField("max_batch_size") else LARGEST_BATCH
+
+
+def _loader(library: Any, values: dict[str, Any], batch: int | None) -> Any:
     tags = [tag for tag in values["saved_model_tags"].split(",") if tag]
 
     def load(name: str, version: int, path: str) -> Servable:
         faults.before_load(name)
         try:
-            servable = Servable(
-                library, path, tags, batching=values["enable_batching"], prefer_tflite=values["prefer_tflite_model"]
-            )
+            servable = Servable(library, path, tags, largest_batch=batch, prefer_tflite=values["prefer_tflite_model"])
             try:
                 if values["enable_model_warmup"]:
                     iterations = values["num_request_iterations_for_warmup"]
