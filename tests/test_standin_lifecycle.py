@@ -283,9 +283,9 @@ def test_the_file_of_batching_parameters(tmp_path: Path) -> None:
     base, file = place(tmp_path / "m", "half_plus_two"), tmp_path / "batching"
     flags = ("--model_name=m", f"--model_base_path={base}", "--enable_batching", f"--batching_parameters_file={file}")
     file.write_text("max_batch_size { value: 2 }\nbatch_timeout_micros { value: 0 }\nallowed_batch_sizes: 2\n", "utf-8")
-    with serving(tmp_path, *flags) as server:
-        with pytest.raises(Failed, match="Task size 3 is larger than maximum input batch size 2"):
-            server.call("Predict", predict("m", x=(FLOAT, "float_val", [1.0, 2.0, 3.0])))
+    text = "Task size 3 is larger than maximum input batch size 2"
+    with serving(tmp_path, *flags) as server, pytest.raises(Failed, match=text):
+        server.call("Predict", predict("m", x=(FLOAT, "float_val", [1.0, 2.0, 3.0])))
     file.write_text("max_batch_size: many", "utf-8")
     status, log = exit_of(start(tmp_path, *flags))
     assert (status, f"Invalid protobuf file: '{file}'" in log) == (255, True)
