@@ -11,8 +11,9 @@ import pytest
 import reference_impl
 from reference_impl.errors import MalformedError
 from reference_impl.format import schema
-from reference_impl.graph.control_flow.flow import V1_FLOW, Body
-from reference_impl.graph.control_flow.functionalise import KEPT, functionalise
+from reference_impl.format.names import V1_CONTROL_FLOW
+from reference_impl.graph.control_flow.editable_function import V1_FLOW, EditableFunction
+from reference_impl.graph.control_flow.functionalise import functionalise
 from reference_impl.graph.control_flow.tensor_arrays import convert_tensor_arrays
 from reference_impl.graph.op_table import OpTable
 from tests.v1_flow_forge import record, record_effects
@@ -130,7 +131,7 @@ def function_of(*nodes):
 
 def convert(function):
     made = functionalise(function, OpTable(schema.MetaGraphDef(), "f"), lambda name: name)
-    return made, [node.attr[KEPT].s.decode() for node in function.node_def if KEPT in node.attr]
+    return made, [node.attr[V1_CONTROL_FLOW].s.decode() for node in function.node_def if V1_CONTROL_FLOW in node.attr]
 
 
 LOOP = (
@@ -268,7 +269,7 @@ def test_V1_11_an_array_that_grows_becomes_a_list_where_lists_can_grow(attrs, op
             found.output_arg.add(name=output, type=FLOAT)
         return found
 
-    body = Body(function, OpTable(schema.MetaGraphDef(), "f", registry))
+    body = EditableFunction(function, OpTable(schema.MetaGraphDef(), "f", registry))
     reason = convert_tensor_arrays(body)
     assert body.nodes["write"].op == op
     assert (reason is None) == bool(attrs)

@@ -15,8 +15,8 @@ import pytest
 
 import reference_impl
 from compat_matrix.workers import tensors
-from reference_impl.graph.control_flow.flow import V1_FLOW
-from reference_impl.graph.control_flow.functionalise import KEPT
+from reference_impl.format.names import V1_CONTROL_FLOW
+from reference_impl.graph.control_flow.editable_function import V1_FLOW
 
 pytestmark = pytest.mark.tensorflow
 
@@ -110,7 +110,11 @@ def test_V1_14_a_backward_pass_of_branches_is_differentiated(tf, root, n, second
 def test_V1_11_a_backward_pass_with_stacks_says_why_it_stays(root):
     signature = root.signatures["nested" + GRADIENTS]
     assert flow_ops(signature)
-    said = [node.attr[KEPT].s.decode() for node in signature.library.get(signature.saved_name).node_def if KEPT in node.attr]
+    said = [
+        node.attr[V1_CONTROL_FLOW].s.decode()
+        for node in signature.library.get(signature.saved_name).node_def
+        if V1_CONTROL_FLOW in node.attr
+    ]
     assert len(said) == 1 and "backward pass" in said[0]
 
 

@@ -31,6 +31,10 @@ _ATTRIBUTES, _SLOT = ".ATTRIBUTES", ".OPTIMIZER_SLOT"
 # Attribute of a node: the custom gradient of its op
 CUSTOM_GRADIENT = "_gradient_op_type"
 
+# Attributes of nodes: why a function keeps control flow of TF 1.x, and why a node stays an operation on a TensorArray.
+# They stand at nodes because tf.saved_model.load refuses unknown attributes of functions
+V1_CONTROL_FLOW, V1_TENSOR_ARRAY = "_v1_control_flow", "_v1_tensor_array"
+
 # Attribute of a FunctionDef: the interface that it is one of several implementations of. Nothing refers to the others:
 # TensorFlow's graph optimizer looks for that of the device at hand (Keras 2 has its LSTM and GRU for GPUs so)
 IMPLEMENTS = "api_implements"

@@ -25,8 +25,7 @@ import tensorflow as tf
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import MalformedError
 from reference_impl.format import schema
-from reference_impl.format.names import CUSTOM_GRADIENT, plain_name
-from reference_impl.graph.control_flow.functionalise import KEPT, NOT_A_LIST
+from reference_impl.format.names import CUSTOM_GRADIENT, V1_CONTROL_FLOW, V1_TENSOR_ARRAY, plain_name
 from reference_impl.graph.edges import data_inputs, input_sources, parse_input
 from reference_impl.graph.order import sources_first
 from reference_impl.graph.references import CALL_OPS
@@ -163,8 +162,8 @@ class _Interpreter:
         if CUSTOM_GRADIENT in node.attr:
             op_type = custom_gradient(self.library, node.attr[CUSTOM_GRADIENT].s.decode("utf-8", "replace"))
             attrs[CUSTOM_GRADIENT] = tf.compat.v1.AttrValue(s=op_type.encode())
-        elif NOT_A_LIST in node.attr:
-            attrs.update(refuse(node.attr[NOT_A_LIST].s.decode("utf-8", "replace")))
+        elif V1_TENSOR_ARRAY in node.attr:
+            attrs.update(refuse(node.attr[V1_TENSOR_ARRAY].s.decode("utf-8", "replace")))
         try:
             operation = self.graph.create_op(node.op, inputs, dtypes=[], name=node.name, attrs=attrs)
         except (ValueError, TypeError, tf.errors.OpError) as error:
@@ -314,7 +313,9 @@ def _opaque_call(library: FunctionLibrary, name: str, inputs: Sequence[tf.Tensor
         graph_def.library.function.append(library.renamed(other))
     tf.graph_util.import_graph_def(api.to_tf(graph_def, tf.compat.v1.GraphDef), name="")  # functions, and no node
     function_def = library.get(name)
-    reasons = [node.attr[KEPT].s.decode("utf-8", "replace") for node in function_def.node_def if KEPT in node.attr]
+    reasons = [
+        node.attr[V1_CONTROL_FLOW].s.decode("utf-8", "replace") for node in function_def.node_def if V1_CONTROL_FLOW in node.attr
+    ]
     call = schema.NodeDef()
     call.attr["f"].func.name = library.live_name(name)
     call.attr["Tin"].list.type.extend(argument.type for argument in function_def.signature.input_arg)

@@ -26,7 +26,7 @@ from reference_impl.format import schema
 from reference_impl.format.container.layout import asset_definitions
 from reference_impl.format.names import INIT_SIGNATURE, LEGACY_INIT_OP, MAIN_OP, RESERVED_SIGNATURES
 from reference_impl.format.values.shapes import Shape, shape_of
-from reference_impl.graph.control_flow.flow import Body
+from reference_impl.graph.control_flow.editable_function import EditableFunction
 from reference_impl.graph.control_flow.frames import inside_of_loops
 from reference_impl.graph.control_flow.functionalise import (
     functionalise,
@@ -257,7 +257,7 @@ class Program:
         try:
             cut = extract(self.graph, self.ops, "fed", [], {"fed": ref}, hoisted=self._hoisted, unfed=True).function
             reason = ""
-            if has_v1_flow(cut) and inside_of_loops(Body(cut, self.ops)):
+            if has_v1_flow(cut) and inside_of_loops(EditableFunction(cut, self.ops)):
                 reason = (
                     "cannot be fed, since it is inside of a while loop; feed what enters the loop or leaves it through an Exit"
                 )
@@ -272,7 +272,7 @@ class Program:
         """Control flow of TF 1.x as While and If (V1-11). Raises MalformedError: a result is inside of a loop."""
         if is_functional(extracted.function):
             return extracted
-        for node in inside_of_loops(Body(extracted.function, self.ops)):
+        for node in inside_of_loops(EditableFunction(extracted.function, self.ops)):
             reason = (
                 "is inside of a while loop, where it has a value for each iteration; fetch what leaves the loop through an Exit"
             )

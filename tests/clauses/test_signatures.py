@@ -166,6 +166,18 @@ def test_SIG_07_inputs_are_named_by_argument_or_spec(tf, export, session, tmp_pa
         reference_impl.save(root, tmp_path / "m", root.f)
 
 
+def test_SIG_07_an_input_may_have_the_name_of_a_node_of_the_function_that_is_written(tf, tmp_path):
+    root = tf.Module()
+    signature = [tf.TensorSpec([], name=name) for name in ("call", "identity_0")]
+    root.f = tf.function(lambda call, identity_0: {"identity_0": call + 1.0, "call": identity_0}, input_signature=signature)
+    reference_impl.save(root, tmp_path / "m", root.f)
+    for reader in READERS:
+        answer = load(tf, tmp_path / "m", reader).signatures["serving_default"](
+            call=tf.constant(1.0), identity_0=tf.constant(5.0)
+        )
+        assert {name: float(value) for name, value in answer.items()} == {"identity_0": 2.0, "call": 5.0}
+
+
 NAMES = {
     "a slash sorts before an underscore": ("user/id", "user_age"),
     "a slash sorts before a digit": ("b/1", "b1"),

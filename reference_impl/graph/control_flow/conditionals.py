@@ -1,14 +1,16 @@
-"""Branches of v1 control flow as If (V1-11).
+"""Make If of the branches of TF 1.x control flow.
 
-A ``Switch`` makes one of its outputs dead, everything behind that output is dead too, and a ``Merge`` takes the live input.
-So every node is alive under a stack of conditions: those of its inputs, one more behind a Switch, one less behind a Merge. Nodes
-with the same innermost condition that hang together are the branches of one If, whose results are the Merges:
+A ``Switch`` makes one of its outputs dead. Everything behind a dead output is dead too, and a ``Merge`` takes the live input.
+So every node is alive under a stack of conditions: those of its inputs, one more behind a Switch, one less behind a Merge.
+Connected nodes with the same innermost condition are the branches of one If, whose results are the Merges:
 
-* what the branches use from outside, through a Switch or directly, is an input of the If;
-* conditions are the same when their tensors are, seen through ``Identity``, or when both read a variable that nobody updates.
+* tensors that the branches take from outside, through a Switch or directly, are inputs of the If;
+* two conditions are equal if their tensors are, seen through ``Identity``, or if both read a variable that no node updates.
 
-tf.cond gives each of its calls a predicate tensor of its own (``pred_id``), so nodes are taken together by that as well: one
-tf.cond, one If. Where this closes a cycle there are more (:mod:`reference_impl.graph.control_flow.stages`).
+tf.cond gives each of its calls a predicate tensor of its own (``pred_id``), so nodes are grouped by that as well: one If for each
+tf.cond. Where one If would wait for itself there are several (:mod:`reference_impl.graph.control_flow.stages`).
+
+RFC: V1-11
 """
 
 from __future__ import annotations
@@ -18,24 +20,24 @@ from dataclasses import dataclass, field
 from typing import Any, Optional
 
 from reference_impl.format import schema
-from reference_impl.graph.control_flow.flow import (
+from reference_impl.graph.control_flow.editable_function import (
     MAX_NESTING,
     READS,
-    Body,
+    EditableFunction,
     Tensor,
     Unprovable,
     order,
     source,
     static_shapes,
-    zeros,
 )
+from reference_impl.graph.node_defs import int_scalar
 
 BOOL, INT32 = schema.DT_BOOL, schema.DT_INT32
 
 
 @dataclass(frozen=True, eq=False)
 class Condition:
-    """A stack: alive when ``outer`` is and the predicate has the value ``branch``. Two equal stacks are one object."""
+    """A stack of conditions: it holds if ``outer`` does and the predicate is ``branch``. Equal stacks are one object."""
 
     outer: Optional[Condition]
     key: str
@@ -57,29 +59,32 @@ class Group:
 
 
 def convert_conditionals(
-    body: Body, name_function: Callable[[str], str], split: Callable[[Conditions, Group], list[Group]]
+    function: EditableFunction, name_function: Callable[[str], str], split: Callable[[Conditions, Group], list[Group]]
 ) -> list[Any]:
-    """Replace every Switch and Merge of ``body`` by If nodes; returns the functions of their branches.
+    """Replace every Switch and Merge of a function by If nodes, and return the FunctionDefs of their branches.
 
     Args:
-      split: parts of what one tf.cond made, in their order; an If for each. With one for all the outcome may have a cycle.
+      function: it has no loops.
+      name_function: wanted name of a new function -> a free one.
+      split: divides the nodes of one tf.cond into parts, in their order, each of which becomes an If. With one part the outcome
+        may have a cycle.
 
     Raises:
-      Unprovable: the graph is none that tf.cond writes.
+      Unprovable: tf.cond does not write such a graph.
     """
-    if not any(node.op in ("Switch", "Merge") for node in body.nodes.values()):
+    if not any(node.op in ("Switch", "Merge") for node in function.nodes.values()):
         return []
-    conditions = Conditions(body)
+    conditions = Conditions(function)
     levels: dict[int, list[str]] = {}
     merges: dict[int, list[str]] = {}
-    for name, node in body.nodes.items():
+    for name, node in function.nodes.items():
         condition = conditions.of[name]
         depth = condition.depth if condition is not None else 0
         if node.op == "Merge":
             merges.setdefault(depth + 1, []).append(name)
         elif node.op != "Switch":
             levels.setdefault(depth, []).append(name)
-    indices = _asked_indices(body)
+    indices = _asked_indices(function)
     functions: list[Any] = []
     for depth in range(max([0, *levels, *merges]), 0, -1):
         for group in _groups(conditions, levels.get(depth, []), merges.get(depth, [])):
@@ -88,39 +93,39 @@ def convert_conditionals(
                 functions += made.run(name_function)
                 conditions.of[made.node.name] = group.outer
                 levels.setdefault(depth - 1, []).append(made.node.name)
-    body.remove([name for name, node in body.nodes.items() if node.op == "Switch"])
+    function.remove([name for name, node in function.nodes.items() if node.op == "Switch"])
     return functions
 
 
 class Conditions:
-    """Under which condition each node of a body is alive (None: always)."""
+    """Under which condition each node of a function is alive. None means always."""
 
-    def __init__(self, body: Body):
-        self.body = body
+    def __init__(self, function: EditableFunction):
+        self.function = function
         self.of: dict[str, Optional[Condition]] = {}
         self.predicates: dict[str, str] = {}  # Switch -> its predicate as written
         self.keys: dict[str, str] = {}
         self.merges: dict[str, tuple[str, str]] = {}  # Merge -> its tensors of the branches False and True
         self._known: dict[tuple[int, str, int], Condition] = {}
         self._updated = self._find_updated()
-        names = order(body)
+        names = order(function)
         if names is None:
-            raise Unprovable(next(iter(body.nodes)), "is in a graph with a cycle")
+            raise Unprovable(next(iter(function.nodes)), "is in a graph with a cycle")
         for name in names:
-            self.of[name] = self._condition(name, body.nodes[name])
+            self.of[name] = self._condition(name, function.nodes[name])
 
     def _find_updated(self) -> set[str]:
-        """Resource tensors that a node other than a read uses."""
-        nodes = self.body.nodes.values()
-        return {text for node in nodes if node.op not in READS for text in self.body.data(node) if text in self.body.arguments}
+        """Return the resource arguments that a node other than a read uses."""
+        nodes = [node for node in self.function.nodes.values() if node.op not in READS]
+        return {text for node in nodes for text in self.function.data(node) if text in self.function.arguments}
 
     def behind(self, text: str) -> Optional[Condition]:
-        """The condition under which a tensor is alive."""
+        """Return the condition under which a tensor is alive."""
         name = source(text)
-        if name not in self.body.nodes:
+        if name not in self.function.nodes:
             return None
         condition = self.of[name]
-        if self.body.nodes[name].op == "Switch":
+        if self.function.nodes[name].op == "Switch":
             return self._push(condition, self.keys[name], int(text.endswith(":output_true:0")))
         return condition
 
@@ -133,23 +138,23 @@ class Conditions:
 
     def _condition(self, name: str, node: Any) -> Optional[Condition]:
         found: Optional[Condition] = None
-        for control in self.body.controls(node):
+        for control in self.function.controls(node):
             found = _deeper(found, self.of.get(control), name)
         if node.op == "ControlTrigger" and found is not None:
             raise Unprovable(name, "runs whichever branch is taken")
         if node.op == "Merge":
             return self._merge(name, node, found)
-        for text in self.body.data(node):
+        for text in self.function.data(node):
             found = _deeper(found, self.behind(text), name)
         if found is not None and found.depth > MAX_NESTING:
             raise Unprovable(name, f"is nested in more than {MAX_NESTING} branches")
         if node.op == "Switch":
-            _, predicate = self.body.data(node, 2)
+            _, predicate = self.function.data(node, 2)
             self.predicates[name], self.keys[name] = predicate, self.key(predicate)
         return found
 
     def _merge(self, name: str, node: Any, waits: Optional[Condition]) -> Optional[Condition]:
-        first, second = self.body.data(node, 2)
+        first, second = self.function.data(node, 2)
         one, other = self.behind(first), self.behind(second)
         if one is None or other is None or one.outer is not other.outer or one.key != other.key or one.branch == other.branch:
             raise Unprovable(name, "joins tensors that are not those of the two branches of one condition")
@@ -159,13 +164,13 @@ class Conditions:
         return one.outer
 
     def key(self, predicate: str) -> str:
-        """The same for predicates that have the same value."""
+        """Return a key that predicates of the same value share."""
         while True:
-            node = self.body.nodes.get(source(predicate))
+            node = self.function.nodes.get(source(predicate))
             if node is None:
                 return predicate
-            data = self.body.data(node)
-            if node.op == "ReadVariableOp" and data and data[0] in self.body.arguments and data[0] not in self._updated:
+            data = self.function.data(node)
+            if node.op == "ReadVariableOp" and data and data[0] in self.function.arguments and data[0] not in self._updated:
                 return "read " + data[0]
             if node.op != "Identity" or not data:
                 return predicate
@@ -173,7 +178,7 @@ class Conditions:
 
 
 def _deeper(one: Optional[Condition], other: Optional[Condition], name: str) -> Optional[Condition]:
-    """Of two conditions one of which includes the other, the stronger one."""
+    """Return the stronger one of two conditions. Raises Unprovable: neither includes the other."""
     low, high = (one, other) if (one.depth if one else 0) <= (other.depth if other else 0) else (other, one)
     walk = high
     while walk is not None and (low is None or walk.depth > low.depth):
@@ -183,42 +188,42 @@ def _deeper(one: Optional[Condition], other: Optional[Condition], name: str) -> 
     return high
 
 
-def _asked_indices(body: Body) -> set[str]:
-    """Merges of which somebody asks what input came in."""
-    texts = [text for node in body.nodes.values() for text in body.data(node)] + list(body.function.ret.values())
+def _asked_indices(function: EditableFunction) -> set[str]:
+    """Return the Merges whose output ``value_index`` is used."""
+    texts = [text for node in function.nodes.values() for text in function.data(node)] + list(function.definition.ret.values())
     return {source(text) for text in texts if text.endswith(":value_index:0")}
 
 
 def _groups(conditions: Conditions, names: list[str], merges: list[str]) -> list[Group]:
-    """The groups among nodes of one depth and the Merges that end their branches."""
-    body = conditions.body
+    """Return the groups among nodes of one depth and the Merges that end their branches."""
+    function = conditions.function
     union = _Union()
     predicates: dict[str, str] = {}
 
     def join(name: str, text: str, condition: Condition) -> None:
         origin = source(text)
-        if origin in body.nodes and body.nodes[origin].op == "Switch":
+        if origin in function.nodes and function.nodes[origin].op == "Switch":
             if conditions.behind(text) is condition:
                 predicates.setdefault(name, conditions.predicates[origin])
                 union.join(name, (id(condition.outer), conditions.predicates[origin]))
-        elif origin in body.nodes and same_if(conditions.of[origin], condition):
+        elif origin in function.nodes and same_if(conditions.of[origin], condition):
             union.join(name, origin)
 
     for name in names:
         condition = conditions.of[name]
         assert condition is not None  # its depth is not 0
-        node = body.nodes[name]
-        for text in [*body.data(node), *body.controls(node)]:
+        node = function.nodes[name]
+        for text in [*function.data(node), *function.controls(node)]:
             join(name, text, condition)
     for name in merges:
         for text in conditions.merges[name]:
-            condition = conditions.behind(body.resolve(text))
+            condition = conditions.behind(function.resolve(text))
             assert condition is not None
-            join(name, body.resolve(text), condition)
+            join(name, function.resolve(text), condition)
     found: dict[Any, Group] = {}
     for name in [*names, *merges]:
-        is_merge = body.nodes[name].op == "Merge"
-        condition = conditions.behind(body.resolve(conditions.merges[name][0])) if is_merge else conditions.of[name]
+        is_merge = function.nodes[name].op == "Merge"
+        condition = conditions.behind(function.resolve(conditions.merges[name][0])) if is_merge else conditions.of[name]
         assert condition is not None
         group = found.setdefault(union.root(name), Group(condition.outer, condition.key))
         group.predicate = group.predicate or predicates.get(name, "")
@@ -227,7 +232,7 @@ def _groups(conditions: Conditions, names: list[str], merges: list[str]) -> list
 
 
 def same_if(one: Optional[Condition], other: Condition) -> bool:
-    """Whether nodes with these conditions can be in branches of one If."""
+    """Return whether nodes with these conditions can be in branches of one If."""
     return one is not None and one.outer is other.outer and one.key == other.key
 
 
@@ -250,10 +255,10 @@ class _Union:
 
 
 class _Conversion:
-    """Makes the If of one group."""
+    """Replaces one group by an If."""
 
     def __init__(self, conditions: Conditions, group: Group, indices: set[str]):
-        self.body = conditions.body
+        self.function = conditions.function
         self.conditions = conditions
         self.group = group
         self.indices = indices
@@ -265,82 +270,85 @@ class _Conversion:
         self.node: Any = None
 
     def run(self, name_function: Callable[[str], str]) -> list[Any]:
-        body, group = self.body, self.group
+        function, group = self.function, self.group
         first = (group.merges or group.branches[1] or group.branches[0])[0]
         scope = first.rpartition("/")[0] or "cond"
         for name in [*group.branches[0], *group.branches[1]]:
-            node = body.nodes[name]
-            for text in body.data(node):
+            node = function.nodes[name]
+            for text in function.data(node):
                 self._enter(text)
-            self._wait(body.controls(node))
+            self._wait(function.controls(node))
         for name in group.merges:
             for text in self.conditions.merges[name]:
-                self._enter(body.resolve(text))
-            self._wait(body.controls(body.nodes[name]))
-        wanted = f"{body.function.signature.name}_{scope}"
+                self._enter(function.resolve(text))
+            self._wait(function.controls(function.nodes[name]))
+        wanted = f"{function.definition.signature.name}_{scope}"
         functions = []
         for branch, suffix in enumerate(("_false", "_true")):
             results, helpers = self._results(branch, scope)
             nodes = [*group.branches[branch], *helpers]
-            functions.append(body.extract(name_function(wanted + suffix), nodes, self.arguments, results, self.moved))
-            body.remove(helpers)
+            functions.append(function.extract(name_function(wanted + suffix), nodes, self.arguments, results, self.moved))
+            function.remove(helpers)
         self._replace(scope, functions, results)
         return functions
 
     def _enter(self, text: str) -> None:
-        """Make an argument of a tensor that a branch uses and that is not the branch's own."""
-        body = self.body
+        """Make an argument for a tensor that a branch takes from outside."""
+        function = self.function
         if text in self.moved or source(text) in self.inside:
             return
         outside = text
         origin = source(text)
-        if origin in body.nodes and body.nodes[origin].op == "Switch":
+        if origin in function.nodes and function.nodes[origin].op == "Switch":
             condition = self.conditions.behind(text)
             assert condition is not None
             if condition.outer is self.group.outer and condition.key == self.group.key:
-                outside = body.data(body.nodes[origin], 2)[0]
-                self._wait(body.controls(body.nodes[origin]))
+                outside = function.data(function.nodes[origin], 2)[0]
+                self._wait(function.controls(function.nodes[origin]))
         if outside not in self._names:
             name = f"input_{len(self._names)}"
             while name in self.inside:
                 name += "_"
             self._names[outside] = name
-            self.arguments[name] = body.tensor(outside)
+            self.arguments[name] = function.tensor(outside)
         self.moved[text] = self._names[outside]
 
     def _wait(self, names: Iterable[str]) -> None:
         for name in names:
-            if name in self.body.nodes and self.body.nodes[name].op == "Switch":
+            if name in self.function.nodes and self.function.nodes[name].op == "Switch":
                 raise Unprovable(name, "has control edges, which a Switch of tf.cond has not")
             if name not in self.inside:
                 self.controls[name] = None
 
     def _results(self, branch: int, scope: str) -> tuple[list[Tensor], list[str]]:
-        """Results of a branch, and nodes made for them: a constant says which input a Merge would have taken, zeros stand for
-        what the other branch hands on."""
+        """Return the results of a branch, and the names of the nodes made for them.
+
+        A constant says which input a Merge would have taken. Zeros stand for what the other branch hands on.
+        """
+        function = self.function
         results, helpers = [], []
         for name in self.group.merges:
             text = self.conditions.merges[name][branch]
-            results.append(Tensor(text, self.body.dtype(self.body.resolve(text)), self.body.shape(f"{name}:output:0")))
+            results.append(Tensor(text, function.dtype(function.resolve(text)), function.shape(f"{name}:output:0")))
             if name in self.indices:
-                index = [self.body.resolve(text) for text in self.body.data(self.body.nodes[name])].index(self.body.resolve(text))
-                made = self.body.add_constant(f"{scope}/Index", index)
+                index = function.data(function.nodes[name]).index(function.resolve(text))
+                made = function.add_constant(f"{scope}/Index", int_scalar(index))
                 helpers.append(source(made))
                 results.append(Tensor(made, INT32, schema.TensorShapeProto()))
         for text, owner in self.group.handed.items():
-            tensor = self.body.tensor(text)
+            tensor = function.tensor(text)
             if branch != owner:
-                made, nodes = zeros(self.body, f"{scope}/NotTaken", tensor)
+                made, nodes = function.add_zeros(f"{scope}/NotTaken", tensor)
                 tensor = tensor._replace(text=made)
                 helpers += nodes
             results.append(tensor)
         return results, helpers
 
     def _replace(self, scope: str, functions: list[Any], results: list[Tensor]) -> None:
-        body, group = self.body, self.group
-        stateful = any(function.signature.is_stateful for function in functions)
+        function, group = self.function, self.group
+        stateful = any(made.signature.is_stateful for made in functions)
         entering = [tensor.text for tensor in self.arguments.values()]
-        node = body.add(f"{scope}/If", "If" if stateful else "StatelessIf", [group.predicate, *entering], self.controls)
+        node = function.add(f"{scope}/If", "If" if stateful else "StatelessIf", [group.predicate, *entering], self.controls)
         node.attr["Tcond"].type = BOOL
         node.attr["Tin"].list.SetInParent()
         node.attr["Tin"].list.type.extend(tensor.dtype for tensor in self.arguments.values())
@@ -351,15 +359,15 @@ class _Conversion:
         node.attr["_lower_using_switch_merge"].b = True
         place = 0
         for name in group.merges:
-            body.replace(f"{name}:output:0", f"{node.name}:output:{place}")
+            function.replace(f"{name}:output:0", f"{node.name}:output:{place}")
             place += 1
             if name in self.indices:
-                body.replace(f"{name}:value_index:0", f"{node.name}:output:{place}")
+                function.replace(f"{name}:value_index:0", f"{node.name}:output:{place}")
                 place += 1
-            body.replace_control(name, node.name)
+            function.replace_control(name, node.name)
         for position, text in enumerate(group.handed, place):
-            body.replace(text, f"{node.name}:output:{position}")
+            function.replace(text, f"{node.name}:output:{position}")
         for name in self.inside - group.kept:  # what the function has to wait for, the If waits for
-            body.replace_control(name, node.name)
-        body.remove([*(self.inside - group.kept), *group.merges])
+            function.replace_control(name, node.name)
+        function.remove([*(self.inside - group.kept), *group.merges])
         self.node = node

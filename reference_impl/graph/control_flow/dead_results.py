@@ -1,7 +1,9 @@
-"""Results that have a value in one branch only (V1-11).
+"""Let results fail that have a value in one branch only.
 
-A session that is asked for a tensor in a branch of tf.cond fails when the other one is taken. A function hands out an empty
-tensor instead, without a word. So such a result becomes a Merge whose other input is an assertion that fails.
+A session that fetches a tensor in a branch of tf.cond fails when the other branch is taken. A function silently returns an empty
+tensor instead. So such a result becomes a Merge whose other input is an assertion that fails.
+
+RFC: V1-11
 """
 
 from __future__ import annotations
@@ -9,71 +11,63 @@ from __future__ import annotations
 from typing import Any
 
 from reference_impl.graph.control_flow.conditionals import BOOL, Condition, Conditions
-from reference_impl.graph.control_flow.flow import Body, Unprovable, source
+from reference_impl.graph.control_flow.editable_function import EditableFunction, Unprovable, source
+from reference_impl.graph.node_defs import scalar_tensor, string_scalar
 from reference_impl.graph.op_table import RESOURCE, STRING, VARIANT
 
 
 def in_branches(conditions: Conditions) -> dict[str, Condition]:
-    """Names of the results that are not always alive, with the condition under which they are."""
-    body = conditions.body
-    found = {key: conditions.behind(body.resolve(text)) for key, text in body.function.ret.items()}
+    """Return the names of the results that are not always alive, with the condition under which they are."""
+    function = conditions.function
+    found = {key: conditions.behind(function.resolve(text)) for key, text in function.definition.ret.items()}
     return {key: condition for key, condition in found.items() if condition is not None}
 
 
-def guard(body: Body) -> None:
-    """Let those results of ``body`` fail that would have no value; writes the FunctionDef when there are some.
+def guard(function: EditableFunction) -> None:
+    """Let those results of a function fail that would have no value. The FunctionDef is written if there are some.
 
     Raises:
-      Unprovable: the graph is none that tf.cond writes, or the result is a handle.
+      Unprovable: tf.cond does not write such a graph, or the result is a handle.
     """
-    conditions = Conditions(body)
+    conditions = Conditions(function)
     found = in_branches(conditions)
     for key, condition in found.items():
-        text = body.resolve(body.function.ret[key])
-        if body.dtype(text) in (RESOURCE, VARIANT):
+        text = function.resolve(function.definition.ret[key])
+        if function.dtype(text) in (RESOURCE, VARIANT):
             raise Unprovable(source(text), "is a handle and a result although it has a value in one branch only")
         name = source(text)
         around: Any = condition
         while around is not None:
             text = _join(conditions, around, text, name)
             around = around.outer
-        body.function.ret[key] = text
+        function.definition.ret[key] = text
     if found:
-        body.store()
+        function.store()
 
 
 def _join(conditions: Conditions, condition: Condition, text: str, name: str) -> str:
-    """A Merge of a tensor that is alive under ``condition`` with an assertion that fails; the text of its output."""
-    body = conditions.body
+    """Add a Merge of a tensor that is alive under ``condition`` with an assertion that fails; return the text of its output."""
+    function = conditions.function
     predicate = next(
         conditions.predicates[switch]
         for switch, key in conditions.keys.items()
         if key == condition.key and conditions.of[switch] is condition.outer
     )
-    dtype = body.dtype(text)
-    switch = body.add(f"{name}/not_taken/Switch", "Switch", [predicate, predicate])
+    dtype = function.dtype(text)
+    switch = function.add(f"{name}/not_taken/Switch", "Switch", [predicate, predicate])
     switch.attr["T"].type = BOOL
     if condition.branch:
-        false = body.add(f"{name}/not_taken/Identity", "Identity", [f"{switch.name}:output_false:0"])
-        false.attr["T"].type = BOOL
-        fails = f"{false.name}:output:0"
+        fails = function.add_identity(f"{name}/not_taken/Identity", f"{switch.name}:output_false:0", BOOL)
     else:
-        false = body.add(f"{name}/not_taken/LogicalNot", "LogicalNot", [f"{switch.name}:output_true:0"])
-        fails = f"{false.name}:y:0"
-    reason = _constant(body, f"{name}/not_taken/reason", STRING, false.name)
-    reason.attr["value"].tensor.tensor_shape.SetInParent()
-    reason.attr["value"].tensor.string_val.append(f"{name} is in a branch that is not taken, so it has no value".encode())
-    check = body.add(f"{name}/not_taken/Assert", "Assert", [fails, f"{reason.name}:output:0"])
+        fails = f"{function.add(f'{name}/not_taken/LogicalNot', 'LogicalNot', [f'{switch.name}:output_true:0']).name}:y:0"
+    text_of_reason = f"{name} is in a branch that is not taken, so it has no value".encode()
+    reason = function.add_constant(f"{name}/not_taken/reason", string_scalar(text_of_reason), [source(fails)])
+    check = function.add(f"{name}/not_taken/Assert", "Assert", [fails, reason])
     check.attr["T"].list.type.append(STRING)
     check.attr["summarize"].i = 3
-    nothing = _constant(body, f"{name}/not_taken/nothing", dtype, check.name)
-    nothing.attr["value"].tensor.tensor_shape.dim.add(size=0)
-    merge = body.add(f"{name}/not_taken/Merge", "Merge", [text, f"{nothing.name}:output:0"])
+    empty = scalar_tensor(dtype)
+    empty.tensor_shape.dim.add(size=0)
+    nothing = function.add_constant(f"{name}/not_taken/nothing", empty, [check.name])
+    merge = function.add(f"{name}/not_taken/Merge", "Merge", [text, nothing])
     merge.attr["T"].type, merge.attr["N"].i = dtype, 2
     return f"{merge.name}:output:0"
-
-
-def _constant(body: Body, name: str, dtype: int, after: str) -> Any:
-    node = body.add(name, "Const", (), [after])
-    node.attr["dtype"].type = node.attr["value"].tensor.dtype = dtype
-    return node

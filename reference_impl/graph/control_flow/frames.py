@@ -1,7 +1,9 @@
-"""Which frame of a v1 loop each node of a function runs in (V1-11).
+"""Find the frame of a TF 1.x loop that each node of a function runs in.
 
-``Enter`` leads into a frame, ``Exit`` out of it; everything else stays in the frame of its inputs. That is what TensorFlow's
-executor does while it runs; here it is settled beforehand, and a graph that mixes frames is found out.
+``Enter`` leads into a frame, ``Exit`` out of it; every other node is in the frame of its inputs. TensorFlow's executor finds the
+frames while it runs. Here they are known beforehand, and a graph that mixes frames is refused.
+
+RFC: V1-11
 """
 
 from __future__ import annotations
@@ -9,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Optional
 
-from reference_impl.graph.control_flow.flow import MAX_NESTING, Body, Unprovable
+from reference_impl.graph.control_flow.editable_function import MAX_NESTING, EditableFunction, Unprovable
 
 
 @dataclass(eq=False)
@@ -23,33 +25,33 @@ class Frame:
     members: list[str] = field(default_factory=list)
 
 
-def find_frames(body: Body) -> list[Frame]:
-    """All frames of ``body`` but the outermost, inner ones before those around them.
+def find_frames(function: EditableFunction) -> list[Frame]:
+    """Return all frames of a function but the outermost, inner ones before those around them.
 
     Raises:
       Unprovable: a node has inputs of different frames, or is in a cycle without an Enter; a result is inside of a loop.
     """
     root = Frame("", None, 0)
     children: dict[tuple[int, str], Frame] = {}
-    users: dict[str, list[str]] = {name: [] for name in body.nodes}
+    users: dict[str, list[str]] = {name: [] for name in function.nodes}
     frame_of: dict[str, Frame] = {}
     found: list[str] = []
-    for name, node in body.nodes.items():
-        needs = body.sources(node)
+    for name, node in function.nodes.items():
+        needs = function.sources(node)
         for other in needs:
             users[other].append(name)
         if not needs:
             frame_of[name] = root
             found.append(name)
     for name in found:  # grows meanwhile
-        outside = _frame_after(body.nodes[name], frame_of[name], children)
+        outside = _frame_after(function.nodes[name], frame_of[name], children)
         for user in users[name]:
             if user not in frame_of:
                 frame_of[user] = outside
                 found.append(user)
             elif frame_of[user] is not outside:
                 raise Unprovable(user, f"has inputs of the frames {frame_of[user].name!r} and {outside.name!r}")
-    for name, node in body.nodes.items():
+    for name, node in function.nodes.items():
         if name not in frame_of:
             raise Unprovable(name, "is part of a cycle that no Enter leads into")
         frame_of[name].members.append(name)
@@ -58,19 +60,19 @@ def find_frames(body: Body) -> list[Frame]:
     return sorted(children.values(), key=lambda frame: -frame.depth)
 
 
-def inside_of_loops(body: Body) -> list[str]:
-    """Nodes whose tensors the function returns although they belong to a frame; empty when the frames contradict each other."""
+def inside_of_loops(function: EditableFunction) -> list[str]:
+    """Return the nodes in frames whose tensors the function returns. The list is empty if the frames contradict each other."""
     try:
-        frames = find_frames(body)
+        frames = find_frames(function)
     except Unprovable:
         return []
-    members = {name for frame in frames for name in frame.members if body.nodes[name].op != "Exit" or frame.depth > 1}
+    members = {name for frame in frames for name in frame.members if function.nodes[name].op != "Exit" or frame.depth > 1}
     members.update(name for frame in frames for name in frame.enters)
-    return [name for name in body.results() if name in members]
+    return [name for name in function.results() if name in members]
 
 
 def _frame_after(node: Any, frame: Frame, children: dict[tuple[int, str], Frame]) -> Frame:
-    """The frame that the outputs of a node are in."""
+    """Return the frame that the outputs of a node are in."""
     if node.op == "Enter":
         name = _frame_name(node)
         if (id(frame), name) not in children:

@@ -1,7 +1,9 @@
-"""Control flow of TF 1.x in a function becomes While and If (V1-11, V1-14).
+"""Make While and If of the TF 1.x control flow in a function.
 
-Functions run either form; gradients, XLA and whoever reads an export know only the second. What is not provably a product of
-tf.while_loop and tf.cond keeps its form, and the function says in an attribute which node was in the way.
+TensorFlow runs either form, but gradients, XLA and most readers of an export know only the second. A graph that tf.while_loop and
+tf.cond did not provably make keeps its form, and an attribute names the node that was in the way.
+
+RFC: V1-11, V1-14
 """
 
 from __future__ import annotations
@@ -11,151 +13,151 @@ from typing import Any, Optional
 
 from reference_impl.errors import SavedModelError
 from reference_impl.format import schema
+from reference_impl.format.names import V1_CONTROL_FLOW, V1_TENSOR_ARRAY
 from reference_impl.graph.control_flow import stages
 from reference_impl.graph.control_flow.conditionals import Conditions, convert_conditionals
 from reference_impl.graph.control_flow.dead_results import guard, in_branches
-from reference_impl.graph.control_flow.flow import V1_FLOW, Body, Unprovable, order
+from reference_impl.graph.control_flow.editable_function import V1_FLOW, EditableFunction, Unprovable, order
 from reference_impl.graph.control_flow.frames import find_frames
 from reference_impl.graph.control_flow.loops import convert_loop
 from reference_impl.graph.control_flow.tensor_arrays import convert_tensor_arrays
 from reference_impl.graph.op_table import OpTable
 
-# Attributes of nodes. tf.saved_model.load does not take unknown ones of functions.
-KEPT = "_v1_control_flow"  # of one node: why the function still has control flow of TF 1.x
-NOT_A_LIST = "_v1_tensor_array"  # why it still is an operation on a TensorArray
 # What tf.gradients of TF 1.x made for a loop.
 _BACKWARD = {"StackPush", "StackPushV2", "StackPop", "StackPopV2", "TensorArrayGradV3", "TensorArrayGradWithShape"}
 
 
-def functionalise(function: Any, ops: OpTable, name_function: Callable[[str], str]) -> list[Any]:
-    """Rewrite a FunctionDef in place.
+def functionalise(definition: Any, ops: OpTable, name_function: Callable[[str], str]) -> list[Any]:
+    """Replace the TF 1.x control flow of a FunctionDef, in place.
 
     Args:
-      function: the message.
+      definition: the FunctionDef.
       ops: describes the ops.
-      name_function: makes a wanted name of a new function a free one.
+      name_function: wanted name of a new function -> a free one.
 
     Returns:
-      The functions that it calls now, each a FunctionDef without v1 control flow except where ``KEPT`` says so.
+      The FunctionDefs that it calls now. Each is without TF 1.x control flow, or the attribute V1_CONTROL_FLOW of a node says
+      why not.
 
     Raises:
       MalformedError, MissingKeyError: an edge dangles; nothing describes an op whose outputs are used.
     """
-    if not has_v1_flow(function):
-        if not is_functional(function):
-            _arrays(function, ops)
+    if not has_v1_flow(definition):
+        if not is_functional(definition):
+            _arrays(definition, ops)
         return []
     before = schema.FunctionDef()
-    before.CopyFrom(function)
+    before.CopyFrom(definition)
     try:
-        for node in function.node_def:
+        for node in definition.node_def:
             if node.op in _BACKWARD:
                 raise Unprovable(
                     node.name, "hands values of a loop to its backward pass, in ways that have no gradient of their own"
                 )
-        _arrays(function, ops)
-        made = _loops(function, ops, name_function)
-        return made + [inner for each in [function, *made] for inner in _conditionals(each, ops, name_function)]
+        _arrays(definition, ops)
+        made = _loops(definition, ops, name_function)
+        return made + [inner for each in [definition, *made] for inner in _conditionals(each, ops, name_function)]
     except Unprovable as reason:
-        function.CopyFrom(before)
-        _keep(function, reason)
+        definition.CopyFrom(before)
+        _keep(definition, reason)
         return []
 
 
 def functionalise_library(library: Any, ops: OpTable, name_function: Callable[[str], str]) -> None:
-    """Do that to all functions of a FunctionDefLibrary, in place: those of Defun and, in older files, of Dataset.map.
+    """Functionalise all functions of a FunctionDefLibrary, in place: those of Defun and, in older files, of Dataset.map.
 
-    One that contradicts itself stays: who calls it is told by TensorFlow.
+    A function that contradicts itself stays as it is. TensorFlow reports it when it is called.
     """
-    for function in [function for function in library.function if not is_functional(function)]:
+    for definition in [definition for definition in library.function if not is_functional(definition)]:
         copy = schema.FunctionDef()
-        copy.CopyFrom(function)
+        copy.CopyFrom(definition)
         try:
             made = functionalise(copy, ops, name_function)
         except SavedModelError:
             continue
-        function.CopyFrom(copy)
+        definition.CopyFrom(copy)
         library.function.extend(made)
 
 
-def results_in_branches(function: Any, ops: OpTable) -> bool:
-    """Whether a result of a FunctionDef has a value in one branch only. False when the graph is none that tf.cond writes."""
+def results_in_branches(definition: Any, ops: OpTable) -> bool:
+    """Return whether a result of a FunctionDef has a value in one branch only; False for a graph that tf.cond does not write."""
     copy = schema.FunctionDef()
-    copy.CopyFrom(function)
+    copy.CopyFrom(definition)
     try:
         _loops(copy, ops, lambda name: name)
-        return bool(in_branches(Conditions(Body(copy, ops))))
+        return bool(in_branches(Conditions(EditableFunction(copy, ops))))
     except Unprovable:
         return False
 
 
-def has_v1_flow(function: Any) -> bool:
-    return any(node.op in V1_FLOW for node in function.node_def)
+def has_v1_flow(definition: Any) -> bool:
+    """Return whether a FunctionDef has TF 1.x control flow."""
+    return any(node.op in V1_FLOW for node in definition.node_def)
 
 
-def is_functional(function: Any) -> bool:
-    """Whether there is nothing to rewrite. TensorFlow's gradient of a TensorArray fails in functions, without a loop too."""
-    return not any(node.op in V1_FLOW or node.op == "TensorArrayV3" for node in function.node_def)
+def is_functional(definition: Any) -> bool:
+    """Return whether a FunctionDef needs no rewriting. A TensorArray always does: its gradient fails in functions."""
+    return not any(node.op in V1_FLOW or node.op == "TensorArrayV3" for node in definition.node_def)
 
 
-def _keep(function: Any, reason: Unprovable) -> None:
-    """Note on the node in the way, or where there is none on the first of the control flow, why it stays."""
-    flow = [node for node in function.node_def if node.op in V1_FLOW]
-    node = next((node for node in function.node_def if node.name == reason.node), flow[0])
-    node.attr[KEPT].s = str(reason).encode()
+def _keep(definition: Any, reason: Unprovable) -> None:
+    """Note why the control flow stays, at the node in the way or else at its first node."""
+    flow = [node for node in definition.node_def if node.op in V1_FLOW]
+    node = next((node for node in definition.node_def if node.name == reason.node), flow[0])
+    node.attr[V1_CONTROL_FLOW].s = str(reason).encode()
 
 
-def _is_kept(function: Any) -> bool:
-    return any(KEPT in node.attr for node in function.node_def)
+def _is_kept(definition: Any) -> bool:
+    return any(V1_CONTROL_FLOW in node.attr for node in definition.node_def)
 
 
-def _arrays(function: Any, ops: OpTable) -> None:
-    """TensorArrays of a function, in v1 branches and loops too, which are not apart yet."""
-    body = Body(function, ops)
-    reason = convert_tensor_arrays(body)
-    for node in body.nodes.values() if reason is not None else ():
+def _arrays(definition: Any, ops: OpTable) -> None:
+    """Make lists of the TensorArrays of a function, those in loops and branches included."""
+    function = EditableFunction(definition, ops)
+    reason = convert_tensor_arrays(function)
+    for node in function.nodes.values() if reason is not None else ():
         if node.op.startswith("TensorArray"):
-            node.attr[NOT_A_LIST].s = str(reason).encode()
-    body.store()
+            node.attr[V1_TENSOR_ARRAY].s = str(reason).encode()
+    function.store()
 
 
-def _loops(function: Any, ops: OpTable, name_function: Callable[[str], str]) -> list[Any]:
-    """Loops of a function, inner ones first. One that stays keeps those around it."""
-    body = Body(function, ops)
+def _loops(definition: Any, ops: OpTable, name_function: Callable[[str], str]) -> list[Any]:
+    """Make While of the loops of a function, inner ones first. A loop that stays keeps those around it."""
+    function = EditableFunction(definition, ops)
     made: list[Any] = []
     kept: set[int] = set()
     first: Optional[Unprovable] = None
-    for frame in find_frames(body):
+    for frame in find_frames(function):
         try:
             if id(frame) not in kept:
-                made += convert_loop(body, frame, name_function)
+                made += convert_loop(function, frame, name_function)
         except Unprovable as reason:
             kept.add(id(frame))
             first = first or reason
         if id(frame) in kept:
             kept.add(id(frame.parent))
-    if order(body) is None and not kept:
-        raise Unprovable(next(iter(body.nodes)), "is in a graph in which a loop waits for itself")
-    body.store()
+    if order(function) is None and not kept:
+        raise Unprovable(next(iter(function.nodes)), "is in a graph in which a loop waits for itself")
+    function.store()
     if first is not None:
-        _keep(function, first)
+        _keep(definition, first)
     return made
 
 
-def _conditionals(function: Any, ops: OpTable, name_function: Callable[[str], str]) -> list[Any]:
-    """Branches of a function that has no loops left; inside of branches too, since those are found along."""
-    if _is_kept(function):
+def _conditionals(definition: Any, ops: OpTable, name_function: Callable[[str], str]) -> list[Any]:
+    """Make If of the branches of a function that has no loops left, branches in branches included."""
+    if _is_kept(definition):
         return []
     try:
-        if any(node.op in ("Switch", "Merge") for node in function.node_def):
-            guard(Body(function, ops))
+        if any(node.op in ("Switch", "Merge") for node in definition.node_def):
+            guard(EditableFunction(definition, ops))
         for parts in (stages.whole, stages.split):
-            body = Body(function, ops)
-            made = convert_conditionals(body, name_function, parts)
-            if order(body) is not None and all(order(Body(inner, ops)) is not None for inner in made):
-                body.store()
+            function = EditableFunction(definition, ops)
+            made = convert_conditionals(function, name_function, parts)
+            if order(function) is not None and all(order(EditableFunction(inner, ops)) is not None for inner in made):
+                function.store()
                 return made
-        raise Unprovable(next(iter(body.nodes)), "is in a graph in which branches wait for each other")
+        raise Unprovable(next(iter(function.nodes)), "is in a graph in which branches wait for each other")
     except Unprovable as reason:
-        _keep(function, reason)
+        _keep(definition, reason)
         return []

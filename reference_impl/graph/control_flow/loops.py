@@ -1,4 +1,4 @@
-"""One loop of v1 control flow as a While (V1-11).
+"""Make a While of one loop of TF 1.x.
 
 tf.while_loop writes, for each loop variable::
 
@@ -10,8 +10,10 @@ and an ``Enter`` with ``is_constant`` for each tensor that the loop only uses. T
 what runs behind the true outputs the body function. Both get a counter and a limit first (the limit is -1, none), as the
 gradient of While in TensorFlow expects, then the loop variables, then the constants.
 
-Stateful nodes keep their number of runs: those of the predicate's part run once more than those of the body, and a graph in which
+Stateful nodes keep their number of runs: those of the predicate's part run once more than those of the body. A graph in which
 such a node belongs to both, or to neither, stays as it is.
+
+RFC: V1-11
 """
 
 from __future__ import annotations
@@ -20,19 +22,20 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from reference_impl.format import schema
-from reference_impl.graph.control_flow.flow import READS, Body, Tensor, Unprovable, source, static_shapes
+from reference_impl.graph.control_flow.editable_function import READS, EditableFunction, Tensor, Unprovable, source, static_shapes
 from reference_impl.graph.control_flow.frames import Frame
+from reference_impl.graph.node_defs import int_scalar
 
 INT32, BOOL = schema.DT_INT32, schema.DT_BOOL
 
 
 class Loop:
-    """A frame without frames inside of it; what is wrong with it raises Unprovable."""
+    """A frame without inner frames, its nodes sorted by role. Raises Unprovable: tf.while_loop does not make such a loop."""
 
-    def __init__(self, body: Body, frame: Frame):
-        self.body = body
+    def __init__(self, function: EditableFunction, frame: Frame):
+        self.function = function
         self.frame = frame
-        self.members = [name for name in frame.members if name in body.nodes]  # Enter nodes of inner loops are gone
+        self.members = [name for name in frame.members if name in function.nodes]  # Enter nodes of inner loops are gone
         self.initial: dict[str, str] = {}  # Enter -> tensor that enters
         self.constants: dict[str, str] = {}
         self.variables: dict[str, str] = {}  # Merge -> its Enter
@@ -45,12 +48,12 @@ class Loop:
         self._check()
 
     def op(self, name: str) -> str:
-        return str(self.body.nodes[name].op) if name in self.body.nodes else ""
+        return str(self.function.nodes[name].op) if name in self.function.nodes else ""
 
     def _sort(self) -> None:
-        nodes = self.body.nodes
+        nodes = self.function.nodes
         for name in self.frame.enters:
-            (entering,) = self.body.data(nodes[name], 1)
+            (entering,) = self.function.data(nodes[name], 1)
             (self.constants if nodes[name].attr["is_constant"].b else self.initial)[name] = entering
         conds = [name for name in self.members if nodes[name].op == "LoopCond"]
         if len(conds) != 1:
@@ -58,17 +61,17 @@ class Loop:
         self.loop_cond = conds[0]
         for name in self.members:
             if nodes[name].op == "Merge":
-                self._sort_merge(name, [source(text) for text in self.body.data(nodes[name])])
+                self._sort_merge(name, [source(text) for text in self.function.data(nodes[name])])
         for name in self.members:
             if nodes[name].op == "Switch":
-                value, predicate = self.body.data(nodes[name], 2)
+                value, predicate = self.function.data(nodes[name], 2)
                 if source(predicate) == self.loop_cond:
                     if source(value) not in self.variables:
                         raise Unprovable(name, "leaves the loop with a value that is none of its variables")
                     self.switches[name] = source(value)
         for name in self.members:
             if nodes[name].op == "Exit":
-                (value,) = self.body.data(nodes[name], 1)
+                (value,) = self.function.data(nodes[name], 1)
                 if source(value) not in self.switches or not value.endswith(":output_false:0"):
                     raise Unprovable(name, "does not leave through the Switch of a loop variable")
                 self.exits[name] = self.switches[source(value)]
@@ -82,13 +85,13 @@ class Loop:
             raise Unprovable(name, "joins neither a loop variable nor two branches")
 
     def _check(self) -> None:
-        nodes = self.body.nodes
+        nodes = self.function.nodes
         used = set(self.next.values())
         if len(used) != len(self.next) or len(set(self.variables.values())) != len(self.variables):
             raise Unprovable(self.loop_cond, "belongs to a loop in which two variables share an Enter or a NextIteration")
         for name in self.members:
             node = nodes[name]
-            for text in self.body.data(node):
+            for text in self.function.data(node):
                 origin = source(text)
                 if origin in self.initial and name not in self.variables:
                     raise Unprovable(name, f"uses {origin!r}, which has a value in the first iteration only")
@@ -101,8 +104,8 @@ class Loop:
             if self.op(name) == "NextIteration" and name not in used:
                 raise Unprovable(name, "is no loop variable's")
             if name in used or name == self.loop_cond:
-                self.body.data(node, 1)
-            waits = self.body.controls(node)
+                self.function.data(node, 1)
+            waits = self.function.controls(node)
             fixed = name in self.switches or name in self.variables or name in self.exits
             if any((fixed and other not in self.structure) or other in used or other in self.exits for other in waits):
                 raise Unprovable(name, "has control inputs that tf.while_loop does not make")
@@ -110,22 +113,22 @@ class Loop:
     # What runs where
 
     def ancestors(self, roots: Iterable[str]) -> set[str]:
-        """Nodes needed for ``roots``, back to where values enter, loop variables begin and iterations branch off."""
+        """Return the nodes needed for some others, back to where values enter, loop variables begin and iterations branch off."""
         found: set[str] = set()
-        stack = [name for name in roots if name in self.body.nodes]
+        stack = [name for name in roots if name in self.function.nodes]
         while stack:
             name = stack.pop()
             if name not in found and name not in self.structure:
                 found.add(name)
-                stack.extend(self.body.sources(self.body.nodes[name]))
+                stack.extend(self.function.sources(self.function.nodes[name]))
         return found
 
     def parts(self) -> tuple[list[str], list[str]]:
-        """The nodes of the predicate and those of the body, in graph order."""
-        nodes = self.body.nodes
-        predicate = self.ancestors(self.body.sources(nodes[self.loop_cond]))
+        """Return the nodes of the predicate and those of the body, in graph order."""
+        nodes = self.function.nodes
+        predicate = self.ancestors(self.function.sources(nodes[self.loop_cond]))
         gated = self._gated()
-        body = self.ancestors(other for name in self.next.values() for other in self.body.sources(nodes[name]))
+        body = self.ancestors(other for name in self.next.values() for other in self.function.sources(nodes[name]))
         for name in predicate & gated:
             raise Unprovable(name, "decides about the iteration that it runs in")
         for name in self.members:
@@ -135,20 +138,20 @@ class Loop:
         return [name for name in self.members if name in predicate], [name for name in self.members if name in body]
 
     def _counts(self, node: Any) -> bool:
-        """Whether it matters how often a node runs."""
-        return node.op not in READS and self.body.ops.is_stateful(node)
+        """Return whether it matters how often a node runs."""
+        return node.op not in READS and self.function.ops.is_stateful(node)
 
     def _gated(self) -> set[str]:
-        """Nodes that run only when the predicate holds."""
+        """Return the nodes that run only when the predicate holds."""
         users: dict[str, list[str]] = {}
         found: set[str] = set()
         stack = []
         for name in self.members:
-            node = self.body.nodes[name]
-            for other in self.body.sources(node):
+            node = self.function.nodes[name]
+            for other in self.function.sources(node):
                 users.setdefault(other, []).append(name)
             # A control edge from a Switch says nothing: the Switch itself runs in the last iteration too.
-            if name not in self.structure and any(source(text) in self.switches for text in self.body.data(node)):
+            if name not in self.structure and any(source(text) in self.switches for text in self.function.data(node)):
                 stack.append(name)
         while stack:
             name = stack.pop()
@@ -158,8 +161,8 @@ class Loop:
         return found
 
 
-def convert_loop(body: Body, frame: Frame, name_function: Callable[[str], str]) -> list[Any]:
-    """Replace the nodes of ``frame`` by a While; returns its cond and body functions.
+def convert_loop(function: EditableFunction, frame: Frame, name_function: Callable[[str], str]) -> list[Any]:
+    """Replace the nodes of ``frame`` by a While; return its cond and body functions.
 
     Args:
       frame: has no frames left inside of it.
@@ -168,51 +171,55 @@ def convert_loop(body: Body, frame: Frame, name_function: Callable[[str], str]) 
     Raises:
       Unprovable: it is no loop as tf.while_loop writes it. Nothing was changed.
     """
-    loop = Loop(body, frame)
+    loop = Loop(function, frame)
     predicate, inside = loop.parts()
     scope = loop.loop_cond.rpartition("/")[0] or "loop"
     arguments, moved = _arguments(loop)
     counter, following, results = _new_values(loop, scope, arguments)
     ready = {part: _wait_for_variables(loop, names, scope) for part, names in (("cond", predicate), ("body", inside))}
-    wanted = f"{body.function.signature.name}_{scope}"
-    (condition,) = body.data(body.nodes[loop.loop_cond], 1)
-    waits = body.controls(body.nodes[loop.loop_cond])
-    extra = [_after(body, f"{scope}/Condition", condition, BOOL, waits)] if any(w not in loop.structure for w in waits) else []
-    holds = Tensor(f"{extra[0]}:output:0" if extra else condition, BOOL)
+    wanted = f"{function.definition.signature.name}_{scope}"
+    (condition,) = function.data(function.nodes[loop.loop_cond], 1)
+    waits = function.controls(function.nodes[loop.loop_cond])
+    extra = []
+    if any(name not in loop.structure for name in waits):
+        condition = function.add_identity(f"{scope}/Condition", condition, BOOL, waits)
+        extra.append(source(condition))
+    condition_nodes = [*predicate, *ready["cond"], *extra]
+    body_nodes = [*inside, *ready["body"], *counter, *following]
     functions = [
-        body.extract(name_function(wanted + "_cond"), predicate + ready["cond"] + extra, arguments, [holds], moved),
-        body.extract(name_function(wanted + "_body"), [*inside, *ready["body"], *counter, *following], arguments, results, moved),
+        function.extract(name_function(wanted + "_cond"), condition_nodes, arguments, [Tensor(condition, BOOL)], moved),
+        function.extract(name_function(wanted + "_body"), body_nodes, arguments, results, moved),
     ]
-    body.remove([*counter, *following, *extra, *ready["cond"], *ready["body"]])
+    function.remove([*counter, *following, *extra, *ready["cond"], *ready["body"]])
     _replace(loop, scope, arguments, functions)
     return functions
 
 
 def _wait_for_variables(loop: Loop, names: list[str], scope: str) -> list[str]:
-    """Nodes that stand for "this loop variable is there" in control edges, which no argument can.
+    """Add a node for each loop variable that a stateful part waits for, and return their names.
 
-    An iteration may begin while the one before still computes, so an effect that waited for a variable goes on waiting.
+    No control edge can name an argument. An iteration may begin while the one before still computes, so the effect must wait.
     """
-    body = loop.body
+    function = loop.function
     made: dict[str, str] = {}
-    if not body.is_stateful(names):
+    if not function.is_stateful(names):
         return []
     for name in names:
-        node = body.nodes[name]
+        node = function.nodes[name]
         for position, text in enumerate(node.input):
-            waited = body.resolve(text)[1:] if text[:1] == "^" else ""
+            waited = function.resolve(text)[1:] if text[:1] == "^" else ""
             merge = loop.switches.get(waited, waited)
             if merge in loop.variables:
                 if merge not in made:
-                    dtype = body.dtype(f"{merge}:output:0")
-                    made[merge] = _after(body, f"{scope}/Ready", f"{merge}:output:0", dtype, [])
+                    dtype = function.dtype(f"{merge}:output:0")
+                    made[merge] = source(function.add_identity(f"{scope}/Ready", f"{merge}:output:0", dtype))
                 node.input[position] = "^" + made[merge]
     return list(made.values())
 
 
 def _arguments(loop: Loop) -> tuple[dict[str, Tensor], dict[str, str]]:
-    """Arguments of both functions, and which tensors of the frame they are inside."""
-    body = loop.body
+    """Return the arguments of both functions, and tensor of the frame -> argument that stands for it."""
+    function = loop.function
     taken = set(loop.members)
     arguments: dict[str, Tensor] = {}
 
@@ -232,70 +239,61 @@ def _arguments(loop: Loop) -> tuple[dict[str, Tensor], dict[str, str]]:
     for index, (merge, enter) in enumerate(loop.variables.items()):
         text = loop.initial[enter]
         # What holds in every iteration (the shape invariant) is said of the Merge, not of what enters.
-        name = add(f"loop_var_{index}", Tensor(text, body.dtype(text), body.shape(f"{merge}:output:0")))
+        name = add(f"loop_var_{index}", Tensor(text, function.dtype(text), function.shape(f"{merge}:output:0")))
         moved[f"{merge}:output:0"] = name
         moved.update((f"{switch}:output_true:0", name) for switch in switch_of.get(merge, ()))
     captured: dict[str, str] = {}
     for enter, text in loop.constants.items():
         if text not in captured:
-            captured[text] = add(f"captured_{len(captured)}", body.tensor(text))
+            captured[text] = add(f"captured_{len(captured)}", function.tensor(text))
         moved[f"{enter}:output:0"] = captured[text]
-    direct = [text for name in loop.members for text in body.data(body.nodes[name]) if text in body.arguments]
+    direct = [text for name in loop.members for text in function.data(function.nodes[name]) if text in function.arguments]
     for text in direct:  # a function's own argument needs no Enter
         if text not in captured:
-            captured[text] = add(f"captured_{len(captured)}", body.tensor(text))
+            captured[text] = add(f"captured_{len(captured)}", function.tensor(text))
         moved[text] = captured[text]
     return arguments, moved
 
 
 def _new_values(loop: Loop, scope: str, arguments: dict[str, Tensor]) -> tuple[list[str], list[str], list[Tensor]]:
-    """Nodes that count, nodes that hold a value back for control edges, and the results of the body function."""
-    body = loop.body
-    one = body.add(f"{scope}/One", "Const")
-    one.attr["dtype"].type = INT32
-    one.attr["value"].tensor.dtype = INT32
-    one.attr["value"].tensor.int_val.append(1)
-    one.attr["value"].tensor.tensor_shape.SetInParent()
+    """Return the nodes that count, the nodes that hold a value back for control edges, and the results of the body function."""
+    function = loop.function
+    one = function.add_constant(f"{scope}/One", int_scalar(1))
     names = list(arguments)
-    count = body.add(f"{scope}/Count", "AddV2", [names[0], f"{one.name}:output:0"])
+    count = function.add(f"{scope}/Count", "AddV2", [names[0], one])
     count.attr["T"].type = INT32
     results = [Tensor(f"{count.name}:z:0", INT32), Tensor(names[1], INT32)]
     following = []
     for name, merge in zip(names[2:], loop.next):
-        node = body.nodes[loop.next[merge]]
-        (text,) = body.data(node, 1)
-        waits = [other for other in body.controls(node) if other not in loop.structure]
+        node = function.nodes[loop.next[merge]]
+        (text,) = function.data(node, 1)
+        waits = [other for other in function.controls(node) if other not in loop.structure]
         if waits:
-            following.append(_after(body, f"{scope}/Next", text, arguments[name].dtype, waits))
-            text = f"{following[-1]}:output:0"
+            text = function.add_identity(f"{scope}/Next", text, arguments[name].dtype, waits)
+            following.append(source(text))
         results.append(Tensor(text, arguments[name].dtype))
     results += [Tensor(name, arguments[name].dtype) for name in names[len(results) :]]
-    return [one.name, count.name], following, results
-
-
-def _after(body: Body, name: str, text: str, dtype: int, controls: Iterable[str]) -> str:
-    node = body.add(name, "Identity", [text], controls)
-    node.attr["T"].type = dtype
-    return str(node.name)
+    return [source(one), count.name], following, results
 
 
 def _replace(loop: Loop, scope: str, arguments: dict[str, Tensor], functions: list[Any]) -> None:
-    body, frame = loop.body, loop.frame
-    enters = [body.nodes[name] for name in frame.enters]
-    controls = [control for enter in enters for control in body.controls(enter)]
+    """Put a While in the place of the nodes of a loop."""
+    function, frame = loop.function, loop.frame
+    enters = [function.nodes[name] for name in frame.enters]
+    controls = [control for enter in enters for control in function.controls(enter)]
     entering = [tensor.text for tensor in arguments.values()][2:]
-    counts = [body.add_constant(f"{scope}/{name}", value) for name, value in (("Start", 0), ("Limit", -1))]
-    stateful = any(function.signature.is_stateful for function in functions)
-    node = body.add(f"{scope}/While", "While" if stateful else "StatelessWhile", [*counts, *entering], controls)
+    counts = [function.add_constant(f"{scope}/{name}", int_scalar(value)) for name, value in (("Start", 0), ("Limit", -1))]
+    stateful = any(made.signature.is_stateful for made in functions)
+    node = function.add(f"{scope}/While", "While" if stateful else "StatelessWhile", [*counts, *entering], controls)
     node.attr["T"].list.type.extend(tensor.dtype for tensor in arguments.values())
-    node.attr["cond"].func.name, node.attr["body"].func.name = (function.signature.name for function in functions)
+    node.attr["cond"].func.name, node.attr["body"].func.name = (made.signature.name for made in functions)
     static_shapes(node.attr["output_shapes"], arguments.values())
     node.attr["parallel_iterations"].i = enters[0].attr["parallel_iterations"].i or 10
     node.attr["_lower_using_switch_merge"].b = True
     place = {merge: index for index, merge in enumerate(loop.variables, 2)}
     for name, merge in loop.exits.items():
-        body.replace(f"{name}:output:0", f"{node.name}:output:{place[merge]}")
-        body.replace_control(name, node.name)
-    body.remove([*frame.enters, *loop.members])
+        function.replace(f"{name}:output:0", f"{node.name}:output:{place[merge]}")
+        function.replace_control(name, node.name)
+    function.remove([*frame.enters, *loop.members])
     if frame.parent is not None:
         frame.parent.members += [source(text) for text in counts] + [node.name]

@@ -1,43 +1,45 @@
-"""The branches of a tf.cond in several Ifs, where one would wait for itself (V1-11).
+"""Divide the branches of a tf.cond between several Ifs, where one If would wait for itself.
 
-tf.gradients puts the backward pass of a branch into the branch: it uses what the forward pass computed there, and gradients from
-outside, which may depend on the forward pass's results (already the ones that it begins with do, whose shape is theirs). As a
-graph of single nodes that is fine; as one If it is a circle. So what has to come after results of the branches goes into an If of
-its own, and what it needs of an earlier one is handed on as a further result, of which the branch not taken gives zeros.
+tf.gradients puts the backward pass of a branch into the branch. The backward pass uses values of the forward pass, and gradients
+from outside that may depend on the results of the forward pass. A graph of single nodes may do that, one If would be a cycle.
+So nodes that come after results of the branches go into an If of their own. Tensors that they need of an earlier If become
+further results of it; the branch that is not taken gives zeros.
+
+RFC: V1-11
 """
 
 from __future__ import annotations
 
 from reference_impl.graph.control_flow.conditionals import Conditions, Group
-from reference_impl.graph.control_flow.flow import Body, Unprovable, order, source
+from reference_impl.graph.control_flow.editable_function import EditableFunction, Unprovable, order, source
 from reference_impl.graph.op_table import RESOURCE, VARIANT
 
 
 def whole(_: Conditions, group: Group) -> list[Group]:
-    """One If."""
+    """Return one part, for one If."""
     return [group]
 
 
 def split(conditions: Conditions, group: Group) -> list[Group]:
-    """``group`` in the fewest parts that do not wait for each other, each after those that it needs.
+    """Return the fewest parts of a group that do not wait for each other, each after those that it needs.
 
     Raises:
-      Unprovable: a handle would have to be handed on.
+      Unprovable: a later part needs a handle of an earlier one.
     """
-    body = conditions.body
-    stage = _stages(body, group)
+    function = conditions.function
+    stage = _stages(function, group)
     parts = _parts(group, stage)
     branch_of = {name: branch for branch in (0, 1) for name in group.branches[branch]}
     copies: dict[tuple[int, int], dict[str, None]] = {}
     for name, number in stage.items():
         merged = conditions.merges.get(name)
-        for text in body.data(body.nodes[name]) if merged is None else map(body.resolve, merged):
+        for text in function.data(function.nodes[name]) if merged is None else map(function.resolve, merged):
             origin = source(text)
             if origin not in branch_of or stage[origin] == number:
                 continue
-            if body.nodes[origin].op == "Const":  # it stays one for whoever uses it
+            if function.nodes[origin].op == "Const":  # each part gets a copy
                 copies.setdefault((number, branch_of[origin]), {})[origin] = None
-            elif body.dtype(text) in (RESOURCE, VARIANT):
+            elif function.dtype(text) in (RESOURCE, VARIANT):
                 raise Unprovable(origin, "is a handle that a later part of its branch uses")
             else:
                 parts[stage[origin]].handed[text] = branch_of[origin]
@@ -61,17 +63,17 @@ def _parts(group: Group, stage: dict[str, int]) -> list[Group]:
     return parts
 
 
-def _stages(body: Body, group: Group) -> dict[str, int]:
-    """For each node of the group how often the way to it leaves the group and comes back; the latest that will do."""
+def _stages(function: EditableFunction, group: Group) -> dict[str, int]:
+    """Return for each node of the group how often the path to it leaves the group and comes back; the latest possible."""
     members = {*group.branches[0], *group.branches[1], *group.merges}
-    names = order(body)
+    names = order(function)
     if names is None:
         raise Unprovable(source(group.predicate), "is in a graph with a cycle")
     found: dict[str, int] = {}
     users: dict[str, list[str]] = {name: [] for name in members}
     for name in names:
         inside = name in members
-        needs = body.sources(body.nodes[name])
+        needs = function.sources(function.nodes[name])
         found[name] = max((found[other] + (other in members and not inside) for other in needs), default=0)
         for other in needs:
             if inside and other in members:

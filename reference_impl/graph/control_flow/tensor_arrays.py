@@ -1,9 +1,15 @@
-"""TensorArrays of TF 1.x as lists, whose gradient works inside of While (V1-11, V1-14).
+"""Make lists of the TensorArrays of TF 1.x. The gradient of a list works inside of While.
 
-A ``TensorArrayV3`` is a resource, and its *flow*, a float, only puts the operations on it into order. A TensorList is the value
-that flows. The one can stand for the other where the flow is a thread: each flow tensor has at most one user that changes the
-array (branches that exclude each other count as one), reads come between, and handle and flow go nowhere but into operations on
-the array and through control flow. An array with any other use stays what it is.
+A ``TensorArrayV3`` is a resource. Its *flow*, a float, only orders the operations on it. A TensorList is itself the value that
+flows. A list can replace an array if
+
+* each flow tensor has at most one user that changes the array (branches that exclude each other count as one);
+* reads come before that change;
+* handle and flow are used by operations on the array and by control flow only.
+
+Any other array stays as it is.
+
+RFC: V1-11, V1-14
 """
 
 from __future__ import annotations
@@ -12,10 +18,11 @@ from collections.abc import Iterable
 from typing import Any, Optional
 
 from reference_impl.format import schema
-from reference_impl.graph.control_flow.flow import Body, Unprovable, constant, source
+from reference_impl.graph.control_flow.editable_function import EditableFunction, Unprovable, source
+from reference_impl.graph.node_defs import clear_op_attributes, int_scalar, int_tensor
 from reference_impl.graph.op_table import VARIANT
 
-_PASSING = {"Identity": 1, "Enter": 1, "Exit": 1, "NextIteration": 1, "Merge": 1, "Switch": 2}
+_PASSING = frozenset({"Identity", "Enter", "Exit", "NextIteration", "Merge", "Switch"})
 # op -> (position of the flow, output argument that is the flow afterwards or "")
 _USES = {
     "TensorArrayReadV3": (2, ""),
@@ -31,33 +38,33 @@ RESIZE = "resize_if_index_out_of_bounds"
 INT32 = schema.DT_INT32
 
 
-def convert_tensor_arrays(body: Body) -> Optional[Unprovable]:
-    """Rewrite every array that qualifies; returns what was in the way of the first other one."""
-    arrays = [name for name, node in body.nodes.items() if node.op == "TensorArrayV3"]
+def convert_tensor_arrays(function: EditableFunction) -> Optional[Unprovable]:
+    """Replace every array that a list can replace; return the reason why the first other one stays, None if there is none."""
+    arrays = [name for name, node in function.nodes.items() if node.op == "TensorArrayV3"]
     if not arrays:
         return None
-    uses = _Uses(body, arrays)
-    if not _lists_grow(body):
+    uses = _Uses(function, arrays)
+    if not _lists_grow(function):
         for name in arrays:
-            if body.nodes[name].attr["dynamic_size"].b:
+            if function.nodes[name].attr["dynamic_size"].b:
                 uses.refuse(name, name, "needs a list that grows, which TensorFlow has since 2.13, for")
     good = [name for name in arrays if name not in uses.reasons]
     for name in good:
-        _Conversion(body, name, uses.handles[name]).run(uses.users[name])
+        _Conversion(function, name, uses.handles[name]).run(uses.users[name])
     return next((uses.reasons[name] for name in arrays if name in uses.reasons), None)
 
 
-def _lists_grow(body: Body) -> bool:
-    """Whether this TensorFlow knows the attr that makes a list grow. An older one drops it without a word."""
-    definition = body.ops.registered("TensorListSetItem")
+def _lists_grow(function: EditableFunction) -> bool:
+    """Return whether this TensorFlow knows the attribute that makes a list grow. An older one silently drops it."""
+    definition = function.ops.registered("TensorListSetItem")
     return definition is None or any(attr.name == RESIZE for attr in definition.attr)
 
 
 class _Uses:
-    """Where the handle and the flow of each array go, and why an array cannot become a list (``reasons``)."""
+    """The uses of the handle and the flow of each array. ``reasons`` says why an array cannot become a list."""
 
-    def __init__(self, body: Body, arrays: list[str]):
-        self.body = body
+    def __init__(self, function: EditableFunction, arrays: list[str]):
+        self.function = function
         self.reasons: dict[str, Unprovable] = {}
         self.of: dict[str, tuple[str, str]] = {}  # tensor -> (array, handle or flow)
         self.flows: dict[str, list[str]] = {name: [] for name in arrays}
@@ -72,20 +79,20 @@ class _Uses:
 
     def _index(self) -> dict[str, list[tuple[str, int]]]:
         consumers: dict[str, list[tuple[str, int]]] = {}
-        for name, node in self.body.nodes.items():
-            for position, text in enumerate(self.body.data(node)):
+        for name, node in self.function.nodes.items():
+            for position, text in enumerate(self.function.data(node)):
                 consumers.setdefault(text, []).append((name, position))
-            for control in self.body.controls(node):
+            for control in self.function.controls(node):
                 consumers.setdefault("^" + control, []).append((name, -1))
-        for text in self.body.function.ret.values():
-            consumers.setdefault(self.body.resolve(text), []).append(("", 0))
+        for text in self.function.definition.ret.values():
+            consumers.setdefault(self.function.resolve(text), []).append(("", 0))
         return consumers
 
     def refuse(self, array: str, node: str, reason: str) -> None:
         self.reasons.setdefault(array, Unprovable(node, f"{reason} the TensorArray {array!r}"))
 
     def _follow(self, array: str) -> None:
-        """Mark all tensors that are the array's handle or flow."""
+        """Find all tensors that are the handle or the flow of an array."""
         work = [(f"{array}:handle:0", HANDLE), (f"{array}:flow:0", FLOW)]
         while work:
             text, kind = work.pop()
@@ -103,11 +110,11 @@ class _Uses:
                 work.extend((after, kind) for after in self._after(array, name, position, kind))
 
     def _after(self, array: str, name: str, position: int, kind: str) -> Iterable[str]:
-        """The tensors behind a user that are the same array still."""
+        """Return the outputs of a user that are still the handle or flow of the same array."""
         if not name:
             self.refuse(array, array, "returns a part of")
             return ()
-        node = self.body.nodes[name]
+        node = self.function.nodes[name]
         if node.op in _PASSING and (node.op == "Merge" or position == 0):
             if kind == HANDLE and self._consumers.get("^" + name):
                 self.refuse(array, name, "is waited for and passes on")
@@ -126,10 +133,10 @@ class _Uses:
         return (f"{name}:{out}:0",) if out and kind == FLOW else ()
 
     def _check(self, array: str) -> None:
-        body = self.body
+        function = self.function
         for name in self.users[array]:
-            node = body.nodes[name]
-            data = body.data(node)
+            node = function.nodes[name]
+            data = function.data(node)
             if node.op in _USES:
                 flow, out = _USES[node.op]
                 if len(data) != flow + 1 or self.of.get(data[0]) != (array, HANDLE) or self.of.get(data[flow]) != (array, FLOW):
@@ -143,13 +150,13 @@ class _Uses:
         return None
 
     def _is_thread(self, array: str) -> bool:
-        """Whether no flow tensor is changed twice."""
+        """Return whether each flow tensor has at most one user that changes the array."""
         changing: dict[str, bool] = {}
         back: dict[str, list[str]] = {}
         work: list[str] = []
         for text in self.flows[array]:
             for name, _ in self._consumers.get(text, ()):
-                node = self.body.nodes[name]
+                node = self.function.nodes[name]
                 if node.op in _PASSING:
                     outputs = ("output_false:0", "output_true:0") if node.op == "Switch" else ("output:0",)
                     for output in outputs:
@@ -166,7 +173,7 @@ class _Uses:
     def _one_changes(self, text: str, changing: dict[str, bool]) -> bool:
         changers, switches, readers = [], [], []
         for name, _ in self._consumers.get(text, ()):
-            node = self.body.nodes[name]
+            node = self.function.nodes[name]
             if node.op == "Switch" and (f"{name}:output_false:0" in changing or f"{name}:output_true:0" in changing):
                 both = f"{name}:output_false:0" in changing and f"{name}:output_true:0" in changing
                 switches.append((name, both, f"{name}:output_true:0" in changing))
@@ -176,69 +183,66 @@ class _Uses:
                 readers.append(name)
         writers = {*changers, *(name for name, _, _ in switches)}
         for name in readers:  # a read that waits for a change of what it reads wants to see it
-            if writers & set(self.body.controls(self.body.nodes[name])):
+            if writers & set(self.function.controls(self.function.nodes[name])):
                 return False
         if changers:
             return len(changers) == 1 and not switches
         sides = [side for _, both, side in switches for side in ((False, True) if both else (side,))]
-        return len(sides) == len(set(sides)) and len({_predicate(self.body, name) for name, _, _ in switches}) <= 1
+        return len(sides) == len(set(sides)) and len({_predicate(self.function, name) for name, _, _ in switches}) <= 1
 
 
-def _predicate(body: Body, switch: str) -> str:
-    data = body.data(body.nodes[switch])
+def _predicate(function: EditableFunction, switch: str) -> str:
+    data = function.data(function.nodes[switch])
     return data[1] if len(data) == 2 else switch
 
 
 def _sizes(node: Any) -> Optional[list[int]]:
-    """The attr ``element_shape``; None when the rank is unknown."""
+    """Return the attribute ``element_shape``, None for an unknown rank."""
     attr = node.attr.get("element_shape")
     return None if attr is None or attr.shape.unknown_rank else [dim.size for dim in attr.shape.dim]
 
 
 class _Conversion:
-    """Rewrites one array. Nodes keep their names, so control edges still mean what they meant."""
+    """Replaces one array by a list. Nodes keep their names, so control edges keep their meaning."""
 
-    def __init__(self, body: Body, array: str, handles: set[str]):
-        self.body = body
-        self.array = body.nodes[array]
+    def __init__(self, function: EditableFunction, array: str, handles: set[str]):
+        self.function = function
+        self.array = function.nodes[array]
         self.handles = handles
         self.dtype = self.array.attr["dtype"].type
         self.grows = self.array.attr["dynamic_size"].b
 
     def run(self, users: Iterable[str]) -> None:
         for name in users:
-            node = self.body.nodes[name]
+            node = self.function.nodes[name]
             if node.op in _PASSING and name in self.handles:
-                self.body.remove([name])
+                self.function.remove([name])
             elif node.op in _PASSING:
                 node.attr["T"].type = VARIANT
                 node.attr.pop("_output_shapes", None)
-                self.body.changed(name)
+                self.function.changed(name)
             elif node.op == "TensorArrayCloseV3":
                 self._become(node, "NoOp", [])
             else:
                 self._use(node)
-        (size,) = self.body.data(self.array)
+        (size,) = self.function.data(self.array)
         sizes = _sizes(self.array)
-        shape = self._constant(self.array.name, size, [-1] if sizes is None else sizes, sizes is None)
+        shape = self._shape_constant(self.array.name, size, sizes)
         self._become(self.array, "TensorListReserve", [shape, size])
         self.array.attr["shape_type"].type = INT32
-        self.body.replace(f"{self.array.name}:flow:0", f"{self.array.name}:handle:0")
+        self.function.replace(f"{self.array.name}:flow:0", f"{self.array.name}:handle:0")
 
-    def _constant(self, name: str, beside: str, values: list[int], scalar: bool) -> str:
-        """A Const in the frame and branch that the tensor ``beside`` is in."""
-        body = self.body
+    def _shape_constant(self, name: str, beside: str, sizes: Optional[list[int]]) -> str:
+        """Add the shape of an element (-1 for an unknown rank) in the frame and branch that the tensor ``beside`` is in."""
+        function = self.function
         after = source(beside)
-        if after in body.nodes and body.nodes[after].op == "Switch":  # of which a control edge does not tell the branch
-            identity = body.add(f"{name}/size", "Identity", [beside])
-            identity.attr["T"].type = INT32
-            after = identity.name
-        node = body.add(f"{name}/element_shape", "Const", (), [after] if after in body.nodes else [])
-        constant(node, values, scalar)
-        return f"{node.name}:output:0"
+        if after in function.nodes and function.nodes[after].op == "Switch":  # of which a control edge does not tell the branch
+            after = source(function.add_identity(f"{name}/size", beside, INT32))
+        shape = int_scalar(-1) if sizes is None else int_tensor(sizes)
+        return function.add_constant(f"{name}/element_shape", shape, [after] if after in function.nodes else [])
 
     def _use(self, node: Any) -> None:
-        data = self.body.data(node)
+        data = self.function.data(node)
         flow = data[_USES[node.op][0]]
         if node.op == "TensorArrayReadV3":
             self._become(node, "TensorListGetItem", [flow, data[1], self._shape(node, flow)], value="item")
@@ -267,32 +271,32 @@ class _Conversion:
             node.attr["shape_type"].type = INT32
 
     def _gathered_shape(self, node: Any, indices: str) -> Optional[str]:
-        """What a TensorArrayGatherV3 says of an element: all that is known of the result when none is gathered.
+        """Return the shape of an element that a TensorArrayGatherV3 states; it decides the result if nothing is gathered.
 
-        Not for a number of indices that is known: what comes out would get a shape narrower than the signature promised.
+        Return None for a known number of indices: the result would have a narrower shape than the signature promises.
         """
-        sizes, maker = _sizes(node), self.body.nodes.get(source(indices))
+        sizes, maker = _sizes(node), self.function.nodes.get(source(indices))
         if sizes is None or (maker is not None and maker.op in ("Const", "Pack")):
             return None
-        return self._constant(node.name, indices, sizes, False)
+        return self._shape_constant(node.name, indices, sizes)
 
     def _shape(self, node: Any, flow: str) -> str:
-        """The shape of an element, as far as it is known."""
-        made = self.body.add(f"{node.name}/element_shape", "TensorListElementShape", [flow])
+        """Return the shape of an element of a list, as far as it is known."""
+        made = self.function.add(f"{node.name}/element_shape", "TensorListElementShape", [flow])
         made.attr["shape_type"].type = INT32
         made.device = node.device
         return f"{made.name}:element_shape:0"
 
     def _become(self, node: Any, op: str, inputs: list[str], **outputs: str) -> None:
-        """Make another op of a node; ``outputs`` says how its output arguments are called now."""
+        """Change the op of a node. ``outputs``: output argument of the old op -> that of the new one."""
         controls = [text for text in node.input if text[:1] == "^"]
         node.input[:] = inputs + controls
         node.op = op
-        for key in [key for key in node.attr if not key.startswith("_") or key == "_output_shapes"]:
-            del node.attr[key]
+        clear_op_attributes(node)
+        node.attr.pop("_output_shapes", None)
         if op != "NoOp":
             node.attr["element_dtype"].type = self.dtype
         for old, new in outputs.items():
             if old != new:
-                self.body.replace(f"{node.name}:{old}:0", f"{node.name}:{new}:0")
-        self.body.changed(node.name)
+                self.function.replace(f"{node.name}:{old}:0", f"{node.name}:{new}:0")
+        self.function.changed(node.name)

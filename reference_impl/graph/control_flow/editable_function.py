@@ -1,7 +1,9 @@
-"""A FunctionDef in parts, for passes that replace control flow of TF 1.x by functions (V1-11).
+"""A FunctionDef whose nodes can be replaced, for passes that make functions of TF 1.x control flow.
 
-``Body`` holds nodes by name. A pass that replaces a node says what stands for its tensors from now on; inputs are read through
-:meth:`Body.resolve`, so nothing is searched and every pass stays linear.
+A pass that replaces a node says what stands for its tensors from now on. Inputs are read through
+:meth:`EditableFunction.resolve`, so nothing is searched and every pass stays linear.
+
+RFC: V1-11
 """
 
 from __future__ import annotations
@@ -11,7 +13,10 @@ from typing import Any, NamedTuple, Optional
 
 from reference_impl import errors
 from reference_impl.format import schema
+from reference_impl.graph.function_builder import FunctionBuilder
+from reference_impl.graph.node_defs import int_tensor, scalar_tensor, set_constant
 from reference_impl.graph.op_table import RESOURCE, VARIANT, OpTable
+from reference_impl.graph.unique_names import UniqueNames
 
 V1_FLOW = frozenset(
     prefix + op for prefix in ("", "Ref") for op in ("Switch", "Merge", "Enter", "Exit", "NextIteration")
@@ -21,7 +26,7 @@ MAX_NESTING = 100
 
 
 class Unprovable(Exception):
-    """The graph is not what tf.while_loop, tf.cond and TensorArray make, so it stays as it is."""
+    """The graph is not one that tf.while_loop, tf.cond and tf.TensorArray make, so it stays as it is."""
 
     def __init__(self, node: str, reason: str):
         super().__init__(f"node {node!r} {reason}")
@@ -29,28 +34,31 @@ class Unprovable(Exception):
 
 
 class Tensor(NamedTuple):
-    """A value that crosses the border of a function: its text inside, its DataType, and a TensorShapeProto where it is known."""
+    """A tensor that is passed into or out of a function: its text, its DataType, and its TensorShapeProto where it is known."""
 
     text: str
     dtype: int
     shape: Any = None
 
 
-class Body:
+class EditableFunction:
     """The nodes of a FunctionDef.
 
     Args:
-      function: a FunctionDef message; :meth:`store` writes the outcome back into it.
+      definition: a FunctionDef; :meth:`store` writes the outcome back into it.
       ops: describes outputs of nodes.
-      file: named in errors.
+
+    Attributes:
+      arguments: name -> DataType.
+      nodes: name -> NodeDef.
     """
 
-    def __init__(self, function: Any, ops: OpTable):
-        self.function = function
+    def __init__(self, definition: Any, ops: OpTable):
+        self.definition = definition
         self.ops = ops
-        self.arguments = {argument.name: argument.type for argument in function.signature.input_arg}
+        self.arguments = {argument.name: argument.type for argument in definition.signature.input_arg}
         self.nodes: dict[str, Any] = {}
-        for node in function.node_def:
+        for node in definition.node_def:
             copy = schema.NodeDef()
             copy.CopyFrom(node)
             self.nodes[node.name] = copy
@@ -58,13 +66,15 @@ class Body:
         self._controls: dict[str, str] = {}  # node -> node that stands for it in control edges
         self._outputs: dict[str, dict[str, tuple[int, int]]] = {}  # node -> {port: (position, DataType)}
         self._positions = {name: index for index, name in enumerate(self.arguments)}
-        self._numbers: dict[str, int] = {}
-        self._taken = {*self.arguments, *self.nodes}
+        # A name stays taken when its node goes: edges may still refer to the old one.
+        self._names = UniqueNames([*self.arguments, *self.nodes])
 
     def replace(self, text: str, by: str) -> None:
+        """Let one tensor stand for another one."""
         self._tensors[text] = by
 
     def replace_control(self, node: str, by: str) -> None:
+        """Let one node stand for another one in control edges."""
         self._controls[node] = by
 
     def changed(self, node: str) -> None:
@@ -72,29 +82,29 @@ class Body:
         self._outputs.pop(node, None)
 
     def resolve(self, text: str) -> str:
-        """The text of a tensor, or of a control edge, after all replacements."""
+        """Return the text of a tensor, or of a control edge, after all replacements."""
         if text[:1] == "^":
             return "^" + _follow(self._controls, text[1:])
         return _follow(self._tensors, text)
 
     def data(self, node: Any, count: int = -1) -> list[str]:
-        """The tensors that go into ``node``. Raises Unprovable: there are not ``count`` of them."""
+        """Return the tensors that go into a node. Raises Unprovable: there are not ``count`` of them."""
         found = [self.resolve(text) for text in node.input if text[:1] != "^"]
         if count not in (-1, len(found)):
             raise Unprovable(node.name, f"has {len(found)} data inputs, not {count}")
         return found
 
     def controls(self, node: Any) -> list[str]:
-        """Names of the nodes after which ``node`` runs, each once."""
+        """Return the names of the nodes that a node waits for by control edges, each once."""
         return list(dict.fromkeys(self.resolve(text)[1:] for text in node.input if text[:1] == "^"))
 
     def sources(self, node: Any) -> list[str]:
-        """Names of all nodes that ``node`` needs; arguments are left out."""
+        """Return the names of all nodes that a node needs; arguments are left out."""
         found = [*(source(text) for text in self.data(node)), *self.controls(node)]
         return [name for name in found if name in self.nodes]
 
     def dtype(self, text: str) -> int:
-        """DataType of a tensor. Raises MalformedError: there is no such tensor."""
+        """Return the DataType of a tensor. Raises MalformedError: there is no such tensor."""
         name = source(text)
         return self.arguments[name] if name in self.arguments and text == name else self._output(text)[1]
 
@@ -107,14 +117,14 @@ class Body:
             outputs_of = self._outputs[name]
             if text[len(name) + 1 :] in outputs_of:
                 return outputs_of[text[len(name) + 1 :]]
-        raise errors.MalformedError(f"there is no tensor {text!r}", file=self.ops.file, node=self.function.signature.name)
+        raise errors.MalformedError(f"there is no tensor {text!r}", file=self.ops.file, node=self.definition.signature.name)
 
     def shape(self, text: str) -> Optional[Any]:
-        """The static shape of a tensor as the exporter noted it, a TensorShapeProto; None when it did not."""
+        """Return the TensorShapeProto of a tensor that the exporter noted, None where there is none."""
         place, attrs = 0, {}
         if text in self.arguments:
-            if self._positions[text] in self.function.arg_attr:
-                attrs = self.function.arg_attr[self._positions[text]].attr
+            if self._positions[text] in self.definition.arg_attr:
+                attrs = self.definition.arg_attr[self._positions[text]].attr
         else:
             place, attrs = self._output(text)[0], self.nodes[source(text)].attr
         for key in ("_output_shapes", "output_shapes"):
@@ -123,37 +133,49 @@ class Body:
         return None
 
     def tensor(self, text: str) -> Tensor:
-        """What crosses a border when the tensor ``text`` does."""
+        """Describe a tensor that is passed into or out of a function."""
         return Tensor(text, self.dtype(text), self.shape(text))
 
     def is_stateful(self, names: Iterable[str]) -> bool:
         return any(self.ops.is_stateful(self.nodes[name]) for name in names)
 
     def add(self, name: str, op: str, inputs: Sequence[str] = (), controls: Iterable[str] = ()) -> Any:
-        """A new node with a free name like ``name``."""
-        unique = name
-        while unique in self._taken:
-            self._numbers[name] = self._numbers.get(name, 0) + 1
-            unique = f"{name}_{self._numbers[name]}"
-        self._taken.add(unique)  # a name stays taken when its node goes: edges may still refer to the old one
-        node = schema.NodeDef(name=unique, op=op)
+        """Add a node; return its NodeDef. Its name gets a number where it is taken. Arguments among `controls` are left out."""
+        node = schema.NodeDef(name=self._names.take(name), op=op)
         node.input.extend(inputs)
         node.input.extend("^" + control for control in dict.fromkeys(controls) if control not in self.arguments)
-        self.nodes[unique] = node
+        self.nodes[node.name] = node
         return node
 
-    def add_constant(self, name: str, value: int, controls: Iterable[str] = ()) -> str:
-        """A scalar int32; the text of its tensor."""
+    def add_constant(self, name: str, tensor: Any, controls: Iterable[str] = ()) -> str:
+        """Add a Const that holds a TensorProto; return the text of its tensor."""
         node = self.add(name, "Const", (), controls)
-        constant(node, [value], scalar=True)
+        set_constant(node, tensor)
         return f"{node.name}:output:0"
 
-    def results(self, controls: bool = True) -> list[str]:
-        """Nodes whose tensors, or (``controls``) completion, the function gives to its callers."""
-        function = self.function
-        found = [source(self.resolve(text)) for text in function.ret.values()]
-        if controls:
-            found += [self.resolve("^" + name)[1:] for name in function.control_ret.values()]
+    def add_identity(self, name: str, text: str, dtype: int, controls: Iterable[str] = ()) -> str:
+        """Add an Identity of a tensor; return the text of its tensor."""
+        node = self.add(name, "Identity", [text], controls)
+        node.attr["T"].type = dtype
+        return f"{node.name}:output:0"
+
+    def add_zeros(self, name: str, tensor: Tensor) -> tuple[str, list[str]]:
+        """Add zeros of the dtype and, as far as it is known, the shape of a tensor.
+
+        Returns:
+          The text of the zeros, and the names of the nodes made for them.
+        """
+        known = tensor.shape is not None and not tensor.shape.unknown_rank
+        sizes = int_tensor([max(dim.size, 0) for dim in tensor.shape.dim] if known else [])
+        inputs = [self.add_constant(f"{name}/Sizes", sizes), self.add_constant(f"{name}/Zero", scalar_tensor(tensor.dtype))]
+        filled = self.add(f"{name}/Nothing", "Fill", inputs)
+        filled.attr["T"].type, filled.attr["index_type"].type = tensor.dtype, schema.DT_INT32
+        return f"{filled.name}:output:0", [*map(source, inputs), str(filled.name)]
+
+    def results(self) -> list[str]:
+        """Return the nodes whose tensors or completion the function gives to its callers."""
+        found = [source(self.resolve(text)) for text in self.definition.ret.values()]
+        found += [self.resolve("^" + name)[1:] for name in self.definition.control_ret.values()]
         return [name for name in found if name in self.nodes]
 
     def extract(
@@ -164,86 +186,56 @@ class Body:
         results: Sequence[Tensor],
         moved: Mapping[str, str],
     ) -> Any:
-        """A new FunctionDef.
+        """Return a new FunctionDef with copies of some nodes.
 
         Args:
-          nodes: names of the nodes in it, which are copied.
+          name: of the new function.
+          nodes: names of the nodes.
           arguments: name -> tensor it stands for; only dtype and shape count.
-          results: tensors of this body.
-          moved: tensors of this body -> what they are inside.
+          results: tensors of this function.
+          moved: tensors of this function -> what they are in the new one.
         """
-        function = schema.FunctionDef()
-        function.signature.name = name
-        for index, (argument, tensor) in enumerate(arguments.items()):
-            function.signature.input_arg.add(name=argument, type=tensor.dtype)
-            if tensor.shape is not None:
-                function.arg_attr[index].attr["_output_shapes"].list.shape.add().CopyFrom(tensor.shape)
+        builder = FunctionBuilder(name, self.is_stateful(nodes))
+        for argument, tensor in arguments.items():
+            builder.argument(argument, tensor.dtype, shape=tensor.shape)
         inside = set(nodes)
-        for node_name in nodes:
-            copy = function.node_def.add()
-            copy.CopyFrom(self.nodes[node_name])
-            controls = ["^" + control for control in self.controls(copy) if control in inside]
-            copy.input[:] = [moved.get(text, text) for text in self.data(copy)] + controls
+        for node in (self.nodes[node_name] for node_name in nodes):
+            controls = ["^" + control for control in self.controls(node) if control in inside]
+            builder.copy_node(node, [moved.get(text, text) for text in self.data(node)] + controls)
         for index, tensor in enumerate(results):
-            function.signature.output_arg.add(name=f"result_{index}", type=tensor.dtype)
             text = self.resolve(tensor.text)
-            function.ret[f"result_{index}"] = moved.get(text, text)
+            builder.result(f"result_{index}", moved.get(text, text), tensor.dtype)
         # TensorFlow leaves out results that nobody uses, and with them what they waited for; a call is over when its effects are.
         effects = [name for name in nodes if self.nodes[name].op not in READS and self.is_stateful([name])]
         for index, effect in enumerate(effects):
-            function.control_ret[f"effect_{index}"] = effect
-            function.signature.control_output.append(f"effect_{index}")
-        function.signature.is_stateful = self.is_stateful(nodes)
-        return function
+            builder.control_output(effect, f"effect_{index}")
+        return builder.function
 
     def remove(self, names: Iterable[str]) -> None:
+        """Remove nodes."""
         for name in names:
             del self.nodes[name]
 
     def store(self) -> None:
         """Write everything back into the FunctionDef."""
-        function = self.function
+        definition = self.definition
         for node in self.nodes.values():
             node.input[:] = self.data(node) + ["^" + name for name in self.controls(node) if name in self.nodes]
-        for key, text in list(function.ret.items()):
-            function.ret[key] = self.resolve(text)
-        for key, name in list(function.control_ret.items()):
-            function.control_ret[key] = self.resolve("^" + name)[1:]
-        del function.node_def[:]
-        function.node_def.extend(self.nodes.values())
+        for key, text in list(definition.ret.items()):
+            definition.ret[key] = self.resolve(text)
+        for key, name in list(definition.control_ret.items()):
+            definition.control_ret[key] = self.resolve("^" + name)[1:]
+        del definition.node_def[:]
+        definition.node_def.extend(self.nodes.values())
 
 
 def source(text: str) -> str:
-    """The node or argument that a tensor of a function comes from."""
+    """Return the node or argument that a tensor of a function comes from."""
     return text.partition(":")[0]
 
 
-def constant(node: Any, values: Sequence[int], scalar: bool = False) -> None:
-    """Make ``node`` an int32 Const."""
-    node.op = "Const"
-    node.attr["dtype"].type = schema.DT_INT32
-    tensor = node.attr["value"].tensor
-    tensor.dtype = schema.DT_INT32
-    tensor.int_val.extend(values)
-    tensor.tensor_shape.SetInParent()
-    if not scalar:
-        tensor.tensor_shape.dim.add(size=len(values))
-
-
-def zeros(body: Body, name: str, tensor: Tensor) -> tuple[str, list[str]]:
-    """Zeros of the dtype and as far as it is known the shape of a tensor: the text, and the nodes made for it."""
-    known = tensor.shape is not None and not tensor.shape.unknown_rank
-    sizes, value, filled = (body.add(f"{name}/{part}", "Const") for part in ("Sizes", "Zero", "Nothing"))
-    constant(sizes, [max(dim.size, 0) for dim in tensor.shape.dim] if known else [])
-    value.attr["dtype"].type = value.attr["value"].tensor.dtype = filled.attr["T"].type = tensor.dtype
-    value.attr["value"].tensor.tensor_shape.SetInParent()
-    filled.op, filled.attr["index_type"].type = "Fill", schema.DT_INT32
-    filled.input.extend(f"{node.name}:output:0" for node in (sizes, value))
-    return f"{filled.name}:output:0", [sizes.name, value.name, filled.name]
-
-
 def static_shapes(attr: Any, tensors: Iterable[Tensor]) -> None:
-    """Fill a list(shape) attribute with what is known; handles are scalars."""
+    """Fill a list(shape) attribute with the shapes of tensors. Handles are scalars."""
     attr.list.SetInParent()
     for tensor in tensors:
         shape = attr.list.shape.add()
@@ -253,12 +245,12 @@ def static_shapes(attr: Any, tensors: Iterable[Tensor]) -> None:
             shape.unknown_rank = True
 
 
-def order(body: Body) -> Optional[list[str]]:
-    """Names of the nodes, each after those it needs; None when there is a cycle."""
+def order(function: EditableFunction) -> Optional[list[str]]:
+    """Return the names of the nodes, each after those it needs; None when there is a cycle."""
     waiting: dict[str, int] = {}
-    users: dict[str, list[str]] = {name: [] for name in body.nodes}
-    for name, node in body.nodes.items():
-        needs = body.sources(node)
+    users: dict[str, list[str]] = {name: [] for name in function.nodes}
+    for name, node in function.nodes.items():
+        needs = function.sources(node)
         waiting[name] = len(needs)
         for other in needs:
             users[other].append(name)
@@ -268,7 +260,7 @@ def order(body: Body) -> Optional[list[str]]:
             waiting[user] -= 1
             if waiting[user] == 0:
                 found.append(user)
-    return found if len(found) == len(body.nodes) else None
+    return found if len(found) == len(function.nodes) else None
 
 
 def _follow(table: dict[str, str], key: str) -> str:
