@@ -78,3 +78,9 @@ class Assets:
             raise MissingFileError(
                 f"the asset is missing: {error.message}", file=asset.path, node=asset.tensor, clause="RES-06"
             ) from None
+
+
+def write(out: Any, index: int) -> None:
+    """Write an asset into its SavedObject. `index` is its place in the asset_file_def of the MetaGraph."""
+    out.asset.asset_file_def_index = index
+    out.asset.SetInParent()

@@ -20,3 +20,8 @@ class CapturedTensor(NamedTuple):
 def read(load: Load, number: int, node: Any) -> CapturedTensor:
     """Make the object of a `captured_tensor` node."""
     return CapturedTensor(node.captured_tensor.name, node.captured_tensor.concrete_function)
+
+
+def write(out: Any, captured: CapturedTensor) -> None:
+    """Write a captured tensor into its SavedObject."""
+    out.captured_tensor.name, out.captured_tensor.concrete_function = captured.tensor, captured.function

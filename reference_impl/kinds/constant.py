@@ -51,3 +51,8 @@ def _grows(proto: Any, count: int, itemsize: Optional[int]) -> int:
     if itemsize is not None:
         return count * itemsize - int(proto.ByteSize())
     return 0 if proto.tensor_content else (count - len(proto.string_val)) * _STRING
+
+
+def write(out: Any, operation: str) -> None:
+    """Write a constant into its SavedObject. The value is in the Const node `operation` of the main graph."""
+    out.constant.operation = operation

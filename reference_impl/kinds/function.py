@@ -12,7 +12,7 @@ from typing import Any
 
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import FunctionMatchError, SavedModelError
-from reference_impl.kinds import patterns, specs
+from reference_impl.kinds import function_specs, patterns, specs
 from reference_impl.kinds.binding import Binder
 from reference_impl.kinds.concrete_function import LoadedConcreteFunction, refuse_to_reduce, trace
 from reference_impl.kinds.diagnosis import no_match
@@ -116,3 +116,27 @@ class LoadedFunction(api.RestoredFunction):
                 with contextlib.suppress(patterns.Mismatch, SavedModelError):
                     return function, function.match(shorter, keywords, patterns.CONVERT)
         raise no_match(self.saved_name, self.concrete_functions, positional, keywords, reasons, declared)
+
+
+def write(out: Any, function: Any, names: Sequence[str], path: str) -> None:
+    """Write a `tf.function`, loaded or not, as a SavedFunction.
+
+    Args:
+      out: the SavedFunction.
+      function: the `tf.function`.
+      names: of its traces in the export, which become its children.
+      path: how Python reaches it, for messages.
+
+    Raises:
+      SaveError: a default value cannot be stored.
+
+    RFC: FN-09, FMT-03
+    """
+    out.concrete_functions.extend(names)
+    if not isinstance(function, LoadedFunction):
+        declared = None if function.input_signature is None else specs.from_tf(tuple(function.input_signature))
+        function_specs.write(out.function_spec, api.python_signature(function), declared, api.jit_compile(function), path)
+    else:
+        binder = function.binder
+        given = binder.input_signature() if callable(binder.input_signature) else binder.input_signature
+        function_specs.write(out.function_spec, binder.signature, given, binder.jit_compile, path)

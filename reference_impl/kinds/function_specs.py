@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Optional
 
 import tensorflow as tf
 
-from reference_impl.errors import MalformedError, SavedModelError
+from reference_impl.errors import MalformedError, SavedModelError, SaveError
 from reference_impl.format import schema
 from reference_impl.format.values import structure
 from reference_impl.kinds import rebuild, specs
@@ -90,3 +91,62 @@ def make_binder(name: str, spec: Any, file: str) -> Binder:
         input_signature=input_signature,
         jit_compile={schema.FunctionSpec.ON: True, schema.FunctionSpec.OFF: False}.get(spec.jit_compile),
     )
+
+
+def write(out: Any, signature: Optional[inspect.Signature], input_signature: Any, jit_compile: Optional[bool], path: str) -> None:
+    """Write a Python signature as a FunctionSpec.
+
+    Args:
+      out: the FunctionSpec.
+      signature: None for a function that has no Python signature.
+      input_signature: in the terms of `reference_impl.format.values.structure`.
+      jit_compile: None where the function does not say it.
+      path: of the function, for messages.
+
+    Raises:
+      SaveError: a default value cannot be stored.
+
+    RFC: FN-09
+    """
+    kinds = inspect.Parameter
+    parameters = list(signature.parameters.values()) if signature is not None else []
+    positional = [p for p in parameters if p.kind in (kinds.POSITIONAL_ONLY, kinds.POSITIONAL_OR_KEYWORD)]
+    keyword = [p for p in parameters if p.kind is kinds.KEYWORD_ONLY]
+    starred = {p.kind: p.name for p in parameters if p.kind in (kinds.VAR_POSITIONAL, kinds.VAR_KEYWORD)}
+    first = next((i for i, p in enumerate(positional) if p.default is not kinds.empty), len(positional))
+    defaults = tuple(None if p.default is kinds.empty else p.default for p in positional[first:])
+    fields = {
+        "args": [p.name for p in positional],
+        "varargs": starred.get(kinds.VAR_POSITIONAL),
+        "varkw": starred.get(kinds.VAR_KEYWORD),
+        "defaults": defaults or None,
+        "kwonlyargs": [p.name for p in keyword],
+        "kwonlydefaults": {p.name: p.default for p in keyword if p.default is not kinds.empty} or None,
+        "annotations": {},
+    }
+    stored = tuple((key, storable(value, path, key)) for key, value in fields.items())
+    out.fullargspec.CopyFrom(structure.encode(structure.NamedTuple("FullArgSpec", stored), path))
+    out.input_signature.CopyFrom(structure.encode(input_signature, path))
+    if jit_compile is not None:
+        out.jit_compile = schema.FunctionSpec.ON if jit_compile else schema.FunctionSpec.OFF
+
+
+def storable(value: Any, path: str, what: str) -> Any:
+    """Return a nest of TypeSpecs and literals in the terms of `structure.encode`.
+
+    Args:
+      value: the nest.
+      path: of the function, for messages.
+      what: the nest holds, for messages.
+
+    Raises:
+      SaveError: the nest holds a value that cannot be stored.
+
+    RFC: FN-09
+    """
+    try:
+        out = specs.from_tf(value)
+        structure.encode(out)
+    except SavedModelError as error:
+        raise SaveError(f"{what} of the function cannot be stored: {error.reason}", node=path, clause="FN-09") from error
+    return out

@@ -188,3 +188,9 @@ def named_content(
     for function in (new_save, new_restore):
         function.capture(owners)
     return new_save, new_restore
+
+
+def write(out: Any, resource: Any) -> None:
+    """Write a resource into its SavedObject. Its functions are children; their names say what they do."""
+    out.resource.device = api.resource_device(resource)
+    out.resource.SetInParent()

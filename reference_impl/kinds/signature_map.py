@@ -88,3 +88,8 @@ def _refine(spec: tf.TypeSpec, info: Any) -> tf.TypeSpec:
     if info is None or not isinstance(spec, tf.TensorSpec) or spec.shape.rank is not None:
         return spec
     return tf.TensorSpec(specs.shape_to_tf(structure.decode_shape(info.tensor_shape)), spec.dtype, spec.name)
+
+
+def is_live_map(obj: Any) -> bool:
+    """Return whether an object is our map of signatures, or that of `tf.saved_model.load`, which has no public name."""
+    return isinstance(obj, SignatureMap) or (type(obj).__name__ == "_SignatureMap" and isinstance(obj, Mapping))

@@ -128,6 +128,17 @@ def shape_from_tf(shape: tf.TensorShape) -> structure.TensorShape:
     return structure.TensorShape(None if shape.rank is None else tuple(shape.as_list()))
 
 
+def shape_proto(shape: tf.TensorShape) -> Any:
+    """Return the TensorShapeProto of a shape."""
+    out = schema.TensorShapeProto()
+    if shape.rank is None:
+        out.unknown_rank = True
+    else:
+        for size in shape.as_list():
+            out.dim.add(size=-1 if size is None else size)
+    return out
+
+
 def tensor_to_tf(proto: Any) -> tf.Tensor:
     """A tensor with the value of a TensorProto (ours), which the runtime parses; in a graph a constant."""
     with contextlib.nullcontext() if tf.executing_eagerly() else api.eager_mode():

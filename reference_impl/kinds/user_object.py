@@ -279,3 +279,24 @@ def _fields(named: Sequence[tuple[str, int]], numbered: Mapping[int, int], size:
         fields.append(match[0] if match is not None else f"field_{index}")
     usable = len(set(fields)) == size and all(field.isidentifier() and not field.startswith("_") for field in fields)
     return tuple(fields) if named and not left and usable else None
+
+
+def identifier(obj: Any) -> str:
+    """Return the identifier of the SavedUserObject that an object is written as."""
+    if signature_map.is_live_map(obj):
+        return reserved.SIGNATURES
+    if isinstance(obj, api.TrackableTuple):
+        return reserved.TUPLE
+    if isinstance(obj, list):
+        return reserved.LIST
+    return reserved.DICT if isinstance(obj, dict) else reserved.GENERIC
+
+
+def write(out: Any, obj: Any) -> None:
+    """Write an object of a user into its SavedObject, as what Keras 2 says of it, or as a generic object or container."""
+    described = keras_identity.kept(obj)
+    if described is not None:
+        out.user_object.CopyFrom(described)
+        return
+    out.user_object.identifier = identifier(obj)
+    out.user_object.version.producer = out.user_object.version.min_consumer = 1

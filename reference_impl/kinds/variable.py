@@ -103,3 +103,33 @@ def _create(next_creator: Callable[..., tf.Variable], **settings: Any) -> tf.Var
     variable = api.UninitializedVariable(**{key: settings[key] for key in _SETTINGS if key in settings})
     tf.raw_ops.AssignVariableOp(resource=variable.handle, value=value)
     return variable
+
+
+def name_of(variable: Any) -> str:
+    """Return the name of a variable without the number of its tensor."""
+    return str(variable.name).split(":")[0]
+
+
+def write(out: Any, variable: Any, devices: bool, expand: bool) -> None:
+    """Write a variable as a SavedVariable. What a wrapper does not say is taken from the variable in it.
+
+    Args:
+      out: the SavedVariable.
+      variable: a `tf.Variable`, or a variable of Keras.
+      devices: write where it is placed.
+      expand: write of which variables a variable of a strategy is made.
+    """
+    parts = api.variable_components(variable)
+    inner = parts[0]
+    holder = variable if isinstance(variable, tf.Variable) else inner
+    out.dtype = inner.dtype.as_datatype_enum
+    out.shape.CopyFrom(specs.shape_proto(inner.shape))
+    out.trainable = bool(variable.trainable)
+    out.name = name_of(holder)
+    out.synchronization = int(holder.synchronization.value)
+    out.aggregation = int(holder.aggregation.value)
+    if devices:
+        out.device = inner.device
+    if expand and len(parts) > 1:
+        for part in parts:
+            out.experimental_distributed_variable_components.add(name=name_of(part), device=part.device)

@@ -12,9 +12,9 @@ import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
 from reference_impl.kinds.concrete_function import LoadedConcreteFunction
-from reference_impl.saving.functions import Library
+from reference_impl.kinds.export_library import Library
+from reference_impl.kinds.specs import shape_proto
 from reference_impl.saving.gradients import graphs
-from reference_impl.saving.signatures import shape_proto
 
 _SHAPES = "_output_shapes"
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from reference_impl import tensorflow_api as api
-from reference_impl.saving.functions import is_function
+from reference_impl.kinds.export_library import is_function
 
 _LIBRARIES = ("keras", "tf_keras", "tensorflow")
 _CONTAINERS = (list, tuple, dict)

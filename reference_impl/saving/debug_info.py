@@ -14,7 +14,7 @@ from typing import Any
 import tensorflow as tf
 
 from reference_impl.format import schema
-from reference_impl.saving.functions import Library
+from reference_impl.kinds.export_library import Library
 from reference_impl.saving.gradients import graphs
 
 _TENSORFLOW = os.path.join(os.path.dirname(os.path.realpath(tf.__file__)), "")  # noqa: PTH118, PTH120

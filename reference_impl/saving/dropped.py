@@ -25,7 +25,7 @@ import tensorflow as tf
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import SaveError
 from reference_impl.format.values import tensor_proto
-from reference_impl.saving.functions import Library, eager_tensor, is_function
+from reference_impl.kinds.export_library import Library, eager_tensor, is_function
 from reference_impl.saving.tree import Node, Tree, holds_python_values
 
 _SHOWN = 8

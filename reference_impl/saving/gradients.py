@@ -17,8 +17,8 @@ import tensorflow as tf
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import SaveError
 from reference_impl.kinds.captured_tensor import CapturedTensor
-from reference_impl.saving.functions import Library
-from reference_impl.saving.traces import Trace, trace_of
+from reference_impl.kinds.export_library import Library
+from reference_impl.kinds.traces import Trace, trace_of
 
 # How often a loaded function can be differentiated where each gradient brings custom gradients of its own. tf.saved_model.save
 # keeps the first.

@@ -19,10 +19,10 @@ from reference_impl.format.names import CREATE, INITIALIZE
 from reference_impl.format.values import structure
 from reference_impl.graph.argument_names import python_names
 from reference_impl.graph.node_defs import set_call
-from reference_impl.kinds import specs
-from reference_impl.saving import traces
-from reference_impl.saving.functions import Library, strip_defaults
-from reference_impl.saving.signatures import SignatureFunction, set_output_shapes, shape_proto
+from reference_impl.kinds import specs, traces
+from reference_impl.kinds.export_library import Library, strip_defaults
+from reference_impl.kinds.specs import shape_proto
+from reference_impl.saving.signatures import SignatureFunction, set_output_shapes
 from reference_impl.saving.tree import Tree
 
 SPARSE = ("indices", "values", "dense_shape")

@@ -14,8 +14,8 @@ from typing import Any
 import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
+from reference_impl.kinds import traces
 from reference_impl.kinds.function import LoadedFunction
-from reference_impl.saving import traces
 
 
 def traces_with_tensors(function: Any, path: str) -> list[Any]:

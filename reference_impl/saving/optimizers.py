@@ -12,10 +12,10 @@ from reference_impl.errors import SaveError
 from reference_impl.extension.update_rules import UpdateRules
 from reference_impl.format import schema
 from reference_impl.kinds import specs
+from reference_impl.kinds.export_library import Library
 from reference_impl.kinds.optimizer import LoadedOptimizer, rules_of
 from reference_impl.saving import update_rules
 from reference_impl.saving.captures import Captures
-from reference_impl.saving.functions import Library
 from reference_impl.saving.options import SaveOptions
 from reference_impl.saving.slots import Slot
 from reference_impl.saving.tree import Node, Tree

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from reference_impl.errors import SaveError
 from reference_impl.format.names import stem
 from reference_impl.inspection.op_effects import PYTHON_OPS
-from reference_impl.saving.functions import Library
+from reference_impl.kinds.export_library import Library
 
 _SHOWN = 8
 

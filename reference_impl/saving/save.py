@@ -16,7 +16,12 @@ from reference_impl.format.container.writer import LayoutWriter
 from reference_impl.format.names import CREATE, CUSTOM_GRADIENT, INIT_SIGNATURE, INITIALIZE, MAIN_OP, OPTIMIZER, VALUE
 from reference_impl.format.schema.ordered import ordered_bytes
 from reference_impl.graph.references import named_by
+from reference_impl.kinds import asset, captured_tensor, constant, resource, traces, user_object, variable
+from reference_impl.kinds import function as functions
+from reference_impl.kinds.captured_tensor import CapturedTensor
 from reference_impl.kinds.concrete_function import LoadedConcreteFunction
+from reference_impl.kinds.export_library import Library, library_proto
+from reference_impl.kinds.traces import Trace, saved_concrete, trace_of
 from reference_impl.saving import (
     cached_reads,
     checkpoint,
@@ -24,7 +29,6 @@ from reference_impl.saving import (
     dropped,
     hidden_state,
     numbers,
-    objects,
     optimizers,
     python_calls,
     registered,
@@ -39,7 +43,6 @@ from reference_impl.saving.assets import Assets
 from reference_impl.saving.captures import Captures
 from reference_impl.saving.debug_info import debug_info
 from reference_impl.saving.fingerprint import fingerprint
-from reference_impl.saving.functions import Library, library_proto
 from reference_impl.saving.gradients import ORDERS, Gradients
 from reference_impl.saving.graph import Key, MainGraph
 from reference_impl.saving.initial_values import InitialValues
@@ -49,7 +52,6 @@ from reference_impl.saving.saver import SavedContent, SavedVariable, add_saver
 from reference_impl.saving.shared_captures import SharedCaptures
 from reference_impl.saving.signatures import SignatureFunction
 from reference_impl.saving.slots import add_slots
-from reference_impl.saving.traces import Trace, saved_concrete, trace_of
 from reference_impl.saving.tree import Node, Tree
 
 
@@ -98,7 +100,7 @@ class _Export:
         self._shared_names()
         self._hidden_state()
         self._python_calls()
-        self.variables = {node.number: objects.variable_name(node.object) for node in tree.nodes if api.is_variable(node.object)}
+        self.variables = {node.number: variable.name_of(node.object) for node in tree.nodes if api.is_variable(node.object)}
         stored = [slot for slot in self.slots if not slot.listed]
         self.keys = checkpoint.Keys(tree, stored)
         self.object_graph = checkpoint.object_graph(tree, self.keys, self.variables, self.contents, stored)
@@ -114,7 +116,7 @@ class _Export:
         captures = self.captures = Captures(self.tree)
         cached = []
         for node in self.tree.nodes:  # grows by constants
-            if not objects.is_concrete(node.object):
+            if not isinstance(node.object, (api.ConcreteFunction, SignatureFunction)):
                 continue
             self._check_saveable(node)
             trace = self._trace(node)
@@ -313,7 +315,7 @@ class _Export:
         devices = self.options.devices
         graph.add_variable(node.number, parts[0], self.variables[node.number], devices)
         for index, part in enumerate(parts[1:] if self.options.expand else (), 1):
-            graph.add_variable((node.number, index), part, objects.variable_name(part), devices)
+            graph.add_variable((node.number, index), part, variable.name_of(part), devices)
             self.replicas.setdefault(node.number, []).append(graph.tensor((node.number, index)))
 
     def _saver_and_init(self, graph: MainGraph, found: dict[str, SignatureFunction]) -> None:
@@ -355,17 +357,7 @@ class _Export:
             proto = out.nodes.add()
             for name, child in node.children.items():
                 proto.children.add(node_id=child, local_name=name)
-            if node.number in self.variables:
-                objects.fill_variable(proto.variable, node.object, self.options.devices, self.options.expand)
-            elif isinstance(node.object, api.Function):
-                objects.fill_function(proto, node, [self.names[child] for child in node.children.values()])
-            elif node.number in self.traces:
-                objects.fill_concrete(proto, node, self.traces[node.number], self.names[node.number])
-            else:
-                objects.fill_other(proto, node, self.library, assets, constants)
-                state = registered.fill(proto, node) if proto.HasField("user_object") else None
-                if state is not None:
-                    self.extension.registered.append(state)
+            self._saved_object(proto, node, assets, constants)
             for content in self.contents.get(node.number, ()):
                 pair = proto.saveable_objects[content.name]
                 numbers: Any = [self.tree.number_of(function) for function in (content.save, content.restore)]
@@ -379,6 +371,32 @@ class _Export:
             added.original_variable_node_id, added.slot_variable_node_id = slot.variable, slot.value
         for name, function in self.saved_functions.items():
             out.concrete_functions[name].CopyFrom(function)
+
+    def _saved_object(self, out: Any, node: Node, assets: dict[int, int], constants: dict[int, str]) -> None:
+        obj, needed = node.object, node.children
+        if node.number in self.variables:
+            variable.write(out.variable, obj, self.options.devices, self.options.expand)
+        elif isinstance(obj, api.Function):
+            functions.write(out.function, obj, [self.names[child] for child in node.children.values()], node.path)
+        elif node.number in self.traces:
+            traces.write_bare(out.bare_concrete_function, self.traces[node.number], self.names[node.number], node.path)
+        elif isinstance(obj, api.Asset):
+            asset.write(out, assets[node.number])
+        elif isinstance(obj, CapturedTensor):
+            captured_tensor.write(out, obj)
+        elif isinstance(obj, api.CapturableResource):
+            resource.write(out, obj)
+        elif node.number in constants:
+            constant.write(out, constants[node.number])
+        else:
+            user_object.write(out, obj)
+            needed = node.dependencies
+            state = registered.fill(out, node)
+            if state is not None:
+                self.extension.registered.append(state)
+        if out.WhichOneof("kind") in ("function", "bare_concrete_function", "user_object"):
+            for name, number in needed.items():
+                out.dependencies.add(node_id=number, local_name=name)
 
     def _aliases(self) -> None:
         """Other names for the traces of functions, which may be in the library only: those behind a signature, those called.

@@ -16,7 +16,7 @@ from reference_impl.format import schema
 from reference_impl.format.names import OBJECT_GRAPH_KEY
 from reference_impl.graph.function_builder import FunctionBuilder
 from reference_impl.graph.node_defs import string_scalar, string_tensor
-from reference_impl.saving.functions import Library
+from reference_impl.kinds.export_library import Library
 from reference_impl.saving.graph import MainGraph
 
 

@@ -17,8 +17,8 @@ from reference_impl.graph.closure import reachable
 from reference_impl.graph.edges import input_source
 from reference_impl.graph.node_index import Nodes
 from reference_impl.graph.references import named_by
-from reference_impl.saving.functions import Library
-from reference_impl.saving.signatures import shape_proto
+from reference_impl.kinds.export_library import Library
+from reference_impl.kinds.specs import shape_proto
 
 
 def infer_outputs(signatures: Mapping[str, Any], functions: Mapping[str, Any], graph_def: Any, library: Library) -> None:

@@ -12,7 +12,7 @@ from reference_impl.format import schema
 from reference_impl.format.names import stem
 from reference_impl.graph.function_builder import replace_tensors, select_arguments
 from reference_impl.graph.references import named_by
-from reference_impl.saving.functions import Library
+from reference_impl.kinds.export_library import Library
 
 CALLS = ("PartitionedCall", "StatefulPartitionedCall")
 

@@ -19,16 +19,17 @@ import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import SavedModelError, SignatureError
-from reference_impl.format import schema
 from reference_impl.format.names import DEFAULT_SIGNATURE, RESERVED_SIGNATURES, plain_name, stem
 from reference_impl.graph.argument_names import python_name, python_names
 from reference_impl.graph.function_builder import FunctionBuilder
+from reference_impl.kinds import traces
 from reference_impl.kinds.concrete_function import LoadedConcreteFunction
+from reference_impl.kinds.export_library import Library, is_function
 from reference_impl.kinds.rebuild import SETTABLE_ATTRIBUTES
-from reference_impl.saving import traces
-from reference_impl.saving.functions import Library, is_function
-from reference_impl.saving.traces import Trace
-from reference_impl.saving.tree import SIGNATURES, Tree, is_signature_map
+from reference_impl.kinds.signature_map import is_live_map
+from reference_impl.kinds.specs import shape_proto
+from reference_impl.kinds.traces import Trace
+from reference_impl.saving.tree import SIGNATURES, Tree
 
 _log = logging.getLogger(__name__)
 
@@ -101,7 +102,7 @@ def _own(root: Any) -> Optional[Mapping[str, Any]]:
     if held is _ABSENT or isinstance(held, property):  # no property is run (FN-03)
         return None
     value = getattr(root, SIGNATURES)
-    if not is_signature_map(value):
+    if not is_live_map(value):
         reason = (
             f"The attribute `signatures` is reserved for the map that loading makes, and holds a {type(value).__name__}. "
             "Remove it with `del obj.signatures`, and give the functions as the argument `signatures`."
@@ -430,13 +431,3 @@ def set_output_shapes(node: Any, specs: Sequence[tf.TensorSpec], count: int) -> 
     if len(specs) == count:
         node.attr["_output_shapes"].list.SetInParent()
         node.attr["_output_shapes"].list.shape.extend(shape_proto(spec.shape) for spec in specs)
-
-
-def shape_proto(shape: tf.TensorShape) -> Any:
-    out = schema.TensorShapeProto()
-    if shape.rank is None:
-        out.unknown_rank = True
-    else:
-        for size in shape.as_list():
-            out.dim.add(size=-1 if size is None else size)
-    return out

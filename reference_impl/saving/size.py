@@ -11,7 +11,7 @@ import tensorflow as tf
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import SaveError
 from reference_impl.format import limits
-from reference_impl.saving.functions import Library
+from reference_impl.kinds.export_library import Library
 from reference_impl.saving.tree import Node, Tree
 
 _NAMED = 5

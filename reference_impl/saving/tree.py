@@ -20,13 +20,13 @@ import tensorflow as tf
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import NotTrackableError, SaveError, UntracedFunctionError
 from reference_impl.extension import registered_objects
-from reference_impl.format.names import CREATE, DESTROY, DICT, GENERIC, INITIALIZE, LIST, TUPLE
-from reference_impl.format.names import SIGNATURES as SIGNATURE_MAP
+from reference_impl.format.names import CREATE, DESTROY, INITIALIZE
+from reference_impl.kinds import traces
+from reference_impl.kinds.export_library import is_function
 from reference_impl.kinds.function import LoadedFunction
 from reference_impl.kinds.resource import LoadedResource
-from reference_impl.kinds.signature_map import SignatureMap
-from reference_impl.saving import authorship, traces
-from reference_impl.saving.functions import is_function
+from reference_impl.kinds.signature_map import SignatureMap, is_live_map
+from reference_impl.saving import authorship
 
 _log = logging.getLogger(__name__)
 SIGNATURES = "signatures"
@@ -229,7 +229,7 @@ class Tree:
 
     def children(self, obj: Any, path: str) -> dict[str, Any]:
         """The children of an object by name."""
-        if is_signature_map(obj):
+        if is_live_map(obj):
             return dict(obj.items())
         if isinstance(obj, api.Function):
             found = [*exported_traces(obj, self.strict), *self._made.get(id(obj), ())]
@@ -291,22 +291,6 @@ def exported_traces(function: Any, strict: bool) -> list[Any]:
     return traces.distinct(found if strict else [trace for trace in found if not traces.unserialisable(trace)])
 
 
-def is_signature_map(obj: Any) -> bool:
-    """Our map of signatures or that of `tf.saved_model.load`, which has no public name."""
-    return isinstance(obj, SignatureMap) or (type(obj).__name__ == "_SignatureMap" and isinstance(obj, Mapping))
-
-
-def identifier(obj: Any) -> str:
-    """The identifier of a SavedUserObject."""
-    if is_signature_map(obj):
-        return SIGNATURE_MAP
-    if isinstance(obj, api.TrackableTuple):
-        return TUPLE
-    if isinstance(obj, (api.TrackableList, list)):
-        return LIST
-    return DICT if isinstance(obj, (api.TrackableDict, dict)) else GENERIC
-
-
 def _attributes(obj: Any, classes: dict[type, tuple[frozenset[str], frozenset[str]]]) -> dict[str, Any]:
     """Dependencies and functions of a plain module. Functions are looked up in the classes, so that no property runs.
 
@@ -352,7 +336,7 @@ def holds_python_values(item: Any) -> bool:
 
     Shipped TensorFlow leaves an empty list or dict in its place.
     """
-    if not isinstance(item, (list, tuple, Mapping)) or is_signature_map(item):
+    if not isinstance(item, (list, tuple, Mapping)) or is_live_map(item):
         return False
     left, seen, found = [item], set(), False
     while left:

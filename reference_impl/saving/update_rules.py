@@ -18,8 +18,8 @@ from reference_impl import tensorflow_api as api
 from reference_impl.errors import SaveError
 from reference_impl.format import schema
 from reference_impl.format.names import CUSTOM_GRADIENT
+from reference_impl.kinds.export_library import Library, library_proto
 from reference_impl.kinds.library import FunctionLibrary
-from reference_impl.saving.functions import Library, library_proto
 
 # What makes a step more than a sum of updates of single variables, or different for some of them.
 _UNSUPPORTED = (

@@ -19,10 +19,9 @@ from reference_impl.errors import SavedModelError, SaveError
 from reference_impl.format import schema
 from reference_impl.format.values import structure
 from reference_impl.graph.argument_names import result_name
-from reference_impl.kinds import specs
+from reference_impl.kinds import function_specs, specs
 from reference_impl.kinds.concrete_function import LoadedConcreteFunction
-from reference_impl.kinds.function import LoadedFunction
-from reference_impl.saving.functions import Source
+from reference_impl.kinds.export_library import Source
 
 
 @dataclass
@@ -142,6 +141,40 @@ def _unserialisable(value: Any) -> str:
     return ""
 
 
+def write_bare(out: Any, trace: Trace, name: str, path: str) -> None:
+    """Write a concrete function that the object tree holds by itself as a SavedBareConcreteFunction.
+
+    Args:
+      out: the SavedBareConcreteFunction.
+      trace: the function.
+      name: of its FunctionDef in the export.
+      path: how Python reaches it, for messages.
+    """
+    out.concrete_function_name = name
+    out.argument_keywords.extend(trace.keywords)
+    out.allowed_positional_arguments = trace.positional
+    if trace.signature is not None:
+        function_specs.write(out.function_spec, _with_defaults(trace), _declared(trace), None, path)
+
+
+def _declared(trace: Trace) -> Any:
+    """Return the input signature of a traced function of plain tensors. TensorFlow before 2.14 needs one to convert arguments."""
+    if trace.source is not None or trace.inputs[1] or not all(isinstance(spec, tf.TensorSpec) for spec in trace.inputs[0]):
+        return None
+    return specs.from_tf(tuple(tf.TensorSpec(spec.shape, spec.dtype) for spec in trace.inputs[0]))
+
+
+def _with_defaults(trace: Trace) -> inspect.Signature:
+    """Return the signature without what stands for an unknown default value: an `object()` before TensorFlow 2.14."""
+    assert trace.signature is not None
+    parameters = list(trace.signature.parameters.values())
+    unknown = [p for p in parameters if type(p.default) is object or type(p.default).__name__ == "CapturedDefaultValue"]
+    if not unknown:
+        return trace.signature
+    known = [p.replace(default=p.empty) if p in unknown else p for p in parameters]
+    return trace.signature.replace(parameters=known)
+
+
 def distinct(functions: Sequence[Any]) -> list[Any]:
     """The traces of a function with different arguments.
 
@@ -223,63 +256,12 @@ def _paths(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
         yield from _paths(item, (*path, key))
 
 
-def function_spec(function: Any, path: str) -> Any:
-    """The FunctionSpec of a polymorphic function. Raises SaveError: a default value cannot be stored (FN-09)."""
-    if isinstance(function, LoadedFunction):
-        saved = getattr(function.binder, "saved", None)
-        if saved is not None:
-            return saved
-        given = function.binder.input_signature
-        return spec_proto(function.binder.signature, given() if callable(given) else given, function.binder.jit_compile, path)
-    return spec_proto(api.python_signature(function), _specs(function.input_signature), api.jit_compile(function), path)
-
-
-def _specs(input_signature: Any) -> Any:
-    return None if input_signature is None else specs.from_tf(tuple(input_signature))
-
-
-def spec_proto(signature: Optional[inspect.Signature], input_signature: Any, jit_compile: Optional[bool], path: str) -> Any:
-    """A FunctionSpec message; `input_signature` is in the terms of `format.structure`."""
-    out = schema.FunctionSpec()
-    kinds = inspect.Parameter
-    parameters = list(signature.parameters.values()) if signature is not None else []
-    positional = [p for p in parameters if p.kind in (kinds.POSITIONAL_ONLY, kinds.POSITIONAL_OR_KEYWORD)]
-    keyword = [p for p in parameters if p.kind is kinds.KEYWORD_ONLY]
-    starred = {p.kind: p.name for p in parameters if p.kind in (kinds.VAR_POSITIONAL, kinds.VAR_KEYWORD)}
-    first = next((i for i, p in enumerate(positional) if p.default is not kinds.empty), len(positional))
-    defaults = tuple(None if p.default is kinds.empty else p.default for p in positional[first:])
-    fields = {
-        "args": [p.name for p in positional],
-        "varargs": starred.get(kinds.VAR_POSITIONAL),
-        "varkw": starred.get(kinds.VAR_KEYWORD),
-        "defaults": defaults or None,
-        "kwonlyargs": [p.name for p in keyword],
-        "kwonlydefaults": {p.name: p.default for p in keyword if p.default is not kinds.empty} or None,
-        "annotations": {},
-    }
-    encoded = [(key, _from_tf(value, path, key)) for key, value in fields.items()]
-    out.fullargspec.CopyFrom(structure.encode(structure.NamedTuple("FullArgSpec", tuple(encoded)), path))
-    out.input_signature.CopyFrom(structure.encode(input_signature, path))
-    if jit_compile is not None:
-        out.jit_compile = schema.FunctionSpec.ON if jit_compile else schema.FunctionSpec.OFF
-    return out
-
-
-def _from_tf(value: Any, path: str, what: str) -> Any:
-    try:
-        out = specs.from_tf(value)
-        structure.encode(out)
-    except SavedModelError as error:
-        raise SaveError(f"{what} of the function cannot be stored: {error.reason}", node=path, clause="FN-09") from error
-    return out
-
-
-def _encoded(value: Any, path: str, what: str) -> Any:
-    return structure.encode(_from_tf(value, path, what), path)
-
-
 def is_flat(trace: Trace) -> bool:
     """Is it called as a signature is: tensors by keyword, a dict of tensors or composites back?"""
     args, kwargs = trace.inputs
     plain = not args and all(isinstance(spec, tf.TensorSpec) for spec in kwargs.values())
     return plain and isinstance(trace.outputs, Mapping) and all(isinstance(spec, tf.TypeSpec) for spec in trace.outputs.values())
+
+
+def _encoded(value: Any, path: str, what: str) -> Any:
+    return structure.encode(function_specs.storable(value, path, what), path)
