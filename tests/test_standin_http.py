@@ -97,3 +97,19 @@ def test_folders_that_hold_no_saved_model(server: Server, tmp_path: Path) -> Non
     with pytest.raises(Failed) as caught:
         server.call("Predict", predict("empty", x=(FLOAT, "float_val", [1.0])))
     assert caught.value.code == "NOT_FOUND"
+
+
+def test_a_socket_alone_and_the_health_service(tmp_path: Path) -> None:
+    import grpc
+
+    path = tmp_path / "s"
+    base = place(tmp_path / "m", "half_plus_two")
+    flags = (f"--grpc_socket_path={path}", "--model_name=m", f"--model_base_path={base}", "--enable_grpc_healthcheck_service")
+    with serving(tmp_path, *flags, "--port=0") as server, grpc.insecure_channel(f"unix:{path}") as channel:
+        answer = server.call("Predict", predict("m", x=(FLOAT, "float_val", [2.0])), channel=channel)
+        assert list(answer.outputs["y"].float_val) == [3.0]
+        assert "ModelServer at 0.0.0.0" not in server.log()
+        assert channel.unary_unary("/grpc.health.v1.Health/Check")(b"", timeout=60) == b"\x08\x01"
+        with pytest.raises(grpc.RpcError) as caught:
+            channel.unary_unary("/grpc.health.v1.Health/Check")(b"\x0a\x01x", timeout=60)
+        assert caught.value.code().name == "NOT_FOUND"

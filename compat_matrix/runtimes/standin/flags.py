@@ -42,6 +42,7 @@ ACTED_ON: dict[str, Any] = {
     "enable_signature_method_name_check": False,
     "xla_cpu_compilation_enabled": False,
     "enable_serialization_as_tensor_content": False,
+    "enable_grpc_healthcheck_service": False,
 }
 # Taken and not acted on: threads, memory, accelerators, transport security.
 ACCEPTED: dict[str, Any] = {
@@ -65,7 +66,6 @@ ACCEPTED: dict[str, Any] = {
     "thread_pool_factory_config_file": "",
     "mixed_precision": "",
     "skip_initialize_tpu": False,
-    "enable_grpc_healthcheck_service": False,
     "enable_per_model_batching_parameters": False,
 }
 # An answer that would be another one: these are refused rather than taken.

@@ -31,22 +31,33 @@ def start(api: Api, flags: dict[str, Any]) -> Any:
     server = grpc.server(ThreadPoolExecutor(max_workers=flags["grpc_max_threads"], thread_name_prefix="grpc"), options=options)
     for service in messages.SERVICES:
         server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(service, _handlers(api, service)),))
+    if flags["enable_grpc_healthcheck_service"]:
+        server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler("grpc.health.v1.Health", {"Check": _HEALTH}),))
     server.add_generic_rpc_handlers((_Unknown(),))
-    address = f"0.0.0.0:{flags['port']}"
+    address = f"0.0.0.0:{flags['port']}" if flags["port"] else ""
     socket = flags["grpc_socket_path"]
     try:
-        bound = server.add_insecure_port(address)
-        if socket:
-            bound = bound and server.add_insecure_port(f"unix:{socket}")
+        bound = all(server.add_insecure_port(one) for one in (address, socket and f"unix:{socket}") if one)
     except RuntimeError:
-        bound = 0
+        bound = False
     if not bound:
         raise invalid("Failed to BuildAndStart gRPC server")
     server.start()
-    log.info("grpc_server", f"Running gRPC ModelServer at {address} ...")
+    if address:
+        log.info("grpc_server", f"Running gRPC ModelServer at {address} ...")
     if socket:
         log.info("grpc_server", f"Running gRPC ModelServer at UNIX socket {socket} ...")
     return server
+
+
+def _health(request: bytes, context: Any) -> bytes:
+    """Answer a HealthCheckRequest about the whole server, which names no service: a HealthCheckResponse with SERVING."""
+    if request:
+        context.abort(grpc.StatusCode.NOT_FOUND, "")
+    return b"\x08\x01"
+
+
+_HEALTH = grpc.unary_unary_rpc_method_handler(_health)
 
 
 class _Unknown(grpc.GenericRpcHandler):  # type: ignore[misc]

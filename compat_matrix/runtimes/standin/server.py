@@ -72,7 +72,7 @@ def _run(values: dict[str, Any], stopped: threading.Event) -> None:
 
 
 def _build_and_start(values: dict[str, Any]) -> None:
-    if not values["port"]:
+    if not values["port"] and not values["grpc_socket_path"]:
         raise invalid("server_options.grpc_port is not set.")
     if not values["model_base_path"] and not values["model_config_file"]:
         raise invalid("Both server_options.model_base_path and server_options.model_config_file are empty!")
