@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -30,6 +31,16 @@ def test_everything_that_its_binaries_need_is_in_it(tree: rootfs.Tree) -> None:
         assert set(needs.libraries) <= names, path
         assert needs.interpreter in (None, *tree.entries), path
     assert any(path.endswith("/tensorflow/libtensorflow_cc.so.2") for path in binaries)
+
+
+def test_everything_of_ours_that_the_server_imports_is_in_it(tree: rootfs.Tree) -> None:
+    """Without TensorFlow: whatever is imported before the server says its version."""
+    told = "import sys, compat_matrix.runtimes.standin.server; print(*[getattr(m, '__file__', '') for m in sys.modules.values()])"
+    done = subprocess.run([sys.executable, "-c", told], cwd=executable.PROJECT, capture_output=True, text=True, check=True)
+    place = f"{executable.PROJECT}/"
+    ours = [file.removeprefix(place) for file in done.stdout.split() if file.startswith(place)]
+    assert len(ours) > 30
+    assert {f"{rootfs.PROJECT}/{file}" for file in ours} <= set(tree.entries)
 
 
 def test_it_has_the_contract_of_the_official_image(tree: rootfs.Tree) -> None:

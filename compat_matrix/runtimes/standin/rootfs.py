@@ -31,6 +31,7 @@ _OURS = (
     "compat_matrix/consumers/serving/__init__.py",
     "compat_matrix/consumers/serving/messages.py",
     "compat_matrix/consumers/serving/schema",
+    "compat_matrix/consumers/serving/warmup_records.py",
     "compat_matrix/runtimes/__init__.py",
     "compat_matrix/runtimes/standin",
     "compat_matrix/workers",
