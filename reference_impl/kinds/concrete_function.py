@@ -19,9 +19,8 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
-import re
 import weakref
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Optional
 
 import tensorflow as tf
@@ -29,16 +28,15 @@ import tensorflow as tf
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import BindingError, MalformedError, MissingKeyError, UnsupportedModelError
 from reference_impl.format.names import plain_name
-from reference_impl.format.values.shapes import shape_text
 from reference_impl.graph.argument_names import python_name, python_names
-from reference_impl.kinds import patterns, rebuild, replicas
+from reference_impl.kinds import captures, patterns, rebuild
 from reference_impl.kinds.binding import Binder
 from reference_impl.kinds.captured_tensor import CapturedTensor
-from reference_impl.kinds.diagnosis import ArgumentDtypeError, why_not_found
+from reference_impl.kinds.flat_arguments import as_named, differ, to_tensors
 from reference_impl.kinds.function_specs import flat_signature, make_binder, signature_of
 from reference_impl.kinds.library import FunctionLibrary
 from reference_impl.kinds.load import Load
-from reference_impl.kinds.specs import tf_dtype
+from reference_impl.kinds.unknown_ops import why_not_found
 
 KEYWORDS = "the keywords"
 _DISTRIBUTED = tf.distribute.DistributedValues
@@ -116,7 +114,7 @@ def _gradient_maker(load: Load, name: str) -> Callable[[FunctionLibrary], Loaded
 
 
 def refuse_to_reduce(function: Any, _protocol: Any) -> Any:
-    """For pickle and deep copies. Raises TypeError: what a function does is in the runtime."""
+    """As `__reduce_ex__`: refuse pickle and deep copies with a TypeError. What a function does is in the runtime."""
     reason = "can be neither pickled nor copied deeply: load the model again, or save it with reference_impl.save"
     raise TypeError(f"the loaded function {function.saved_name!r} {reason}")
 
@@ -160,7 +158,7 @@ class LoadedConcreteFunction(api.RestoredConcreteFunction):
         self.set_flat_arguments(None, 0)
 
     def capture(self, owners: Sequence[Any]) -> None:
-        """Bind what the last arguments of the FunctionDef stand for: variables, assets, resources, tensors.
+        """Bind the objects that the last arguments of the FunctionDef stand for: variables, assets, resources, tensors.
 
         A weak reference among them is followed at each call.
         """
@@ -180,7 +178,7 @@ class LoadedConcreteFunction(api.RestoredConcreteFunction):
 
     @property
     def structured_input_signature(self) -> Any:
-        """The arguments as ``(args, kwargs)``, None for a function that takes flat ones only (`prune`)."""
+        """The arguments as ``(args, kwargs)``; None for a function that takes only flat arguments (`prune`)."""
         flat = self.saved is not None and self.saved.canonicalized_input_signature.HasField("none_value")
         return None if flat else self.structured[0]
 
@@ -222,7 +220,7 @@ class LoadedConcreteFunction(api.RestoredConcreteFunction):
     __reduce_ex__ = refuse_to_reduce
 
     def _described(self, describe: Callable[[], str]) -> str:
-        """What TensorFlow says of a concrete function; its name for one whose graph cannot be built here."""
+        """Return TensorFlow's description of the function; its name if the graph cannot be built here."""
         try:
             return describe()
         except Exception:  # a description must not fail, whatever is in the file
@@ -241,7 +239,7 @@ class LoadedConcreteFunction(api.RestoredConcreteFunction):
             kwargs = {**self.defaults, **kwargs}
         keywords_only = args and self.flat_keywords is not None and not self.structured[0][0]  # a signature
         if keywords_only or (self.binder is None and self.flat_keywords is not None):
-            return self.run(self._flat_arguments(args, kwargs))
+            return self.run(to_tensors(self, args, kwargs))
         try:
             canonical = (args, kwargs) if self.binder is None else self.binder.canonical(args, kwargs)
             tensors = self.match(*canonical, patterns.CONVERT)
@@ -250,7 +248,7 @@ class LoadedConcreteFunction(api.RestoredConcreteFunction):
                 reason = structured.reason if isinstance(structured, BindingError) else str(structured)
                 raise BindingError(reason, node=self.label) from None
             try:
-                tensors = self._flat_arguments(args, kwargs)
+                tensors = to_tensors(self, args, kwargs)
             except BindingError as flat:
                 if not self.structured[0][0]:  # keywords alone: flat arguments are the same ones
                     raise flat from None
@@ -259,18 +257,18 @@ class LoadedConcreteFunction(api.RestoredConcreteFunction):
         return self.run(tensors)
 
     def match(self, args: tuple[Any, ...], kwargs: dict[str, Any], level: int) -> list[tf.Tensor]:
-        """The tensors of a canonical call in the order of the FunctionDef. Raises `patterns.Mismatch`."""
+        """Return the tensors of a canonical call in the order of the FunctionDef. Raises `patterns.Mismatch`."""
         if self._pattern is None:
             self._pattern = patterns.pattern(self.structured[0])
         tensors: list[tf.Tensor] = []
         try:
-            self._pattern.match((args, _as_named(kwargs, self.structured[0][1])), level, tensors)
+            self._pattern.match((args, as_named(kwargs, self.structured[0][1])), level, tensors)
         except patterns.Mismatch as mismatch:
             mismatch.path = _argument_path(mismatch.path, self.binder)
             if mismatch.path == KEYWORDS:
                 wanted = self.structured[0][1]
                 taken = ", ".join(map(str, wanted)) or "no keywords"
-                mismatch = patterns.Mismatch(_differ(_as_named(kwargs, wanted), list(wanted), f"it takes {taken}"))
+                mismatch = patterns.Mismatch(differ(as_named(kwargs, wanted), list(wanted), f"it takes {taken}"))
                 mismatch.path = "the call:"
                 raise mismatch from None
             raise
@@ -313,36 +311,8 @@ class LoadedConcreteFunction(api.RestoredConcreteFunction):
         self._results = pack, count
 
     def _must_build(self) -> bool:
-        """XLA compiles functions that are called as such; inside a call op the wish would go unheard."""
+        """Return whether a call needs the graph: XLA compiles a function only if it is called as a function, not by an op."""
         return self._results is None and "_XlaMustCompile" in self.library.get(self.saved_name).attr
-
-    def _flat_arguments(self, args: Sequence[Any], kwargs: dict[str, Any]) -> list[tf.Tensor]:
-        """Arguments by the names the writer gave to the flat inputs."""
-        keywords = self.flat_keywords or []
-        if len(args) > self.flat_positional:
-            most = f"takes {self.flat_positional} positional argument{'s' * (self.flat_positional != 1)}"
-            raise BindingError(f"{most}, got {len(args)}; give them by name ({self._takes()})", node=self.label)
-        given = dict(zip(keywords, args))
-        kwargs = _as_named(kwargs, [key for key in keywords if key not in given])
-        twice = [key for key in given if key in kwargs]
-        if twice:
-            raise BindingError(f"got two values for {', '.join(twice)} ({self._takes()})", node=self.label)
-        if {*given, *kwargs} != set(keywords):
-            raise BindingError(_differ({*given, *kwargs}, keywords, self._takes()), node=self.label)
-        given.update(kwargs)
-        signature = self.library.get(self.saved_name).signature
-        tensors = []
-        for key, argument in zip(keywords, signature.input_arg):
-            tensors.append(_flat_tensor(given[key], tf_dtype(argument.type, node=key), key, self.label))
-        return tensors
-
-    def _takes(self) -> str:
-        """The flat arguments for a message: ``it takes x: float32[?, 4], y: string[]``."""
-        keywords = self.flat_keywords or []
-        leaves = tf.nest.flatten(self.structured[0], expand_composites=True)
-        specs = [leaf for leaf in leaves if isinstance(leaf, tf.TensorSpec)]
-        named = [f"{key}: {_spec_text(spec)}" for key, spec in zip(keywords, specs)] if len(specs) == len(keywords) else keywords
-        return f"it takes {', '.join(named) or 'no arguments'}"
 
     # Captures
 
@@ -354,27 +324,16 @@ class LoadedConcreteFunction(api.RestoredConcreteFunction):
         return found
 
     def _captured(self, building: bool = False) -> list[tf.Tensor]:
-        """The tensors of what the function captures; `building` a graph needs only some handle of the right kind."""
-        owners = self.living_owners()
-        with tf.init_scope():  # a resource is created by the first who asks, but never inside a trace
-            found = [
-                api.replica_handle(owner) if isinstance(owner, _DISTRIBUTED) else handle_of(owner, self.saved_name)
-                for owner in owners
-            ]
-        if all(handle is not None for handle in found):
-            return found
-        if building:
-            return replicas.first_replicas(owners, found)
-        return replicas.cross_replica(self.library, self.saved_name, owners, found)
+        return captures.handles(self.library, self.saved_name, self.living_owners(), building)
 
     def _graph_captures(self) -> list[tf.Tensor]:
-        """What the rebuilt graph captures, each handle once; of a distributed variable that of the calling replica (DIST-01)."""
+        """Return what the rebuilt graph captures, each handle once; a distributed variable has one in each replica (DIST-01)."""
         if not any(isinstance(owner, _DISTRIBUTED) for owner in self.owners):
             return api.ConcreteFunction.captured_inputs.fget(self)
         return list({id(handle): handle for handle in self._captured()}.values())
 
     def call_with_tensors_of(self, given: Sequence[tf.Tensor], operation: Any, tensors: dict[str, tf.Tensor]) -> Any:
-        """As the custom gradient of `operation`: captured tensors are those of the graph the operation is in (FMT-14)."""
+        """Call the function as the custom gradient of `operation`. Captured tensors are those of the operation's graph."""
         inputs = list(given)
         watch = getattr(tf.compat.v1.get_default_graph(), "watch_variable", None)
         for owner in self.living_owners():
@@ -384,7 +343,7 @@ class LoadedConcreteFunction(api.RestoredConcreteFunction):
                 found = tensors.get(owner.tensor)
                 inputs.append(operation.graph.get_tensor_by_name(owner.tensor) if found is None else found)
             else:
-                inputs.append(handle_of(owner, self.saved_name))
+                inputs.append(captures.handle_of(owner, self.saved_name))
         _, pack = patterns.packer(self.structured[1])
         flat = rebuild.specialised(self.library, self.saved_name, inputs)(*inputs)
         return pack(iter(tf.nest.flatten(flat, expand_composites=True)))
@@ -392,7 +351,7 @@ class LoadedConcreteFunction(api.RestoredConcreteFunction):
     # The graph, when somebody needs it
 
     def __getattr__(self, name: str) -> Any:
-        # Only reached for attributes that are missing: those which the base class's __init__ would have set.
+        # Only reached for missing attributes. Those that the base class's __init__ sets need the graph.
         # TensorFlow's containers ask for others, which must build nothing.
         if not self._built and name in api.attributes_of_traces():
             self._build()
@@ -431,7 +390,10 @@ class LoadedConcreteFunction(api.RestoredConcreteFunction):
             leaves = tf.nest.flatten((args, kwargs), expand_composites=True)
             inputs = [leaf.handle if isinstance(leaf, tf.Variable) else leaf for leaf in leaves if tf.is_tensor(leaf)]
             names = [argument.name for argument in self.library.get(name).signature.input_arg[len(inputs) :]]
-            inputs += [graph.capture(handle, name=_op_name(given)) for handle, given in zip(self._captured(building=True), names)]
+            inputs += [
+                graph.capture(handle, name=captures.placeholder_name(given))
+                for handle, given in zip(self._captured(building=True), names)
+            ]
             results = rebuild.interpret(self.library, name, inputs)
             specs = tf.nest.flatten(outputs, expand_composites=True)
             for result, spec in zip(results, [spec for spec in specs if isinstance(spec, tf.TypeSpec)]):
@@ -443,71 +405,8 @@ class LoadedConcreteFunction(api.RestoredConcreteFunction):
         return body
 
 
-def handle_of(owner: Any, function: str) -> tf.Tensor:
-    """The tensor with which a captured object enters a function."""
-    if isinstance(owner, tf.Tensor):
-        return owner
-    if isinstance(owner, tf.Variable):
-        return owner.handle
-    if isinstance(owner, api.CapturableResource):
-        return owner.resource_handle
-    if isinstance(owner, api.Asset):
-        return owner.asset_path
-    raise UnsupportedModelError(
-        f"captures {type(owner).__name__}, which is no tensor, variable, resource or asset", node=function
-    )
-
-
-def _op_name(argument: str) -> Optional[str]:
-    """The name of an argument as that of a placeholder, if it can be one."""
-    return argument if re.fullmatch(r"[A-Za-z0-9.][\w.\\/>-]*", argument, re.ASCII) else None
-
-
-def _differ(given: Collection[str], wanted: Collection[str], takes: str) -> str:
-    """Say which arguments are missing or unknown."""
-    missing, unknown = [key for key in wanted if key not in given], sorted(key for key in given if key not in wanted)
-    parts = []
-    if missing:
-        parts.append(f"argument{'s' * (len(missing) > 1)} {', '.join(missing)} {'are' if len(missing) > 1 else 'is'} missing")
-    if unknown:
-        parts.append(f"there is no argument {', '.join(unknown)}")
-    return f"{' and '.join(parts)} ({takes})"
-
-
-def _spec_text(spec: tf.TensorSpec) -> str:
-    sizes = None if spec.shape.rank is None else tuple(spec.shape.as_list())
-    return f"{spec.dtype.name}{shape_text(sizes)}".replace(",", ", ")
-
-
-def _as_named(kwargs: dict[str, Any], keywords: Collection[str]) -> dict[str, Any]:
-    """Return arguments under the names of the file: TensorFlow takes those of the writer and those of Python alike (SIG-07)."""
-    unknown = [name for name in kwargs if name not in keywords]
-    if not unknown:
-        return kwargs
-    free = [key for key in keywords if key not in kwargs]
-    found = {name: [key for key in free if python_name(key) == python_name(name)] for name in unknown}
-    names = {name: keys[0] for name, keys in found.items() if len(keys) == 1}
-    if len(set(names.values())) < len(names):  # two names for one argument
-        return kwargs
-    return {names.get(name, name): value for name, value in kwargs.items()}
-
-
-def _flat_tensor(value: Any, dtype: tf.DType, key: str, function: str) -> tf.Tensor:
-    if dtype == tf.resource:
-        if isinstance(value, tf.Variable):
-            api.variable_accessed(value)
-        return value.handle if isinstance(value, tf.Variable) else value
-    try:
-        tensor = tf.convert_to_tensor(value, dtype_hint=dtype)
-    except (TypeError, ValueError) as error:
-        raise BindingError(f"argument {key!r} cannot become a {dtype.name} tensor: {error}", node=function) from None
-    if tensor.dtype != dtype:
-        raise ArgumentDtypeError(f"argument {key!r} has dtype {tensor.dtype.name}, not {dtype.name}", node=function)
-    return tensor
-
-
 def _argument_path(path: str, binder: Optional[Binder]) -> str:
-    """``[0][1]['a']`` of (args, kwargs) as the caller knows it: ``x['a']``."""
+    """Return ``[0][1]['a']`` of (args, kwargs) as the caller knows it: ``x['a']``."""
     if path.startswith("[1]["):
         name, _, rest = path[4:].partition("]")
         return f"argument {name.strip(chr(39))}{rest}"

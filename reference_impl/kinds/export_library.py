@@ -21,8 +21,8 @@ from reference_impl.format.names import CUSTOM_GRADIENT, IMPLEMENTS, stem
 from reference_impl.graph.closure import reachable
 from reference_impl.graph.function_builder import remove_nodes
 from reference_impl.graph.references import function_attributes, function_values, named_by
+from reference_impl.kinds.gradients import NOT_SAVED, REASON, REFUSED
 from reference_impl.kinds.library import FunctionLibrary, find_live, find_suffix
-from reference_impl.kinds.refusals import NOT_SAVED, REASON, REFUSED
 
 _PREFIX = "__inference_"
 _TEXT_REFERENCES = ("forward_function_name", "backward_function_name")  # attributes of a FunctionDef that name others

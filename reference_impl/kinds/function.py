@@ -15,7 +15,6 @@ from reference_impl.errors import FunctionMatchError, SavedModelError
 from reference_impl.kinds import function_specs, patterns, specs
 from reference_impl.kinds.binding import Binder
 from reference_impl.kinds.concrete_function import LoadedConcreteFunction, refuse_to_reduce, trace
-from reference_impl.kinds.diagnosis import no_match
 from reference_impl.kinds.function_specs import make_binder
 from reference_impl.kinds.load import Load
 
@@ -115,7 +114,7 @@ class LoadedFunction(api.RestoredFunction):
             for function in self.concrete_functions:
                 with contextlib.suppress(patterns.Mismatch, SavedModelError):
                     return function, function.match(shorter, keywords, patterns.CONVERT)
-        raise no_match(self.saved_name, self.concrete_functions, positional, keywords, reasons, declared)
+        raise _no_match(self.saved_name, self.concrete_functions, positional, keywords, reasons, declared)
 
 
 def write(out: Any, function: Any, names: Sequence[str], path: str) -> None:
@@ -140,3 +139,43 @@ def write(out: Any, function: Any, names: Sequence[str], path: str) -> None:
         binder = function.binder
         given = binder.input_signature() if callable(binder.input_signature) else binder.input_signature
         function_specs.write(out.function_spec, binder.signature, given, binder.jit_compile, path)
+
+
+class InputSignatureError(FunctionMatchError, TypeError):
+    """The arguments do not fit the input signature that a function was declared with (PY-09)."""
+
+    clause = "PY-09"
+
+
+def _no_match(
+    name: str, functions: Sequence[Any], args: Any, kwargs: Any, reasons: Sequence[str], declared: bool
+) -> FunctionMatchError:
+    """Return the error for a call that fits none of the traces: what was given, what there is, and the first difference to each.
+
+    Args:
+      name: of the function.
+      functions: its traces.
+      args, kwargs: the canonical call.
+      reasons: for each trace.
+      declared: the function has an input signature; then there is one trace, and the error is a TypeError as well.
+    """
+    got = f"Positional arguments ({len(args)} total): {_lines(args)}\n  Keyword arguments: {kwargs}"
+    options = []
+    for number, (function, reason) in enumerate(zip(functions, reasons), 1):
+        try:
+            wanted, keywords = function.structured[0]
+            takes = f"Positional arguments ({len(wanted)} total): {_lines(wanted)}\n  Keyword arguments: {keywords}"
+        except SavedModelError:  # a type that is not known here; the reason says so
+            takes = f"the arguments of {function.saved_name}"
+        options.append(f"Option {number}:\n  {takes}\n  does not match: {reason}")
+    text = (
+        f"Could not find matching concrete function to call loaded from the SavedModel. Got:\n  {got}\n\n"
+        f"Expected these arguments to match one of the following {len(functions)} option(s):\n\n" + "\n\n".join(options)
+    )
+    if declared:
+        return InputSignatureError(f"Binding inputs to tf.function failed due to `{reasons[0]}`. {text}", node=name)
+    return FunctionMatchError(text, node=name)
+
+
+def _lines(values: Sequence[Any]) -> str:
+    return "".join(f"\n    * {value!r}" for value in values)

@@ -29,9 +29,8 @@ from reference_impl.format.names import CUSTOM_GRADIENT, V1_CONTROL_FLOW, V1_TEN
 from reference_impl.graph.edges import data_inputs, input_sources, parse_input
 from reference_impl.graph.order import sources_first
 from reference_impl.graph.references import CALL_OPS
-from reference_impl.kinds import diagnosis
+from reference_impl.kinds import gradients, unknown_ops
 from reference_impl.kinds.library import FunctionLibrary
-from reference_impl.kinds.refusals import NOT_SAVED, REFUSED, refuse
 from reference_impl.kinds.returns import return_nodes
 from reference_impl.kinds.specs import tf_dtype
 
@@ -45,9 +44,6 @@ SETTABLE_ATTRIBUTES = (
     "_implements", "_noinline", "_tf_data_function", "api_implements", "api_preferred_device", "disable_summaries_at_runtime",
     "experimental_ints_on_device", "function_runs_at_most_once", "go_backwards", "runtime_constant_optimization", "time_major",
 )  # fmt: skip
-
-# Graph under construction -> {tensor name of an argument ("x:0"): tensor}, for gradients that capture it. Nodes keep their names.
-_arguments_of: weakref.WeakKeyDictionary[tf.Graph, dict[str, tf.Tensor]] = weakref.WeakKeyDictionary()
 
 
 def as_tf_function(library: FunctionLibrary, name: str, body: Callable[..., Any]) -> Any:
@@ -107,8 +103,7 @@ class _Interpreter:
         self.graph = tf.compat.v1.get_default_graph()
         self.operations: dict[str, tf.Operation] = {}
         self.values: dict[str, dict[str, list[tf.Tensor]]] = {name: {"0": [t]} for name, t in zip(arguments, inputs)}
-        named = _arguments_of.setdefault(self.graph, {})
-        named.update((f"{name}:0", tensor) for name, tensor in zip(arguments, inputs))
+        gradients.note_arguments(self.graph, dict(zip(arguments, inputs)))
 
     def error(self, function_def: Any, reason: str) -> MalformedError:
         return MalformedError(reason, file=self.library.file, node=function_def.signature.name)
@@ -147,7 +142,7 @@ class _Interpreter:
         copy.CopyFrom(node)
         op_def = api.op_def(node.op)
         if op_def is None:
-            raise diagnosis.unknown_op(self.library, node, self.name)
+            raise unknown_ops.unknown_op(self.library, node, self.name)
         for attr in op_def.attr:
             if attr.name not in copy.attr and attr.HasField("default_value"):  # create_op finds the length of an empty list there
                 copy.attr[attr.name].CopyFrom(attr.default_value)
@@ -160,14 +155,14 @@ class _Interpreter:
                 function.add_to_graph(self.graph)
                 value.name = function.function_def.signature.name
         if CUSTOM_GRADIENT in node.attr:
-            op_type = custom_gradient(self.library, node.attr[CUSTOM_GRADIENT].s.decode("utf-8", "replace"))
+            op_type = gradients.register(self.library, node.attr[CUSTOM_GRADIENT].s.decode("utf-8", "replace"))
             attrs[CUSTOM_GRADIENT] = tf.compat.v1.AttrValue(s=op_type.encode())
         elif V1_TENSOR_ARRAY in node.attr:
-            attrs.update(refuse(node.attr[V1_TENSOR_ARRAY].s.decode("utf-8", "replace")))
+            attrs.update(gradients.refuse(node.attr[V1_TENSOR_ARRAY].s.decode("utf-8", "replace")))
         try:
             operation = self.graph.create_op(node.op, inputs, dtypes=[], name=node.name, attrs=attrs)
         except (ValueError, TypeError, tf.errors.OpError) as error:
-            raise diagnosis.cannot_be_rebuilt(self.library, node, self.name, error) from error
+            raise unknown_ops.cannot_be_rebuilt(self.library, node, self.name, error) from error
         for output, shape in zip(operation.outputs, _output_shapes(node)):
             output.set_shape(shape)
         if CUSTOM_GRADIENT in node.attr:
@@ -321,7 +316,7 @@ def _opaque_call(library: FunctionLibrary, name: str, inputs: Sequence[tf.Tensor
     call.attr["Tin"].list.type.extend(argument.type for argument in function_def.signature.input_arg)
     call.attr["Tout"].list.type.extend(argument.type for argument in function_def.signature.output_arg)
     attrs = {key: api.to_tf(value, tf.compat.v1.AttrValue) for key, value in call.attr.items()}
-    attrs.update(refuse(reasons[0] if reasons else f"{plain_name(name)} has control flow of TF 1.x"))
+    attrs.update(gradients.refuse(reasons[0] if reasons else f"{plain_name(name)} has control flow of TF 1.x"))
     graph = tf.compat.v1.get_default_graph()
     return graph.create_op("StatefulPartitionedCall", list(inputs), dtypes=[], name="opaque", attrs=attrs)
 
@@ -338,46 +333,3 @@ def _in_order(function_def: Any) -> Optional[list[Any]]:
     inputs = input_sources(function_def.node_def, in_function=True)
     order = sources_first([[nodes[name] for name in names if name in nodes] for names in inputs])
     return None if order is None else [function_def.node_def[index] for index in order]
-
-
-def custom_gradient(library: FunctionLibrary, op_type: str) -> str:
-    """Register the gradient that a model brings for `op_type` and return the name it has in this process (FMT-14).
-
-    A type for which the model brings none keeps its name if the program has registered one; so does that of refusals, for which
-    tf.saved_model.save writes one that does not know the reason.
-    """
-    if op_type in (REFUSED, NOT_SAVED):
-        return op_type
-    brought = op_type in library.index.gradients
-    if not brought and api.gradient_function(op_type) is not None:
-        return op_type
-    live = library.live_name(op_type)
-    if api.gradient_function(live) is None:
-        of = weakref.ref(library)
-
-        @api.without_autograph
-        def gradient(operation: Optional[tf.Operation], *results: Optional[tf.Tensor]) -> Any:
-            alive = of()
-            if operation is None and alive is not None:  # TensorFlow's writer asks without saying for which operation
-                graph, name = alive.sites.get(live, (lambda: None, ""))
-                operation = graph().get_operation_by_name(name) if graph() is not None else None
-            if alive is not None and not brought:
-                registered = api.gradient_function(op_type)  # perhaps by now
-                if registered is None:
-                    raise diagnosis.no_gradient(alive, op_type, operation)
-                return registered(operation, *results)
-            if alive is None or op_type not in alive.custom_gradients:
-                raise LookupError(f"the model that brought the gradient {op_type!r} is gone or does not say what it captures")
-            return _call_gradient(alive.custom_gradients[op_type](alive), operation, results)
-
-        tf.RegisterGradient(live)(gradient)
-    return live
-
-
-def _call_gradient(function: Any, operation: Optional[tf.Operation], results: Sequence[Optional[tf.Tensor]]) -> Any:
-    """Call a gradient function: one gradient per output of the operation, zeros where none came in."""
-    given = []
-    for index, result in enumerate(results):
-        given.append(tf.zeros_like(operation.outputs[index]) if result is None and operation is not None else result)
-    tensors = _arguments_of.get(operation.graph, {}) if operation is not None else {}
-    return function.call_with_tensors_of(given, operation, tensors)

@@ -4,7 +4,7 @@ What was loaded brings one. For what was traced here, the registered Python grad
 belongs to. Tensors of the operation's graph that it uses become captures, named by function and tensor.
 
 A gradient may use operations with custom gradients in turn, without end: that of a sum over replicas is a sum over replicas. They
-are followed up to `ORDERS`; the nodes beyond say that there is no further gradient, and why (`reference_impl.kinds.refusals`).
+are followed up to `ORDERS`; the nodes beyond say that there is no further gradient, and why (`reference_impl.kinds.gradients`).
 """
 
 from __future__ import annotations

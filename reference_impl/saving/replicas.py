@@ -15,8 +15,8 @@ import tensorflow as tf
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import SaveError
 from reference_impl.graph.function_builder import remove_nodes
+from reference_impl.kinds.captures import READS
 from reference_impl.kinds.export_library import Library
-from reference_impl.kinds.replicas import READS
 from reference_impl.saving.shared_captures import CALLS
 from reference_impl.saving.signatures import SignatureFunction
 from reference_impl.saving.tree import Tree

@@ -1,0 +1,103 @@
+"""Captures: the tensors with which captured objects enter a function.
+
+In a replica of a strategy a function uses the variable of that replica. In the scope of a strategy but outside of replicas, only
+values that are the same in every replica have a meaning: a function reads such a value from the first one. It cannot update all
+replicas or read what they would have to add up. Such a function can be traced there, as Keras does to build a model, but not
+run.
+
+RFC: DIST-01
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any, Optional
+
+import tensorflow as tf
+
+from reference_impl import tensorflow_api as api
+from reference_impl.errors import UnsupportedModelError
+from reference_impl.graph.argument_uses import used_arguments
+from reference_impl.kinds.library import FunctionLibrary
+
+READS = ("ReadVariableOp", "VariableShape", "VarIsInitializedOp", "ResourceGather", "ResourceGatherNd")
+DISTRIBUTED = tf.distribute.DistributedValues
+
+_FIX = "call it in a replica (strategy.run), or load the model outside of the scope of the strategy"
+
+
+def handles(library: FunctionLibrary, name: str, owners: Sequence[Any], building: bool = False) -> list[tf.Tensor]:
+    """Return the tensors of captured objects.
+
+    Args:
+      library, name: the function; its last arguments are its captures.
+      owners: the captured objects.
+      building: the function is not called but its graph is built, for which any handle of the right kind does.
+
+    Raises:
+      UnsupportedModelError: an object cannot be captured, or the function runs now and needs a variable of every replica.
+    """
+    with tf.init_scope():  # a resource is created by the first who asks, but never inside a trace
+        found = [api.replica_handle(owner) if isinstance(owner, DISTRIBUTED) else handle_of(owner, name) for owner in owners]
+    if all(handle is not None for handle in found):
+        return found
+    return _first_replicas(owners, found) if building else _cross_replica(library, name, owners, found)
+
+
+def handle_of(owner: Any, function: str) -> tf.Tensor:
+    """Return the tensor with which a captured object enters a function."""
+    if isinstance(owner, tf.Tensor):
+        return owner
+    if isinstance(owner, tf.Variable):
+        return owner.handle
+    if isinstance(owner, api.CapturableResource):
+        return owner.resource_handle
+    if isinstance(owner, api.Asset):
+        return owner.asset_path
+    raise UnsupportedModelError(
+        f"captures {type(owner).__name__}, which is no tensor, variable, resource or asset", node=function
+    )
+
+
+def placeholder_name(argument: str) -> Optional[str]:
+    """Return the name of an argument if a placeholder can have it, else None."""
+    return argument if re.fullmatch(r"[A-Za-z0-9.][\w.\\/>-]*", argument, re.ASCII) else None
+
+
+def _first_replicas(owners: Sequence[Any], handles: Sequence[Optional[tf.Tensor]]) -> list[tf.Tensor]:
+    """Return the handles of captured objects; of variables without one, that of the first replica."""
+    parts = (api.variable_components(owner)[0] if handle is None else None for owner, handle in zip(owners, handles))
+    return [handle if part is None else part.handle for part, handle in zip(parts, handles)]
+
+
+def _cross_replica(library: FunctionLibrary, name: str, owners: Sequence[Any], handles: Sequence[Any]) -> list[tf.Tensor]:
+    """Return the handles with which a function is called outside of replicas.
+
+    Args:
+      library, name: the function; its last arguments are its captures.
+      owners: what it captures.
+      handles: their handles, None for a variable that has none outside of replicas.
+
+    Raises:
+      UnsupportedModelError: the function runs now and needs a variable of every replica.
+    """
+    found = _first_replicas(owners, handles)
+    start = len(library.get(name).signature.input_arg) - len(owners)
+    written = used_arguments(library, name, _does_more_than_read)
+    unusable: dict[int, tf.Tensor] = {}
+    for index, owner in enumerate(owners):
+        local = handles[index] is None and owner.synchronization == tf.VariableSynchronization.ON_READ
+        if handles[index] is not None or not (local or start + index in written):
+            continue
+        reason = f"uses {owner.name!r} in a way that needs every replica, and is called outside of replicas; {_FIX}"
+        if tf.executing_eagerly():
+            raise UnsupportedModelError(reason, node=name, clause="DIST-01")
+        if id(owner) not in unusable:
+            unusable[id(owner)] = api.unusable_handle(found[index], f"{name} {reason}")
+        found[index] = unusable[id(owner)]
+    return found
+
+
+def _does_more_than_read(node: Any, position: int) -> bool:
+    return node.op not in READS

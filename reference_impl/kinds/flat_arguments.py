@@ -1,0 +1,106 @@
+"""Flat arguments: a call with one tensor per input of the FunctionDef, by the names that the writer gave to the inputs.
+
+RFC: FN-05, SIG-07
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any, Optional
+
+import tensorflow as tf
+
+from reference_impl import tensorflow_api as api
+from reference_impl.errors import BindingError
+from reference_impl.format.values.shapes import shape_text
+from reference_impl.graph.argument_names import python_name
+from reference_impl.kinds.specs import tf_dtype
+
+
+class ArgumentDtypeError(BindingError, tf.errors.InvalidArgumentError):
+    """A flat argument has another dtype than the function was traced for; shipped TensorFlow finds out in the runtime."""
+
+    def __init__(self, reason: str, *, node: Optional[str] = None):
+        tf.errors.InvalidArgumentError.__init__(self, None, None, reason)
+        BindingError.__init__(self, reason, node=node)
+
+
+def to_tensors(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> list[tf.Tensor]:
+    """Return the tensors of a call with flat arguments, in the order of the FunctionDef.
+
+    Args:
+      function: a `reference_impl.kinds.concrete_function.LoadedConcreteFunction`.
+      args, kwargs: the call.
+
+    Raises:
+      BindingError: an argument is missing, unknown, given twice or not a tensor of the right dtype; the message names it.
+    """
+    keywords = function.flat_keywords or []
+    if len(args) > function.flat_positional:
+        most = f"takes {function.flat_positional} positional argument{'s' * (function.flat_positional != 1)}"
+        raise BindingError(f"{most}, got {len(args)}; give them by name ({_takes(function)})", node=function.label)
+    given = dict(zip(keywords, args))
+    kwargs = as_named(kwargs, [key for key in keywords if key not in given])
+    twice = [key for key in given if key in kwargs]
+    if twice:
+        raise BindingError(f"got two values for {', '.join(twice)} ({_takes(function)})", node=function.label)
+    if {*given, *kwargs} != set(keywords):
+        raise BindingError(differ({*given, *kwargs}, keywords, _takes(function)), node=function.label)
+    given.update(kwargs)
+    signature = function.library.get(function.saved_name).signature
+    tensors = []
+    for key, argument in zip(keywords, signature.input_arg):
+        tensors.append(_flat_tensor(given[key], tf_dtype(argument.type, node=key), key, function.label))
+    return tensors
+
+
+def _takes(function: Any) -> str:
+    """Return the flat arguments for a message: ``it takes x: float32[?, 4], y: string[]``."""
+    keywords = function.flat_keywords or []
+    leaves = tf.nest.flatten(function.structured[0], expand_composites=True)
+    specs = [leaf for leaf in leaves if isinstance(leaf, tf.TensorSpec)]
+    named = [f"{key}: {_spec_text(spec)}" for key, spec in zip(keywords, specs)] if len(specs) == len(keywords) else keywords
+    return f"it takes {', '.join(named) or 'no arguments'}"
+
+
+def differ(given: Collection[str], wanted: Collection[str], takes: str) -> str:
+    """Say which arguments are missing or unknown."""
+    missing, unknown = [key for key in wanted if key not in given], sorted(key for key in given if key not in wanted)
+    parts = []
+    if missing:
+        parts.append(f"argument{'s' * (len(missing) > 1)} {', '.join(missing)} {'are' if len(missing) > 1 else 'is'} missing")
+    if unknown:
+        parts.append(f"there is no argument {', '.join(unknown)}")
+    return f"{' and '.join(parts)} ({takes})"
+
+
+def _spec_text(spec: tf.TensorSpec) -> str:
+    sizes = None if spec.shape.rank is None else tuple(spec.shape.as_list())
+    return f"{spec.dtype.name}{shape_text(sizes)}".replace(",", ", ")
+
+
+def as_named(kwargs: dict[str, Any], keywords: Collection[str]) -> dict[str, Any]:
+    """Return arguments under the names of the file: TensorFlow takes those of the writer and those of Python alike (SIG-07)."""
+    unknown = [name for name in kwargs if name not in keywords]
+    if not unknown:
+        return kwargs
+    free = [key for key in keywords if key not in kwargs]
+    found = {name: [key for key in free if python_name(key) == python_name(name)] for name in unknown}
+    names = {name: keys[0] for name, keys in found.items() if len(keys) == 1}
+    if len(set(names.values())) < len(names):  # two names for one argument
+        return kwargs
+    return {names.get(name, name): value for name, value in kwargs.items()}
+
+
+def _flat_tensor(value: Any, dtype: tf.DType, key: str, function: str) -> tf.Tensor:
+    if dtype == tf.resource:
+        if isinstance(value, tf.Variable):
+            api.variable_accessed(value)
+        return value.handle if isinstance(value, tf.Variable) else value
+    try:
+        tensor = tf.convert_to_tensor(value, dtype_hint=dtype)
+    except (TypeError, ValueError) as error:
+        raise BindingError(f"argument {key!r} cannot become a {dtype.name} tensor: {error}", node=function) from None
+    if tensor.dtype != dtype:
+        raise ArgumentDtypeError(f"argument {key!r} has dtype {tensor.dtype.name}, not {dtype.name}", node=function)
+    return tensor

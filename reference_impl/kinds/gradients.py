@@ -1,0 +1,125 @@
+"""Gradients of rebuilt operations: those that a model brings, and those that do not exist.
+
+A tape makes the backward function of everything that it watches, wanted or not. So the error for a gradient that does not exist
+is an op of that function: a call under a tape works, and the error comes when the gradient is asked for.
+
+RFC: FMT-14, V1-11, V1-14
+"""
+
+from __future__ import annotations
+
+import contextlib
+import weakref
+from collections.abc import Sequence
+from typing import Any, Optional
+
+import tensorflow as tf
+
+from reference_impl import tensorflow_api as api
+from reference_impl.errors import SavedModelError
+from reference_impl.format.names import CUSTOM_GRADIENT
+from reference_impl.kinds.library import FunctionLibrary
+
+REFUSED = "ReferenceImplNoGradient"  # op type of the gradient; an export leaves it out
+# The same for an operation whose custom gradient an export could not bring. It is in the file: without it the operation would be
+# differentiated as any of its kind is, wrongly.
+NOT_SAVED = "ReferenceImplGradientNotSaved"
+REASON = "_no_gradient_because"
+
+# Graph under construction -> {tensor name of an argument ("x:0"): tensor}, for gradients that capture it. Nodes keep their names.
+_arguments_of: weakref.WeakKeyDictionary[tf.Graph, dict[str, tf.Tensor]] = weakref.WeakKeyDictionary()
+
+
+class MissingGradientError(SavedModelError, LookupError):
+    """A custom gradient is needed that the model does not bring along (FMT-14)."""
+
+    clause = "FMT-14"
+
+
+def note_arguments(graph: tf.Graph, arguments: dict[str, tf.Tensor]) -> None:
+    """Note the tensors of the arguments of a function that is built in a graph, by name of the argument."""
+    _arguments_of.setdefault(graph, {}).update((f"{name}:0", tensor) for name, tensor in arguments.items())
+
+
+def register(library: FunctionLibrary, op_type: str) -> str:
+    """Register the gradient that a model brings for `op_type` and return the name it has in this process (FMT-14).
+
+    A type for which the model brings none keeps its name if the program has registered one; so does that of refusals, for which
+    tf.saved_model.save writes one that does not know the reason.
+    """
+    if op_type in (REFUSED, NOT_SAVED):
+        return op_type
+    brought = op_type in library.index.gradients
+    if not brought and api.gradient_function(op_type) is not None:
+        return op_type
+    live = library.live_name(op_type)
+    if api.gradient_function(live) is None:
+        of = weakref.ref(library)
+
+        @api.without_autograph
+        def gradient(operation: Optional[tf.Operation], *results: Optional[tf.Tensor]) -> Any:
+            alive = of()
+            if operation is None and alive is not None:  # TensorFlow's writer asks without saying for which operation
+                graph, name = alive.sites.get(live, (lambda: None, ""))
+                operation = graph().get_operation_by_name(name) if graph() is not None else None
+            if alive is not None and not brought:
+                registered = api.gradient_function(op_type)  # perhaps by now
+                if registered is None:
+                    raise _no_gradient(alive, op_type, operation)
+                return registered(operation, *results)
+            if alive is None or op_type not in alive.custom_gradients:
+                raise LookupError(f"the model that brought the gradient {op_type!r} is gone or does not say what it captures")
+            return _call_gradient(alive.custom_gradients[op_type](alive), operation, results)
+
+        tf.RegisterGradient(live)(gradient)
+    return live
+
+
+def _call_gradient(function: Any, operation: Optional[tf.Operation], results: Sequence[Optional[tf.Tensor]]) -> Any:
+    """Call a gradient function: one gradient per output of the operation, zeros where none came in."""
+    given = []
+    for index, result in enumerate(results):
+        given.append(tf.zeros_like(operation.outputs[index]) if result is None and operation is not None else result)
+    tensors = _arguments_of.get(operation.graph, {}) if operation is not None else {}
+    return function.call_with_tensors_of(given, operation, tensors)
+
+
+def _no_gradient(library: FunctionLibrary, op_type: str, operation: Any) -> MissingGradientError:
+    """Return the error for a custom gradient that nobody has registered."""
+    reason = (
+        f"the model was saved without the custom gradient {op_type!r} of {operation.type} node {operation.name!r} in function "
+        f"{operation.graph.name!r}; register it (tf.RegisterGradient) or save with experimental_custom_gradients"
+    )
+    return MissingGradientError(reason, file=library.file, node=operation.name)
+
+
+def refuse(reason: str) -> dict[str, Any]:
+    """Attributes that keep an operation from being differentiated."""
+    values = {CUSTOM_GRADIENT: REFUSED, REASON: reason}
+    return {key: tf.compat.v1.AttrValue(s=value.encode()) for key, value in values.items()}
+
+
+@api.without_autograph
+def _refused(operation: Optional[tf.Operation], *given: Any) -> Sequence[Optional[tf.Tensor]]:
+    """The gradient. tf.saved_model.save traces one for all operations of this type, with their inputs and without any of them."""
+    reason, inputs = "the model does not say why", given
+    if operation is not None:
+        inputs = operation.inputs
+        with contextlib.suppress(ValueError):  # a file may lack the reason
+            reason = operation.get_attr(REASON).decode("utf-8", "replace")
+    assertion = tf.raw_ops.Assert(condition=tf.constant(False), data=[tf.constant(f"There is no gradient here: {reason}")])
+    with tf.control_dependencies([assertion]):
+        return [_nothing(tensor) for tensor in inputs]
+
+
+for _kind in (REFUSED, NOT_SAVED):
+    tf.RegisterGradient(_kind)(_refused)
+
+
+def _nothing(tensor: tf.Tensor) -> Optional[tf.Tensor]:
+    """Zeros like the tensor or the variable behind it."""
+    dtype = api.dtype_behind(tensor) if tensor.dtype == tf.resource else tensor.dtype
+    if dtype is None or not (dtype.is_floating or dtype.is_complex):
+        return None
+    shape = tf.raw_ops.VariableShape(input=tensor) if tensor.dtype == tf.resource else tf.shape(tensor)
+    return tf.zeros(shape, dtype)
