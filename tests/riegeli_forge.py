@@ -6,7 +6,7 @@ import cramjam
 
 from reference_impl.format import schema
 from reference_impl.format.container.highwayhash import highwayhash64
-from reference_impl.format.varint import write_varint
+from reference_impl.format.wire import write_varint
 
 KEY = struct.unpack("<4Q", b"Riegeli/records\n" * 2)
 BLOCK = 1 << 16

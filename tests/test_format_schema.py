@@ -16,7 +16,7 @@ from google.protobuf.internal import api_implementation
 from reference_impl import errors
 from reference_impl.format import limits, schema
 from reference_impl.format.schema import _pool
-from reference_impl.format.varint import write_varint
+from reference_impl.format.wire import write_varint
 
 HERE = Path(__file__).parent
 TYPES = {value: name[5:].lower() for name, value in vars(FieldDescriptor).items() if name.startswith("TYPE_")}

@@ -17,7 +17,7 @@ from compat_matrix.consumers.serving.client import Class, ModelRef, Task, Versio
 from compat_matrix.consumers.serving.examples import NotAnExample
 from compat_matrix.consumers.serving.grpc_client import GrpcClient
 from compat_matrix.workers.tensors import Tensor
-from reference_impl.format.varint import write_varint
+from reference_impl.format.wire import write_varint
 
 grpc = pytest.importorskip("grpc", reason="grpcio (extra: serving) carries what is tested here")
 

@@ -19,7 +19,7 @@ from reference_impl import errors
 from reference_impl.format import limits, schema
 from reference_impl.format.names import CUSTOM_GRADIENT
 from reference_impl.format.values import dtypes
-from reference_impl.format.varint import read_varint
+from reference_impl.format.wire import END_GROUP, GROUP, WireError, fields
 from reference_impl.graph.references import Library
 
 _GENERATED = re.compile(r"^(__(?:inference|forward|backward)_.*)_\d+$", re.DOTALL)
@@ -155,22 +155,14 @@ class Values:
 
 def _config_proto(data: bytes) -> bytes:
     """A serialized ConfigProto with the entries of its only map, device_count, sorted; other bytes stay as they are."""
-    records, position = [], 0
+    records, start = [], 0
     try:
-        while position < len(data):
-            start = position
-            tag, position = read_varint(data, position, len(data))
-            if tag & 7 == 2:
-                size, position = read_varint(data, position, len(data))
-                position += size
-            elif tag & 7 == 0:
-                _, position = read_varint(data, position, len(data))
-            else:
-                position += {1: 8, 5: 4}[tag & 7]
-            records.append((tag >> 3, data[start:position]))
-    except (ValueError, KeyError):
-        return data
-    if position != len(data):
+        for number, wire, _, end in fields(data):
+            if wire in (GROUP, END_GROUP):
+                return data
+            records.append((number, data[start:end]))
+            start = end
+    except WireError:
         return data
     return b"".join(record for _, record in sorted(records, key=lambda item: (item[0], item[1] if item[0] == 1 else b"")))
 

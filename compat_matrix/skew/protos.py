@@ -10,7 +10,7 @@ from compat_matrix.skew.records import Attr, Kernel, Op, kernel_values
 from reference_impl.errors import DtypeError
 from reference_impl.format import schema
 from reference_impl.format.values.dtypes import by_number
-from reference_impl.format.varint import read_varint
+from reference_impl.format.wire import BYTES, VARINT, fields
 
 _ANY_DEVICE = "DEFAULT"  # the device type of kernels for every device that has none of its own
 
@@ -125,15 +125,8 @@ def _text(data: bytes, number: int) -> str:
 
 def _fields(data: bytes, wanted: int) -> Iterator[bytes]:
     """The length-delimited fields of this number. KernelList has only these and, for priorities, varints."""
-    position, end = 0, len(data)
-    while position < end:
-        tag, position = read_varint(data, position, end)
-        if tag & 7 == 0:
-            _, position = read_varint(data, position, end)
-            continue
-        size, position = read_varint(data, position, end)
-        if tag & 7 != 2 or size > end - position:
+    for number, wire, content, _ in fields(data):
+        if wire not in (VARINT, BYTES):
             raise ValueError("no KernelList")
-        if tag >> 3 == wanted:
-            yield data[position : position + size]
-        position += size
+        if wire == BYTES and number == wanted:
+            yield content

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from property_tests.attacks import forge
 from reference_impl.format import schema
-from reference_impl.format.varint import write_varint
+from reference_impl.format.wire import bytes_field, write_varint
 
 
 def sparse_file(folder: Path) -> None:
@@ -23,16 +23,12 @@ def empty_messages(folder: Path) -> None:
 
 def deep_messages(folder: Path) -> None:
     """An attribute that holds a function with an attribute, five hundred times."""
-
-    def field(number: int, content: bytes) -> bytes:
-        return write_varint(number << 3 | 2) + write_varint(len(content)) + content
-
     value = b""
     for _ in range(500):
-        value = field(10, field(2, field(1, b"k") + field(2, value)))  # func { attr { key value } }
-    node = field(1, b"n") + field(2, b"Const") + field(5, field(1, b"k") + field(2, value))
-    graph = field(1, field(4, b"serve")) + field(2, field(1, node))
-    forge.write(folder, b"\x08\x01" + field(2, graph))
+        value = bytes_field(10, bytes_field(2, bytes_field(1, b"k") + bytes_field(2, value)))  # func { attr { key value } }
+    node = bytes_field(1, b"n") + bytes_field(2, b"Const") + bytes_field(5, bytes_field(1, b"k") + bytes_field(2, value))
+    graph = bytes_field(1, bytes_field(4, b"serve")) + bytes_field(2, bytes_field(1, node))
+    forge.write(folder, b"\x08\x01" + bytes_field(2, graph))
 
 
 def nested_values(folder: Path) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from property_tests.attacks import forge
 from reference_impl.format import schema
 from reference_impl.format.bundle.checksum import masked_crc32c
-from reference_impl.format.varint import write_varint
+from reference_impl.format.wire import write_varint
 
 sys.path.append(str(Path(__file__).parents[2] / "tests"))
 

@@ -13,7 +13,7 @@ from reference_impl.errors import SavedModelError
 from reference_impl.format import schema
 from reference_impl.format.bundle.checksum import masked_crc32c
 from reference_impl.format.bundle.table import FOOTER_BYTES, TableReader, TableWriter
-from reference_impl.format.varint import read_varint
+from reference_impl.format.wire import read_varint
 
 
 def pack(index: bytes, shard: bytes) -> bytes:

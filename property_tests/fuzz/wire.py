@@ -8,41 +8,22 @@ from collections import defaultdict
 from typing import Any, Optional
 
 from property_tests.fuzz.mutation import NUMBERS, TEXTS, mutate
-from reference_impl.format.varint import read_varint, write_varint
+from reference_impl.format.wire import END_GROUP, GROUP, WIDTHS, WireError, fields, write_varint
 
 _DEPTH = 40
 _KEPT = 200  # values kept of each field
 _MESSAGE, _BYTES, _STRING = 11, 12, 9
-_FIXED = {1: 8, 5: 4}
 
 Field = tuple[int, int, Any]  # number, wire type, value (an int, or bytes)
 
 
 def split(data: bytes) -> Optional[list[Field]]:
     """The fields of a message; None for what is none."""
-    out: list[Field] = []
-    position, end = 0, len(data)
     try:
-        while position < end:
-            tag, position = read_varint(data, position, end)
-            wire = tag & 7
-            if wire == 0:
-                value, position = read_varint(data, position, end)
-            elif wire == 2:
-                length, position = read_varint(data, position, end)
-                value = data[position : position + length]
-                position += length
-            elif wire in _FIXED:
-                value = data[position : position + _FIXED[wire]]
-                position += _FIXED[wire]
-            else:
-                return None
-            if position > end:
-                return None
-            out.append((tag >> 3, wire, value))
-    except ValueError:
+        found = [(number, wire, content) for number, wire, content, _ in fields(data)]
+    except WireError:
         return None
-    return out
+    return None if any(wire in (GROUP, END_GROUP) for _, wire, _ in found) else found
 
 
 def join(fields: list[Field]) -> bytes:
@@ -130,7 +111,7 @@ class Mutator:
     def _value(self, rng: random.Random, wire: int, value: Any) -> Any:
         if wire == 0:
             return rng.choice(NUMBERS)
-        return mutate(rng, value) if wire == 2 else rng.randbytes(_FIXED[wire])
+        return mutate(rng, value) if wire == 2 else rng.randbytes(WIDTHS[wire])
 
     def _new(self, rng: random.Random, field: Any, old: Any = b"") -> Field:
         """A field with another value: what the type can hold, now and then what it cannot."""

@@ -35,6 +35,7 @@ from reference_impl.format.bundle.slices import Box, check_cover, slice_key, to_
 from reference_impl.format.bundle.table import MAGIC, TableReader
 from reference_impl.format.container.regular_files import map_file
 from reference_impl.format.names import OBJECT_GRAPH_KEY as OBJECT_GRAPH_KEY
+from reference_impl.format.wire import cut
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -286,7 +287,7 @@ class BundleReader:
         with _Located(raw, shard_file(self.prefix, entry.shard, self.num_shards)):
             if entry.dtype.name == "string":
                 lengths, start, crc = tensor_data.decode_strings(data, entry.elements, self._order, verify)
-                array = tensor_data.object_array(tensor_data.split_strings(data, lengths, start), entry.shape)
+                array = tensor_data.object_array([bytes(item) for item in cut(data, lengths, start)], entry.shape)
             elif entry.dtype.name == "variant":
                 items, crc = tensor_data.decode_variants(data, entry.elements, self._order, verify)
                 array = tensor_data.object_array(items, entry.shape)

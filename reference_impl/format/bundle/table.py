@@ -27,7 +27,7 @@ from reference_impl.errors import (
 )
 from reference_impl.format import limits
 from reference_impl.format.bundle.checksum import crc32c, masked, masked_crc32c
-from reference_impl.format.varint import read_varint, write_varint
+from reference_impl.format.wire import read_varint, write_varint
 
 MAGIC = 0xDB4775248B80FB57
 FOOTER_BYTES = 48

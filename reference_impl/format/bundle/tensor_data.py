@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Union
 from reference_impl.errors import ChecksumError, DtypeError, MalformedError, ShapeError
 from reference_impl.format.bundle.checksum import crc32c, masked
 from reference_impl.format.values.dtypes import DType
-from reference_impl.format.varint import read_varint, write_varint
+from reference_impl.format.wire import read_varint, read_varints, write_varint
 
 if TYPE_CHECKING:
     import numpy as np
@@ -60,18 +60,10 @@ def decode_strings(data: memoryview, count: int, order: str, verify: bool) -> tu
     Returns: lengths, the position of the first element, and the (plain) checksum of everything, 0 without `verify`.
     """
     end = len(data)
-    lengths = []
-    position = 0
     try:
-        for _ in range(count):
-            length = data[position] if position < end else 0x80
-            if length < 0x80:
-                position += 1
-            else:
-                length, position = read_varint(data, position, end)
-            lengths.append(length)
+        lengths, position = read_varints(data, count)
     except ValueError as error:
-        raise MalformedError(f"length of string {len(lengths)}: {error}") from None
+        raise MalformedError(f"length of string {error}") from None
     start = position + _CHECKSUM_BYTES
     if start + sum(lengths) != end:
         raise MalformedError(f"the lengths of the strings do not add up to the {end} bytes of the entry")
@@ -86,15 +78,6 @@ def _fixed_lengths(lengths: list[int], order: str) -> bytes:
     if not lengths or max(lengths) <= 0xFFFFFFFF:
         return struct.pack(f"{order}{len(lengths)}I", *lengths)
     return b"".join(struct.pack(order + ("I" if length <= 0xFFFFFFFF else "Q"), length) for length in lengths)
-
-
-def split_strings(data: memoryview, lengths: list[int], start: int) -> list[bytes]:
-    """The elements of a string tensor, after `decode_strings` has read their lengths."""
-    out = []
-    for length in lengths:
-        out.append(bytes(data[start : start + length]))
-        start += length
-    return out
 
 
 def decode_variants(data: memoryview, count: int, order: str, verify: bool) -> tuple[list[bytes], int]:

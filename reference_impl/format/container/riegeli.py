@@ -15,7 +15,7 @@ from reference_impl import errors
 from reference_impl.format import limits
 from reference_impl.format.container import files
 from reference_impl.format.container.highwayhash import highwayhash64
-from reference_impl.format.varint import read_varint
+from reference_impl.format.wire import cut, read_varint, read_varints
 
 _BLOCK, _BLOCK_HEADER, _CHUNK_HEADER = 1 << 16, 24, 40
 _USABLE = _BLOCK - _BLOCK_HEADER
@@ -158,17 +158,12 @@ def _split(data: bytes, chunk: _Chunk) -> list[memoryview]:
     view = memoryview(data)
     sizes = _unpack(view[position : position + sizes_length], data[0], chunk.num_records * _WIDEST_VARINT)
     values = _unpack(view[position + sizes_length :], data[0], chunk.decoded_size)
-    records: list[memoryview] = []
-    start = position = 0
-    for _ in range(chunk.num_records):
-        length, position = read_varint(sizes, position, len(sizes))
-        if length > len(values) - start:
-            raise ValueError("the sizes of the records exceed their bytes")
-        records.append(values[start : start + length])
-        start += length
-    if start != len(values) or position != len(sizes):
+    lengths, position = read_varints(sizes, chunk.num_records)
+    if sum(lengths) > len(values):
+        raise ValueError("the sizes of the records exceed their bytes")
+    if sum(lengths) != len(values) or position != len(sizes):
         raise ValueError("the sizes of the records do not add up to their bytes")
-    return records
+    return list(cut(values, lengths, 0))
 
 
 def _unpack(packed: memoryview, compression: int, limit: int) -> memoryview:

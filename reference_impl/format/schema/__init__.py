@@ -16,7 +16,7 @@ from typing import Any
 
 from reference_impl.format.schema import _pool
 from reference_impl.format.schema._codec import parse, parse_text, serialize, to_text
-from reference_impl.format.schema._wire import is_repeated
+from reference_impl.format.schema._examine import is_repeated
 
 __all__ = ["is_repeated", "parse", "parse_text", "serialize", "to_text"]
 

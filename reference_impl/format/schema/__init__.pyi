@@ -12,7 +12,7 @@ from ._codec import parse as parse
 from ._codec import parse_text as parse_text
 from ._codec import serialize as serialize
 from ._codec import to_text as to_text
-from ._wire import is_repeated as is_repeated
+from ._examine import is_repeated as is_repeated
 
 
 class GraphDebugInfo(Message):

@@ -11,7 +11,7 @@ from google.protobuf.message import DecodeError, EncodeError, Message
 
 from reference_impl import errors
 from reference_impl.format import limits
-from reference_impl.format.schema import _count, _pool, _wire
+from reference_impl.format.schema import _count, _examine, _pool
 
 M = TypeVar("M", bound=Message)
 
@@ -46,14 +46,14 @@ def parse(cls: type[M], data: bytes, file: File = None, node: Optional[str] = No
     # fields: an entry of a map that has one is left out of the map and written anew in any order by protobuf from 4 on.
     if failure is None and message.ByteSize() == len(data):
         # Python's own implementation keeps such an entry in the map, smaller; and does not count what it discards.
-        if not _wire.holds_maps(cast(Descriptor, cls.DESCRIPTOR)) or api_implementation.Type() == "python":
+        if not _examine.holds_maps(cast(Descriptor, cls.DESCRIPTOR)) or api_implementation.Type() == "python":
             return message
         message.DiscardUnknownFields()
         if message.ByteSize() == len(data):
             return message
         message = cls()
         message.ParseFromString(data)
-    fault = _wire.examine(data, cast(Descriptor, cls.DESCRIPTOR), keys_only=failure is None)
+    fault = _examine.examine(data, cast(Descriptor, cls.DESCRIPTOR), keys_only=failure is None)
     if fault is None:
         if failure is None:
             return message

@@ -10,15 +10,13 @@ from google.protobuf.message import DecodeError
 
 from reference_impl.format import limits
 from reference_impl.format.schema import _pool
-from reference_impl.format.varint import read_varint
+from reference_impl.format.wire import BYTES, fields
 
 # Larger messages are walked through field by field in place; smaller ones, and those of very many fields, are joined
 # and parsed, which is faster and takes up to eight times their size for a while.
 _LARGE = 1 << 16
 _MANY = 10**5  # fields
 _AT_ONCE = 1 << 26  # bytes
-
-_FIXED = {1: 8, 5: 4}  # wire type: bytes
 
 
 def too_many(data: bytes, descriptor: Descriptor) -> bool:
@@ -109,20 +107,10 @@ def _inner(data: memoryview, descriptor: Descriptor, most: int) -> Optional[list
     """The messages directly inside one, uncopied; None for one of more than `most` fields. Raises ValueError."""
     kinds = {field.number: field.message_type for field in descriptor.fields if field.message_type is not None}
     found: list[tuple[memoryview, Descriptor]] = []
-    position, end = 0, len(data)
-    for _ in range(most):
-        if position >= end:
-            return found
-        tag, position = read_varint(data, position, end)
-        wire = tag & 7
-        if wire == 2:
-            length, position = read_varint(data, position, end)
-            kind = kinds.get(tag >> 3)
-            if kind is not None:
-                found.append((data[position : position + length], kind))
-            position += length
-        elif wire == 0:
-            _, position = read_varint(data, position, end)
-        else:
-            position += _FIXED.get(wire, 0)
-    return None
+    for count, (number, wire, content, _) in enumerate(fields(data)):
+        if count >= most:
+            return None
+        kind = kinds.get(number)
+        if wire == BYTES and kind is not None:
+            found.append((content, kind))
+    return found

@@ -13,7 +13,8 @@ from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
 from reference_impl import errors
 from reference_impl.format import limits, schema
-from reference_impl.format.varint import write_varint
+from reference_impl.format.schema._examine import holds_maps
+from reference_impl.format.wire import bytes_field, write_varint
 
 # Attributes of function references in an AttrValue are not put in order: hardly any has two, and a graph has very many values.
 _LEAVES = ("tensorflow.AttrValue",)
@@ -42,10 +43,10 @@ def _bytes(message: Any) -> bytes:
         if field.number not in fields:
             pieces.append(schema.serialize(_only(message, field, value)))
         elif field.message_type.GetOptions().map_entry:
-            pieces += [_tagged(field.number, entry) for entry in _entries(field.message_type, value)]
+            pieces += [bytes_field(field.number, entry) for entry in _entries(field.message_type, value)]
         else:
             items = value if schema.is_repeated(field) else [value]
-            pieces += [_tagged(field.number, _bytes(item)) for item in items]
+            pieces += [bytes_field(field.number, _bytes(item)) for item in items]
     return b"".join(pieces)
 
 
@@ -55,11 +56,11 @@ def _entries(kind: Descriptor, values: Any) -> list[bytes]:
     value_type = kind.fields_by_name["value"].type
     entries = []
     for key in sorted(values, key=str.encode if text else None):
-        start = _tagged(1, key.encode()) if text else b"\x08" + write_varint(key)
+        start = bytes_field(1, key.encode()) if text else b"\x08" + write_varint(key)
         if value_type == FieldDescriptor.TYPE_MESSAGE:
-            value = _tagged(2, _bytes(values[key]))
+            value = bytes_field(2, _bytes(values[key]))
         elif value_type == FieldDescriptor.TYPE_STRING:
-            value = _tagged(2, values[key].encode())
+            value = bytes_field(2, values[key].encode())
         else:
             value = b"\x10" + write_varint(values[key])
         entries.append(start + value)
@@ -78,10 +79,6 @@ def _only(message: Any, field: FieldDescriptor, value: Any) -> Any:
     return out
 
 
-def _tagged(number: int, data: bytes) -> bytes:
-    return write_varint(number << 3 | 2) + write_varint(len(data)) + data
-
-
 @functools.cache
 def _is_ordered(keys: tuple[str, ...]) -> bool:
     """Does Python write these keys in the order of C++, namely because none is the beginning of another?"""
@@ -92,19 +89,4 @@ def _is_ordered(keys: tuple[str, ...]) -> bool:
 @functools.cache
 def _fields_with_maps(kind: Descriptor) -> frozenset[int]:
     """Numbers of the fields that are maps or hold some. Maps of fixed-width numbers (in debug info) are left as they are."""
-    return frozenset(field.number for field in kind.fields if field.message_type and _holds_map(field.message_type))
-
-
-@functools.cache
-def _holds_map(kind: Descriptor) -> bool:
-    seen, stack = {kind.full_name, *_LEAVES}, [kind] if kind.full_name not in _LEAVES else []
-    while stack:
-        found = stack.pop()
-        if found.GetOptions().map_entry:
-            return True
-        for field in found.fields:
-            inner = field.message_type
-            if inner is not None and inner.full_name not in seen:
-                seen.add(inner.full_name)
-                stack.append(inner)
-    return False
+    return frozenset(field.number for field in kind.fields if field.message_type and holds_maps(field.message_type, _LEAVES))

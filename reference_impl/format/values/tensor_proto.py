@@ -14,7 +14,7 @@ from reference_impl import errors
 from reference_impl.format import limits, schema
 from reference_impl.format.values import dtypes
 from reference_impl.format.values.dtypes import DType
-from reference_impl.format.varint import read_varint
+from reference_impl.format.wire import cut, read_varints
 
 if TYPE_CHECKING:
     import numpy as np
@@ -109,19 +109,14 @@ def _strings(content: bytes, count: int) -> npt.NDArray[Any]:
 
     if count > len(content):
         raise errors.ShapeError(f"length of string {len(content)}: {len(content)} bytes cannot hold those of {count}")
-    flat = np.empty(count, object)
-    lengths, position = [], 0
     try:
-        for _ in range(count):
-            length, position = read_varint(content, position, len(content))
-            lengths.append(length)
+        lengths, position = read_varints(content, count)
     except ValueError as error:
-        raise errors.ShapeError(f"length of string {len(lengths)}: {error}") from error
+        raise errors.ShapeError(f"length of string {error}") from None
     if position + sum(lengths) != len(content):
         raise errors.ShapeError(f"the lengths of {count} strings do not add up to {len(content)} bytes")
-    for index, length in enumerate(lengths):
-        flat[index] = content[position : position + length]
-        position += length
+    flat = np.empty(count, object)
+    flat[:] = list(cut(content, lengths, position))
     return flat
 
 

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterator
 from typing import Any, Optional
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
 from reference_impl import errors
 from reference_impl.format import limits
-from reference_impl.format.varint import read_varint
+from reference_impl.format.wire import BYTES, END_GROUP, FIXED32, FIXED64, GROUP, VARINT, WireError, fields, read_varint
 
-_VARINT, _FIXED64, _BYTES, _GROUP, _END_GROUP, _FIXED32 = range(6)
 _FIXED_WIDTH = {
     **dict.fromkeys((FieldDescriptor.TYPE_DOUBLE, FieldDescriptor.TYPE_FIXED64, FieldDescriptor.TYPE_SFIXED64), 8),
     **dict.fromkeys((FieldDescriptor.TYPE_FLOAT, FieldDescriptor.TYPE_FIXED32, FieldDescriptor.TYPE_SFIXED32), 4),
 }
-_MAX_FIELD_NUMBER = 2**29 - 1
 _PATH_ENDS = 8  # of a path of more than twice as many steps only both ends are shown
+
+
+Field = tuple[int, int, Any, int]  # see `wire.fields`
 
 
 class _Type:
@@ -26,7 +28,7 @@ class _Type:
     def __init__(self, descriptor: Descriptor) -> None:
         self.fields: dict[int, FieldDescriptor] = {field.number: field for field in descriptor.fields}
         self.is_entry = bool(descriptor.GetOptions().map_entry)
-        self.holds_maps = any(nested.GetOptions().map_entry for nested in _reachable(descriptor))
+        self.holds_maps = holds_maps(descriptor)
 
 
 @functools.cache
@@ -34,40 +36,49 @@ def _type(descriptor: Descriptor) -> _Type:
     return _Type(descriptor)
 
 
-def holds_maps(descriptor: Descriptor) -> bool:
-    """Whether a message of this type, or one inside it, has a map."""
-    return _type(descriptor).holds_maps
-
-
-def _reachable(descriptor: Descriptor) -> list[Descriptor]:
-    found = {descriptor.full_name: descriptor}
-    pending = [descriptor]
+@functools.cache
+def holds_maps(descriptor: Descriptor, leaves: tuple[str, ...] = ()) -> bool:
+    """Whether a message of this type, or one inside it, has a map (or is an entry of one). Types in `leaves` count as empty."""
+    seen, pending = {descriptor.full_name, *leaves}, [descriptor] if descriptor.full_name not in leaves else []
     while pending:
-        for field in pending.pop().fields:
-            target = field.message_type
-            if target is not None and target.full_name not in found:
-                found[target.full_name] = target
-                pending.append(target)
-    return list(found.values())
+        found = pending.pop()
+        if found.GetOptions().map_entry:
+            return True
+        inner = [field.message_type for field in found.fields if field.message_type is not None]
+        pending += [kind for kind in inner if kind.full_name not in seen]
+        seen.update(kind.full_name for kind in inner)
+    return False
 
 
 def _wire_type(field: FieldDescriptor) -> int:
     """How a single value of a field is written."""
     if field.message_type is not None or field.type in (FieldDescriptor.TYPE_STRING, FieldDescriptor.TYPE_BYTES):
-        return _BYTES
-    return {8: _FIXED64, 4: _FIXED32}.get(_FIXED_WIDTH.get(field.type, 0), _VARINT)
+        return BYTES
+    return {8: FIXED64, 4: FIXED32}.get(_FIXED_WIDTH.get(field.type, 0), VARINT)
 
 
 class _Frame:
-    """One message being read. `kind` is None inside a group, of which nothing is known."""
+    """A message or a group that is being read. `kind` is None inside a group: its fields are unknown."""
 
-    __slots__ = ("counts", "end", "group", "key", "keys", "kind", "label", "number")
+    __slots__ = ("counts", "fields", "group", "key", "keys", "kind", "label", "number")
 
-    def __init__(self, kind: Optional[_Type], end: int, label: str = "", number: int = 0, group: bool = False) -> None:
-        self.kind, self.end, self.label, self.number, self.group = kind, end, label, number, group
+    def __init__(
+        self,
+        kind: Optional[_Type],
+        fields: Iterator[Field],
+        label: str = "",
+        number: int = 0,
+        group: bool = False,
+    ) -> None:
+        self.kind, self.fields, self.label, self.number, self.group = kind, fields, label, number, group
         self.counts: dict[int, int] = {}  # of a repeated field, for the path
         self.keys: set[tuple[int, Any]] = set()  # (map field, key) of the entries read
         self.key: Any = None  # of a map entry
+
+    def name(self, number: Optional[int]) -> str:
+        """The name of a field, ``#7`` without one."""
+        field = self.kind.fields.get(number) if self.kind and number else None
+        return field.name if field else f"#{number}" if number else ""
 
 
 class _Fault(Exception):
@@ -102,16 +113,31 @@ class _Reader:
     def __init__(self, data: bytes, descriptor: Descriptor, keys_only: bool) -> None:
         self.data = memoryview(data)
         self.position = 0
-        self.frames = [_Frame(_type(descriptor), len(data))]
+        self.frames = [_Frame(_type(descriptor), fields(self.data))]
         self.keys_only = keys_only
 
     def run(self) -> None:
         for _ in range(limits.WIRE_FIELDS):
-            while self.frames and self.position == self.frames[-1].end:
+            found = self._next()
+            while found is None:
                 self._leave()
-            if not self.frames:
-                return
-            self._field()
+                if not self.frames:
+                    return
+                found = self._next()
+            self._field(*found)
+
+    def _next(self) -> Optional[tuple[int, int, Any]]:
+        """The next field of the innermost message; None at its end."""
+        try:
+            found = next(self.frames[-1].fields, None)
+        except WireError as error:
+            self.position = error.position
+            kind = errors.TruncatedError if error.truncated else errors.MalformedError
+            raise _Fault(kind, str(error), self.frames[-1].name(error.number)) from error
+        if found is None:
+            return None
+        self.position = found[3]
+        return found[:3]
 
     def _leave(self) -> None:
         """The innermost message has been read to its end. An entry of a map tells its key to the message that holds the map."""
@@ -126,66 +152,43 @@ class _Reader:
                 raise _Fault(errors.DuplicateKeyError, f"the map holds the key {key!r} twice", label)
             self.frames[-1].keys.add((frame.number, key))
 
-    def _varint(self, label: str = "") -> int:
-        try:
-            value, self.position = read_varint(self.data, self.position, self.frames[-1].end)
-        except ValueError as error:
-            raise _Fault(errors.MalformedError, str(error), label) from error
-        return value
-
-    def _field(self) -> None:
+    def _field(self, number: int, wire: int, value: Any) -> None:
         frame = self.frames[-1]
-        tag = self._varint()
-        number, wire = tag >> 3, tag & 7
-        if not 0 < number <= _MAX_FIELD_NUMBER:
-            raise _Fault(errors.MalformedError, f"field number {number}")
         field = frame.kind.fields.get(number) if frame.kind else None
-        label = field.name if field else f"#{number}"
-        value: Any = None
-        if wire == _VARINT:
-            value = self._varint(label)
-        elif wire in (_FIXED64, _FIXED32):
-            value = bytes(self._take(8 if wire == _FIXED64 else 4, label))
-        elif wire == _BYTES:
-            value = self._delimited(field, self._varint(label), label)
-        elif wire == _GROUP:
-            self._enter(_Frame(None, frame.end, label, number, group=True))
-        elif wire == _END_GROUP and frame.group and frame.number == number:
+        label = frame.name(number)
+        if wire in (FIXED64, FIXED32):
+            value = bytes(value)
+        elif wire == BYTES:
+            value = self._delimited(field, value, label)
+        elif wire == GROUP:
+            self._enter(_Frame(None, frame.fields, label, number, group=True))
+        elif wire == END_GROUP:
+            if not frame.group or frame.number != number:
+                raise _Fault(errors.MalformedError, "a group ends that did not start", label)
             self.frames.pop()
-        else:
-            raise _Fault(
-                errors.MalformedError, f"wire type {wire}" if wire > _FIXED32 else "a group ends that did not start", label
-            )
         if frame.kind and frame.kind.is_entry:
             if field is None or wire != _wire_type(field):
                 raise _Fault(errors.MalformedError, "an entry of a map has a field that is neither its key nor its value", label)
             if number == 1:
                 frame.key = value
 
-    def _take(self, length: int, label: str) -> memoryview:
-        left = self.frames[-1].end - self.position
-        if length > left:
-            raise _Fault(errors.TruncatedError, f"{length} bytes are promised, {left} are left", label)
-        self.position += length
-        return self.data[self.position - length : self.position]
-
-    def _delimited(self, field: Optional[FieldDescriptor], length: int, label: str) -> Any:
+    def _delimited(self, field: Optional[FieldDescriptor], content: memoryview, label: str) -> Any:
         """A field with a length: enter a message, check a string (and return it), pass over the rest."""
-        content = self._take(length, label)
         if field is None:
             return None
         if field.message_type is not None:
             kind = _type(field.message_type)
             if kind.holds_maps or not self.keys_only:
-                self._enter(_Frame(kind, self.position, self._indexed(field), field.number))
-                self.position -= length
+                inside = fields(self.data, self.position - len(content), self.position)
+                self._enter(_Frame(kind, inside, self._indexed(field), field.number))
+                self.position -= len(content)
         elif field.type == FieldDescriptor.TYPE_STRING:
             try:
                 return str(content, "utf-8")
             except UnicodeDecodeError as error:
                 raise _Fault(errors.MalformedError, f"a string is not UTF-8: {error.reason}", label) from error
         elif field.type != FieldDescriptor.TYPE_BYTES and not self.keys_only:
-            self._packed(field, length, label)
+            self._packed(field, len(content), label)
         return None
 
     def _packed(self, field: FieldDescriptor, length: int, label: str) -> None:
