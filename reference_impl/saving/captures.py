@@ -9,7 +9,6 @@ A variable of a strategy is several, and one node; which of them a capture is, i
 
 from __future__ import annotations
 
-import gc
 from typing import Any, Optional
 
 import tensorflow as tf
@@ -17,15 +16,18 @@ import tensorflow as tf
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import UntrackedCaptureError
 from reference_impl.kinds.captured_tensor import CapturedTensor
-from reference_impl.kinds.export_library import eager_tensor
+from reference_impl.kinds.export_library import Library, eager_tensor
 from reference_impl.kinds.traces import Trace
-from reference_impl.saving import places
 from reference_impl.saving.tree import Node, Tree
 
 _STATE = (tf.resource, tf.variant)
 _ITERATOR = (
     "an iterator, whose position no file keeps: give its elements to the function as arguments, or make it inside, of a dataset "
     "that is an attribute"
+)
+_FIX = (
+    "Make each reachable: assign it, or the trackable object that holds it, to an attribute of the object that is saved, for "
+    "example `root.state = variable`."
 )
 
 
@@ -36,14 +38,14 @@ class Captures:
       replicas: number of a function's node -> {index of a capture: index of the replica}, other than the first.
     """
 
-    def __init__(self, tree: Tree):
-        self._tree = tree
+    def __init__(self, tree: Tree, library: Library):
+        self._tree, self._library = tree, library
         self.replicas: dict[int, dict[int, int]] = {}
         self._replica: dict[int, int] = {}
         self._owners: dict[int, int] = {}
         self._kept: list[Any] = []
         self._problems: list[str] = []
-        self._fix = ""
+        self._fixable = False
         self._first: Optional[str] = None
         for node in list(tree.nodes):
             for tensor in _tensors_of(node.object):
@@ -62,7 +64,7 @@ class Captures:
             number = self._number(capture, path)
             if number is None:
                 number = 0
-                self._note(capture, path, node)
+                self._note(capture, trace, path)
             bound.append(number)
             target = self._tree.nodes[number].object
             if node is not None and (isinstance(target, api.Asset) or (tf.is_tensor(target) and not api.is_variable(target))):
@@ -93,33 +95,41 @@ class Captures:
                 self._kept += [capture, value]
         return found
 
-    def _note(self, capture: Any, path: str, node: Optional[Node]) -> None:
+    def _note(self, capture: Any, trace: Trace, path: str) -> None:
         self._first = self._first or path
-        live = None if node is None else getattr(node.object, "target", node.object)
-        functions = [] if node is None else [n.object for n in self._tree.nodes if isinstance(n.object, api.Function)]
-        function = next((f for f in functions if any(concrete is live for concrete in api.traces(f))), None)
-        place = places.find(
-            lambda value: _stands_for(value, capture), self._tree.root, getattr(function, "python_function", None)
-        )
-        owner = _owner(capture)
-        hopeless = _computed(capture) if _in_graph(capture) else _ITERATOR if isinstance(owner, tf.data.Iterator) else ""
-        if hopeless:
-            self._problems.append(f"{path} captures {hopeless}")
+        if _in_graph(capture):
+            self._problems.append(f"{path} captures {_computed(capture)}")
             return
-        where = f" ({place})" if place else ""
-        self._problems.append(
-            f"{path} captures {_describe(capture, owner)}{where}, which is not reachable from root, the object that is saved"
-        )
-        if not self._fix:
-            line = places.assignment(place)
-            self._fix = f"Make each reachable: assign it, or the object that holds it, to an attribute, e.g. `{line}`."
+        what = self._describe(capture, trace)
+        if what == _ITERATOR:
+            self._problems.append(f"{path} captures {what}")
+            return
+        self._fixable = True
+        self._problems.append(f"{path} captures {what}, which is not reachable from root, the object that is saved")
+
+    def _describe(self, capture: Any, trace: Trace) -> str:
+        """Return what a capture is. Variables and tables can be asked; of other handles only the ops that use them tell."""
+        tensor = tf.is_tensor(capture) and not isinstance(capture, tf.Variable)
+        owner: Any = api.resource_of(capture) if tensor else capture
+        if api.is_variable(owner):
+            return f"the variable {owner.name!r} ({owner.dtype.name}{list(owner.shape) if owner.shape.rank is not None else ''})"
+        if owner is not None:
+            return f"a {type(owner).__name__}"
+        name = self._library.find(trace.source, trace.name)
+        functions = [] if name is None else [self._library.definitions[each] for each in self._library.closure(name)]
+        ops = {node.op for function in functions for node in function.node_def}
+        if capture.dtype == tf.resource and any("IteratorGetNext" in op for op in ops):
+            return _ITERATOR
+        if capture.dtype == tf.variant and any("Dataset" in op for op in ops):
+            return "a dataset"
+        return f"a tensor of {capture.dtype.name}"
 
     def check(self) -> None:
         """Raises UntrackedCaptureError for everything that was noted (FN-07)."""
         if self._problems:
             problems = list(dict.fromkeys(self._problems))
             text = "Tried to export functions which reference untracked resources: for a captured tensor there is no Trackable "
-            text += f"referencing this tensor in the export. {'; '.join(problems)}. {self._fix}".strip()
+            text += f"referencing this tensor in the export. {'; '.join(problems)}. {_FIX if self._fixable else ''}".strip()
             raise UntrackedCaptureError(text, node=self._first)
 
 
@@ -131,13 +141,6 @@ def _tensors_of(obj: Any) -> list[Any]:
         handle = api.resource_handle(obj)
         return [] if handle is None else [handle]
     return [obj.asset_path] if isinstance(obj, api.Asset) else []
-
-
-def _stands_for(value: Any, capture: Any) -> bool:
-    if not isinstance(value, api.Trackable):
-        return False
-    held = getattr(value, "__dict__", {}).values()  # of datasets and iterators
-    return value is capture or any(tensor is capture for tensor in [*_tensors_of(value), *held])
 
 
 def _in_graph(capture: Any) -> bool:
@@ -152,23 +155,3 @@ def _computed(tensor: tf.Tensor) -> str:
         f"the tensor {tensor.name!r}, which was computed {where} and has no value outside of it: give it to the function as an "
         "argument, or compute it inside"
     )
-
-
-def _owner(capture: Any) -> Any:
-    """The object that a captured tensor is a part of, None for nobody's."""
-    if not tf.is_tensor(capture) or isinstance(capture, tf.Variable):
-        return capture
-    resource = api.resource_of(capture)
-    if resource is not None:
-        return resource
-    found = gc.get_referrers(capture)
-    holders = [*found, *(owner for members in found if isinstance(members, dict) for owner in gc.get_referrers(members))]
-    return next((owner for owner in holders if isinstance(owner, api.Trackable)), None)
-
-
-def _describe(capture: Any, owner: Any) -> str:
-    if api.is_variable(owner):
-        return f"the variable {owner.name!r}"
-    if owner is not None:
-        return f"a {type(owner).__name__}"
-    return f"a {capture.dtype.name} tensor {getattr(capture, 'name', '') if not eager_tensor(capture) else ''}".strip()

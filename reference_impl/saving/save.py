@@ -113,7 +113,7 @@ class _Export:
 
     def _functions(self) -> None:
         """Names, captures and descriptions of all concrete functions of the tree."""
-        captures = self.captures = Captures(self.tree)
+        captures = self.captures = Captures(self.tree, self.library)
         cached = []
         for node in self.tree.nodes:  # grows by constants
             if not isinstance(node.object, (api.ConcreteFunction, SignatureFunction)):
