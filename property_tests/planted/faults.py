@@ -354,60 +354,54 @@ def branches(graph: Any, model: Path) -> bool:
     return _each(_nodes(graph), change)
 
 
+def _each_constant(graph: Any, change: Callable[[Any], bool]) -> bool:
+    """Change the values of constants, but not the names of files and tensors that a Saver writes."""
+    saver = ("save", "Save", "Restore")
+    found = [node for node in _nodes(graph) if node.op == "Const" and "value" in node.attr and not node.name.startswith(saver)]
+    return _each([node.attr["value"].tensor for node in found], change)
+
+
+def _raise_first(*fields: str) -> Callable[[Any], bool]:
+    """Return a change of a TensorProto: the first number of these fields is one more."""
+
+    def change(tensor: Any) -> bool:
+        field = next((name for name in fields if len(getattr(tensor, name))), "")
+        if field:
+            getattr(tensor, field)[0] += 1
+        return bool(field)
+
+    return change
+
+
 @fault
 def constants(graph: Any, model: Path) -> bool:
     """Numbers in constants are others."""
-
-    def change(node: Any) -> bool:
-        if node.op != "Const" or "value" not in node.attr:
-            return False
-        tensor = node.attr["value"].tensor
-        for field in ("float_val", "double_val"):
-            if len(getattr(tensor, field)):
-                getattr(tensor, field)[0] += 1
-                return True
-        return False
-
-    return _each(_nodes(graph), change)
-
-
-@fault
-def content(graph: Any, model: Path) -> bool:
-    """Bytes of constants with many numbers or texts are others."""
-
-    def change(node: Any) -> bool:
-        tensor = node.attr["value"].tensor if node.op == "Const" and "value" in node.attr else None
-        if (
-            tensor is not None
-            and tensor.dtype == 7
-            and tensor.string_val
-            and not node.name.startswith(("save", "Save", "Restore"))
-        ):
-            tensor.string_val[0] = b"lost" + tensor.string_val[0]
-            return True
-        for field in ("tensor_content", "float8_val"):
-            held = getattr(tensor, field) if tensor is not None and tensor.dtype in (1, 2, 24, 25) else b""
-            if held:
-                setattr(tensor, field, bytes([held[0] ^ 1]) + held[1:])
-                return True
-        return False
-
-    return _each(_nodes(graph), change)
+    return _each_constant(graph, _raise_first("float_val", "double_val"))
 
 
 @fault
 def integers(graph: Any, model: Path) -> bool:
     """Whole numbers in constants are others."""
+    return _each_constant(graph, _raise_first("int_val", "int64_val"))
 
-    def change(node: Any) -> bool:
-        tensor = node.attr["value"].tensor if node.op == "Const" and "value" in node.attr else None
-        for field in ("int_val", "int64_val") if tensor is not None else ():
-            if len(getattr(tensor, field)):
-                getattr(tensor, field)[0] += 1
-                return True
-        return False
 
-    return _each(_nodes(graph), change)
+@fault
+def content(graph: Any, model: Path) -> bool:
+    """Bytes of constants with many numbers or texts are others."""
+    floats = (schema.DT_FLOAT, schema.DT_DOUBLE, schema.DT_FLOAT8_E5M2, schema.DT_FLOAT8_E4M3FN)
+
+    def change(tensor: Any) -> bool:
+        if tensor.dtype == schema.DT_STRING and tensor.string_val:
+            tensor.string_val[0] = b"lost" + tensor.string_val[0]
+            return True
+        field = next((name for name in ("tensor_content", "float8_val") if getattr(tensor, name)), "")
+        if not field or tensor.dtype not in floats:
+            return False
+        held = getattr(tensor, field)
+        setattr(tensor, field, bytes([held[0] ^ 1]) + held[1:])
+        return True
+
+    return _each_constant(graph, change)
 
 
 @fault
