@@ -37,7 +37,7 @@ from compat_matrix.plan import (
     is_complete,
     models_to_serve,
 )
-from compat_matrix.results import DESELECTED, Observation, Result, ResultsError, read_results, write_results
+from compat_matrix.results import DESELECTED, Observation, Result, ResultsError, append_results, read_results, write_results
 
 if TYPE_CHECKING:
     from compat_matrix.report.progress import Progress
@@ -271,7 +271,7 @@ class Recorder:
                 fields = (self.run.plan_id, cell.id, cell.decided.outcome, cell.decided.reason)
                 self.results[cell.id] = Result.not_executed(*fields)
         self._write_all()
-        self.stream = self.path.open("a", encoding="utf-8")
+        self.stream = append_results(self.path)
 
     def _write_all(self) -> None:
         write_results(self.path, (self.results[cell.id] for cell in self.run.plan if cell.id in self.results))

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from compat_matrix import strict_json
 from compat_matrix.outcomes import Outcome
-from compat_matrix.writing import write_text
+from compat_matrix.writing import write_set
 
 SCHEMA = 1
 MAX_MESSAGE = 20_000  # characters; what a hostile model makes its reader say must not fill the disk
@@ -151,10 +152,12 @@ _HOLDS: dict[str, Callable[[Any], bool]] = {
 def read_results(path: Path) -> list[Result]:
     """The results of a file; the last line of a cell counts. A torn last line (a killed run) is left out.
 
-    A file that is not there holds no results. Raises ResultsError for any other line that cannot be read.
+    A file that is not there holds no results. Raises ResultsError for any other line that cannot be read, and for one that was
+    added or changed since the run ended.
     """
     if not path.exists():
         return []
+    known = _seal(path)
     text = path.read_text(encoding="utf-8", errors="replace")
     results: dict[str, Result] = {}
     for number, line in enumerate(text.split("\n")[:-1], 1):
@@ -162,13 +165,48 @@ def read_results(path: Path) -> list[Result]:
             result = Result.from_line(line)
         except ResultsError as error:
             raise ResultsError(f"{path}, line {number}: {error}") from error
+        if known is not None and _digest(line) not in known:
+            raise ResultsError(
+                f"{path}, line {number}: the run did not write this result of {result.cell}: the file was edited, or is of "
+                f"another run (see {seal_of(path).name}). Run it again"
+            )
         results.pop(result.cell, None)
         results[result.cell] = result
     return list(results.values())
 
 
 def write_results(path: Path, results: Iterable[Result]) -> None:
-    write_text(path, "".join(result.to_line() + "\n" for result in results))
+    """Write results, and the digests of their lines beside them: they hold until somebody goes on."""
+    lines = [result.to_line() for result in results]
+    seal = "".join(f"{digest}\n" for digest in sorted(map(_digest, lines)))
+    write_set(path.parent, {path.name: "".join(f"{line}\n" for line in lines), seal_of(path).name: seal})
+
+
+def append_results(path: Path) -> IO[str]:
+    """Open the results of a run that goes on; they are sealed again by the next :func:`write_results`."""
+    seal_of(path).unlink(missing_ok=True)
+    return path.open("a", encoding="utf-8")
+
+
+def remove_results(path: Path) -> None:
+    """Remove the results and their seal."""
+    seal_of(path).unlink(missing_ok=True)
+    path.unlink(missing_ok=True)
+
+
+def seal_of(path: Path) -> Path:
+    """Return the file with the digests of the lines of a result file. It exists once the run has ended."""
+    return path.with_suffix(".sha256")
+
+
+def _seal(path: Path) -> set[str] | None:
+    """Return the digests of all lines that the run wrote, None while it is not known."""
+    seal = seal_of(path)
+    return set(seal.read_text(encoding="utf-8", errors="replace").split()) if seal.exists() else None
+
+
+def _digest(line: str) -> str:
+    return hashlib.sha256(line.encode()).hexdigest()[:16]
 
 
 # What differs between two runs of the same failure. The order matters: a device or a URL is not a path.

@@ -33,7 +33,7 @@ from compat_matrix.plan import ASKING, LEDGER_FILE, MAKING, PLAN_FILE, RESULTS_F
 from compat_matrix.plugins.registry import OURS, Registry
 from compat_matrix.report import grid, grid_html, html, junit, terminal
 from compat_matrix.report.summary import summarise
-from compat_matrix.results import Result, ResultsError, read_results, write_results
+from compat_matrix.results import Result, ResultsError, read_results, remove_results, write_results
 from compat_matrix.runtimes.runtime import LOCAL, Runtime, local_runtime
 from compat_matrix.writing import write_set, write_text
 
@@ -108,7 +108,8 @@ def prepare(
         done = _take_over(out, plan, Ledger.parse(ledger_text))
         shutil.rmtree(out / SCRATCH_FOLDER, ignore_errors=True)  # of a session that was killed
     else:
-        for name in (RESULTS_FILE, RUN_FILE, CELLS_FILE):
+        remove_results(out / RESULTS_FILE)
+        for name in (RUN_FILE, CELLS_FILE):
             (out / name).unlink(missing_ok=True)
         for name in FOLDERS:
             shutil.rmtree(out / name, ignore_errors=True)

@@ -18,7 +18,7 @@ import tomlkit
 
 from compat_matrix.cases import all_cases
 from compat_matrix.runtimes import registry
-from docs import attacks, clauses, grid_page, migrated, planted, rules, runtimes, third_party
+from docs import attacks, clauses, faults, grid_page, migrated, planted, rules, runtimes, third_party
 
 DOCS = Path(__file__).parent
 ROOT = DOCS.parent
@@ -163,6 +163,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "attacks.md": attacks_page,
     "cases.md": cases_page,
     "clauses.md": clauses_page,
+    "faults.md": lambda: faults.page(_table),
     "fixtures.md": fixtures_page,
     "grid.md": grid_page.page,
     "known_failures.md": known_failures_page,
@@ -190,13 +191,16 @@ def main(arguments: list[str] | None = None) -> int:
                 temporary.replace(page)
     if stale:
         print(("stale: " if check else "written: ") + ", ".join(stale))
-    faults = clauses.faults(clauses.read_table(), clauses.find_tests(clauses.test_files()))
-    for fault in faults:
+    unproved = clauses.faults(clauses.read_table(), clauses.find_tests(clauses.test_files()))
+    for fault in unproved:
         print(f"clauses.toml: {fault}", file=sys.stderr)
     silent = planted.faults()
     for fault in silent:
         print(f"planted.json: {fault}", file=sys.stderr)
-    return 1 if check and (stale or faults or silent) else 0
+    not_found = faults.faults()
+    for fault in not_found:
+        print(f"faults.json: {fault}", file=sys.stderr)
+    return 1 if check and (stale or unproved or silent or not_found) else 0
 
 
 if __name__ == "__main__":

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import ast
 import json
 from collections.abc import Callable
 from pathlib import Path
 
 from compat_matrix.cases import all_cases
+from property_tests.planted.faults import FAULTS
 from property_tests.planted.running import claimed
 
 RECORD = Path(__file__).parent / "data" / "planted.json"
-FOLDER = Path(__file__).parents[1] / "property_tests" / "planted"
 WORDS = {
     "accepts": "A loader or a saver accepts what it must refuse.",
     "stale_values": "A saver stores the values of its first save again.",
@@ -23,7 +22,7 @@ A case of the matrix claims to test something. For each case this page names a f
 implementation, and the check that finds it: a loader or a saver that loses what the case is about.
 
 The faults are edits of the SavedModel. A faulty loader reads the edited model; a faulty saver (`saver:`) has written it. They are
-defined in `property_tests/planted/faults.py`. `python -m property_tests.planted --write` plants all of them in about five minutes
+defined in `property_tests/planted/faults/`. `python -m property_tests.planted --write` plants all of them in about five minutes
 and writes the record of this page; `--case NAME` does so for one case. `tests/test_planted.py` plants a few of them. It
 fails when a case has no fault, and when the docstring of a case has changed since its fault was planted.
 
@@ -32,11 +31,7 @@ fails when a case has no fault, and when the docstring of a case has changed sin
 
 def told() -> dict[str, str]:
     """Fault -> what is lost, from the docstrings."""
-    found = dict(WORDS)
-    for node in ast.parse((FOLDER / "faults.py").read_text(encoding="utf-8")).body:
-        if isinstance(node, ast.FunctionDef):
-            found[node.name] = (ast.get_docstring(node) or "").split("\n")[0]
-    return found
+    return {**WORDS, **{name: (function.__doc__ or "").split("\n")[0] for name, function in FAULTS.items()}}
 
 
 def page(table: Callable[[tuple[str, ...], list[tuple[str, ...]]], str]) -> str:

@@ -1,6 +1,7 @@
 """A consumer with one mistake: ``python wrong_plugins.py MISTAKE``. The sample of the docs, spoilt in one place each."""
 
 import json
+import os
 import signal
 import sys
 import time
@@ -64,6 +65,8 @@ class Wrong(NumpyWorker):
         return reply
 
     def load(self, directory, tags):
+        if MISTAKE == "loads_nothing":
+            return None
         if MISTAKE == "writes_into_model":
             (Path(directory) / "cache.bin").write_bytes(b"cache")
         if MISTAKE == "refuses_everything":
@@ -128,6 +131,10 @@ class Wrong(NumpyWorker):
             inputs = {
                 n: Tensor("float32", t.array.astype("f4")) if wanted[n]["dtype"] == "float32" else t for n, t in inputs.items()
             }
+        if MISTAKE == "empty_answers":
+            return {}
+        if MISTAKE == "dies":
+            os._exit(1)
         answer = super().call_signature(model, key, inputs)
         if MISTAKE == "keeps_state":
             self.previous, answer = answer, self.previous or answer
@@ -161,6 +168,10 @@ def spoilt(tensor):
         return Tensor(tensor.dtype, np.where(np.isnan(array), np.array(np.nan, array.dtype), array))
     if MISTAKE == "no_minus_zero" and array.dtype.kind == "f":
         return Tensor(tensor.dtype, np.where(array == 0, np.array(0, array.dtype), array))
+    if MISTAKE == "answers_nan" and array.dtype.kind == "f":
+        return Tensor(tensor.dtype, np.full_like(array, np.nan))
+    if MISTAKE == "one_ulp" and array.dtype.kind == "f":
+        return Tensor(tensor.dtype, np.nextafter(array, np.array(np.inf, array.dtype)))
     if MISTAKE == "all_float32" and tensor.dtype == "float64":
         return Tensor("float32", array.astype("f4"))
     if MISTAKE == "int64_through_double" and tensor.dtype == "int64":

@@ -104,10 +104,7 @@ def judged(
     return Finding(
         outcomes[differences[0].kind],
         f"request {request['id']}: {first_of(differences)}",
-        details={
-            "request": request["id"],
-            "differences": [{"where": d.where, "kind": d.kind, **d.details} for d in differences[:MORE]],
-        },
+        details={"request": request["id"], "differences": [d.to_json() for d in differences[:MORE]]},
         files={"expected": recorded, "got": answer},
     )
 

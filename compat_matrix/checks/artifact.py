@@ -48,6 +48,12 @@ class Artifact:
     def tag_sets(self) -> list[tuple[str, ...]]:
         return list(dict.fromkeys(tuple(request["tags"]) for request in self.requests))
 
+    def tensorflow(self) -> str:
+        """Return the version of the TensorFlow that made it, as its provenance says; "" where that names none."""
+        producer = _read_json(self.directory / "provenance.json").get("producer")
+        versions = producer.get("versions") if isinstance(producer, dict) else None
+        return str(versions.get("tensorflow") or "") if isinstance(versions, dict) else ""
+
 
 def read_artifact(directory: Path) -> Artifact:
     """Read ``io/io.json``. Raises :class:`ArtifactError`, naming the file and the reason."""

@@ -54,5 +54,5 @@ def compare_held(wanted: Mapping[str, tensors.Tensor], held: Mapping[str, tensor
     if not differences:
         return None
     more = f" (and {len(differences) - 1} more variables)" if len(differences) > 1 else ""
-    details = {"differences": [{"where": d.where, **d.details} for d in differences[:_SHOWN]]}
+    details = {"differences": [d.to_json() for d in differences[:_SHOWN]]}
     return Finding(Outcome.FAIL_VALUE, f"variable {differences[0]}{more}", details=details)

@@ -53,6 +53,10 @@ class Mismatch:
     def __str__(self) -> str:
         return f"{self.where}: {self.message}" if self.where else self.message
 
+    def to_json(self) -> dict[str, Any]:
+        """Return the record of this difference in the details of a finding."""
+        return {"where": self.where, "kind": self.kind, **self.details}
+
 
 def compare_named(expected: Mapping[str, Tensor], got: Mapping[str, Tensor], tolerance: Tolerance) -> list[Mismatch]:
     """All differences between two sets of named tensors, whatever their order."""

@@ -24,6 +24,7 @@ Described = Mapping[str, Mapping[str, Facts]]  # "variables" and "functions": pa
 OF_VARIABLES = ("dtype", "shape", "trainable", "synchronization", "aggregation", "name")
 OF_FUNCTIONS = ("arguments", "traces")
 OF_GRAPHS = ("dtype", "trainable")  # what the collections of a TF 1.x MetaGraph say of a variable
+GRADIENTS = "gradients"  # in the details of a finding: what the differences of its request are of, if not of its answer
 _SHOWN = 12
 
 
@@ -138,6 +139,6 @@ def _gradients(context: Context, model: Loaded, tags: Sequence[str], request: di
     return Finding(
         Outcome.FAIL_VALUE,
         f"the gradients of request {request['id']}: {first_of(differences)}",
-        details={"request": request["id"], "differences": [{"where": d.where, **d.details} for d in differences[:MORE]]},
+        details={"request": request["id"], "of": GRADIENTS, "differences": [d.to_json() for d in differences[:MORE]]},
         files={"expected": recorded, "got": output},
     )

@@ -58,6 +58,11 @@ def signatures(model: Path, tags: Sequence[str]) -> dict[str, Any]:
     return signature_spec(meta_graph(model, tags))
 
 
+def writer(model: Path, tags: Sequence[str]) -> str:
+    """Return the version of the TensorFlow that a MetaGraph says it was written by; "" where it names none."""
+    return str(meta_graph(model, tags).meta_info_def.tensorflow_version)
+
+
 def method_names(model: Path, tags: Sequence[str]) -> dict[str, str]:
     """What each signature is for: predict, classify, regress."""
     return {item.key: item.method_name.rpartition("/")[2] for item in _signatures(meta_graph(model, tags))}

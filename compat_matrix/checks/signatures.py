@@ -1,4 +1,4 @@
-"""``signatures``: what the consumer shows of the signatures is what the SignatureDefs say."""
+"""``signatures``: what the consumer shows of the signatures is what the SignatureDefs say; who wrote the model is as recorded."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ def check(context: Context) -> dict[str, Any]:
     findings, seen = [], 0
     unservable: dict[str, str] = {}
     for tags in oracle.tag_sets(context.artifact):
+        findings += _other_writer(context, tags)
         expected = oracle.signatures(context.artifact.model, tags)
         with context.model(tags) as model:
             got = context.ask(model, "signatures")["signatures"]
@@ -30,6 +31,15 @@ def check(context: Context) -> dict[str, Any]:
             findings.append(signature_finding(differences, expected, got))
     raise_first(findings)
     return {"signatures": seen, **({"unservable": unservable} if unservable else {})}
+
+
+def _other_writer(context: Context, tags: Sequence[str]) -> list[Finding]:
+    """Compare who wrote the model, as it says itself, with its provenance: expectations hold for versions of the writer."""
+    says, known = oracle.writer(context.artifact.model, tags), context.artifact.tensorflow()
+    if not says or not known or says == known:
+        return []
+    message = f"the model says that TensorFlow {says} wrote it, its provenance says {known}"
+    return [Finding(Outcome.FAIL_STRUCTURE, message, details={"model": says, "provenance": known})]
 
 
 def unconventional(tags: Sequence[str], got: Spec) -> dict[str, str]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from compat_matrix.checks.artifact import read_artifact
+from compat_matrix.checks.objects import GRADIENTS
 from compat_matrix.exports.artifact import Prepared
 from compat_matrix.exports.options import ANSWERING
 from compat_matrix.exports.recording import ANSWERED_BY, plain_error
@@ -206,7 +207,8 @@ def _words(result: Result, item: Prepared, results: Mapping[str, Result]) -> Ite
     else:
         source = request.get(ANSWERED_BY)
         said = f"{source} answered" if source else "recorded"
-        what = (
+        of = "gradients of " if result.details.get("of") == GRADIENTS else ""
+        what = of + (
             f"signature {request['signature']!r}, output" if request["kind"] == "signature" else f"function {request['path']!r},"
         )
         for difference in differences[:_FEW]:

@@ -10,9 +10,10 @@ from compat_matrix.plugins.registry import Registry
 
 
 def ledger_text(path: Path, registry: Registry) -> str:
-    """The text of a ledger and of those that plug-ins bring along. Raises LedgerError."""
+    """The text of a ledger and of those that plug-ins bring along. Raises LedgerError, which names the file."""
+    for one in (path, *registry.ledgers):
+        Ledger.read(one)
     text = path.read_text(encoding="utf-8")
     for more in registry.ledgers:
-        Ledger.read(more)
         text += "\n" + re.sub(r"(?m)^schema\s*=.*$", f"# {more.name}", more.read_text(encoding="utf-8"), count=1)
     return text

@@ -1,0 +1,169 @@
+"""Faults in the folder of a run, which `matrix report`, `matrix diff` and `gate` judge without running anything."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from compat_matrix.results import DESELECTED
+from property_tests.planted.kinds.declaring import Planted
+from property_tests.planted.kinds.planting import Plant
+from property_tests.planted.kinds.scenes import FAILED_RUN, RUNS
+
+REPORT = "matrix report run"
+GATE = "gate --baseline run --candidate other --out gate"
+Lines = list[dict[str, Any]]
+
+
+def results(change: Callable[[Lines], Lines], run: str = "run") -> Plant:
+    """The results of a run are others."""
+
+    def plant(folder: Path) -> None:
+        path = folder / run / "results.jsonl"
+        lines = change([json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()])
+        path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+
+    return plant
+
+
+def _observed(line: dict[str, Any]) -> bool:
+    return line["outcome"] not in ("NOT_RUN", "NOT_APPLICABLE")
+
+
+def _lose(lines: Lines) -> Lines:
+    lines.remove(next(line for line in lines if line["cell"].endswith("/values") and _observed(line)))
+    return lines
+
+
+def _add(lines: Lines) -> Lines:
+    good = next(filter(_observed, lines))
+    return [*lines, {**good, "cell": good["cell"].replace("c_api@", "cpp@")}]
+
+
+def _half(lines: Lines) -> Lines:
+    observed = [line for line in lines if _observed(line)]
+    return [line for line in lines if line not in observed[len(observed) // 2 :]]
+
+
+def _deselect(lines: Lines) -> Lines:
+    """Cells that were not reached are told as if nobody had asked for them."""
+    lost = [line for line in lines if _observed(line)][1:]
+    told = {"outcome": "NOT_RUN", "message": DESELECTED, "expected": None}
+    pattern = next(line for line in lines if line["message"] == DESELECTED)
+    return [{**pattern, "cell": line["cell"], **told} if line in lost else line for line in lines]
+
+
+def _pass_again(lines: Lines) -> Lines:
+    """Behind a failure stands a second line of the cell, with a pass."""
+    bad = next(line for line in lines if line["outcome"] == "FAIL_VALUE")
+    good = next(line for line in lines if line["outcome"] == "PASS")
+    return [*lines, {**good, "cell": bad["cell"]}]
+
+
+def _expected(lines: Lines) -> Lines:
+    return [{**line, "expected": True} if line["expected"] is False else line for line in lines]
+
+
+def _nan(lines: Lines) -> Lines:
+    good = next(filter(_observed, lines))
+    good["timings"] = {"load": float("nan")}
+    return lines
+
+
+def _of_another(folder: Path) -> None:
+    (folder / "run" / "results.jsonl").write_bytes((folder / "other" / "results.jsonl").read_bytes())
+
+
+def _smaller_plan(folder: Path) -> None:
+    """A cell is lost from the plan and from the results."""
+    path = folder / "run" / "plan.json"
+    plan = json.loads(path.read_text(encoding="utf-8"))
+    cells = plan["cells"]
+    cells.remove(next(cell for cell in cells if (cell["id"] if "id" in cell else str(cell)).endswith("/values")))
+    path.write_text(json.dumps(plan), encoding="utf-8")
+
+
+ROWS = (
+    Planted(
+        "lost-cell", "a cell is lost from the results", RUNS, results(_lose), REPORT, 3, "did not come to its end", gate=True
+    ),
+    Planted(
+        "added-cell",
+        "the results have a cell that is not in the plan",
+        RUNS,
+        results(_add),
+        REPORT,
+        4,
+        "did not write this result",
+    ),
+    Planted(
+        "duplicated-cell",
+        "a failure is followed by a pass of the same cell",
+        FAILED_RUN,
+        results(_pass_again),
+        REPORT,
+        4,
+        "did not write this result",
+        sound=1,
+    ),
+    Planted(
+        "interrupted-run",
+        "half of the results are there, beside the summary of all",
+        RUNS,
+        results(_half),
+        REPORT,
+        3,
+        "did not come to its end",
+    ),
+    Planted(
+        "claimed-completeness",
+        "cells that were not reached are told as deselected",
+        RUNS,
+        results(_deselect),
+        REPORT,
+        4,
+        "did not write this result",
+        gate=True,
+    ),
+    Planted(
+        "failure-marked-expected",
+        "the results call a failure expected",
+        FAILED_RUN,
+        results(_expected),
+        REPORT,
+        4,
+        "did not write this result",
+        sound=1,
+    ),
+    Planted("nan-in-results", "a number of the results is NaN", RUNS, results(_nan), REPORT, 4, "NaN"),
+    Planted(
+        "results-of-another-run",
+        "the results are those of another run",
+        RUNS,
+        _of_another,
+        REPORT,
+        4,
+        "did not write this result",
+    ),
+    Planted("smaller-plan", "a cell is lost from the plan", RUNS, _smaller_plan, REPORT, 4, "plan.json"),
+    Planted(
+        "unfinished-candidate",
+        "a cell is lost from the results of a gate's candidate",
+        RUNS,
+        results(_lose, "other"),
+        GATE,
+        3,
+        "unfinished",
+    ),
+    Planted(
+        "edited-baseline",
+        "the results of a gate's baseline were edited",
+        RUNS,
+        results(_deselect),
+        GATE,
+        4,
+        "did not write this result",
+    ),
+)

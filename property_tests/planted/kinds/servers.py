@@ -1,0 +1,63 @@
+"""Faults in a model server, and in a TensorFlow that a run asks."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+
+from compat_matrix.runtimes.standin import executable
+from property_tests.planted import faults
+from property_tests.planted.kinds.declaring import Planted
+from property_tests.planted.kinds.planting import artifact_of, release
+from property_tests.planted.kinds.scenes import SERVED, TWO_RUNTIMES
+
+OTHER_MODEL = """
+
+_sound = Servable.__init__
+
+
+def _other(self, library, path, *arguments, **options):
+    _sound(self, library, {other!r}, *arguments, **options)
+
+
+Servable.__init__ = _other
+"""
+
+
+def _serves_another_version(folder: Path) -> None:
+    """The server loads a model with the same signatures and other weights."""
+    other = shutil.copytree(artifact_of(folder) / "model", folder / "other")
+    assert faults.apply("values", other)
+    release(folder, "compat_matrix/runtimes/standin/servable.py", OTHER_MODEL.format(other=str(other)))
+    executable.write(folder / "server", sys.executable, str(folder / "site"))
+
+
+def _claims_another_version(folder: Path) -> None:
+    """The metadata of the package names the version that is installed, TensorFlow itself another one."""
+    (path,) = (folder / "other").glob("lib/python3.*/site-packages/tensorflow/python/framework/versions.py")
+    path.write_text(path.read_text(encoding="utf-8") + '\n__version__ = VERSION = "2.1.0"\n', encoding="utf-8")
+
+
+SERVE = "serve-check artifacts/predictor --server binary:./server"
+RUN = "matrix run --out run -n 1 --fixtures artifacts --consumer tf2 --check values --runtime other/bin/python"
+ROWS = (
+    Planted(
+        "other-version-served",
+        "the server has another version of the model",
+        SERVED,
+        _serves_another_version,
+        SERVE,
+        1,
+        "FAIL_VALUE",
+    ),
+    Planted(
+        "other-version-claimed",
+        "a TensorFlow says that it is another version",
+        TWO_RUNTIMES,
+        _claims_another_version,
+        RUN,
+        4,
+        "2.1.0",
+    ),
+)
