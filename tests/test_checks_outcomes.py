@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_artifacts import cell, fake_host, function_request, run, seal, write_artifact
+from fake_artifacts import cell, fake_host, function_request, run, saved_model, seal, write_artifact
 
 from compat_matrix.checks import CHECKS, run_cell
 from compat_matrix.checks import relocate as relocate_check
@@ -18,6 +18,7 @@ from compat_matrix.results import Result
 from compat_matrix.runtimes import Host
 from compat_matrix.runtimes.worker import Worker
 from compat_matrix.workers import tensors
+from reference_impl.format import schema
 
 
 @pytest.fixture
@@ -93,6 +94,22 @@ def test_every_failure_has_its_outcome(
     assert message in seen.message
     assert error_class in (None, seen.error_class)
     assert run(host, check).outcome is Outcome.PASS  # and costs this cell only
+
+
+@pytest.mark.parametrize(("says", "outcome"), [("2.1.0", Outcome.FAIL_STRUCTURE), ("1.15.5", Outcome.PASS), ("", Outcome.PASS)])
+def test_a_model_that_names_another_writer_than_its_provenance(host: Host, says: str, outcome: Outcome) -> None:
+    artifact = write_artifact(host.out / f"written-by-{says or 'nobody'}")
+    message = schema.parse(schema.SavedModel, saved_model())
+    message.meta_graphs[0].meta_info_def.tensorflow_version = says
+    (artifact / "model" / "saved_model.pb").write_bytes(schema.serialize(message))
+    seal(artifact)
+    facts = json.loads((artifact / "provenance.json").read_text())
+    producer = {"name": "fixture", "versions": {"tensorflow": "1.15.5"}}
+    (artifact / "provenance.json").write_text(json.dumps({**facts, "producer": producer}))
+    seen = run_cell(cell("signatures", artifact), host, host.out)
+    assert seen.outcome is outcome, seen.message
+    said = "the model says that TensorFlow 2.1.0 wrote it, its provenance says 1.15.5"
+    assert (said in seen.message) == (outcome is not Outcome.PASS)
 
 
 @pytest.mark.parametrize(

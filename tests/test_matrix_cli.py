@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -15,6 +16,7 @@ import compat_matrix
 SCHEMAS = {path.name: json.loads(path.read_text()) for path in (Path(compat_matrix.__path__[0]) / "schemas").glob("*.json")}
 REGISTRY = Registry().with_resources((name, Resource.from_contents(schema)) for name, schema in SCHEMAS.items())
 ARTIFACTS = [f"{case}/{producer}@{VERSION}" for case in ("alpha", "beta") for producer in ("reference", "tf2")]
+LEFT_OUT = {"outcome": "NOT_RUN", "message": "deselected", "expected": None}
 CONSUMERS = ("tf2", "v1_session", "c_api", "reference")
 
 
@@ -213,6 +215,52 @@ def test_damaged_files_are_not_reported_as_good(small, file, change):
     path.write_text(change(path.read_text()))
     done = small.command("matrix", "report", small.out)
     assert (done.returncode, "Error: " in done.stderr) == (4, True), done.stdout
+
+
+def line_of(text, where, **changes):
+    """The line of a result, with changes."""
+    return json.dumps({**next(record for record in map(json.loads, text.splitlines()) if where(record)), **changes}) + "\n"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda text: text.replace('"outcome": "LOAD_ERROR"', '"outcome": "PASS"'),
+        lambda text: text + line_of(text, lambda r: r["outcome"] == "LOAD_ERROR", outcome="PASS", expected=True),
+        lambda text: text + line_of(text, lambda r: r["outcome"] == "PASS", cell=f"no/tf2@{VERSION}/tf2@{VERSION}/load"),
+        lambda text: text.replace(*[line_of(text, lambda r: r["outcome"] == "LOAD_ERROR", **new) for new in ({}, LEFT_OUT)]),
+    ],
+    ids=["edited", "a pass behind a failure", "a cell of no plan", "told as deselected"],
+)
+@pytest.mark.parametrize("command", ["report", "expect update"])
+def test_results_that_the_run_did_not_write_are_refused(small, command, change):
+    small.behave([cell("c_api", "load"), FAIL])
+    assert small.run("--consumer", "c_api").returncode == 1
+    path = small.out / "results.jsonl"
+    before = path.read_text()
+    path.write_text(change(before))
+    assert path.read_text() != before
+    more = ("--expectations", small.ledger, "--reason", "x") if command == "expect update" else ()
+    done = small.command("matrix", *command.split(), small.out, *more)
+    assert done.returncode == 4, done.stderr
+    assert "results.jsonl, line" in done.stderr and "the run did not write this result of " in done.stderr
+    again = small.run("--consumer", "c_api", "--resume")
+    assert again.returncode == 4 and "the run did not write this result" in again.stderr
+
+
+def test_results_of_another_run_of_the_same_plan_are_refused(small):
+    small.run("--consumer", "c_api", out=small.root / "other")
+    small.behave([cell("c_api", "load"), FAIL])
+    assert small.run("--consumer", "c_api").returncode == 1
+    shutil.copy(small.root / "other" / "results.jsonl", small.out)
+    done = small.command("matrix", "report", small.out)
+    assert (done.returncode, "the run did not write this result" in done.stderr) == (4, True)
+
+
+def test_a_ledger_that_is_no_toml_is_named(small):
+    small.expect(head="[[expect")
+    done = small.run()
+    assert done.returncode == 2 and f"{small.ledger}: not TOML" in done.stderr
 
 
 def test_removed_results_are_missed(small):

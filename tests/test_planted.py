@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from compat_matrix.cases import all_cases
 from compat_matrix.runtimes import local_runtime
 from docs import planted
-from property_tests.planted import cases, faults, worker
+from property_tests.planted import cases, faults, kinds, worker
 
 
 def test_every_case_has_a_fault_that_a_check_finds():
@@ -16,9 +18,11 @@ def test_every_case_has_a_fault_that_a_check_finds():
 
 
 def test_every_fault_is_planted_and_says_what_is_lost():
-    used = {fault.rpartition(":")[2] for names in cases.CASES.values() for fault in names}
-    assert set(faults.FAULTS) | {worker.ACCEPTS, worker.STALE} == used
-    assert all(planted.told()[name] for name in used)
+    of_cases = {fault.rpartition(":")[2] for names in cases.CASES.values() for fault in names}
+    texts = "".join(path.read_text(encoding="utf-8") for path in Path(kinds.__path__[0]).glob("*.py"))
+    of_kinds = {name for name in faults.FAULTS if f'("{name}")' in texts or f':{name}")' in texts}
+    assert set(faults.FAULTS) | {worker.ACCEPTS, worker.STALE} == of_cases | of_kinds
+    assert all(planted.told()[name] for name in of_cases)
 
 
 @pytest.fixture(scope="module")
