@@ -17,7 +17,9 @@ from compat_matrix.canonical.form import canonical
 from compat_matrix.cli import main
 from compat_matrix.zoo.diff import SECTIONS, Options, diff
 from property_tests.strategies import edits
+from reference_impl.format import schema
 from reference_impl.format.bundle.writer import BundleWriter
+from reference_impl.format.container import layout
 
 CASES = ("module_functions", "half_plus_two")
 HASHES = Options(hashes=True)
@@ -107,6 +109,31 @@ def insert_relu(message):
     node.attr["T"].type = 1
     node.input.append(target.input[0])
     target.input[0] = "between:activations:0"
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (lambda aliases: aliases.pop("Blend"), ["removed alias first: is gone"]),
+        (lambda aliases: aliases.update({"Cube": "third"}), ["added alias third: is new", "removed alias second: is gone"]),
+        (
+            lambda aliases: aliases.update({"Blend": "second", "Cube": "first"}),
+            ["changed alias first: stands for other functions", "changed alias second: stands for other functions"],
+        ),
+    ],
+    ids=["lost", "renamed", "swapped"],
+)
+def test_an_alias_of_a_function_is_named(change, told, tmp_path):
+    one, other = copied("defun_gradient", tmp_path, "one"), copied("defun_gradient", tmp_path, "other")
+    for model in (one, other):
+        message = layout.read(model).saved_model
+        graph = message.meta_graphs[0]
+        aliases = graph.meta_info_def.function_aliases
+        aliases.update({"Blend": "first", "Cube": "second"})
+        if model == other:
+            change(aliases)
+        (model / "saved_model.pb").write_bytes(schema.serialize(message))
+    assert sorted(f"{item.kind} {item.where[-1]}: {item.what}" for item in diff(one, other).changes if item.counts) == told
 
 
 def test_a_node_put_between_two_others_is_the_only_one_that_is_new(tmp_path):

@@ -50,6 +50,7 @@ def compare(where: tuple[str, ...], one: CanonicalMetaGraph, other: CanonicalMet
         found += signatures.compare(where, pairs[0], pairs[1])
     if _FUNCTIONS in differing:
         found += library.changes(where)
+        found += _aliases(where, one, other)
     if alignment is not None:
         found += _graph(where, alignment, len(one.nodes), roots, library)
     if differing & {_FUNCTIONS, "graph"}:
@@ -70,6 +71,27 @@ def _unexplained(where: tuple[str, ...], differing: set[str], found: list[Change
         if not follows:
             what = "connected, declared or shared differently"
             yield Change(name, CHANGED, where, what, counts=not (name == "graph" and _FUNCTIONS in counting))
+
+
+def _aliases(where: tuple[str, ...], one: CanonicalMetaGraph, other: CanonicalMetaGraph) -> Iterator[Change]:
+    """Aliases of functions that one side lacks, and those of other functions: not of functions that changed themselves."""
+    known = [set(graph.functions.hashes.values()) for graph in (one, other)]
+    aliases = [_by_alias(graph) for graph in (one, other)]
+    for alias in sorted(aliases[0].keys() | aliases[1].keys()):
+        mine, yours = (found.get(alias) for found in aliases)
+        place = (*where, f"alias {alias}")
+        if mine is None or yours is None:
+            yield Change(_FUNCTIONS, ADDED if mine is None else REMOVED, place, "is new" if mine is None else "is gone")
+        elif mine != yours and known[1].issuperset(mine) and known[0].issuperset(yours):
+            yield Change(_FUNCTIONS, CHANGED, place, "stands for other functions")
+
+
+def _by_alias(graph: CanonicalMetaGraph) -> dict[str, set[bytes]]:
+    """Alias -> hashes of the functions it stands for."""
+    found: dict[str, set[bytes]] = {}
+    for name, alias in graph.definition.meta_info_def.function_aliases.items():
+        found.setdefault(alias, set()).add(graph.functions.hashes.get(name, b""))
+    return found
 
 
 def _main_graphs(one: CanonicalMetaGraph, other: CanonicalMetaGraph, roots: Roots) -> Optional[Alignment]:

@@ -116,9 +116,7 @@ ROWS = (
     Planted("renamed-input", "an input of a signature is renamed", SUBJECT, edit("input_renamed"), CONTRACT, 1, "INPUT_REMOVED"),
     Planted("lost-meta-graph", "one of two MetaGraphs is lost", TWO_GRAPHS, _lose_meta_graph, CONTRACT, 1, "META_GRAPH_REMOVED"),
     Planted("wrong-tags", "a MetaGraph has other tags", SUBJECT, edit("tag_renamed"), CONTRACT, 1, "META_GRAPH_REMOVED"),
-    Planted(
-        "lost-alias", "the alias of a function is lost", EXTENDED, edit("aliases"), DIFF, 1, "declared or shared differently"
-    ),
+    Planted("lost-alias", "the alias of a function is lost", EXTENDED, edit("aliases"), DIFF, 1, "- alias add: is gone"),
     Planted(
         "lost-initial-value",
         "how a variable gets its first value is lost",
