@@ -1,15 +1,19 @@
-"""Gradient functions of TF 1.x libraries (FMT-14, V1-14).
+"""Gradient functions of TF 1.x libraries.
 
 A GraphDef library may say that function ``Power`` has the gradient ``PowerGradient``, and a ``SymbolicGradient`` node asks the
-runtime to differentiate ``Power``. The eager runtime takes functions but not that pairing, so the node becomes a call of the
+runtime to differentiate ``Power``. The eager runtime takes functions but not that pairing. So the node becomes a call of the
 gradient function, which takes the same inputs: those of the function, then one gradient per result.
 
 A function that only *calls* one with a gradient function is still differentiated op by op.
+
+RFC: FMT-14, V1-14
 """
 
 from __future__ import annotations
 
 from typing import Any
+
+from reference_impl.graph.function_builder import replace_tensors
 
 
 def call_gradient_functions(graph_def: Any) -> None:
@@ -21,21 +25,18 @@ def call_gradient_functions(graph_def: Any) -> None:
     for node in graph_def.node:
         _replace(node, gradients)
     for function in library.values():
-        results = {}
+        results: dict[str, str] = {}
         for node in function.node_def:
             gradient = _replace(node, gradients)
             if gradient in library:
                 for position, argument in enumerate(library[gradient].signature.output_arg):
                     results[f"{node.name}:output:{position}"] = f"{node.name}:{argument.name}:0"
         if results:
-            for node in function.node_def:
-                node.input[:] = [results.get(text, text) for text in node.input]
-            for key, text in function.ret.items():
-                function.ret[key] = results.get(text, text)
+            replace_tensors(function, lambda text, results=results: results.get(text, text))  # type: ignore[misc]
 
 
 def _replace(node: Any, gradients: dict[str, str]) -> str | None:
-    """The gradient function that `node` calls now, None when it was no SymbolicGradient with one."""
+    """Let a SymbolicGradient node call the gradient function; return its name, None for a node that stays as it is."""
     if node.op != "SymbolicGradient" or node.attr["f"].func.name not in gradients:
         return None
     node.op = gradients[node.attr["f"].func.name]

@@ -1,11 +1,11 @@
 """Put the bodies of functions that make shared handles into the graph that calls them.
 
-A graph may make a table in a function: whoever loads a TF 2 model in TF 1.15 and exports the session gets one for each table. A
-session finds such a table by its shared name. A function that is exported again must get the handle as a capture, so the node
-that makes it has to be in the main graph, where :class:`reference_impl.v1.program.Program` looks for state.
+A graph may make a table in a function: TF 1.15 does so for each table of a TF 2 model that it loads. A session finds such a table
+by its shared name. A function that is exported again must get the handle as a capture. So the node that makes it must be in
+the main graph, where :class:`reference_impl.v1.program.Program` looks for state.
 
-Other calls stay calls. So do those with a gradient or dtypes of their own, those of a function that calls itself, and what makes
-a handle in the branch or body of an If or While; `reference_impl.saving.hidden_state` refuses what would be lost with them.
+Other calls stay calls, and so do calls with a gradient or dtypes of their own, recursive calls, and handles made in the branch or
+body of an If or While. `reference_impl.saving.hidden_state` refuses state that would be lost with them.
 
 RFC: V1-17
 """
@@ -22,6 +22,7 @@ from reference_impl.graph.edges import input_source
 from reference_impl.graph.node_index import CONTROL, Graph, Ref, parse_ref
 from reference_impl.graph.op_table import OpTable
 from reference_impl.graph.references import Library
+from reference_impl.graph.unique_names import UniqueNames
 
 _CALLS = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
 MAX_NODES = 100_000  # functions that call others twice each grow without bound
@@ -45,6 +46,7 @@ def inline_makers(graph: Graph, ops: OpTable, makes_handle: MakesHandle) -> froz
     library = Library(graph.graph_def.library)
     makers = _functions_that_make(library, makes_handle)
     added: set[str] = set()
+    names = UniqueNames(graph.nodes if makers else ())
     work = [(name, frozenset[str]()) for name in list(graph.nodes)] if makers else []
     while work:
         name, callers = work.pop()
@@ -52,7 +54,7 @@ def inline_makers(graph: Graph, ops: OpTable, makes_handle: MakesHandle) -> froz
         if called is None or called in callers or len(added) > MAX_NODES:
             continue
         try:
-            inner = _Inlined(graph, ops, graph.nodes[name], library.functions[called], makes_handle).apply()
+            inner = _Inlined(graph, ops, names, graph.nodes[name], library.functions[called], makes_handle).apply()
         except errors.SavedModelError:  # a function that contradicts itself: whoever calls it is told
             continue
         added.update(inner)
@@ -61,7 +63,7 @@ def inline_makers(graph: Graph, ops: OpTable, makes_handle: MakesHandle) -> froz
 
 
 def _functions_that_make(library: Library, makes_handle: MakesHandle) -> frozenset[str]:
-    """Functions that make a shared handle themselves or through calls."""
+    """Return the functions that make a shared handle themselves or through calls."""
     callers: dict[str, list[str]] = {}
     found = []
     for name, function in library.functions.items():
@@ -85,24 +87,14 @@ def _called(library: Library, node: Any, makers: frozenset[str]) -> Optional[str
 
 
 class _Inlined:
-    """One call; nothing changes before all of its parts are known to be right."""
+    """One call. The graph is changed only after all parts of the call proved to be valid."""
 
-    def __init__(self, graph: Graph, ops: OpTable, call: Any, function: Any, makes_handle: MakesHandle):
+    def __init__(self, graph: Graph, ops: OpTable, names: UniqueNames, call: Any, function: Any, makes_handle: MakesHandle):
         self.graph, self.ops, self.call, self.function, self.makes_handle = graph, ops, call, function, makes_handle
-        self.taken: set[str] = set()
-        self.arguments = {argument.name: self._free(argument.name) for argument in function.signature.input_arg}
-        self.nodes = {node.name: self._free(node.name) for node in function.node_def}
-        self.ready = self._free("inputs")
+        self.arguments = {item.name: names.take(f"{call.name}/{item.name}") for item in function.signature.input_arg}
+        self.nodes = {node.name: names.take(f"{call.name}/{node.name}") for node in function.node_def}
+        self.ready = names.take(f"{call.name}/inputs")
         self.bodies = {node.name: node for node in function.node_def}
-
-    def _free(self, wanted: str) -> str:
-        base = f"{self.call.name}/{wanted}"
-        name, count = base, 0
-        while name in self.graph or name in self.taken:
-            count += 1
-            name = f"{base}_{count}"
-        self.taken.add(name)
-        return name
 
     def apply(self) -> list[str]:
         """Put the nodes into the graph; returns their names."""
@@ -140,7 +132,7 @@ class _Inlined:
         return copy
 
     def _text(self, text: str) -> str:
-        """An input of the function's form as one of the graph's."""
+        """Translate an input of a node from the form of a FunctionDef to that of a GraphDef."""
         source = input_source(text, in_function=True)
         if text.startswith("^"):
             known = self.nodes.get(source) or self.arguments.get(source)
@@ -158,7 +150,7 @@ class _Inlined:
         raise errors.MalformedError(reason, file=self.graph.file, node=self.function.signature.name)
 
     def _stub(self) -> Any:
-        """What stands for the call: its results, after everything that it has to run."""
+        """Return the node that replaces the call: it gives the results, after everything that the call has to run."""
         results = self.function.signature.output_arg
         stub = schema.NodeDef(name=self.call.name, device=self.call.device)
         stub.op = "NoOp" if not results else "Identity" if len(results) == 1 else "IdentityN"

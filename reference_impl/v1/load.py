@@ -416,15 +416,10 @@ class _Loader:
 
     def add(self, extracted: Extracted) -> str:
         """Put the FunctionDef into the library under a name of its own."""
-        wanted = "v1_" + re.sub(r"[^A-Za-z0-9_]", "_", extracted.function.signature.name)
-        name, count = wanted, 0
-        while name in self.library:
-            count += 1
-            name = f"{wanted}_{count}"
-        extracted.function.signature.name = name
-        self.library.index.functions[name] = extracted.function
-        self.library.index.functions.update((inner.signature.name, inner) for inner in extracted.functions)
-        return name
+        extracted.function.signature.name = "v1_" + re.sub(r"[^A-Za-z0-9_]", "_", extracted.function.signature.name)
+        for inner in extracted.functions:  # their names are free: the program gave them out
+            self.library.add(inner)
+        return self.library.add(extracted.function)
 
     def signature(self, signature: Signature) -> Union[LoadedConcreteFunction, UnusableSignature]:
         inputs = {item.name: _spec(item.dtype, item.shape, item.name) for item in signature.inputs}

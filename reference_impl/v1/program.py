@@ -38,6 +38,7 @@ from reference_impl.graph.control_flow.functionalise import (
 from reference_impl.graph.node_index import CONTROL, Graph, Ref, parse_ref
 from reference_impl.graph.op_table import INT64, RESOURCE, STRING, OpTable
 from reference_impl.graph.references import Library
+from reference_impl.graph.unique_names import UniqueNames
 from reference_impl.graph.variable_defs import TRAINABLE, variable_defs
 from reference_impl.inspection.text import spec_text
 from reference_impl.v1.extract import Extracted, Feed, UnfedPlaceholderError, extract, placeholder_shape
@@ -99,7 +100,7 @@ class Program:
         self.file = file
         self.meta_graph = meta_graph
         self.ops = OpTable(meta_graph, file, op_def)
-        self._function_names = dict.fromkeys(self.ops.library, 0)
+        self._function_names = UniqueNames(self.ops.library)
         graph_def = schema.GraphDef()
         graph_def.CopyFrom(meta_graph.graph_def)
         call_gradient_functions(graph_def)
@@ -281,13 +282,8 @@ class Program:
         return dataclasses.replace(extracted, functions=tuple(functions))
 
     def _free_name(self, wanted: str) -> str:
-        """A name for a function that is made here."""
-        name = re.sub(r"[^A-Za-z0-9_]", "_", wanted)
-        while name in self._function_names:
-            self._function_names[name] += 1
-            name = f"{name}_{self._function_names[name]}"
-        self._function_names[name] = 0
-        return name
+        """Return a name for a function that is made here."""
+        return self._function_names.take(re.sub(r"[^A-Za-z0-9_]", "_", wanted))
 
     def signature_function(self, key: str, *, unfed: bool = False) -> Extracted:
         """The function of SignatureDef ``key``: arguments sorted by name, results in order of the outputs' tensors."""

@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 
 from reference_impl import errors
 from reference_impl.format import schema
+from reference_impl.graph.node_defs import add_controls, clear_op_attributes
 from reference_impl.graph.node_index import CONTROL, Graph, Ref, parse_ref
 from reference_impl.graph.op_table import RESOURCE
 
@@ -205,7 +206,7 @@ def _rewrite_node(graph: Graph, node: Any, inputs: list[Alias | None], kept: set
         _use_handles(graph, node, inputs, 1)
         dtype = node.attr["T"].type
         node.op = "ReadVariableOp"
-        _clear_attrs(node)
+        clear_op_attributes(node)
         node.attr["dtype"].type = dtype
     elif node.op.startswith("Ref") or node.op in ("DestroyTemporaryVariable", "NegTrain", "SdcaShrinkL1"):
         kept.add(node.name)
@@ -227,10 +228,9 @@ def _use_handles(graph: Graph, node: Any, inputs: list[Alias | None], count: int
         if alias is not None:
             texts[position] = alias.handle.text
             if alias.after:
-                after.append("^" + alias.after)
-    del node.input[:]
-    node.input.extend(texts)
-    _add_controls(node, after)
+                after.append(alias.after)
+    node.input[:] = texts
+    add_controls(node, after)
     if any(inputs[count:]):
         _read_inputs(graph, node, [*[None] * count, *inputs[count:]])
 
@@ -238,22 +238,20 @@ def _use_handles(graph: Graph, node: Any, inputs: list[Alias | None], count: int
 def _read_inputs(graph: Graph, node: Any, inputs: list[Alias | None]) -> None:
     """Give ``node`` a read of each variable it used as a value."""
     texts = list(node.input)
-    controls = [text for text in texts if text.startswith("^")]
-    # The reference was read when the node ran, so after every update among its own inputs. A Merge runs with one
-    # input alive and may close a loop: it waits for none of them.
-    updates = (
-        [] if node.op in ("Merge", "RefMerge") else ["^" + alias.after for alias in inputs if alias is not None and alias.after]
-    )
-    # And after all its data: what computes an input may wait for an update.
-    others = [parse_ref(text) for text, alias in zip(texts, inputs) if alias is None and not text.startswith("^")]
-    waits = [] if node.op in ("Merge", "RefMerge") else [found for ref in others for found in _before(graph, ref)]
+    controls = [text[1:] for text in texts if text.startswith("^")]
+    waits: list[Ref] = []
+    # A Merge runs with one input alive and may close a loop, so it waits for none of its inputs.
+    if node.op not in ("Merge", "RefMerge"):
+        # The reference was read when the node ran, so after every update among its own inputs,
+        controls = [alias.after for alias in inputs if alias is not None and alias.after] + controls
+        # and after all its data: what computes an input may wait for an update.
+        others = [parse_ref(text) for text, alias in zip(texts, inputs) if alias is None and not text.startswith("^")]
+        waits = [found for ref in others for found in _before(graph, ref)]
     for position, alias in enumerate(inputs):
-        if alias is None:
-            continue
-        texts[position] = _add_read(graph, f"{node.name}/ReadVariableOp", alias, updates + controls)
-        graph.waits[texts[position]] = waits
-    del node.input[:]
-    node.input.extend(texts)
+        if alias is not None:
+            texts[position] = _add_read(graph, f"{node.name}/ReadVariableOp", alias, controls)
+            graph.waits[texts[position]] = waits
+    node.input[:] = texts
 
 
 def _before(graph: Graph, ref: Ref) -> list[Ref]:
@@ -269,18 +267,10 @@ def _add_read(graph: Graph, name: str, alias: Alias, controls: list[str]) -> str
     """A new read of the variable behind ``alias``; the name it got."""
     read = schema.NodeDef(name=graph.free_name(name), op="ReadVariableOp", device=graph.nodes[alias.variable].device)
     read.input.append(alias.handle.text)
-    _add_controls(read, (["^" + alias.after] if alias.after else []) + controls)
+    add_controls(read, [alias.after, *controls] if alias.after else controls)
     read.attr["dtype"].type = graph.nodes[alias.variable].attr["dtype"].type
     graph.add(read)
     return str(read.name)
-
-
-def _add_controls(node: Any, controls: list[str]) -> None:
-    present = set(node.input)
-    for text in controls:
-        if text not in present and text != "^" + node.name:
-            present.add(text)
-            node.input.append(text)
 
 
 def _to_handle(node: Any) -> None:
@@ -300,18 +290,13 @@ def _set_update_op(node: Any, twin: str, dtype: int) -> None:
     node.op = twin
     _forget_shape(node)
     if twin in ("AssignVariableOp", "AssignAddVariableOp", "AssignSubVariableOp"):
-        _clear_attrs(node)
+        clear_op_attributes(node)
         node.attr["dtype"].type = dtype
     elif twin.startswith("ResourceScatter") and not twin.startswith("ResourceScatterNd"):
         indices = node.attr["Tindices"].type
-        _clear_attrs(node)
+        clear_op_attributes(node)
         node.attr["dtype"].type = dtype
         node.attr["Tindices"].type = indices
-
-
-def _clear_attrs(node: Any) -> None:
-    for key in [key for key in node.attr if not key.startswith("_")]:
-        del node.attr[key]
 
 
 def _rewrite_handles(graph: Graph) -> None:

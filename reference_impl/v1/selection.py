@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import contextlib
 import difflib
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, Optional, Union
 
 from reference_impl.errors import SavedModelError, UnknownPathError
 from reference_impl.format import schema
 from reference_impl.format.values import tensor_proto
 from reference_impl.graph.closure import reachable
+from reference_impl.graph.edges import data_inputs, input_source, parse_input
+from reference_impl.graph.function_builder import replace_tensors
+from reference_impl.graph.node_defs import set_constant
 from reference_impl.graph.node_index import parse_ref
 from reference_impl.graph.op_table import STRING
 from reference_impl.v1.extract import Extracted, Feed, UnfedPlaceholderError
@@ -117,33 +120,30 @@ def _keys(program: Program, only: Collection[str]) -> list[str]:
 
 
 def read_only_what_is_used(function: Any) -> None:
-    """Let the RestoreV2 nodes of a FunctionDef read no tensors that nothing in it uses."""
+    """Let the RestoreV2 nodes of a FunctionDef read no tensors that nothing in the function uses."""
     used: dict[str, set[int]] = {}
-    for text in (*(text for node in function.node_def for text in node.input), *function.ret.values()):
-        node, _, port = text.partition(":")
-        if port:
-            used.setdefault(node, set()).add(int(port.rpartition(":")[2]))
+    for text in [*(text for node in function.node_def for text in data_inputs(node)), *function.ret.values()]:
+        tensor = parse_input(text, in_function=True)
+        used.setdefault(tensor.source, set()).add(int(tensor.port.rpartition(":")[2]))
     nodes = {node.name: node for node in function.node_def}
-    renumbered: dict[str, dict[int, int]] = {}
-    for name in [node.name for node in function.node_def if node.op == "RestoreV2"]:
-        node, kept = nodes[name], sorted(used.get(name, ()))
-        types = list(node.attr["dtypes"].list.type)
-        constants = [nodes.get(text.partition(":")[0]) for text in node.input[1:3]]
-        if len(kept) == len(types) or any(constant is None or constant.op != "Const" for constant in constants):
+    renumbered: dict[str, str] = {}
+    for node in [node for node in nodes.values() if node.op == "RestoreV2"]:
+        kept = sorted(used.get(node.name, ()))
+        constants = [nodes.get(input_source(text, in_function=True)) for text in node.input[1:3]]
+        if len(kept) == len(node.attr["dtypes"].list.type) or any(item is None or item.op != "Const" for item in constants):
             continue
-        for position, constant in enumerate(constants, 1):
-            values = tensor_proto.decode(constant.attr["value"].tensor)  # type: ignore[union-attr]
-            copy = function.node_def.add(name=f"{name}_only_{position}", op="Const")
-            copy.attr["dtype"].type = STRING
-            copy.attr["value"].tensor.CopyFrom(tensor_proto.encode(values[kept]))
-            node.input[position] = f"{copy.name}:output:0"
-        del node.attr["dtypes"].list.type[:]
-        node.attr["dtypes"].list.type.extend(types[index] for index in kept)
-        node.attr.pop("_output_shapes", None)
-        renumbered[name] = {old: new for new, old in enumerate(kept)}
-    for node in function.node_def:
-        for position, text in enumerate(node.input):
-            source, _, port = text.partition(":")
-            if port and source in renumbered:
-                output, _, index = port.rpartition(":")
-                node.input[position] = f"{source}:{output}:{renumbered[source][int(index)]}"
+        _read_only(function, node, constants, kept)
+        renumbered.update((f"{node.name}:tensors:{old}", f"{node.name}:tensors:{new}") for new, old in enumerate(kept))
+    replace_tensors(function, lambda text: renumbered.get(text, text))
+
+
+def _read_only(function: Any, node: Any, constants: Sequence[Any], kept: Sequence[int]) -> None:
+    """Let a RestoreV2 read some of its tensors. `constants` are the keys and slices of all of them."""
+    for position, constant in enumerate(constants, 1):
+        values = tensor_proto.decode(constant.attr["value"].tensor)
+        copy = function.node_def.add(name=f"{node.name}_only_{position}", op="Const")
+        set_constant(copy, tensor_proto.encode(values[kept]))
+        node.input[position] = f"{copy.name}:output:0"
+    types = list(node.attr["dtypes"].list.type)
+    node.attr["dtypes"].list.type[:] = [types[index] for index in kept]
+    node.attr.pop("_output_shapes", None)

@@ -16,6 +16,7 @@ from reference_impl.format import schema
 from reference_impl.graph.function_builder import FunctionBuilder
 from reference_impl.graph.node_defs import int_tensor, scalar_tensor, set_constant
 from reference_impl.graph.op_table import RESOURCE, VARIANT, OpTable
+from reference_impl.graph.order import sources_first
 from reference_impl.graph.unique_names import UniqueNames
 
 V1_FLOW = frozenset(
@@ -247,20 +248,10 @@ def static_shapes(attr: Any, tensors: Iterable[Tensor]) -> None:
 
 def order(function: EditableFunction) -> Optional[list[str]]:
     """Return the names of the nodes, each after those it needs; None when there is a cycle."""
-    waiting: dict[str, int] = {}
-    users: dict[str, list[str]] = {name: [] for name in function.nodes}
-    for name, node in function.nodes.items():
-        needs = function.sources(node)
-        waiting[name] = len(needs)
-        for other in needs:
-            users[other].append(name)
-    found = [name for name, count in waiting.items() if count == 0]
-    for name in found:  # grows meanwhile
-        for user in users[name]:
-            waiting[user] -= 1
-            if waiting[user] == 0:
-                found.append(user)
-    return found if len(found) == len(function.nodes) else None
+    names = list(function.nodes)
+    numbers = {name: number for number, name in enumerate(names)}
+    found = sources_first([[numbers[name] for name in function.sources(node)] for node in function.nodes.values()])
+    return None if found is None else [names[number] for number in found]
 
 
 def _follow(table: dict[str, str], key: str) -> str:
