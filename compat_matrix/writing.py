@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import glob
 import os
 from collections.abc import Mapping
@@ -30,9 +31,12 @@ def write_set(folder: Path, texts: Mapping[str, str]) -> None:
             (folder / list(texts)[-1]).unlink(missing_ok=True)
         for name, temporary in staged.items():
             temporary.replace(folder / name)
-    except BaseException:
-        for temporary in staged.values():
-            temporary.unlink(missing_ok=True)
+    except BaseException as error:
+        for name, temporary in staged.items():
+            with contextlib.suppress(OSError):
+                temporary.unlink()
+            if isinstance(error, OSError) and error.filename == str(temporary):
+                error.filename, error.filename2 = str(folder / name), None  # not a name that nobody has asked for
         raise
     for name in texts:
         _sweep(folder, name)

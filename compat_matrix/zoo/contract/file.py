@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Optional, TypeVar
 
 from compat_matrix import strict_json
+from compat_matrix.writing import write_text
 from compat_matrix.zoo.contract.form import Answers, Contract, Request, Signature, Type, parse_type
 from reference_impl.format.container.files import refuse_name
 
@@ -43,14 +44,16 @@ def write(path: Path, contract: Contract) -> None:
         from compat_matrix.workers import tensors
 
         temporary = path.with_name(f"{path.name}.{os.getpid()}.npz")
-        tensors.save(temporary, large)
-        digest = hashlib.sha256(temporary.read_bytes()).hexdigest()
-        name = f"{path.name.removesuffix('.json')}-{digest[:16]}.npz"
-        temporary.replace(path.with_name(name))
+        try:
+            tensors.save(temporary, large)
+            digest = hashlib.sha256(temporary.read_bytes()).hexdigest()
+            name = f"{path.name.removesuffix('.json')}-{digest[:16]}.npz"
+            temporary.replace(path.with_name(name))
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
         document["tensors"] = {"file": name, "sha256": digest}
-    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
-    temporary.write_text(_text(document, 0) + "\n", encoding="utf-8")
-    temporary.replace(path)
+    write_text(path, _text(document, 0) + "\n")
     if old is not None and old != document.get("tensors", {}).get("file"):
         path.with_name(old).unlink(missing_ok=True)
 

@@ -193,6 +193,9 @@ class LayoutWriter:
             raise files.access_error(error, self.directory) from error
         if present and not self.replace:
             raise errors.FileAccessError("the directory is not empty, and replace was not asked for", file=self.directory)
+        if not os.access(self.directory, os.W_OK, effective_ids=os.access in os.supports_effective_ids):
+            # Replacing it takes no right in it, but whoever took that right away did not want it replaced.
+            raise errors.FileAccessError("the directory is read-only", file=self.directory)
         foreign = sorted(present - _MEMBERS)
         if foreign and not self.keep_others:
             reason = f"holds what is no part of a SavedModel and would be lost: {', '.join(foreign[:5])}"
