@@ -27,7 +27,7 @@ from compat_matrix.runtimes.worker import ReplyError, WorkerDied
 from compat_matrix.zoo.migrate import engine, proof, records
 from compat_matrix.zoo.migrate.records import Status
 from reference_impl.format import schema
-from reference_impl.graph.node_index import parse_ref
+from reference_impl.graph.edges import parse_ref
 
 FIXTURES = Path(__file__).parent.parent / "fixtures_v1"
 CASES = ("contrib_op", "empty_tags", "escaped_names", "half_plus_two", "hash_table_v2", "keras_functional_save", "table_no_init")

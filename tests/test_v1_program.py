@@ -9,7 +9,8 @@ import pytest
 from reference_impl import errors
 from reference_impl.format import schema
 from reference_impl.graph.argument_names import argument_name
-from reference_impl.graph.node_index import Graph, Ref, parse_ref
+from reference_impl.graph.edges import Ref, parse_ref
+from reference_impl.graph.node_index import Graph
 from reference_impl.graph.unique_names import UniqueNames
 from reference_impl.v1.program import UnfedPlaceholderError, compile_program
 

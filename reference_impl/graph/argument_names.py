@@ -6,6 +6,8 @@ import keyword
 import re
 from collections.abc import Iterable, Sequence
 
+from reference_impl.graph.unique_names import unique_name
+
 
 def python_name(name: str) -> str:
     """Return the keyword that TensorFlow makes of the name of an argument: ``image/encoded`` is given as ``image_encoded``.
@@ -32,11 +34,7 @@ def python_names(names: Iterable[str]) -> dict[str, str]:
     """
     found: dict[str, str] = {}
     for name in sorted(names, key=lambda name: (python_name(name) != name, name)):  # a name that fits keeps itself
-        free, count = python_name(name), 0
-        while free in found.values():
-            count += 1
-            free = f"{python_name(name)}_{count}"
-        found[name] = free
+        found[name] = unique_name(python_name(name), found.values())
     return dict(sorted(found.items(), key=lambda item: item[1]))
 
 

@@ -1,4 +1,8 @@
-"""Inputs of nodes: which node and output, or which control dependency, an input names."""
+"""Inputs of nodes: which node and output, or which control dependency, an input names.
+
+`parse_input` reads the text of an input, the only place that does. An `Edge` is an input as it is written. A `Ref` is an input of
+a main graph with the number of its output, which can be compared, counted and written again.
+"""
 
 from __future__ import annotations
 
@@ -7,41 +11,53 @@ from typing import NamedTuple
 
 from reference_impl.format import schema
 
-CONTROL = ""
+CONTROL = ""  # port of a control edge
+CONTROL_INDEX = -1  # index of a control edge
+_DIGITS = 9  # no node has more outputs than that; a longer number would cost time
 
 
 class Edge(NamedTuple):
-    """An input of a node. Port: ``"0"``, ``"1"``, … in a GraphDef, ``"output:0"`` in a function, CONTROL for a control edge."""
+    """An input of a node as it is written.
+
+    Attributes:
+      source: the node or argument.
+      port: ``"0"``, ``"1"``, … in a GraphDef, ``"output:0"`` in a function, CONTROL for a control edge.
+    """
 
     source: str
     port: str
 
 
 def parse_input(text: str, in_function: bool = False) -> Edge:
-    """Take ``"^node"``, ``"node"``, ``"node:1"`` or, in a function, ``"node:output:0"`` and ``"argument"`` apart.
+    """Return the parts of ``"^node"``, ``"node"``, ``"node:1"`` or, in a function, ``"node:output:0"`` and ``"argument"``.
 
-    A tensor name of a SignatureDef or SaverDef has the form of a GraphDef's input.
+    A tensor name of a SignatureDef or SaverDef has the form of an input in a GraphDef. As in TensorFlow, only ASCII digits after
+    the colon number an output; other text belongs to the name.
     """
     if text.startswith("^"):
         return Edge(text[1:], CONTROL)
     name, colon, port = text.partition(":") if in_function else text.rpartition(":")
-    if colon and (in_function or port.isdecimal()):
+    if colon and (in_function or _is_number(port)):
         return Edge(name, port)
     return Edge(text, "0")
 
 
 def input_source(text: str, in_function: bool = False) -> str:
-    """The source of :func:`parse_input`, for those who ask for nothing else of many inputs."""
+    """Return the source of an input, faster than `parse_input`."""
     if text.startswith("^"):
         return text[1:]
     if ":" not in text:
         return text
     name, _, port = text.partition(":") if in_function else text.rpartition(":")
-    return name if in_function or port.isdecimal() else text
+    return name if in_function or _is_number(port) else text
+
+
+def _is_number(text: str) -> bool:
+    return text.isdecimal() and text.isascii()
 
 
 def input_sources(nodes: Iterable[schema.NodeDef], in_function: bool = False) -> list[list[str]]:
-    """For each node the nodes and arguments that it waits for."""
+    """Return for each node the nodes and arguments that it waits for."""
     # Most inputs are the first output of a node, and written as its name.
     return [
         [input_source(text, in_function) if ":" in text or text[:1] == "^" else text for text in node.input] for node in nodes
@@ -49,5 +65,24 @@ def input_sources(nodes: Iterable[schema.NodeDef], in_function: bool = False) ->
 
 
 def data_inputs(node: schema.NodeDef) -> list[str]:
-    """The inputs of a node that carry tensors, in order."""
+    """Return the inputs of a node that carry tensors, in order."""
     return [text for text in node.input if not text.startswith("^")]
+
+
+class Ref(NamedTuple):
+    """An input of a node of a main graph: output `index` of `node`, or a control edge when the index is CONTROL_INDEX."""
+
+    node: str
+    index: int  # type: ignore[assignment]  # hides tuple.index
+
+    @property
+    def text(self) -> str:
+        if self.index == CONTROL_INDEX:
+            return "^" + self.node
+        return self.node if self.index == 0 else f"{self.node}:{self.index}"
+
+
+def parse_ref(text: str) -> Ref:
+    """Return an input of a main graph, or a tensor name of a SignatureDef, as a `Ref`."""
+    source, port = parse_input(text)
+    return Ref(source, CONTROL_INDEX if port == CONTROL else int(port[:_DIGITS]))

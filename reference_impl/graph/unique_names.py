@@ -1,42 +1,56 @@
-"""Names that occur once: what repeats, and a name that is still free."""
+"""Names that occur once: which names repeat, and a name that is still free.
+
+Names that are in use get a number or underscores. The names that each caller makes stand in files, so they must not change.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Container, Iterable
 
 
 def repeated(names: Iterable[str]) -> list[str]:
-    """The names that are there more than once, sorted."""
+    """Return the names that occur more than once, sorted."""
     listed = list(names)
     if len(set(listed)) == len(listed):
         return []
     return sorted(name for name, count in Counter(listed).items() if count > 1)
 
 
+def unique_name(wanted: str, taken: Container[str], *, numbered: bool = True) -> str:
+    """Return `wanted`, or where it is in use `wanted_1`, `wanted_2`, … (`wanted_`, `wanted__`, … without numbers)."""
+    name, count = wanted, 0
+    while name in taken:
+        count += 1
+        name = f"{wanted}_{count}" if numbered else f"{name}_"
+    return name
+
+
 class UniqueNames:
-    """Gives out names that occur once.
+    """Gives out names that occur once. Faster than `unique_name` where many names are wanted more than once.
 
     Args:
       taken: names that are in use already.
+      key: names with the same key count as the same name.
     """
 
-    def __init__(self, taken: Iterable[str] = ()):
-        self._taken = set(taken)
+    def __init__(self, taken: Iterable[str] = (), key: Callable[[str], str] = str):
+        self._key = key
+        self._taken = set(map(key, taken))
         self._numbers: dict[str, int] = {}  # wanted name -> number of the last one given out; many may want the same
 
     def __contains__(self, name: str) -> bool:
-        return name in self._taken
+        return self._key(name) in self._taken
 
     def reserve(self, names: Iterable[str]) -> None:
         """Let nobody take these names from now on."""
-        self._taken.update(names)
+        self._taken.update(map(self._key, names))
 
     def take(self, wanted: str) -> str:
         """Return `wanted`, or where it is in use `wanted_1`, `wanted_2`, …; the name is in use from now on."""
         name = wanted
-        while name in self._taken:
+        while name in self:
             self._numbers[wanted] = self._numbers.get(wanted, 0) + 1
             name = f"{wanted}_{self._numbers[wanted]}"
-        self._taken.add(name)
+        self._taken.add(self._key(name))
         return name

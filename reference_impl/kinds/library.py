@@ -25,6 +25,7 @@ from reference_impl.format import schema
 from reference_impl.graph import node_attributes
 from reference_impl.graph.order import targets_first
 from reference_impl.graph.references import Library, function_attributes, function_values
+from reference_impl.graph.unique_names import unique_name
 
 _loads = itertools.count(1)
 _live: weakref.WeakValueDictionary[str, FunctionLibrary] = weakref.WeakValueDictionary()
@@ -75,12 +76,7 @@ class FunctionLibrary:
 
     def add(self, function: Any) -> str:
         """Put a function that was made here into the library; returns its name, which may get a number."""
-        wanted = name = function.signature.name
-        count = 0
-        while name in self.index.functions:
-            count += 1
-            name = f"{wanted}_{count}"
-        function.signature.name = name
+        name = function.signature.name = unique_name(function.signature.name, self.index.functions)
         self.index.functions[name] = function
         return name
 

@@ -9,6 +9,7 @@ from typing import Any, Optional, Union
 
 from reference_impl.errors import MissingFileError
 from reference_impl.format.container import layout
+from reference_impl.graph.unique_names import unique_name
 from reference_impl.kinds.root import extra_assets_of
 from reference_impl.saving.values import of_tensors
 
@@ -44,10 +45,7 @@ class Assets:
         source = os.path.realpath(held.decode("utf-8", "surrogateescape"))
         if source not in self._names:
             base = os.path.basename(source)  # noqa: PTH119
-            name, count = base, 0
-            while name in self._names.values():
-                count += 1
-                name = f"{base}_{count}"
+            name = unique_name(base, self._names.values())
             if self._exists(source, path):
                 self.files[name] = source
             self._names[source] = name

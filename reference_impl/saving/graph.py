@@ -19,6 +19,7 @@ from reference_impl.format.names import CREATE, INITIALIZE
 from reference_impl.format.values import structure
 from reference_impl.graph.argument_names import python_names
 from reference_impl.graph.node_defs import set_call
+from reference_impl.graph.unique_names import UniqueNames
 from reference_impl.kinds import specs, traces
 from reference_impl.kinds.export_library import Library, strip_defaults
 from reference_impl.kinds.specs import shape_proto
@@ -45,7 +46,7 @@ class MainGraph:
         self.graph_def.versions.producer = tf.version.GRAPH_DEF_VERSION
         self.graph_def.versions.min_consumer = 12
         self._tree, self._library, self._bound = tree, library, bound
-        self._names: set[str] = set()
+        self._names = UniqueNames(key=str.lower)  # two names that differ only in case share a file in some tools
         self._tensors: dict[Key, str] = {}
         self._fresh: dict[Key, str] = {}  # assets read after they are assigned, for initialisers
         self._assigns: list[str] = []
@@ -53,15 +54,10 @@ class MainGraph:
     # Nodes
 
     def add(self, name: str, op: str, inputs: Sequence[str] = ()) -> Any:
-        """A node with a free name like `name`."""
+        """Add a node with a free name like `name`."""
         wanted = re.sub(r"[^A-Za-z0-9_./-]", "_", name)  # TensorFlow's Python allows a backslash, its C++ does not
         wanted = wanted if re.match(r"[A-Za-z0-9.]", wanted) else "n" + wanted
-        free, count = wanted, 0
-        while free.lower() in self._names:  # two names that differ in case only share a file in some tools
-            count += 1
-            free = f"{wanted}_{count}"
-        self._names.add(free.lower())
-        return self.graph_def.node.add(name=free, op=op, input=inputs)
+        return self.graph_def.node.add(name=self._names.take(wanted), op=op, input=inputs)
 
     def call(self, function: str, inputs: Sequence[str], name: Optional[str] = None) -> Any:
         """A call of a function of the library with tensors of this graph."""

@@ -13,8 +13,9 @@ from typing import Any, NamedTuple, Optional
 
 from reference_impl import errors
 from reference_impl.graph.argument_names import argument_name
+from reference_impl.graph.edges import CONTROL_INDEX, Ref, parse_ref
 from reference_impl.graph.function_builder import FunctionBuilder
-from reference_impl.graph.node_index import CONTROL, Graph, Ref, parse_ref
+from reference_impl.graph.node_index import Graph
 from reference_impl.graph.op_table import OpTable
 from reference_impl.graph.unique_names import UniqueNames
 
@@ -74,7 +75,7 @@ def extract(
     fed = {feed.tensor: feed for feed in feeds}
     for target in targets:
         graph.node(target, name)
-    roots = [*fetches.values(), *(Ref(target, CONTROL) for target in targets)]
+    roots = [*fetches.values(), *(Ref(target, CONTROL_INDEX) for target in targets)]
     needed = graph.ancestors(roots, stop=fed, stop_nodes=hoisted)
     captures = _needed_captures(graph, needed, roots, fed, hoisted)
     if not unfed:
@@ -107,7 +108,7 @@ def _needed_captures(
     graph: Graph, needed: list[str], roots: list[Ref], fed: Mapping[Ref, Feed], hoisted: Collection[str]
 ) -> list[str]:
     wanted = {parse_ref(text) for node in needed for text in graph.nodes[node].input} | set(roots)
-    names = {ref.node for ref in wanted if ref.index != CONTROL and ref not in fed}
+    names = {ref.node for ref in wanted if ref.index != CONTROL_INDEX and ref not in fed}
     return [node.name for node in graph if node.name in hoisted and node.name in names]
 
 
@@ -152,7 +153,7 @@ class _Translator:
         """
         found = []
         for ref in map(parse_ref, node.input):
-            if ref.index != CONTROL:
+            if ref.index != CONTROL_INDEX:
                 found.append(self.data(ref, node.name))
             elif ref.node in self._inside:
                 found.append(ref.text)

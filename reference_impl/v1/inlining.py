@@ -18,8 +18,8 @@ from typing import Any, Optional
 from reference_impl import errors
 from reference_impl.format import schema
 from reference_impl.graph.closure import reachable
-from reference_impl.graph.edges import input_source
-from reference_impl.graph.node_index import CONTROL, Graph, Ref, parse_ref
+from reference_impl.graph.edges import CONTROL_INDEX, Ref, input_source, parse_ref
+from reference_impl.graph.node_index import Graph
 from reference_impl.graph.op_table import OpTable
 from reference_impl.graph.references import Library
 from reference_impl.graph.unique_names import UniqueNames
@@ -99,14 +99,14 @@ class _Inlined:
     def apply(self) -> list[str]:
         """Put the nodes into the graph; returns their names."""
         inputs = [parse_ref(text) for text in self.call.input]
-        data = [ref for ref in inputs if ref.index != CONTROL]
+        data = [ref for ref in inputs if ref.index != CONTROL_INDEX]
         wanted = self.function.signature.input_arg
         if len(data) != len(wanted):
             reason = f"calls {self.function.signature.name}, which takes {len(wanted)} arguments, with {len(data)}"
             raise errors.MalformedError(reason, file=self.graph.file, node=self.call.name)
         added = [self._argument(argument, ref) for argument, ref in zip(wanted, data)]
         ready = schema.NodeDef(name=self.ready, op="NoOp", device=self.call.device)
-        ready.input.extend([f"^{node.name}" for node in added] + [ref.text for ref in inputs if ref.index == CONTROL])
+        ready.input.extend([f"^{node.name}" for node in added] + [ref.text for ref in inputs if ref.index == CONTROL_INDEX])
         added.append(ready)
         added += [self._inner(node) for node in self.function.node_def]
         stub = self._stub()

@@ -24,7 +24,7 @@ from reference_impl.format.bundle.reader import BundleReader
 from reference_impl.format.container.layout import VARIABLES, Layout
 from reference_impl.format.names import CREATE, INITIALIZE
 from reference_impl.format.values import dtypes, structure
-from reference_impl.graph.node_index import Ref, parse_ref
+from reference_impl.graph.edges import Ref, parse_ref
 from reference_impl.inspection import machine_ops
 from reference_impl.inspection.effects import LOAD, Start
 from reference_impl.inspection.path_origins import ASSET, COMPUTED_PATH, GIVEN_PATH, Origin

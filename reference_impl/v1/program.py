@@ -35,7 +35,8 @@ from reference_impl.graph.control_flow.functionalise import (
     is_functional,
     results_in_branches,
 )
-from reference_impl.graph.node_index import CONTROL, Graph, Ref, parse_ref
+from reference_impl.graph.edges import CONTROL_INDEX, Ref, parse_ref
+from reference_impl.graph.node_index import Graph
 from reference_impl.graph.op_table import INT64, RESOURCE, STRING, OpTable
 from reference_impl.graph.references import Library
 from reference_impl.graph.unique_names import UniqueNames
@@ -345,14 +346,14 @@ class Program:
         for name in [node.name for node in extracted.function.node_def] if extracted is not None else ():
             node = self.graph.nodes[name]
             if not self.ops.outputs(node) or self._library.called(node) is not None:
-                used = frozenset(ref.node for ref in map(self.handle, map(parse_ref, node.input)) if ref.index != CONTROL)
+                used = frozenset(ref.node for ref in map(self.handle, map(parse_ref, node.input)) if ref.index != CONTROL_INDEX)
                 found.append((name, used & self._hoisted))
         return [(name, used) for name, used in found if used]
 
     def handle(self, ref: Ref) -> Ref:
         """The tensor that ``ref`` hands on unchanged."""
         seen = set()
-        while ref.index != CONTROL and ref.node in self.graph and ref not in seen:
+        while ref.index != CONTROL_INDEX and ref.node in self.graph and ref not in seen:
             seen.add(ref)
             node = self.graph.nodes[ref.node]
             if node.op not in ("Identity", "IdentityN") or ref.index >= len(node.input):

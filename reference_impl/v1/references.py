@@ -22,8 +22,9 @@ from typing import Any, NamedTuple
 
 from reference_impl import errors
 from reference_impl.format import schema
+from reference_impl.graph.edges import CONTROL_INDEX, Ref, parse_ref
 from reference_impl.graph.node_defs import add_controls, clear_op_attributes
-from reference_impl.graph.node_index import CONTROL, Graph, Ref, parse_ref
+from reference_impl.graph.node_index import Graph
 from reference_impl.graph.op_table import RESOURCE
 
 MAX_SWITCHES = 1000  # one behind the other: conditions in conditions
@@ -144,7 +145,7 @@ class _Aliases:
         path: dict[Ref, None] = {}
         found: Alias | None = None
         while True:
-            if ref.index == CONTROL or ref.node not in self._graph:
+            if ref.index == CONTROL_INDEX or ref.node not in self._graph:
                 break
             if ref in self._known:
                 found = self._known[ref]

@@ -15,10 +15,9 @@ from reference_impl.errors import SavedModelError, UnknownPathError
 from reference_impl.format import schema
 from reference_impl.format.values import tensor_proto
 from reference_impl.graph.closure import reachable
-from reference_impl.graph.edges import data_inputs, input_source, parse_input
+from reference_impl.graph.edges import data_inputs, input_source, parse_input, parse_ref
 from reference_impl.graph.function_builder import replace_tensors
 from reference_impl.graph.node_defs import set_constant
-from reference_impl.graph.node_index import parse_ref
 from reference_impl.graph.op_table import STRING
 from reference_impl.v1.extract import Extracted, Feed, UnfedPlaceholderError
 from reference_impl.v1.program import Program

@@ -14,6 +14,7 @@ from reference_impl.errors import SavedModelError
 from reference_impl.format import schema
 from reference_impl.format.values.tensor_proto import decode
 from reference_impl.graph.edges import parse_input
+from reference_impl.graph.unique_names import unique_name
 
 MAX_KEYS = 10_000  # of a parsed example: each becomes a node
 
@@ -69,12 +70,8 @@ class Scope:
         return None
 
     def free(self, name: str) -> str:
-        """A name that no node has yet."""
-        number, out = 0, name
-        while out in self.by_name:
-            number += 1
-            out = f"{name}_{number}"
-        return out
+        """Return a name like ``name`` that no node has yet."""
+        return unique_name(name, self.by_name)
 
 
 def _rank(shape: Any) -> Optional[int]:

@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from reference_impl.errors import SavedModelError
-from reference_impl.graph.node_index import CONTROL, Graph, Ref, parse_ref
+from reference_impl.graph.edges import CONTROL_INDEX, Ref, parse_ref
+from reference_impl.graph.node_index import Graph
 
 VARIABLES = ("VariableV2", "Variable", "VarHandleOp")
 # References and handles go through these; what comes out of an update is the reference too.
@@ -65,7 +66,7 @@ class _Flow:
                 if ref.node in self.after:
                     self.after[ref.node].append(name)
                     self.before[name].append(ref.node)
-                    if ref.index != CONTROL:
+                    if ref.index != CONTROL_INDEX:
                         self.data[ref.node].append(name)
                         self.users.setdefault(ref, []).append((name, position))
 

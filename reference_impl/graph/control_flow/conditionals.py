@@ -31,6 +31,7 @@ from reference_impl.graph.control_flow.editable_function import (
     static_shapes,
 )
 from reference_impl.graph.node_defs import int_scalar
+from reference_impl.graph.unique_names import unique_name
 
 BOOL, INT32 = schema.DT_BOOL, schema.DT_INT32
 
@@ -306,9 +307,7 @@ class _Conversion:
                 outside = function.data(function.nodes[origin], 2)[0]
                 self._wait(function.controls(function.nodes[origin]))
         if outside not in self._names:
-            name = f"input_{len(self._names)}"
-            while name in self.inside:
-                name += "_"
+            name = unique_name(f"input_{len(self._names)}", self.inside, numbered=False)
             self._names[outside] = name
             self.arguments[name] = function.tensor(outside)
         self.moved[text] = self._names[outside]

@@ -25,6 +25,7 @@ from reference_impl.format import schema
 from reference_impl.graph.control_flow.editable_function import READS, EditableFunction, Tensor, Unprovable, source, static_shapes
 from reference_impl.graph.control_flow.frames import Frame
 from reference_impl.graph.node_defs import int_scalar
+from reference_impl.graph.unique_names import unique_name
 
 INT32, BOOL = schema.DT_INT32, schema.DT_BOOL
 
@@ -224,8 +225,7 @@ def _arguments(loop: Loop) -> tuple[dict[str, Tensor], dict[str, str]]:
     arguments: dict[str, Tensor] = {}
 
     def add(name: str, tensor: Tensor) -> str:
-        while name in taken:
-            name += "_"
+        name = unique_name(name, taken, numbered=False)
         arguments[name] = tensor
         return name
 
