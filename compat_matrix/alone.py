@@ -34,16 +34,17 @@ def alone(lock: Path, waiting: Callable[[], object] = lambda: None) -> Iterator[
 
 
 @contextmanager
-def sole_writer(folder: Path) -> Iterator[None]:
+def sole_writer(folder: Path, *, beside_others: bool = False) -> Iterator[None]:
     """Hold an output folder, made if need be, so that no second command writes to it. May be nested in one process.
 
     Raises FolderInUse at once when another process holds it: what that one is writing must neither be emptied nor mixed. A folder
-    that holds files of somebody else gets no lock file: nothing is written there, every command refuses it.
+    that holds files of somebody else gets no lock file: nothing is written there, every command refuses it. With
+    ``beside_others`` it gets one: for commands that write beside such files.
     """
     folder.mkdir(parents=True, exist_ok=True)
     path = folder.resolve()
     present = {item.name for item in path.iterdir()}
-    if path in _held or (present and not present & {LOCK_FILE, PLAN_FILE}):
+    if path in _held or (not beside_others and present and not present & {LOCK_FILE, PLAN_FILE}):
         yield
         return
     with (path / LOCK_FILE).open("w") as stream:

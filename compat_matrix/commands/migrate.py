@@ -75,24 +75,37 @@ def _plan(jobs: list[Job]) -> int:
 
 
 def _run(jobs: list[Job], out: Path, settings: Settings, workers: int, cluster: str | None, as_json: bool) -> int:
-    from compat_matrix.alone import alone
+    from compat_matrix.alone import sole_writer
+    from compat_matrix.zoo.migrate import report
+
+    with sole_writer(out, beside_others=True):
+        made = _made(jobs, out, settings, workers, cluster)
+        if made:
+            report.write(made, out)
+    if as_json:
+        click.echo(report.as_json(made), nl=False)
+    else:
+        _say(made, out)
+    return _exit_code(made)
+
+
+def _made(jobs: list[Job], out: Path, settings: Settings, workers: int, cluster: str | None) -> list[Record]:
+    """Migrate all models, and return their records in the order of the jobs."""
     from compat_matrix.report.progress import Progress
     from compat_matrix.zoo.migrate import cluster as dask
     from compat_matrix.zoo.migrate import report
     from compat_matrix.zoo.migrate.run import run
 
-    out.mkdir(parents=True, exist_ok=True)
     order = {job.relative: index for index, job in enumerate(jobs)}
     made: list[Record] = []
     progress = Progress("models", "not migrated")
     progress.start(len(jobs))
     try:
-        with alone(out / ".lock", lambda: click.echo(f"waiting for another run on {out}", err=True)):
-            running = run(jobs, out, settings, workers) if cluster is None else dask.run(jobs, out, settings, cluster)
-            with closing(running):  # an interruption ends the workers wherever it comes
-                for record in running:
-                    made.append(record)
-                    progress.advance(report.problem(record))
+        running = run(jobs, out, settings, workers) if cluster is None else dask.run(jobs, out, settings, cluster)
+        with closing(running):  # an interruption ends the workers wherever it comes
+            for record in running:
+                made.append(record)
+                progress.advance(report.problem(record))
     except dask.NoCluster as error:
         raise click.UsageError(str(error)) from error
     except BaseException:
@@ -101,13 +114,7 @@ def _run(jobs: list[Job], out: Path, settings: Settings, workers: int, cluster: 
     finally:
         progress.stop()
     made.sort(key=lambda record: order[record.relative])
-    if made:
-        report.write(made, out)
-    if as_json:
-        click.echo(report.as_json(made), nl=False)
-    else:
-        _say(made, out)
-    return _exit_code(made)
+    return made
 
 
 def _say(made: list[Record], out: Path) -> None:
