@@ -1,8 +1,10 @@
-"""A part of a v1 graph as a FunctionDef (V1-01, V1-09): feeds become arguments, fetches results, state captures.
+"""Cut a part of a TF 1.x graph out as a FunctionDef: feeds become arguments, fetches results, state captures.
 
-A ``Session.run`` executes what its fetches need and cuts the graph at its feeds. A function cut out in the same way does
-the same work, except that state must not live inside it: nodes that make a variable's, table's or iterator's handle
-(the *hoisted* nodes) become trailing arguments, the captures of the function.
+A ``Session.run`` executes what its fetches need and cuts the graph at its feeds. A function cut out in the same way does the same
+work, except that state must not live inside it. So nodes that make the handle of a variable, table or iterator (the *hoisted*
+nodes) become trailing arguments, the captures of the function.
+
+RFC: V1-01, V1-09
 """
 
 from __future__ import annotations
@@ -33,8 +35,14 @@ class Feed(NamedTuple):
 
 @dataclass(frozen=True)
 class Extracted:
-    """A FunctionDef, the nodes whose handles are its captures (its last arguments, in order), the names of its results, and
-    the functions that it calls and that were made with it."""
+    """A function that was cut out.
+
+    Attributes:
+      function: the FunctionDef.
+      captures: names of the nodes whose handles are its last arguments, in order.
+      results: names of its results.
+      functions: FunctionDefs that it calls and that were made with it.
+    """
 
     function: Any
     captures: tuple[str, ...]
@@ -172,7 +180,7 @@ class _Translator:
 
 
 def placeholder_shape(graph: Graph, ref: Ref) -> Optional[Any]:
-    """The static shape of a fed Placeholder, when it says one."""
+    """Return the TensorShapeProto of a fed Placeholder, None if it has none."""
     node = graph.nodes.get(ref.node)
     if node is None or not node.op.startswith("Placeholder") or "shape" not in node.attr:
         return None
@@ -182,7 +190,7 @@ def placeholder_shape(graph: Graph, ref: Ref) -> Optional[Any]:
 
 
 def static_shape(graph: Graph, ref: Ref) -> Optional[Any]:
-    """The shape of a tensor as the exporter noted it, if he did."""
+    """Return the TensorShapeProto of a tensor that the exporter noted, None if there is none."""
     node = graph.nodes.get(ref.node)
     shapes = node.attr["_output_shapes"].list.shape if node is not None and "_output_shapes" in node.attr else ()
     return shapes[ref.index] if 0 <= ref.index < len(shapes) else None

@@ -1,8 +1,8 @@
-"""OneShotIterators as iterators that are filled when the model is loaded.
+"""Replace OneShotIterators by iterators that are filled when the model is loaded.
 
-A OneShotIterator makes its dataset by a function in an attribute when it is first asked, and refuses a shared name. Every loader
-of TF 2 gives one to whatever has the attribute, so none of them can take the op out of a function. An IteratorV2 that one
-MakeIterator fills hands out the same elements.
+A OneShotIterator makes its dataset with a function in an attribute, on first use, and refuses a shared name. Loaders of TF 2 give
+a shared name to every op that declares the attribute, so a function with this op fails. An IteratorV2 that one MakeIterator fills
+gives the same elements.
 
 RFC: V1-16, V1-17
 """
@@ -15,7 +15,7 @@ from reference_impl.graph.op_table import VARIANT
 
 
 def rewrite_one_shot_iterators(graph: Graph) -> dict[str, str]:
-    """Rewrite ``graph`` in place; returns for each such iterator the node that fills it, which has to run once."""
+    """Replace every OneShotIterator in place; return for each the node that fills it, which has to run once."""
     found = {}
     for node in [node for node in graph if node.op == "OneShotIterator" and node.attr["dataset_factory"].func.name]:
         dataset = schema.NodeDef(name=graph.free_name(f"{node.name}/dataset"), op="StatefulPartitionedCall", device=node.device)

@@ -39,9 +39,10 @@ from reference_impl.kinds.signature_map import SignatureMap
 from reference_impl.load_options import LoadOptions
 from reference_impl.v1 import tables
 from reference_impl.v1.extract import Extracted, static_shape
-from reference_impl.v1.program import Output, Program, Signature, UnfedPlaceholderError, Variable, compile_program, feeds_of
+from reference_impl.v1.program import Program, UnfedPlaceholderError, Variable, compile_program, feeds_of
 from reference_impl.v1.pruning import Feeds, Fetches
 from reference_impl.v1.selection import Part, part_of_restore
+from reference_impl.v1.signatures import Output, Signature
 
 _log = logging.getLogger(__name__)
 

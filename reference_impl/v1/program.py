@@ -1,15 +1,17 @@
-"""A TF 1.x MetaGraph as a program of functions over state, worked out on the protos alone (V1-01..V1-12).
+"""A TF 1.x MetaGraph as functions over state. Needs the protos alone.
 
-The session world has one graph, feeds, fetches and ops that are run once. The function world has variables, resources
-and functions that capture them. :func:`compile_program` says for a MetaGraph which is which:
+A session has one graph, feeds, fetches and ops that are run once. TF 2 has variables, resources and functions that capture them.
+:func:`compile_program` finds in a MetaGraph:
 
-* variables: every ``VarHandleOp``, those made from reference variables included (V1-10);
+* variables: every ``VarHandleOp``, those made from reference variables included;
 * resources: other stateful nodes that make a shared handle (tables, iterators, queues), each with a function that creates it;
-* assets: tensors that stand for a file of the model (V1-12);
-* signatures: one function per SignatureDef (V1-01);
-* restore, init: what loading runs, in this order (V1-08).
+* assets: tensors that stand for a file of the model;
+* signatures: one function per SignatureDef;
+* restore and init: the functions that loading runs, in this order.
 
-Functions are cut out when asked for: a broken or unknown part costs only the function that needs it.
+Functions are cut out on demand: a broken or unknown part affects only the functions that need it.
+
+RFC: V1-01, V1-08, V1-10, V1-12
 """
 
 from __future__ import annotations
@@ -25,7 +27,6 @@ from reference_impl import errors
 from reference_impl.format import schema
 from reference_impl.format.container.layout import asset_definitions
 from reference_impl.format.names import INIT_SIGNATURE, LEGACY_INIT_OP, MAIN_OP, RESERVED_SIGNATURES
-from reference_impl.format.values.shapes import Shape, shape_of
 from reference_impl.graph.control_flow.editable_function import EditableFunction
 from reference_impl.graph.control_flow.frames import inside_of_loops
 from reference_impl.graph.control_flow.functionalise import (
@@ -37,25 +38,23 @@ from reference_impl.graph.control_flow.functionalise import (
 )
 from reference_impl.graph.edges import CONTROL_INDEX, Ref, parse_ref
 from reference_impl.graph.node_index import Graph
-from reference_impl.graph.op_table import INT64, RESOURCE, STRING, OpTable
+from reference_impl.graph.op_table import RESOURCE, STRING, OpTable
 from reference_impl.graph.references import Library
 from reference_impl.graph.unique_names import UniqueNames
 from reference_impl.graph.variable_defs import TRAINABLE, variable_defs
-from reference_impl.inspection.text import spec_text
 from reference_impl.v1.extract import Extracted, Feed, UnfedPlaceholderError, extract, placeholder_shape
 from reference_impl.v1.gradients import call_gradient_functions
 from reference_impl.v1.inlining import inline_makers
 from reference_impl.v1.iterators import rewrite_one_shot_iterators
 from reference_impl.v1.references import rewrite_references
+from reference_impl.v1.signatures import GraphCheck, Signature, read_signature
 
-SPARSE_PARTS = ("indices", "values", "dense_shape")
-
-__all__ = ["Input", "Output", "Program", "Signature", "UnfedPlaceholderError", "Variable", "compile_program"]
+__all__ = ["Program", "UnfedPlaceholderError", "Variable", "compile_program"]
 
 
 @dataclass(frozen=True)
 class Variable:
-    """A variable node. ``shape`` is a TensorShapeProto; ``reference`` says that TF 1 knew it as a reference variable."""
+    """A variable node. ``shape`` is a TensorShapeProto; ``reference`` tells whether the file has a reference variable."""
 
     name: str
     dtype: int
@@ -64,38 +63,20 @@ class Variable:
     reference: bool
 
 
-@dataclass(frozen=True)
-class Input:
-    """An argument of a signature: ``name`` as callers write it, the SignatureDef key and which of its tensors it is."""
-
-    name: str
-    key: str
-    part: str
-    tensor: Ref
-    dtype: int
-    shape: Any
-
-
-@dataclass(frozen=True)
-class Output:
-    """A result: its tensors in order; ``kind`` is dense, sparse (indices, values, dense_shape) or composite."""
-
-    key: str
-    kind: str
-    tensors: tuple[Ref, ...]
-    info: Any
-
-
-@dataclass(frozen=True)
-class Signature:
-    key: str
-    method_name: str
-    inputs: tuple[Input, ...]
-    outputs: tuple[Output, ...]
-
-
 class Program:
-    """See the module's docstring. All members are computed without running anything."""
+    """The variables, resources, assets, signatures and functions of a MetaGraph. Nothing is run to find them.
+
+    Args:
+      meta_graph, file, op_def: see `compile_program`.
+
+    Attributes:
+      graph: the main graph, after reference variables and one-shot iterators were replaced.
+      fillers: iterator -> the node that fills it.
+      signatures: key -> Signature, the reserved ones left out.
+      false_statements: what SignatureDefs say of tensors and the graph contradicts.
+      variables, resources: those of the graph, in its order.
+      assets: tensor that loading feeds with the path of a file -> file name of the AssetFileDef.
+    """
 
     def __init__(self, meta_graph: Any, file: str, op_def: Optional[Callable[[str], Any]] = None):
         self.file = file
@@ -109,17 +90,17 @@ class Program:
         self.graph = Graph(graph_def, file)
         inlined = inline_makers(self.graph, self.ops, self._makes_shared_handle)
         self.fillers = rewrite_one_shot_iterators(self.graph)
-        self.false_statements: list[str] = []  # what SignatureDefs say of tensors and the graph contradicts
+        check = GraphCheck(self.graph, self.ops)
         self.signatures = {
-            key: self._as_in_graph(_signature(key, definition))
+            key: check.as_in_graph(read_signature(key, definition))
             for key, definition in sorted(meta_graph.signature_def.items())
             if key not in RESERVED_SIGNATURES
         }
+        self.false_statements = check.false_statements
         fetched = [ref for signature in self.signatures.values() for output in signature.outputs for ref in output.tensors]
         self.rewrite = rewrite_references(self.graph, fetched)
         self._merge_by_shared_name(inlined)
         self.variables = self._variables()
-        # Tensor -> AssetFileDef filename, for every tensor that loading feeds with the path of a file of the model.
         self.assets = {parse_ref(asset.tensor_info.name): asset.filename for asset in asset_definitions(meta_graph, file)}
         self.resources = tuple(node.name for node in self.graph if self._makes_shared_handle(node))
         self._library = Library(graph_def.library)
@@ -128,40 +109,6 @@ class Program:
         )
 
     # -- signatures ----------------------------------------------------------------------------------------------------
-
-    def _as_in_graph(self, signature: Signature) -> Signature:
-        """The signature with the dtypes and shapes of its tensors in the graph, which decides; sessions ask nothing else."""
-        inputs = []
-        for item in signature.inputs:
-            kind, shape = self._in_graph(item.tensor, item.dtype % 100)
-            if shape is None or _may_be_one(shape_of(shape), shape_of(item.shape)):
-                shape = item.shape
-            self._hold_against(signature.key, f"input {item.name!r}", item.tensor, (item.dtype % 100, item.shape), (kind, shape))
-            inputs.append(dataclasses.replace(item, dtype=kind, shape=shape))
-        for output in signature.outputs:
-            for part, ref, said, shape in _tensors(output.info):
-                said %= 100  # a reference leaves a function as its value
-                name = f"output {output.key!r}" + (f" ({part})" if part else "")
-                kind, _ = self._in_graph(ref, said)
-                if said:  # TF 1.x needs none
-                    self._hold_against(signature.key, name, ref, (said, shape), (kind, shape))
-        return dataclasses.replace(signature, inputs=tuple(inputs))
-
-    def _in_graph(self, ref: Ref, said: int) -> tuple[int, Any]:
-        """DataType of a tensor of the graph, ``said`` where nothing tells; its shape, None where no placeholder tells."""
-        try:
-            outputs = self.ops.outputs(self.graph.nodes[ref.node])
-        except (KeyError, errors.SavedModelError):
-            return said, None
-        return (outputs[ref.index][2] % 100 if ref.index < len(outputs) else said), placeholder_shape(self.graph, ref)
-
-    def _hold_against(self, key: str, what: str, ref: Ref, said: tuple[int, Any], found: tuple[int, Any]) -> None:
-        one, other = spec_text(*said), spec_text(*found)
-        if one != other:
-            self.false_statements.append(
-                f"signature {key!r}, {what}: the SignatureDef says {one}, the tensor {ref.text!r} of the graph is {other}. "
-                "The SignatureDef is wrong, the graph is followed"
-            )
 
     def _check_inputs(self, signature: Signature) -> None:
         """Raises MalformedError: an input names a tensor that does not exist."""
@@ -198,9 +145,9 @@ class Program:
         return tuple(out)
 
     def _merge_by_shared_name(self, inlined: frozenset[str]) -> None:
-        """Let nodes that name one variable, or one resource of functions, be one: the first makes the handle, others hand it on.
+        """Merge the nodes of one shared name: the first makes the handle, the others hand it on.
 
-        A session finds what has a shared name by this name alone. So does a load that makes a table for each of several nodes.
+        A session finds variables and resources by their shared name alone. Resources are merged only if a function makes one.
 
         Args:
           inlined: names of the nodes that came out of functions.
@@ -222,7 +169,7 @@ class Program:
                 node.CopyFrom(handed)
 
     def _makes_shared_handle(self, node: Any) -> bool:
-        """A node whose one result is a handle that outlives a call, variables excluded.
+        """Return whether the one result of a node is a handle that outlives a call. Variables are excluded.
 
         Resources of one call (TensorArrays, stacks) have no shared name.
         """
@@ -271,7 +218,7 @@ class Program:
             raise errors.MalformedError(reason, file=self.file, node=ref.node, clause="V1-11")
 
     def _functional(self, extracted: Extracted) -> Extracted:
-        """Control flow of TF 1.x as While and If (V1-11). Raises MalformedError: a result is inside of a loop."""
+        """Make While and If of the TF 1.x control flow of a function. Raises MalformedError: a result is inside of a loop."""
         if is_functional(extracted.function):
             return extracted
         for node in inside_of_loops(EditableFunction(extracted.function, self.ops)):
@@ -287,7 +234,7 @@ class Program:
         return self._function_names.take(re.sub(r"[^A-Za-z0-9_]", "_", wanted))
 
     def signature_function(self, key: str, *, unfed: bool = False) -> Extracted:
-        """The function of SignatureDef ``key``: arguments sorted by name, results in order of the outputs' tensors."""
+        """Return the function of a SignatureDef: arguments sorted by name, results in the order of the outputs' tensors."""
         signature = self.signatures[key]
         feeds = [Feed(item.name, item.tensor, item.dtype, item.shape) for item in signature.inputs]
         fetches = {f"{output.key}/{position}": ref for output in signature.outputs for position, ref in enumerate(output.tensors)}
@@ -296,14 +243,14 @@ class Program:
         return extracted
 
     def create_function(self, resource: str) -> Extracted:
-        """The function that makes the handle of ``resource`` (RES-03)."""
+        """Return the function that makes the handle of a resource."""
         hoisted = self._hoisted - {resource}
         cut = extract(self.graph, self.ops, f"create_{resource}", [], {"resource": Ref(resource, 0)}, hoisted=hoisted)
         return self._functional(cut)
 
     @functools.cached_property
     def restore_function(self) -> Optional[Extracted]:
-        """The SaverDef's restore op as a function of the checkpoint prefix (V1-08), or None when there is no saver."""
+        """The SaverDef's restore op as a function of the checkpoint prefix, None without a SaverDef."""
         saver = self.meta_graph.saver_def
         if not saver.restore_op_name:
             return None
@@ -314,10 +261,10 @@ class Program:
 
     @functools.cached_property
     def init_function(self) -> Optional[Extracted]:
-        """What runs after the restore: main op, legacy init op, or (when the exporter named none) the collected initialisers.
+        """The function that runs after the restore: main op, legacy init op, or else the collected initialisers.
 
-        A collected initialiser that wants a placeholder was meant for training only and is left out; a named init op that
-        does is an error.
+        A collected initialiser that needs a placeholder was meant for training only and is left out. A named init op that
+        needs one is an error.
         """
         targets = self._named_init()
         if targets is None:
@@ -332,15 +279,15 @@ class Program:
         return True
 
     def initializers_of(self, resource: str) -> list[str]:
-        """Nodes that fill a resource: of the init function, or what the iterator was rewritten to."""
+        """Return the nodes that fill a resource: those of the init function, or the one that fills a former one-shot iterator."""
         if resource in self.fillers:
             return [self.fillers[resource]]
         return [name for name, used in self.acting(self.init_function) if resource in used]
 
     def acting(self, extracted: Optional[Extracted]) -> list[tuple[str, frozenset[str]]]:
-        """Nodes of a function that may change something of the state: name, and the state they are handed.
+        """Return the nodes of a function that may change state: name, and the variables and resources that they take.
 
-        They put nothing out, as what fills a table or assigns a variable, or call a function, as initialisers of TF 2.
+        Such nodes have no outputs, like assignments, or call a function, like initialisers of TF 2.
         """
         found = []
         for name in [node.name for node in extracted.function.node_def] if extracted is not None else ():
@@ -351,7 +298,7 @@ class Program:
         return [(name, used) for name, used in found if used]
 
     def handle(self, ref: Ref) -> Ref:
-        """The tensor that ``ref`` hands on unchanged."""
+        """Return the tensor that ``ref`` hands on unchanged."""
         seen = set()
         while ref.index != CONTROL_INDEX and ref.node in self.graph and ref not in seen:
             seen.add(ref)
@@ -395,7 +342,7 @@ class Program:
 
 
 def compile_program(meta_graph: Any, file: str, op_def: Optional[Callable[[str], Any]] = None) -> Program:
-    """The :class:`Program` of a MetaGraphDef message without an object graph.
+    """Return the :class:`Program` of a MetaGraphDef that has no object graph.
 
     Args:
       meta_graph: the message; it is not modified.
@@ -409,7 +356,7 @@ def compile_program(meta_graph: Any, file: str, op_def: Optional[Callable[[str],
 
 
 def feeds_of(program: Program, feeds: Sequence[tuple[str, str]]) -> list[Feed]:
-    """Feeds for :meth:`Program.function` from (argument name, tensor name) pairs."""
+    """Return the feeds of :meth:`Program.function` for pairs of argument name and tensor name."""
     out = []
     for name, tensor in feeds:
         ref = parse_ref(tensor)
@@ -418,45 +365,3 @@ def feeds_of(program: Program, feeds: Sequence[tuple[str, str]]) -> list[Feed]:
             raise errors.MalformedError(f"no tensor {tensor!r}", file=program.file, node=ref.node)
         out.append(Feed(name, ref, outputs[ref.index][2], placeholder_shape(program.graph, ref)))
     return out
-
-
-def _signature(key: str, definition: Any) -> Signature:
-    inputs = []
-    for name, info in sorted(definition.inputs.items()):
-        for part, ref, dtype, shape in _tensors(info):
-            inputs.append(Input(f"{name}_{part}" if part else name, name, part, ref, dtype, shape))
-    outputs = []
-    for name, info in sorted(definition.outputs.items()):
-        kind = {"coo_sparse": "sparse", "composite_tensor": "composite"}.get(info.WhichOneof("encoding"), "dense")
-        outputs.append(Output(name, kind, tuple(ref for _, ref, _, _ in _tensors(info)), info))
-    return Signature(key, definition.method_name, tuple(sorted(inputs, key=lambda item: item.name)), tuple(outputs))
-
-
-def _tensors(info: Any) -> list[tuple[str, Ref, int, Any]]:
-    """(part, tensor, DataType, shape) of a TensorInfo; the part is empty for a dense tensor."""
-    encoding = info.WhichOneof("encoding")
-    if encoding == "coo_sparse":
-        sparse = info.coo_sparse
-        names = (sparse.indices_tensor_name, sparse.values_tensor_name, sparse.dense_shape_tensor_name)
-        rank = -1 if info.tensor_shape.unknown_rank else len(info.tensor_shape.dim)
-        shapes = (_shape_proto(-1, rank), _shape_proto(-1), _shape_proto(rank))
-        kinds = (INT64, info.dtype, INT64)
-        return [(part, parse_ref(name), kind, shape) for part, name, kind, shape in zip(SPARSE_PARTS, names, kinds, shapes)]
-    if encoding == "composite_tensor":
-        components = info.composite_tensor.components
-        return [(f"component_{i}", parse_ref(item.name), item.dtype, item.tensor_shape) for i, item in enumerate(components)]
-    return [("", parse_ref(info.name), info.dtype, info.tensor_shape)]
-
-
-def _may_be_one(one: Shape, other: Shape) -> bool:
-    """Whether two shapes, partly unknown, may be those of one tensor."""
-    if one is None or other is None:
-        return True
-    return len(one) == len(other) and all(a == b or a is None or b is None for a, b in zip(one, other))
-
-
-def _shape_proto(*sizes: int) -> Any:
-    shape = schema.TensorShapeProto()
-    for size in sizes:
-        shape.dim.add(size=size)
-    return shape

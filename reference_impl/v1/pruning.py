@@ -1,4 +1,7 @@
-"""What `prune` is asked for: tensors, operations and composites of the graph, by themselves or by name (V1-01, GOAL-14)."""
+"""The feeds and fetches of `prune`: tensors, operations and composites of the graph, or their names.
+
+RFC: V1-01, GOAL-14
+"""
 
 from __future__ import annotations
 
@@ -11,11 +14,11 @@ from reference_impl.errors import BindingError
 from reference_impl.format import schema
 from reference_impl.format.values import structure
 from reference_impl.kinds import specs
-from reference_impl.v1.program import SPARSE_PARTS
+from reference_impl.v1.signatures import SPARSE_PARTS
 
 
 class Fetches:
-    """A nest of fetches in parts.
+    """A nest of fetches, divided into tensors and nodes.
 
     Attributes:
       tensors: names of the tensors to compute.
@@ -54,7 +57,7 @@ class Fetches:
         return spec
 
     def outputs(self, found_specs: list[tf.TensorSpec]) -> Any:
-        """The structure, with the specs of the tensors."""
+        """Return the structure, with the specs of the tensors."""
         found = iter(found_specs)
 
         def typed(leaf: Any) -> Any:
@@ -70,7 +73,7 @@ class Fetches:
 
 
 def tensor_name(item: Any) -> str:
-    """The name of a tensor or operation, or of what a dense TensorInfo is about; empty for composites."""
+    """Return the name of a tensor or operation, or of the tensor of a dense TensorInfo; empty for composites."""
     name = item if isinstance(item, str) else getattr(item, "name", "")
     return name if isinstance(name, str) else ""
 
@@ -118,12 +121,12 @@ class Feeds:
 
 
 def _flat(feeds: Any) -> list[Any]:
-    """The parts of a nest; a mapping in its own order, one level deep, since its keys are arguments."""
+    """Return the parts of a nest. A mapping keeps its order, one level deep, since its keys are arguments."""
     if isinstance(feeds, Mapping):
         return [part for feed in feeds.values() for part in _flat(feed)]
     return list(tf.nest.flatten(feeds, expand_composites=True))
 
 
 def _numbered(prefix: str, count: int) -> list[str]:
-    """Names whose sorted order is that of the numbers."""
+    """Return numbered names whose sorted order is that of the numbers."""
     return [f"{prefix}_{index:0{len(str(count))}}" for index in range(count)]

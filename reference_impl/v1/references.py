@@ -1,18 +1,20 @@
-"""Reference variables and string-handle tables become resources (V1-03, V1-10, V1-17).
+"""Make resources of reference variables and of tables with string handles.
 
 In TF 1.x a ``VariableV2`` puts out a *reference*: every consumer sees the buffer itself, reads it when it runs, and
 updates hand the reference on. Functions, gradients and TF 2 checkpoints know only resource handles. The rewrite keeps
-every node's name and moment:
+the name of every node and the time at which it runs:
 
 * ``VariableV2``, ``Variable`` become ``VarHandleOp``;
-* an update (``Assign``, ``AssignAdd``, ``Scatter*``, ``Apply*``, …) becomes its resource form, and whoever used the
-  reference it put out uses the variable's handle, after the update;
+* an update (``Assign``, ``AssignAdd``, ``Scatter*``, ``Apply*``, …) becomes its resource form, and users of the reference
+  that it put out use the variable's handle, after the update;
 * a node that used a reference as a value gets a ``ReadVariableOp`` of its own that runs after all the node's other
   inputs, as the implicit read did. ``Identity`` of a reference becomes the read itself;
 * ``RefSwitch``, ``RefMerge``, ``RefEnter``, ``RefExit``, ``RefNextIteration``, ``RefIdentity`` carry the handle.
 
 Tables, queues and readers with string handles have resource twins with the suffix ``V2`` and equal attrs.
-What has no resource twin is left alone and listed in :attr:`Rewrite.kept`; it is reported when a function needs it.
+An op without a resource twin stays as it is.
+
+RFC: V1-03, V1-10, V1-17
 """
 
 from __future__ import annotations
@@ -70,7 +72,7 @@ _TABLE_INITIALIZERS = {"InitializeTable", "InitializeTableFromTextFile"}
 
 
 class Alias(NamedTuple):
-    """What a reference stands for: the handle tensor, the update after which it is to be read (or ""), the variable."""
+    """The meaning of a reference: the handle, the update after which it has to be read (or ""), the variable."""
 
     handle: Ref
     after: str
@@ -78,17 +80,20 @@ class Alias(NamedTuple):
 
 
 class Rewrite:
-    """Outcome: names of nodes that were reference variables, and reference ops that could not be rewritten."""
+    """The outcome of the rewrite.
 
-    def __init__(self, graph: Graph, variables: frozenset[str], kept: frozenset[str], aliases: dict[Ref, Alias]):
+    Attributes:
+      variables: names of nodes that were reference variables.
+    """
+
+    def __init__(self, graph: Graph, variables: frozenset[str], aliases: dict[Ref, Alias]):
         self.variables = variables
-        self.kept = kept
         self._graph = graph
         self._aliases = aliases
         self._reads: dict[Ref, Ref] = {}
 
     def value(self, ref: Ref) -> Ref:
-        """The tensor to fetch for ``ref``: a read, made on first demand, where a fetch of a reference meant its value."""
+        """Return the tensor to fetch in place of ``ref``: for a reference a read of the variable, added on first demand."""
         alias = self._aliases.get(ref)
         if alias is None:
             return ref
@@ -107,24 +112,23 @@ def rewrite_references(graph: Graph, fetched: Iterable[Ref]) -> Rewrite:
     variables = frozenset(node.name for node in graph if node.op in VARIABLES)
     _rewrite_handles(graph)
     if not variables:
-        return Rewrite(graph, variables, frozenset(), {})
+        return Rewrite(graph, variables, {})
     finder = _Aliases(graph, _updated_variables(graph, fetched))
     original = list(graph)
     # References are followed through the ops as they were, so all are settled before any op changes its name.
     plan = [(node, [finder.of(parse_ref(text)) for text in node.input]) for node in original]
     outputs = [Ref(node.name, index) for node in original for index in range(2 if node.op == "RefSwitch" else 1)]
     aliases = {ref: alias for ref in outputs if (alias := finder.of(ref)) is not None}
-    kept: set[str] = set()
     for node, inputs in plan:
         if node.op in VARIABLES:
             _to_handle(node)
         elif any(inputs):
-            _rewrite_node(graph, node, inputs, kept)
-    return Rewrite(graph, variables, frozenset(kept), aliases)
+            _rewrite_node(graph, node, inputs)
+    return Rewrite(graph, variables, aliases)
 
 
 def _updated_variables(graph: Graph, fetched: Iterable[Ref]) -> frozenset[str]:
-    """Names of variables with an update among what the fetched tensors need."""
+    """Return the names of the variables that are updated on the way to the fetched tensors."""
     finder = _Aliases(graph, frozenset())
     needed = graph.ancestors([ref for ref in fetched if ref.node in graph])
     updates = [graph.nodes[name] for name in needed if resource_form(graph.nodes[name].op) is not None]
@@ -141,7 +145,7 @@ class _Aliases:
         self._known: dict[Ref, Alias | None] = {}
 
     def of(self, ref: Ref) -> Alias | None:
-        """The alias that tensor ``ref`` is, or None when it is no reference to a variable."""
+        """Return the meaning of a tensor that is a reference to a variable, None for other tensors."""
         path: dict[Ref, None] = {}
         found: Alias | None = None
         while True:
@@ -172,7 +176,7 @@ class _Aliases:
 
 
 def resource_form(op: str) -> str | None:
-    """The resource twin of an op that updates a reference variable, or None."""
+    """Return the resource twin of an op that updates a reference variable, None for other ops."""
     if op in _RENAMED_UPDATES:
         return _RENAMED_UPDATES[op]
     if op == "CountUpTo" or (op.startswith(_PREFIXED_UPDATES) and op not in ("ScatterNd", "ScatterNdNonAliasingAdd")):
@@ -180,7 +184,7 @@ def resource_form(op: str) -> str | None:
     return None
 
 
-def _rewrite_node(graph: Graph, node: Any, inputs: list[Alias | None], kept: set[str]) -> None:
+def _rewrite_node(graph: Graph, node: Any, inputs: list[Alias | None]) -> None:
     twin = resource_form(node.op)
     if twin is not None:
         handles = _update_inputs(node.op, len(inputs))
@@ -209,14 +213,12 @@ def _rewrite_node(graph: Graph, node: Any, inputs: list[Alias | None], kept: set
         node.op = "ReadVariableOp"
         clear_op_attributes(node)
         node.attr["dtype"].type = dtype
-    elif node.op.startswith("Ref") or node.op in ("DestroyTemporaryVariable", "NegTrain", "SdcaShrinkL1"):
-        kept.add(node.name)
-    else:
+    elif not node.op.startswith("Ref") and node.op not in ("DestroyTemporaryVariable", "NegTrain", "SdcaShrinkL1"):
         _read_inputs(graph, node, inputs)
 
 
 def _update_inputs(op: str, count: int) -> int:
-    """How many leading inputs of an update are references (an optimizer's slots are)."""
+    """Return how many leading inputs of an update are references; slots of an optimizer are."""
     name = op[len("Sparse") :] if op.startswith("SparseApply") else op
     return min(_REFERENCES.get(name, 1), count)
 
@@ -237,7 +239,7 @@ def _use_handles(graph: Graph, node: Any, inputs: list[Alias | None], count: int
 
 
 def _read_inputs(graph: Graph, node: Any, inputs: list[Alias | None]) -> None:
-    """Give ``node`` a read of each variable it used as a value."""
+    """Give a node a read of each variable that it used as a value."""
     texts = list(node.input)
     controls = [text[1:] for text in texts if text.startswith("^")]
     waits: list[Ref] = []
@@ -256,7 +258,7 @@ def _read_inputs(graph: Graph, node: Any, inputs: list[Alias | None]) -> None:
 
 
 def _before(graph: Graph, ref: Ref) -> list[Ref]:
-    """The tensor that a read can wait for in the place of ``ref``: a control edge from a Switch would not tell the branch."""
+    """Return the tensors that a read waits for in place of ``ref``. A control edge from a Switch would not tell the branch."""
     for _ in range(MAX_SWITCHES):
         if ref.node not in graph or graph.nodes[ref.node].op not in ("Switch", "RefSwitch") or not graph.nodes[ref.node].input:
             break
@@ -265,7 +267,7 @@ def _before(graph: Graph, ref: Ref) -> list[Ref]:
 
 
 def _add_read(graph: Graph, name: str, alias: Alias, controls: list[str]) -> str:
-    """A new read of the variable behind ``alias``; the name it got."""
+    """Add a read of a variable; return the name of the node."""
     read = schema.NodeDef(name=graph.free_name(name), op="ReadVariableOp", device=graph.nodes[alias.variable].device)
     read.input.append(alias.handle.text)
     add_controls(read, [alias.after, *controls] if alias.after else controls)
@@ -283,7 +285,7 @@ def _to_handle(node: Any) -> None:
 
 
 def _forget_shape(node: Any) -> None:
-    """The shape that the exporter noted was that of the value, or of a string handle; a handle is a scalar."""
+    """Remove the noted shape, which was that of the value or of a string handle. A resource handle is a scalar."""
     node.attr.pop("_output_shapes", None)
 
 

@@ -1,7 +1,9 @@
-"""Some signatures of a TF 1.x model and the state they need (DR-03): ``only="signatures"`` or ``"signatures.predict"``.
+"""Load some signatures of a TF 1.x model and the state they need: ``only="signatures"`` or ``"signatures.predict"``.
 
-A session restores and initialises everything by one op each. A part is restored and initialised by the parts of these that touch
-its variables and tables; tensors that nobody needs are not read.
+A session restores everything with one op and initialises everything with another. For a part of the model only those nodes of the
+two run that act on its variables and tables, and no other tensors are read.
+
+RFC: DR-03
 """
 
 from __future__ import annotations
@@ -45,7 +47,7 @@ class Part:
         self.keys = _keys(program, [only] if isinstance(only, str) else only)
         self.state: dict[str, None] = {}
         for key in self.keys:
-            with contextlib.suppress(SavedModelError):  # it cannot be called; whoever tries is told why
+            with contextlib.suppress(SavedModelError):  # it cannot be called; the call says why
                 self._need(_signature_function(program, key).captures)
         before = -1
         while before != len(self.state):  # what an initialiser uses is needed as well
@@ -61,18 +63,18 @@ class Part:
 
     @property
     def restore_function(self) -> Optional[Extracted]:
-        """The part of the SaverDef's restore op that is about the state."""
+        """The nodes of the SaverDef's restore op that restore the state."""
         return part_of_restore(self._program, self.state)
 
     @property
     def init_function(self) -> Optional[Extracted]:
-        """The part of the init op that is about the state."""
+        """The nodes of the init op that act on the state."""
         targets = _users(self._program, self._program.init_function, self.state)
         return self._program.function("init", [], {}, targets) if targets else None
 
 
 def part_of_restore(program: Program, state: Collection[str]) -> Optional[Extracted]:
-    """The part of the SaverDef's restore op that restores some of the state, None when nothing of it is restored.
+    """Return the part of the SaverDef's restore op that restores some of the state, None if nothing of it is restored.
 
     Args:
       program: the model.
@@ -88,12 +90,12 @@ def part_of_restore(program: Program, state: Collection[str]) -> Optional[Extrac
 
 
 def _users(program: Program, extracted: Optional[Extracted], state: Collection[str]) -> list[str]:
-    """Nodes of a function that act on something of the state."""
+    """Return the nodes of a function that act on the state."""
     return [name for name, used in program.acting(extracted) if not used.isdisjoint(state)]
 
 
 def _signature_function(program: Program, key: str) -> Extracted:
-    """The function of a signature as it is saved: also one that needs what nobody feeds is saved, with the state it uses."""
+    """Return the function of a signature as it is saved. A signature that needs an unfed placeholder is saved, too."""
     try:
         return program.signature_function(key)
     except UnfedPlaceholderError:
