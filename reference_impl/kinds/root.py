@@ -31,7 +31,7 @@ class LoadedModel(Protocol):
 
     The root of a TF 2 model has the attributes of the object that was saved, as far as they can be saved. Where that object was a
     list, a dict, a tuple or a variable, the root is one as well, and has the attributes below except the lists of variables.
-    The root of a TF 1.x model is a `reference_impl.v1.load.V1Root`.
+    The root of a TF 1.x model is a `reference_impl.v1.root.V1Root`.
 
     Attributes:
       signatures: signature key -> concrete function. A signature takes tensors by keyword and returns a dict of tensors.

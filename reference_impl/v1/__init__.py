@@ -1,6 +1,14 @@
-"""SavedModels of TF 1.x: a MetaGraph without objects becomes functions over variables, resources and assets (V1-01..V1-18).
+"""SavedModels of TF 1.x: a MetaGraph without objects becomes functions over variables, resources and assets.
 
-`program` works out on the protos alone what is what; `load` makes it live. Only the latter needs TensorFlow.
+program     finds variables, resources, assets and signatures; cuts functions out (extract)
+signatures  SignatureDefs, compared with the graph
+references, gradients, iterators, inlining   what is rewritten in the graph before
+load, root  make a program live; tables and pruning belong to them
+selection   loads a part of a model
+
+Only `load`, `root`, `tables` and `pruning` need TensorFlow.
+
+RFC: V1-01..V1-18
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""A TF 1.x MetaGraph as live objects (V1-01, V1-02, V1-03, V1-08, V1-09, V1-12, V1-13).
+"""Load a TF 1.x MetaGraph: make its state, run its restore and init functions once, make its signatures.
 
-The root has what TF 2 users find on a loaded TF 1.x model: ``signatures``, ``variables``, ``asset_paths``, ``prune``. There is no
-object structure to bring back. Loading makes the variables, then runs the restore function and the init function, once.
+Reference variables are real variables here: they train, and they are saved again with their values.
 
-Reference variables are real variables here: they train, and they are saved again with their values (V1-10, V1-17).
+RFC: V1-01, V1-02, V1-03, V1-08, V1-09, V1-10, V1-12, V1-13, V1-17
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import logging
-import os
 import re
 from typing import Any, Optional, Union
 
@@ -29,7 +27,7 @@ from reference_impl.inspection import machine_ops
 from reference_impl.inspection.effects import LOAD, Start
 from reference_impl.inspection.path_origins import ASSET, COMPUTED_PATH, GIVEN_PATH, Origin
 from reference_impl.inspection.restore_plan import restore_plan
-from reference_impl.kinds import graph_mode, specs, user_object
+from reference_impl.kinds import graph_mode, specs
 from reference_impl.kinds.asset import Assets
 from reference_impl.kinds.concrete_function import LoadedConcreteFunction
 from reference_impl.kinds.library import FunctionLibrary
@@ -41,6 +39,7 @@ from reference_impl.v1 import tables
 from reference_impl.v1.extract import Extracted, static_shape
 from reference_impl.v1.program import Program, UnfedPlaceholderError, Variable, compile_program, feeds_of
 from reference_impl.v1.pruning import Feeds, Fetches
+from reference_impl.v1.root import Initializer, UnfedSignature, UnusableSignature, V1Root
 from reference_impl.v1.selection import Part, part_of_restore
 from reference_impl.v1.signatures import Output, Signature
 
@@ -48,142 +47,22 @@ _log = logging.getLogger(__name__)
 
 
 def load_meta_graph(directory: Layout, meta_graph: Any, options: LoadOptions) -> V1Root:
-    """The root object of a MetaGraph that has no object graph.
+    """Return the root object of a MetaGraph that has no object graph.
 
     Args:
       directory: the SavedModel; assets and checkpoint are read from it.
       meta_graph: one of its MetaGraphs.
-      options: all count; ``only`` takes paths of signatures, ``load_function_aliases`` finds none.
+      options: ``only`` takes paths of signatures; ``load_function_aliases`` is refused if the file has aliases.
 
     Raises:
       MissingFileError: there are variables to restore and no checkpoint, or an asset is missing.
       SavedModelError: the graph contradicts itself.
       tf.errors.OpError: the restore or the init function fails.
     """
-    return _Loader(directory, meta_graph, options).load()
+    return Loader(directory, meta_graph, options).load()
 
 
-class UnusableSignature:
-    """Stands in ``signatures`` for one that cannot be called; the call says why (V1-01)."""
-
-    def __init__(self, reason: SavedModelError, inputs: dict[str, tf.TensorSpec], outputs: dict[str, Any]):
-        self.reason = reason
-        self.structured_input_signature = ((), inputs)
-        self.structured_outputs = outputs
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        raise self.reason
-
-    def __repr__(self) -> str:
-        return f"<UnusableSignature: {self.reason}>"
-
-
-class UnfedSignature(LoadedConcreteFunction):
-    """One that needs a placeholder which is none of its inputs. It is saved as it is; the call says what is missing (V1-01)."""
-
-    reason: SavedModelError
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        raise self.reason
-
-
-class Initializer(api.SharedResource):
-    """Runs what the model's session ran after the restore: its init op, or its collected initialisers."""
-
-    def __init__(self, function: Optional[LoadedConcreteFunction]):
-        self._function = function
-        super().__init__()
-
-    def create(self) -> tf.Tensor:
-        return tf.constant(1.0)
-
-    def initialize(self) -> Any:
-        return None if self._function is None else self._function()
-
-
-class V1Root(user_object.LoadedObject):
-    """What a TF 1.x MetaGraph is loaded as.
-
-    Attributes:
-      signatures: key -> function.
-      variables: all variables that have a value, in the order of the graph.
-      uninitialized_variables: names of those which neither the checkpoint nor the init op gave one.
-      asset_paths: the files of the model, as assets.
-      resources: tables and other shared state.
-    """
-
-    _unsearched = user_object.LoadedObject._unsearched | {"uninitialized_variables", "initializer"}
-
-    @property
-    def graph(self) -> tf.Graph:
-        """The graph as it is in the file, to look at and to take tensors for `prune` from (GOAL-14). It has no state.
-
-        Collections of tensors, operations and numbers are there (``graph.get_collection("train_op")``); what others hold is not.
-
-        Raises:
-          ValueError: an op of the graph is not known here.
-        """
-        if "_graph" not in vars(self):
-            theirs = api.to_tf(vars(self)["_loader"].meta_graph, tf.compat.v1.MetaGraphDef)
-            with tf.Graph().as_default() as graph:
-                ops = theirs.meta_info_def.stripped_op_list
-                tf.graph_util.import_graph_def(theirs.graph_def, name="", producer_op_list=ops if ops.op else None)
-            _add_collections(graph, theirs.collection_def)
-            self.__dict__["_graph"] = graph
-        return vars(self)["_graph"]
-
-    @property
-    def initializer(self) -> Initializer:
-        """What ran after the restore; ``initializer.initialize()`` runs it again."""
-        loader: _Loader = vars(self)["_loader"]
-        return loader.initializer
-
-    def prune(
-        self,
-        feeds: Any,
-        fetches: Any,
-        name: Optional[str] = None,
-        input_signature: Optional[tuple[Any, Any]] = None,
-        are_keyword_args_also_positional: bool = False,
-    ) -> LoadedConcreteFunction:
-        """A function from some tensors of the graph to others.
-
-        Args:
-          feeds: a nest of tensors of the graph or their names (``"x:0"``), arguments in this order, which may also be given by
-            the names of their operations (``x``); or a mapping from the names of arguments to such.
-          fetches: a nest of such, of composite tensors, of TensorInfos, and of operations or their names (``"train_op"``), which
-            are run and stand for None in the result. The function returns tensors in the same structure.
-          name: of the function.
-          input_signature: ``(args, kwargs)``, nests of TensorSpecs, one for each feed in order: the function is called like this.
-          are_keyword_args_also_positional: whether the keyword arguments of ``input_signature`` may be given without a name.
-
-        Raises:
-          SavedModelError: there is no such tensor or operation, a tensor is inside of a loop or, to be fed, of a branch, or the
-            fetches need a placeholder that is not fed. A fetch in a branch fails when the other one is taken.
-          BindingError: a feed or fetch is none of these, or the feeds do not fit the input signature.
-        """
-        loader: _Loader = vars(self)["_loader"]
-        return loader.prune(Feeds(feeds, input_signature, are_keyword_args_also_positional), fetches, name or "pruned")
-
-    def restore(self, prefix: Any) -> Optional[tf.Operation]:
-        """Read the variables from another checkpoint of the same graph, as its tf.train.Saver wrote it (V1-08).
-
-        Args:
-          prefix: of the checkpoint, a path or a string tensor.
-
-        Returns:
-          None; in a graph the operation that restores, which a session has to run.
-
-        Raises:
-          tf.errors.OpError: there is none, or it lacks a variable.
-        """
-        loader: _Loader = vars(self)["_loader"]
-        with graph_mode.new_operations() as operations:
-            loader.restore(tf.constant(os.fspath(prefix)) if isinstance(prefix, (str, os.PathLike)) else prefix)
-        return None if loader.library.eager else tf.group(*operations)
-
-
-class _Loader:
+class Loader:
     def __init__(self, directory: Layout, meta_graph: Any, options: LoadOptions):
         self.directory = directory
         self.meta_graph = meta_graph
@@ -230,7 +109,7 @@ class _Loader:
         return root
 
     def refuse_aliases(self) -> None:
-        """Raises UnsupportedModelError: the file has aliases. They are those of functions that only an object graph describes."""
+        """Raises UnsupportedModelError: the file has aliases. Only an object graph says which functions they mean."""
         aliases = sorted(set(self.meta_graph.meta_info_def.function_aliases.values()))
         if aliases:
             reason = f"load_function_aliases: {', '.join(aliases)} cannot be told from other functions without an object graph"
@@ -241,7 +120,7 @@ class _Loader:
     # State
 
     def wants(self, name: str) -> bool:
-        """Whether a variable or resource belongs to what is loaded (DR-03)."""
+        """Return whether a variable or resource belongs to the part of the model that is loaded."""
         return self.part is None or name in self.part.state
 
     def make_assets(self, root: V1Root) -> None:
@@ -265,13 +144,13 @@ class _Loader:
         return resource
 
     def has_value(self, variable: tf.Variable) -> bool:
-        """Whether the checkpoint or the init op gives a variable a value. In a graph nothing has run yet."""
+        """Return whether the checkpoint or the init op gives a variable a value. In graph mode nothing has run yet."""
         if not self.library.eager:
             return any(variable is other for other in self.values.initialized)
         return bool(variable.is_initialized())
 
     def run_restore(self) -> None:
-        """The SaverDef's restore op on the model's own checkpoint; without a SaverDef the variables by name (V1-08)."""
+        """Run the SaverDef's restore op on the checkpoint of the model; without a SaverDef restore the variables by name."""
         restore = self.restore_function
         if self.options.skip_checkpoint or (restore is None and not self.program.variables):
             return
@@ -290,7 +169,7 @@ class _Loader:
             self.note_restored_tables(tf.constant(str(prefix)))
 
     def restore(self, prefix: tf.Tensor) -> None:
-        """Restore the variables. In a graph this makes the operations that do."""
+        """Restore the variables. In graph mode this makes the operations that do."""
         if self.restore_function is not None:
             self.restore_function(prefix=prefix)
             return
@@ -302,7 +181,7 @@ class _Loader:
             variable.assign(read[0])
 
     def note_restored_tables(self, prefix: tf.Tensor) -> None:
-        """In a graph: a session that initialises variables and tables restores those tables whose content the Saver kept."""
+        """Let a session that initialises tables restore those whose content the Saver kept."""
         extracted = part_of_restore(self.program, {name for name in self.program.resources if self.wants(name)})
         if extracted is not None:
             restore = self.function(extracted, {"prefix": tf.TensorSpec([], tf.string)}, {})
@@ -324,7 +203,7 @@ class _Loader:
 
     @functools.cached_property
     def absent(self) -> frozenset[str]:
-        """Keys that the variables want of the checkpoint and that it lacks; asked only where that is allowed."""
+        """Keys of variables that the checkpoint lacks; empty unless ``allow_partial_checkpoint`` is set."""
         if not self.options.allow_partial_checkpoint or not self.directory.root.names(VARIABLES):
             return frozenset()
         with contextlib.suppress(V1CheckpointError), BundleReader(self.directory.checkpoint_prefix) as reader:
@@ -358,11 +237,11 @@ class _Loader:
         return None if init is None else self.function(init, {}, {})
 
     def iterators(self) -> dict[str, LoadedResource]:
-        """The iterators that no init op fills."""
+        """Return the iterators that no init op fills."""
         return {name: self.state[name] for name in self.program.fillers if name in self.state}
 
     def fill_iterators(self) -> None:
-        """Make their datasets. A session does so when it first asks for an element; what fails then is not in the way here."""
+        """Make the datasets of iterators. A session does so on first use, so a failure is no failure of the load."""
         for name, iterator in self.iterators().items():
             try:
                 with graph_mode.noted_as_initializers():
@@ -375,7 +254,7 @@ class _Loader:
         return Initializer(self.init_function)
 
     def check_machine_ops(self) -> None:
-        """Follow the functions that run: the restore function, the init function, those that fill iterators."""
+        """Check the ops that loading runs: of the restore function, the init function, the functions that fill iterators."""
         assets = {
             id(self.state[parse_ref(asset.tensor).node]): frozenset({Origin(ASSET, asset.filename)})
             for asset in self.assets.definitions
@@ -397,10 +276,14 @@ class _Loader:
     def function(
         self, extracted: Extracted, inputs: Any, outputs: Any, cls: type = LoadedConcreteFunction, structured: Any = None
     ) -> LoadedConcreteFunction:
-        """An extracted FunctionDef as a live function over the state.
+        """Return a live function over the state.
 
-        Inputs are in the order of its arguments: a mapping for a function of named tensors, a tuple for one of positional nests.
-        `structured` is its structured input signature when that is another one.
+        Args:
+          extracted: the FunctionDef.
+          inputs: in the order of its arguments, a mapping of named tensors or a tuple of positional nests.
+          outputs: structure of the results.
+          cls: class of the function.
+          structured: its structured input signature, where `inputs` is not the same.
         """
         name = self.add(extracted)
         structured = structured or ((inputs, {}) if isinstance(inputs, tuple) else ((), dict(inputs)))
@@ -416,7 +299,7 @@ class _Loader:
         return made
 
     def add(self, extracted: Extracted) -> str:
-        """Put the FunctionDef into the library under a name of its own."""
+        """Put the FunctionDef into the library; return its name there."""
         extracted.function.signature.name = "v1_" + re.sub(r"[^A-Za-z0-9_]", "_", extracted.function.signature.name)
         for inner in extracted.functions:  # their names are free: the program gave them out
             self.library.add(inner)
@@ -439,7 +322,7 @@ class _Loader:
     def callable_signature(
         self, signature: Signature, inputs: dict[str, Any], extracted: Extracted, cls: type = LoadedConcreteFunction
     ) -> LoadedConcreteFunction:
-        # The graph knows the dtypes; what the SignatureDef says of them is a copy that may be missing.
+        # The graph knows the dtypes. The SignatureDef has a copy, which may be missing.
         dtypes_of = dict(zip(extracted.results, (argument.type for argument in extracted.function.signature.output_arg)))
         outputs = {output.key: self.output_spec(output, dtypes_of[f"{output.key}/0"]) for output in signature.outputs}
         made = self.function(extracted, inputs, outputs, cls)
@@ -468,18 +351,6 @@ class _Loader:
         made = self.function(extracted, inputs, wanted.outputs(specs_of), structured=feeds.structure)
         made.set_flat_arguments(feeds.keywords, feeds.positional)
         return made
-
-
-def _add_collections(graph: tf.Graph, collections: Any) -> None:
-    for key, collection in collections.items():
-        values = list(collection.int64_list.value) or list(collection.float_list.value)
-        for name in collection.node_list.value:
-            try:
-                values.append(graph.as_graph_element(name))
-            except (KeyError, ValueError):  # an exporter may have cleared the node and left its name
-                continue
-        for value in values:
-            graph.add_to_collection(key, value)
 
 
 def _spec(dtype: int, shape: Optional[Any], name: str) -> tf.TensorSpec:

@@ -1,0 +1,155 @@
+"""The root of a loaded TF 1.x model, and the functions that stand for what it cannot offer as it is.
+
+The root has the attributes that `tf.saved_model.load` gives a TF 1.x model: ``signatures``, ``variables``, ``asset_paths``,
+``prune``. The file has no object structure to bring back.
+
+RFC: V1-01, V1-03, V1-08, GOAL-14
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, Optional
+
+import tensorflow as tf
+
+from reference_impl import tensorflow_api as api
+from reference_impl.errors import SavedModelError
+from reference_impl.kinds import graph_mode, user_object
+from reference_impl.kinds.concrete_function import LoadedConcreteFunction
+from reference_impl.v1.pruning import Feeds
+
+if TYPE_CHECKING:
+    from reference_impl.v1.load import Loader
+
+
+class UnusableSignature:
+    """A signature that cannot be called. The call raises the reason."""
+
+    def __init__(self, reason: SavedModelError, inputs: dict[str, tf.TensorSpec], outputs: dict[str, Any]):
+        self.reason = reason
+        self.structured_input_signature = ((), inputs)
+        self.structured_outputs = outputs
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        raise self.reason
+
+    def __repr__(self) -> str:
+        return f"<UnusableSignature: {self.reason}>"
+
+
+class UnfedSignature(LoadedConcreteFunction):
+    """A signature that needs a placeholder which none of its inputs feeds. It can be saved; the call raises the reason."""
+
+    reason: SavedModelError
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        raise self.reason
+
+
+class Initializer(api.SharedResource):
+    """Runs what a session runs after the restore: the init op, or the collected initialisers."""
+
+    def __init__(self, function: Optional[LoadedConcreteFunction]):
+        self._function = function
+        super().__init__()
+
+    def create(self) -> tf.Tensor:
+        return tf.constant(1.0)
+
+    def initialize(self) -> Any:
+        return None if self._function is None else self._function()
+
+
+class V1Root(user_object.LoadedObject):
+    """The root object of a TF 1.x MetaGraph.
+
+    Attributes:
+      signatures: key -> function.
+      variables: all variables that have a value, in the order of the graph.
+      uninitialized_variables: names of the variables that neither the checkpoint nor the init op gave a value.
+      asset_paths: the files of the model, as assets.
+      resources: tables and other shared state.
+    """
+
+    _unsearched = user_object.LoadedObject._unsearched | {"uninitialized_variables", "initializer"}
+
+    @property
+    def graph(self) -> tf.Graph:
+        """The graph of the file, without state. Its tensors can be given to `prune`.
+
+        Of the collections only tensors, operations and numbers are there (``graph.get_collection("train_op")``).
+
+        Raises:
+          ValueError: an op of the graph is not known here.
+        """
+        if "_graph" not in vars(self):
+            theirs = api.to_tf(vars(self)["_loader"].meta_graph, tf.compat.v1.MetaGraphDef)
+            with tf.Graph().as_default() as graph:
+                ops = theirs.meta_info_def.stripped_op_list
+                tf.graph_util.import_graph_def(theirs.graph_def, name="", producer_op_list=ops if ops.op else None)
+            _add_collections(graph, theirs.collection_def)
+            self.__dict__["_graph"] = graph
+        return vars(self)["_graph"]
+
+    @property
+    def initializer(self) -> Initializer:
+        """The initialisation that ran after the restore; ``initializer.initialize()`` runs it again."""
+        loader: Loader = vars(self)["_loader"]
+        return loader.initializer
+
+    def prune(
+        self,
+        feeds: Any,
+        fetches: Any,
+        name: Optional[str] = None,
+        input_signature: Optional[tuple[Any, Any]] = None,
+        are_keyword_args_also_positional: bool = False,
+    ) -> LoadedConcreteFunction:
+        """Return a function from some tensors of the graph to others.
+
+        Args:
+          feeds: a nest of tensors of the graph or their names (``"x:0"``), arguments in this order, which may also be given by
+            the names of their operations (``x``); or a mapping from the names of arguments to such.
+          fetches: a nest of such, of composite tensors, of TensorInfos, and of operations or their names (``"train_op"``), which
+            are run and give None. The function returns tensors in the same structure.
+          name: of the function.
+          input_signature: ``(args, kwargs)``, nests of TensorSpecs, one for each feed in order: the function is called like this.
+          are_keyword_args_also_positional: whether the keyword arguments of ``input_signature`` may be given without a name.
+
+        Raises:
+          SavedModelError: there is no such tensor or operation, a tensor is inside of a loop or, to be fed, of a branch, or the
+            fetches need a placeholder that is not fed. A fetch in a branch fails when the other one is taken.
+          BindingError: a feed or fetch is none of these, or the feeds do not fit the input signature.
+        """
+        loader: Loader = vars(self)["_loader"]
+        return loader.prune(Feeds(feeds, input_signature, are_keyword_args_also_positional), fetches, name or "pruned")
+
+    def restore(self, prefix: Any) -> Optional[tf.Operation]:
+        """Read the variables from another checkpoint of the same graph, written by its tf.train.Saver.
+
+        Args:
+          prefix: of the checkpoint, a path or a string tensor.
+
+        Returns:
+          None, or in graph mode the operation that restores, which a session has to run.
+
+        Raises:
+          tf.errors.OpError: there is none, or it lacks a variable.
+        """
+        loader: Loader = vars(self)["_loader"]
+        with graph_mode.new_operations() as operations:
+            loader.restore(tf.constant(os.fspath(prefix)) if isinstance(prefix, (str, os.PathLike)) else prefix)
+        return None if loader.library.eager else tf.group(*operations)
+
+
+def _add_collections(graph: tf.Graph, collections: Any) -> None:
+    for key, collection in collections.items():
+        values = list(collection.int64_list.value) or list(collection.float_list.value)
+        for name in collection.node_list.value:
+            try:
+                values.append(graph.as_graph_element(name))
+            except (KeyError, ValueError):  # the exporter cleared the node and left its name
+                continue
+        for value in values:
+            graph.add_to_collection(key, value)
