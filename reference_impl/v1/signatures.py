@@ -12,7 +12,8 @@ from typing import Any
 from reference_impl import errors
 from reference_impl.format import schema
 from reference_impl.format.values.shapes import Shape, shape_of
-from reference_impl.graph.node_index import Graph, Ref, parse_ref
+from reference_impl.graph.edges import Ref, parse_ref
+from reference_impl.graph.node_index import Graph
 from reference_impl.graph.op_table import INT64, OpTable
 from reference_impl.inspection.text import spec_text
 from reference_impl.v1.extract import placeholder_shape
