@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,10 +11,11 @@ from typing import Any
 from compat_matrix.results import DESELECTED
 from property_tests.planted.kinds.declaring import Planted
 from property_tests.planted.kinds.planting import Plant
-from property_tests.planted.kinds.scenes import FAILED_RUN, RUNS
+from property_tests.planted.kinds.scenes import FAILED_RUN, RUNS, TOLERANT_RUN, TOLERANT_RUNS, savedmodel_compat
 
 REPORT = "matrix report run"
 GATE = "gate --baseline run --candidate other --out gate"
+DRIFT = f"{GATE} --fail-on-drift"
 Lines = list[dict[str, Any]]
 
 
@@ -85,6 +87,13 @@ def _smaller_plan(folder: Path) -> None:
     path.write_text(json.dumps(plan), encoding="utf-8")
 
 
+def _drift(folder: Path) -> None:
+    """The candidate was run with a loader whose weights are one unit in the last place away."""
+    (folder / "fault").write_text("last_bit")
+    shutil.rmtree(folder / "other")
+    assert savedmodel_compat(folder, TOLERANT_RUN.format("other")).returncode == 0
+
+
 ROWS = (
     Planted(
         "lost-cell", "a cell is lost from the results", RUNS, results(_lose), REPORT, 3, "did not come to its end", gate=True
@@ -148,6 +157,15 @@ ROWS = (
         "did not write this result",
     ),
     Planted("smaller-plan", "a cell is lost from the plan", RUNS, _smaller_plan, REPORT, 4, "plan.json"),
+    Planted(
+        "drift",
+        "answers of a gate's candidate differ within the tolerance, where they should be equal",
+        TOLERANT_RUNS,
+        _drift,
+        DRIFT,
+        1,
+        "drifted",
+    ),
     Planted(
         "unfinished-candidate",
         "a cell is lost from the results of a gate's candidate",

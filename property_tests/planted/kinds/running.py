@@ -77,6 +77,7 @@ def _line(says: str, done: subprocess.CompletedProcess[str]) -> str:
 
 
 def digest(fault: Planted) -> str:
-    """What a declaration says, as far as a record of it depends on it."""
-    said = (fault.name, fault.what, fault.scene.name, fault.command, fault.code, fault.says, fault.sound)
+    """What a declaration says, with the name of what is planted: a record of it depends on that."""
+    planted = [cell.cell_contents for cell in fault.plant.__closure__ or () if isinstance(cell.cell_contents, str)]
+    said = (fault.name, fault.scene.name, fault.command, fault.code, fault.says, fault.sound, fault.plant.__qualname__, planted)
     return hashlib.sha256(repr(said).encode()).hexdigest()[:12]

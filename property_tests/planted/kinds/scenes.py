@@ -97,11 +97,21 @@ def _predictor(folder: Path) -> None:
 RUN = "matrix run --out {} -n 1 --fixtures artifacts --consumer c_api --expectations ledger.toml"
 
 
+TOLERANT_RUN = 'matrix run --out {} -n 1 --fixtures artifacts --check values --consumer "planted=python planted.py"'
+
+
 def _runs(folder: Path) -> None:
     """The folders of two runs, ``run`` and ``other``."""
     _predictor(folder)
     _expect(folder, RUN.format("run"))
     _expect(folder, RUN.format("other"))
+
+
+def _tolerant_runs(folder: Path) -> None:
+    """The folders of two runs about answers that have a tolerance."""
+    _case(folder, "subject")
+    for name in ("run", "other"):
+        _expect(folder, TOLERANT_RUN.format(name))
 
 
 def _failed_run(folder: Path) -> None:
@@ -149,7 +159,8 @@ def _extended(folder: Path) -> None:
     _tools(folder)
     (folder / "artifacts" / "extended").mkdir(parents=True)
     (folder / "write.py").write_text(EXTENDED_MODEL)
-    subprocess.run([sys.executable, "write.py"], cwd=folder, env={**os.environ, "PYTHONPATH": str(ROOT)}, check=True)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    subprocess.run([sys.executable, "write.py"], cwd=folder, env=environment, capture_output=True, check=True)
     shutil.copytree(folder / "artifacts" / "extended" / "model", folder / "original")
 
 
@@ -162,6 +173,7 @@ def _fixture_scene(name: str) -> Scene:
 
 
 PREDICTOR = Scene("predictor", _predictor)
+TOLERANT_RUNS = Scene("tolerant_runs", _tolerant_runs)
 RUNS, FAILED_RUN = Scene("runs", _runs), Scene("failed_run", _failed_run)
 SERVED, TWO_RUNTIMES = Scene("served", _served), Scene("two_runtimes", _two_runtimes)
 EXTENDED = Scene("extended", _extended)

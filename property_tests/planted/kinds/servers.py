@@ -8,7 +8,7 @@ from pathlib import Path
 
 from compat_matrix.runtimes.standin import executable
 from property_tests.planted import faults
-from property_tests.planted.kinds.declaring import Planted
+from property_tests.planted.kinds.declaring import Plant, Planted
 from property_tests.planted.kinds.planting import artifact_of, release
 from property_tests.planted.kinds.scenes import SERVED, TWO_RUNTIMES
 
@@ -25,12 +25,16 @@ Servable.__init__ = _other
 """
 
 
-def _serves_another_version(folder: Path) -> None:
-    """The server loads a model with the same signatures and other weights."""
-    other = shutil.copytree(artifact_of(folder) / "model", folder / "other")
-    assert faults.apply("values", other)
-    release(folder, "compat_matrix/runtimes/standin/servable.py", OTHER_MODEL.format(other=str(other)))
-    executable.write(folder / "server", sys.executable, str(folder / "site"))
+def serves(fault: str) -> Plant:
+    """The server loads another version of the model, which has this fault."""
+
+    def plant(folder: Path) -> None:
+        other = shutil.copytree(artifact_of(folder) / "model", folder / "other")
+        assert faults.apply(fault, other)
+        release(folder, "compat_matrix/runtimes/standin/servable.py", OTHER_MODEL.format(other=str(other)))
+        executable.write(folder / "server", sys.executable, str(folder / "site"))
+
+    return plant
 
 
 def _claims_another_version(folder: Path) -> None:
@@ -40,16 +44,26 @@ def _claims_another_version(folder: Path) -> None:
 
 
 SERVE = "serve-check artifacts/predictor --server binary:./server"
+SERVING_RUN = "serving run --out run -n 1 --fixtures artifacts --server binary:./server"
 RUN = "matrix run --out run -n 1 --fixtures artifacts --consumer tf2 --check values --runtime other/bin/python"
 ROWS = (
     Planted(
         "other-version-served",
-        "the server has another version of the model",
+        "the server has a version of the model with other weights",
         SERVED,
-        _serves_another_version,
+        serves("values"),
         SERVE,
         1,
         "FAIL_VALUE",
+    ),
+    Planted(
+        "other-signatures-served",
+        "the server has a version of the model with other signatures",
+        SERVED,
+        serves("signature_keys"),
+        SERVING_RUN,
+        1,
+        "serve_grpc",
     ),
     Planted(
         "other-version-claimed",
