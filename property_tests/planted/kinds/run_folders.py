@@ -164,7 +164,7 @@ ROWS = (
         _drift,
         DRIFT,
         1,
-        "drifted",
+        r"drifted, 1 pair: \S.* ulp",
     ),
     Planted(
         "unfinished-candidate",

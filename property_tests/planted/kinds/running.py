@@ -31,6 +31,7 @@ class Stage:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self._filled: set[str] = set()
         self._sound: dict[tuple[str, str], subprocess.CompletedProcess[str]] = {}
 
     def plant(self, fault: Planted) -> Seen:
@@ -54,13 +55,12 @@ class Stage:
         return Seen(done.returncode, line.replace(str(folder), "."), defect)
 
     def _copy(self, scene: Scene, name: str) -> Path:
-        filled = self.folder / scene.name / "filled"
-        if not filled.exists():
-            making = filled.with_name("filling")
-            shutil.rmtree(making, ignore_errors=True)
-            making.mkdir(parents=True)
-            scene.fill(making)
-            making.rename(filled)
+        filled = self.folder / scene.name / "filled"  # runs that were made there remember the place
+        if scene.name not in self._filled:
+            shutil.rmtree(filled, ignore_errors=True)
+            filled.mkdir(parents=True)
+            scene.fill(filled)
+            self._filled.add(scene.name)
         copy = filled.with_name(name)
         shutil.rmtree(copy, ignore_errors=True)
         shutil.copytree(filled, copy, symlinks=True)
