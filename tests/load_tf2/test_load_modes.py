@@ -165,3 +165,23 @@ def test_DIST_01_loading_under_a_strategy(tf, tmp_path):
         "[[2.0, 3.0], [2.0, 3.0]]",
         "2",  # variables without a value are distributed too
     ]
+
+
+_MODULES = """
+import sys
+import reference_impl
+loaded = reference_impl.load(sys.argv[1])
+loaded.signatures["serving_default"], loaded.trainable_variables, type(loaded)()
+print(*sorted(name for name in sys.modules if name.startswith(("reference_impl.v1", "reference_impl.saving"))))
+"""
+
+
+def test_a_load_of_tf2_imports_neither_the_reader_of_tf1_nor_the_writer(tf, tmp_path):
+    root = tf.Module()
+    root.v = tf.Variable(2.0)
+    root.f = tf.function(lambda x: x * root.v, input_signature=[tf.TensorSpec([])])
+    directory = save(tf, tmp_path, root)
+    command = [sys.executable, "-c", _MODULES, str(directory)]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=Path(__file__).parents[2], check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert done.stdout.split() == []
