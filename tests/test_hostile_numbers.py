@@ -8,6 +8,9 @@ import sys
 import model_edits as edits
 import pytest
 
+import reference_impl
+from compat_matrix.cli import main
+from reference_impl.errors import SavedModelError
 from reference_impl.format import schema
 
 pytestmark = pytest.mark.tensorflow
@@ -77,3 +80,31 @@ def test_numbers_of_a_table_that_a_file_fills_are_refused_by_name(tmp_path, attr
     done = subprocess.run([sys.executable, "-c", LOAD, model], capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr[-500:]
     assert done.stdout.startswith("LimitError") and attribute in done.stdout
+
+
+@pytest.mark.parametrize("port", ["²", "٣", "9" * 5000], ids=["superscript", "other digits", "thousands of digits"])
+def test_a_signature_with_a_wrong_output_number_is_reported_and_the_rest_loads(tmp_path, port):
+    """TensorFlow takes only ASCII digits for the number of an output; Python reads more, or refuses with an error of its own."""
+    model = with_output(tmp_path / "model", port)
+    loaded = reference_impl.load(model)
+    with pytest.raises(SavedModelError, match="case/cond/Merge"):
+        loaded.signatures["case"](x=[1.0])
+    assert reference_impl.inspect(model).meta_graphs
+
+
+def test_verify_reads_a_signature_with_an_output_number_of_thousands_of_digits(tmp_path, capsys):
+    with pytest.raises(SystemExit):
+        main(["verify", str(with_output(tmp_path / "model", "9" * 5000))])
+    said = capsys.readouterr().out
+    assert "could not be looked at" not in said
+    assert "SMC525" in said and "has 2 outputs" in said
+
+
+def with_output(target, port):
+    """Return a copy of a model whose signature `case` names an output of its node by another number."""
+
+    def edit(message):
+        for info in message.meta_graphs[0].signature_def["case"].outputs.values():
+            info.name = info.name.partition(":")[0] + ":" + port
+
+    return edits.edited(edits.fixture("cond_case"), target, edit)

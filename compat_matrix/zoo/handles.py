@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple, Optional
 
 from reference_impl.format import schema
-from reference_impl.graph.edges import data_inputs, parse_input
+from reference_impl.graph.edges import data_inputs, output_number, parse_input
 from reference_impl.graph.references import Library
 
 FIRST, FIXED = "1.14", "2.3"
@@ -70,7 +70,7 @@ class Handles:
                 if edge.source in calls:
                     found[edge.source, edge.port] = None
         for name, port in found:
-            made = self._made(self.library.called(calls[name]), _number(port))
+            made = self._made(self.library.called(calls[name]), output_number(port))
             if made is not None:
                 yield calls[name], made
 
@@ -102,7 +102,7 @@ class Handles:
                 return None
             called = self.library.called(node)
             if called is not None:
-                name, text = called, self._result(called, _number(edge.port))
+                name, text = called, self._result(called, edge.number)
             elif node.op in MAKERS:
                 return Made(node, tuple(functions))
             elif node.op == "Identity" and node.input:
@@ -111,9 +111,9 @@ class Handles:
                 return None
         return None
 
-    def _result(self, name: Optional[str], output: int) -> Optional[str]:
+    def _result(self, name: Optional[str], output: Optional[int]) -> Optional[str]:
         function = self.library.functions.get(name or "")
-        if function is None or not 0 <= output < len(function.signature.output_arg):
+        if function is None or output is None or output >= len(function.signature.output_arg):
             return None
         return function.ret.get(function.signature.output_arg[output].name)
 
@@ -121,9 +121,3 @@ class Handles:
         if name not in self._nodes:
             self._nodes[name] = {node.name: node for node in self.library.functions[name].node_def}
         return self._nodes[name]
-
-
-def _number(port: str) -> int:
-    """Which output of a call a port is: ``1``, ``output:1``."""
-    digits = port.rpartition(":")[2]
-    return int(digits) if digits.isdecimal() and len(digits) < 6 else -1

@@ -7,13 +7,13 @@ a main graph with the number of its output, which can be compared, counted and w
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import NamedTuple, Optional
 
 from reference_impl.format import schema
 
 CONTROL = ""  # port of a control edge
 CONTROL_INDEX = -1  # index of a control edge
-_DIGITS = 9  # no node has more outputs than that; a longer number would cost time
+_DIGITS = 9  # no node has that many outputs, and Python refuses to read numbers of thousands of digits
 
 
 class Edge(NamedTuple):
@@ -26,6 +26,17 @@ class Edge(NamedTuple):
 
     source: str
     port: str
+
+    @property
+    def number(self) -> Optional[int]:
+        """The number at the end of the port: of an output, in a function among the tensors of one output argument."""
+        return output_number(self.port)
+
+
+def output_number(port: str) -> Optional[int]:
+    """Return the number at the end of a port, None where there is none. A number that no node can have stays such a number."""
+    digits = port.rpartition(":")[2]
+    return int(digits[:_DIGITS]) if _is_number(digits) else None
 
 
 def parse_input(text: str, in_function: bool = False) -> Edge:
@@ -85,4 +96,4 @@ class Ref(NamedTuple):
 def parse_ref(text: str) -> Ref:
     """Return an input of a main graph, or a tensor name of a SignatureDef, as a `Ref`."""
     source, port = parse_input(text)
-    return Ref(source, CONTROL_INDEX if port == CONTROL else int(port[:_DIGITS]))
+    return Ref(source, CONTROL_INDEX if port == CONTROL else output_number(port) or 0)

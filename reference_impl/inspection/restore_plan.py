@@ -212,7 +212,7 @@ class _Walk:
                 return None
             if passed is not None and frame is self.main:
                 passed.append(node)
-            index = int(edge.port.rpartition(":")[2]) if edge.port.rpartition(":")[2].isdecimal() else 0
+            index = edge.number or 0
             called = self.library.called(node)
             if called is not None:
                 frame = self._enter(frame, node, called)

@@ -123,11 +123,11 @@ class _Interpreter:
         return [self.value(returns.get(parse_input(text, in_function=True).source, text)) for text in results]
 
     def value(self, text: str) -> tf.Tensor:
-        source, port = parse_input(text, in_function=True)
-        output, _, index = port.rpartition(":")
+        edge = parse_input(text, in_function=True)
+        output = edge.port.rpartition(":")[0]
         try:
-            return self.values[source][output or "0"][int(index or 0)]
-        except (KeyError, IndexError, ValueError):
+            return self.values[edge.source][output or "0"][edge.number]  # type: ignore[index]  # None is reported below
+        except (KeyError, IndexError, TypeError):
             raise self.error(self.function_def, f"there is no tensor {text!r}") from None
 
     def create(self, node: Any, inputs: list[tf.Tensor]) -> tf.Operation:

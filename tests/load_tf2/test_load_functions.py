@@ -144,6 +144,38 @@ def test_a_function_that_calls_itself_is_refused(tf, tmp_path):
             use()
 
 
+def test_FMT_14_a_gradient_that_calls_the_function_again_is_no_recursion(tf, tmp_path):
+    """The gradient of a call by op type (as TF 1.x writes calls) runs only when somebody asks for it."""
+    root = tf.Module()
+    inner = tf.function(lambda x: x * 3.0, input_signature=[tf.TensorSpec([])])
+    root.f = tf.function(lambda x: inner(x) + 1.0, input_signature=[tf.TensorSpec([])])
+    root.g = tf.function(lambda x: root.f(x) * 2.0, input_signature=[tf.TensorSpec([])])
+    directory = save(tf, tmp_path, root, signatures={})
+
+    def call_by_type(meta_graph):
+        library = meta_graph.graph_def.library
+        functions = {function.signature.name: function for function in library.function}
+        calls = [
+            (name, node) for name, item in functions.items() for node in item.node_def if node.op.endswith("PartitionedCall")
+        ]
+        callee = {name: node.attr["f"].func.name for name, node in calls}
+        (g,) = (name for name in callee if callee[name] in callee)
+        (caller, node) = next(item for item in calls if item[0] == callee[g])
+        node.op = callee[caller]
+        output = functions[node.op].signature.output_arg[0].name
+        for key in list(node.attr):
+            del node.attr[key]
+        node.attr["_gradient_op_type"].s = b"Again"
+        library.registered_gradients.add(registered_op_type="Again", gradient_func=g)
+        for user in functions[caller].node_def:
+            user.input[:] = [text.replace(f"{node.name}:output:", f"{node.name}:{output}:") for text in user.input]
+
+    edit(directory, call_by_type)
+    loaded = reference_impl.load(directory)
+    assert loaded.f(2.0).numpy() == 7.0
+    assert loaded.g(2.0).numpy() == 14.0
+
+
 def test_xla_functions_are_compiled(tf, tmp_path):
     root = tf.Module()
     root.f = tf.function(lambda x: tf.reduce_sum(tf.sin(x)) * 2.0, input_signature=[tf.TensorSpec([3])], jit_compile=True)

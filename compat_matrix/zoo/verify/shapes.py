@@ -14,7 +14,7 @@ from reference_impl.errors import SavedModelError
 from reference_impl.format import schema
 from reference_impl.format.values.shapes import shape_of, shape_text
 from reference_impl.format.values.tensor_proto import decode
-from reference_impl.graph.edges import parse_input
+from reference_impl.graph.edges import output_number, parse_input
 
 SHAPES = "_output_shapes"
 _MAX_VALUES = 64  # of a constant that is looked at: shapes, axes, permutations are shorter
@@ -70,7 +70,7 @@ class Shapes:
     def _number(self, source: str, port: str) -> Optional[int]:
         """The number of an output. In a function it is said by name: known where the op has but one output."""
         if not self._in_function or source not in self._nodes:
-            return int(port) if port.isdecimal() else 0
+            return output_number(port) or 0
         shapes = self._known.get(source, [])
         return 0 if len(shapes) == 1 and port.endswith(":0") else None
 

@@ -111,7 +111,7 @@ def reference_output(model: Model, graph: Graph) -> Iterator[Fault]:
         for name, tensor in _tensors(signature.outputs):
             edge = parse_input(tensor)
             kinds = graph.output_types(edge.source) if ":" in tensor and edge.source in graph.nodes else None
-            number = int(edge.port) if edge.port.isdecimal() else 0
+            number = edge.number or 0
             if tensor not in fed and kinds and number < len(kinds) and is_reference(kinds[number]):
                 yield Fault(f"output {name!r} of signature {key!r} is the reference {tensor!r}", node=edge.source)
 
@@ -136,7 +136,7 @@ def signature_tensor_number(model: Model, graph: Graph) -> Iterator[Fault]:
                 if ":" not in tensor:
                     if side == "input" and graph.is_cut:
                         yield Fault(f"input {name!r} of signature {key!r} is the operation {tensor!r}, not a tensor", edge.source)
-                elif kinds is not None and edge.port.isdecimal() and int(edge.port) >= len(kinds):
+                elif kinds is not None and (edge.number or 0) >= len(kinds):
                     what = f"{side} {name!r} of signature {key!r} is {tensor!r}"
                     yield Fault(f"{what}, and {edge.source!r} has {len(kinds)} outputs", edge.source)
 
