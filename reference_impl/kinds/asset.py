@@ -14,6 +14,7 @@ import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import MalformedError, MissingFileError, not_a_file
+from reference_impl.format import schema
 from reference_impl.format.container.layout import Asset, Layout
 from reference_impl.format.container.regular_files import special
 from reference_impl.kinds.load import Load
@@ -84,3 +85,11 @@ def write(out: Any, index: int) -> None:
     """Write an asset into its SavedObject. `index` is its place in the asset_file_def of the MetaGraph."""
     out.asset.asset_file_def_index = index
     out.asset.SetInParent()
+
+
+def write_file(out: Any, name: str, tensor: str) -> None:
+    """Write an AssetFileDef. `name` is that of the file in assets/, `tensor` is fed with its path."""
+    out.filename = name
+    out.tensor_info.name = tensor
+    out.tensor_info.dtype = schema.DT_STRING
+    out.tensor_info.tensor_shape.SetInParent()

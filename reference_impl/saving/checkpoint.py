@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -38,7 +38,7 @@ class Keys:
 
 
 def object_graph(
-    tree: Tree, keys: Keys, variables: dict[int, str], contents: dict[int, list[Content]], slots: Sequence[Slot]
+    tree: Tree, keys: Keys, variables: Mapping[int, str], contents: Mapping[int, Sequence[Content]], slots: Sequence[Slot]
 ) -> bytes:
     """The TrackableObjectGraph.
 
@@ -64,7 +64,7 @@ def object_graph(
 
 
 def values(
-    tree: Tree, keys: Keys, variables: dict[int, str], contents: dict[int, list[Content]], graph: bytes
+    tree: Tree, keys: Keys, variables: Mapping[int, str], contents: Mapping[int, Sequence[Content]], graph: bytes
 ) -> Iterator[Value]:
     """All values and the object graph, in the order in which they are written.
 

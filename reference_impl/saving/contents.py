@@ -19,7 +19,7 @@ from reference_impl.errors import SavedModelError, SaveError
 from reference_impl.format.names import CREATE, escape
 from reference_impl.kinds.export_library import eager_tensor
 from reference_impl.kinds.resource import TENSORS, LoadedResource
-from reference_impl.saving.tree import Tree
+from reference_impl.saving.tree import GrowingTree
 from reference_impl.saving.values import of_tensors
 
 _HASH_TABLES = {"MutableHashTable", "MutableHashTableV2", "MutableHashTableOfTensors", "MutableHashTableOfTensorsV2"}
@@ -58,7 +58,7 @@ class Content:
         return {self.name: self.name} if self.takes_key else {part: part for part in self.parts}
 
 
-def of_tree(tree: Tree) -> dict[int, list[Content]]:
+def of_tree(tree: GrowingTree) -> dict[int, list[Content]]:
     """Number -> content of tables; their functions join the tree."""
     out: dict[int, list[Content]] = {}
     for node in list(tree.nodes):

@@ -26,7 +26,8 @@ from reference_impl import tensorflow_api as api
 from reference_impl.errors import SaveError
 from reference_impl.format.values import tensor_proto
 from reference_impl.kinds.export_library import Library, eager_tensor, is_function
-from reference_impl.saving.tree import Node, Tree, holds_python_values
+from reference_impl.saving.reach import holds_python_values
+from reference_impl.saving.tree import Node, Tree
 
 _SHOWN = 8
 # Packages whose objects keep to themselves what no user put there. Their own attributes are their own business.

@@ -86,7 +86,7 @@ class MainGraph:
             creator = node.children.get(CREATE)
             if creator is None:
                 raise SaveError("the resource has no function that creates it", node=node.path, clause="RES-03")
-            trace, name = self.trace(creator), last_step(node.path)
+            trace, name = self._tree.concrete(creator), last_step(node.path)
             function, captures = self._bound(trace)
             table = self._table(function, [self.tensor(capture) for capture in captures], name)
             self._tensors[number] = self.call_bound(trace, (), name).name if table is None else table
@@ -118,11 +118,6 @@ class MainGraph:
         for key in node.attr:
             copy.attr[key].CopyFrom(node.attr[key])
         return str(copy.name)
-
-    def trace(self, number: int) -> int:
-        """The node of the only concrete function of a function's node."""
-        node = self._tree.nodes[number]
-        return node.children["trace_0"] if isinstance(node.object, api.Function) else number
 
     def add_variable(self, number: Key, variable: Any, name: str, device: bool) -> None:
         node = self.add(name, "VarHandleOp")
@@ -167,7 +162,7 @@ class MainGraph:
         for node in resources:
             if CREATE in node.children:
                 self.tensor(node.number)
-        initializers = [self.trace(node.children[INITIALIZE]) for node in resources if INITIALIZE in node.children]
+        initializers = [self._tree.concrete(node.children[INITIALIZE]) for node in resources if INITIALIZE in node.children]
         done += [self.call_bound(number, fresh=True).name for number in initializers]
         return str(self.add("NoOp", "NoOp", [f"^{name}" for name in done]).name)
 

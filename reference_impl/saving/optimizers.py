@@ -18,10 +18,10 @@ from reference_impl.saving import update_rules
 from reference_impl.saving.captures import Captures
 from reference_impl.saving.options import SaveOptions
 from reference_impl.saving.slots import Slot
-from reference_impl.saving.tree import Node, Tree
+from reference_impl.saving.tree import GrowingTree, Node
 
 
-def messages(tree: Tree, slots: Sequence[Slot], updates: Mapping[int, Any]) -> list[Any]:
+def messages(tree: GrowingTree, slots: Sequence[Slot], updates: Mapping[int, Any]) -> list[Any]:
     """OptimizerState messages in the order of nodes; also for an optimizer that nothing is known of but that it is one (OPT-01).
 
     Args:
@@ -41,7 +41,7 @@ def messages(tree: Tree, slots: Sequence[Slot], updates: Mapping[int, Any]) -> l
     return list(out.values())
 
 
-def updates(tree: Tree, library: Library, captures: Captures, options: SaveOptions) -> dict[int, Any]:
+def updates(tree: GrowingTree, library: Library, captures: Captures, options: SaveOptions) -> dict[int, Any]:
     """Number of an optimizer -> its update rules: those it was loaded with, or, if asked for, such as are traced now.
 
     Raises:
@@ -61,7 +61,7 @@ def updates(tree: Tree, library: Library, captures: Captures, options: SaveOptio
     return out
 
 
-def _loaded(rules: UpdateRules, tree: Tree, library: Library, captures: Captures, node: Node) -> Any:
+def _loaded(rules: UpdateRules, tree: GrowingTree, library: Library, captures: Captures, node: Node) -> Any:
     out = schema.OptimizerState(node_id=node.number)
     numbers = {old: _number(owner, tree, captures, node) for old, owner in {**rules.shared, **rules.others}.items()}
     out.shared.extend(numbers[old] for old in rules.shared)
@@ -77,7 +77,7 @@ def _loaded(rules: UpdateRules, tree: Tree, library: Library, captures: Captures
     return out
 
 
-def _number(owner: Any, tree: Tree, captures: Captures, node: Node) -> int:
+def _number(owner: Any, tree: GrowingTree, captures: Captures, node: Node) -> int:
     number = tree.number_of(owner) if api.is_variable(owner) else captures.owner(owner)
     if number is None:
         name = getattr(owner, "name", type(owner).__name__)
@@ -86,7 +86,7 @@ def _number(owner: Any, tree: Tree, captures: Captures, node: Node) -> int:
     return number
 
 
-def _traced(node: Node, tree: Tree, library: Library, captures: Captures) -> Any:
+def _traced(node: Node, tree: GrowingTree, library: Library, captures: Captures) -> Any:
     optimizer = node.object
     update_rules.check_settings(optimizer, node.path)
     out = schema.OptimizerState(node_id=node.number)

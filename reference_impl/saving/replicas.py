@@ -19,7 +19,7 @@ from reference_impl.kinds.captures import READS
 from reference_impl.kinds.export_library import Library
 from reference_impl.saving.shared_captures import CALLS
 from reference_impl.saving.signatures import SignatureFunction
-from reference_impl.saving.tree import Tree
+from reference_impl.saving.tree import GrowingTree
 
 COPY, MEAN, SUM = "copy", "mean", "sum"
 _Names = Mapping[int, str]
@@ -48,7 +48,7 @@ class Merger:
         self.updated: set[str] = set()
         self.problems: dict[str, str] = {}
 
-    def merge_all(self, tree: Tree, names: _Names, bound: _Bound, replicas: _Replicas, expand: bool) -> None:
+    def merge_all(self, tree: GrowingTree, names: _Names, bound: _Bound, replicas: _Replicas, expand: bool) -> None:
         """Change all functions of a tree.
 
         Args:
@@ -134,7 +134,7 @@ class Merger:
         self.problems.setdefault(definition.signature.name, f"node {node.name!r} ({node.op})")
 
 
-def _with_input_signature(tree: Tree) -> set[int]:
+def _with_input_signature(tree: GrowingTree) -> set[int]:
     """Numbers of the traces of functions that have an input signature; of signatures whose function is not in the tree, too."""
     found: set[int] = set()
     for node in tree.nodes:

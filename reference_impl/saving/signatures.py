@@ -29,7 +29,7 @@ from reference_impl.kinds.rebuild import SETTABLE_ATTRIBUTES
 from reference_impl.kinds.signature_map import is_live_map
 from reference_impl.kinds.specs import shape_proto
 from reference_impl.kinds.traces import Trace
-from reference_impl.saving.tree import SIGNATURES, Tree
+from reference_impl.saving.reach import SIGNATURES, Reached
 
 _log = logging.getLogger(__name__)
 
@@ -66,18 +66,18 @@ class SignatureFunction:
         return self.definition.method_name if self.definition is not None else PREDICT
 
 
-def choose(tree: Tree, given: Optional[Any]) -> dict[str, SignatureFunction]:
+def choose(reached: Reached, given: Optional[Any]) -> dict[str, SignatureFunction]:
     """The signatures of an export.
 
     Raises:
       SignatureError: what is given, or found on the root, is no signature.
     """
-    own = _own(tree.root)  # what is refused there is refused with the argument too, which would hide it from every reader
+    own = _own(reached.root)  # what is refused there is refused with the argument too, which would hide it from every reader
     if given is not None:
-        return _from_argument(given, tree.strict)
+        return _from_argument(given, reached.strict)
     if own is not None:
-        return _from_argument(own, tree.strict)
-    found = _inferred(tree)
+        return _from_argument(own, reached.strict)
+    found = _inferred(reached)
     return {} if found is None else {DEFAULT_SIGNATURE: found}
 
 
@@ -111,21 +111,21 @@ def _own(root: Any) -> Optional[Mapping[str, Any]]:
     return value
 
 
-def _inferred(tree: Tree) -> Optional[SignatureFunction]:
+def _inferred(reached: Reached) -> Optional[SignatureFunction]:
     """Return the signature that the root offers by itself, None if it offers none or several.
 
     A function that no writer could make a signature of is no error (IMP-06). It is one under ``strict``, though not without, when
     TensorFlow would write a signature where none is written here.
     """
-    offered = api.keras_signature(tree.root)
+    offered = api.keras_signature(reached.root)
     if is_function(offered):  # Keras numbers the inputs of a structure: inputs, inputs_1
         try:
             return signature_function(DEFAULT_SIGNATURE, offered, strict=False)
         except SignatureError as error:
-            tree.lose(error, "saved without a default signature")
+            reached.lose(error, "saved without a default signature")
             return None
     found, refused = {}, []
-    for name, child in tree.children(tree.root, "root").items():
+    for name, child in reached.objects.of(reached.root, "root").items():
         if not is_function(child) or (isinstance(child, api.Function) and child.input_signature is None):
             continue
         try:
@@ -135,7 +135,7 @@ def _inferred(tree: Tree) -> Optional[SignatureFunction]:
     if len(found) == 1:
         ((name, (child, signature)),) = found.items()
         try:
-            return signature_function(DEFAULT_SIGNATURE, child, strict=True) if tree.strict else signature
+            return signature_function(DEFAULT_SIGNATURE, child, strict=True) if reached.strict else signature
         except SignatureError as error:
             reason = f"root.{name}, the only function, would be the default signature, but {error.reason}, or give the argument "
             raise SignatureError(f"{reason}`signatures` ({{}} for none)", node=error.node, clause=error.clause) from error

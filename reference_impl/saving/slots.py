@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from reference_impl import tensorflow_api as api
 from reference_impl.kinds.optimizer import LoadedOptimizer, slots_of
-from reference_impl.saving.tree import Tree
+from reference_impl.saving.tree import GrowingTree
 
 
 class Slot(NamedTuple):
@@ -23,7 +23,7 @@ class Slot(NamedTuple):
     listed: bool
 
 
-def add_slots(tree: Tree) -> list[Slot]:
+def add_slots(tree: GrowingTree) -> list[Slot]:
     """Find the slots of all optimizers among the objects; their variables are added to the tree."""
     found = []
     variables = [node.object for node in tree.nodes if api.is_variable(node.object)]

@@ -1,0 +1,268 @@
+"""The second stage of a save: everything that the export consists of. Objects may join the tree in this stage only.
+
+The contents of tables bring functions, optimizers bring slots, functions bring the constants that they capture, and so do the
+functions of custom gradients and of the extension.
+
+RFC: FN-05, FN-07, FN-17, FMT-14, OPT-02
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Optional, Union
+
+from reference_impl import tensorflow_api as api
+from reference_impl.errors import SaveError
+from reference_impl.format import schema
+from reference_impl.format.names import CUSTOM_GRADIENT
+from reference_impl.kinds.concrete_function import LoadedConcreteFunction
+from reference_impl.kinds.export_library import Library
+from reference_impl.kinds.traces import Trace, saved_concrete, trace_of
+from reference_impl.saving import cached_reads, contents, optimizers, signatures
+from reference_impl.saving.annotations import Annotations
+from reference_impl.saving.captures import Captures
+from reference_impl.saving.contents import Content
+from reference_impl.saving.gradients import ORDERS, Gradients
+from reference_impl.saving.initial_values import InitialValues
+from reference_impl.saving.options import SaveOptions
+from reference_impl.saving.replicas import Merger
+from reference_impl.saving.shared_captures import SharedCaptures
+from reference_impl.saving.signatures import SignatureFunction
+from reference_impl.saving.slots import Slot, add_slots
+from reference_impl.saving.tree import GrowingTree, Node, Tree
+
+
+@dataclass(frozen=True)
+class Functions:
+    """The functions of an export.
+
+    Attributes:
+      library: the FunctionDefs.
+      traces: number of a concrete function's node -> how it is called, and what it captures.
+      names: number of the node -> name in the library.
+      bound: number of the node -> numbers of what the function captures.
+      replicas: number of the node -> {index of a capture: which replica of a distributed variable}, other than the first.
+      described: name in the library -> SavedConcreteFunction.
+      gradients: op type of a custom gradient -> name of its function.
+      traced: concrete functions that were traced in this process.
+    """
+
+    library: Library
+    traces: Mapping[int, Trace]
+    names: Mapping[int, str]
+    bound: Mapping[int, Sequence[int]]
+    replicas: Mapping[int, Mapping[int, int]]
+    described: Mapping[str, Any]
+    gradients: Mapping[str, str]
+    traced: Sequence[Any]
+
+    def name_of(self, function: Any, tree: Tree) -> Optional[str]:
+        """Return the name of a function of the library, None where the export has no such function.
+
+        Args:
+          function: a concrete function, which need not be in the tree.
+          tree: of the export.
+        """
+        if not isinstance(function, api.ConcreteFunction):
+            return None
+        number = tree.number_of(function)
+        if number is not None and number in self.names:
+            return self.names[number]
+        if isinstance(function, LoadedConcreteFunction):
+            return self.library.find(function.library, function.saved_name)
+        return self.library.find(None, function.function_def.signature.name)
+
+
+@dataclass(frozen=True)
+class Collected:
+    """What an export consists of.
+
+    Attributes:
+      tree: all objects.
+      signatures: key -> function.
+      functions: all functions.
+      contents: number of a table's node -> its content.
+      slots: of all optimizers.
+      extension: what the format has no place for.
+    """
+
+    tree: GrowingTree
+    signatures: Mapping[str, SignatureFunction]
+    functions: Functions
+    contents: Mapping[int, Sequence[Content]]
+    slots: Sequence[Slot]
+    extension: schema.Extension
+
+
+def collect(tree: GrowingTree, chosen: Mapping[str, SignatureFunction], options: SaveOptions) -> Collected:
+    """Return what the export of a tree consists of.
+
+    Args:
+      tree: of the objects that were reached; more objects join it.
+      chosen: the signatures.
+      options: of the save.
+
+    Raises:
+      SaveError: something cannot be saved.
+    """
+    content = contents.of_tree(tree)
+    with api.eager_mode():  # in graph mode too: what belongs to the user's graph is there now
+        slots = add_slots(tree)
+        collector = _Collector(tree, options)
+        collector.add_functions()
+        extension = collector.extension(slots)
+        functions = collector.finish()
+    return Collected(tree, chosen, functions, content, slots, extension)
+
+
+class _Collector:
+    """Collects the functions of a tree."""
+
+    def __init__(self, tree: GrowingTree, options: SaveOptions):
+        self._tree, self._options = tree, options
+        self._library = Library()
+        self._annotations = Annotations(self._library)
+        self._captures = Captures(tree, self._library)
+        self._traces: dict[int, Trace] = {}
+        self._names: dict[int, str] = {}
+        self._bound: dict[int, list[int]] = {}
+        self._described: dict[str, Any] = {}
+
+    def finish(self) -> Functions:
+        """Add the functions of custom gradients; return all functions."""
+        live = [node.object for node in self._tree.nodes if isinstance(node.object, api.ConcreteFunction)]
+        live += [node.object.target for node in self._tree.nodes if isinstance(node.object, SignatureFunction)]
+        traced = [function for function in live if not isinstance(function, LoadedConcreteFunction)]
+        gradients = self._gradients(Gradients(self._library, traced))
+        replicas = self._captures.replicas
+        return Functions(self._library, self._traces, self._names, self._bound, replicas, self._described, gradients, traced)
+
+    # Functions of the tree
+
+    def add_functions(self) -> None:
+        """Add the concrete functions of the tree, with their names, captures and descriptions."""
+        captures, cached = self._captures, []
+        for node in self._tree.nodes:  # grows by constants
+            if not isinstance(node.object, (api.ConcreteFunction, SignatureFunction)):
+                continue
+            self._check_saveable(node)
+            trace = self._trace(node)
+            name = self._library.add(trace.source, trace.name)
+            trace, self._names[node.number] = cached_reads.read_variables(trace, name, self._library)
+            if self._names[node.number] != name:
+                cached.append(node.number)
+            self._traces[node.number] = trace
+            if isinstance(node.object, api.ConcreteFunction):
+                self._annotations.complete(node.object)
+            self._bound[node.number] = captures.resolve(trace, self._path(node), node)
+        captures.check()
+        expand = self._options.expand
+        Merger(self._library).merge_all(self._tree, self._names, self._bound, captures.replicas, expand)
+        if not expand:
+            numbers = sorted({*captures.replicas, *cached})
+            SharedCaptures(self._library).take_once(self._names, self._bound, numbers)
+            captures.replicas.clear()
+        for number, trace in self._traces.items():
+            path = self._tree.nodes[number].path
+            self._described[self._names[number]] = saved_concrete(trace, self._bound[number], path)
+
+    def _check_saveable(self, node: Node) -> None:
+        function = getattr(node.object, "target", node.object)
+        marks = [] if isinstance(function, LoadedConcreteFunction) else api.saving_errors(function)
+        if marks:
+            reason = f"its code says that it cannot be saved: {'; '.join(marks)}"
+            self._tree.lose(SaveError(reason, node=self._path(node), clause="FN-05"))
+
+    def _path(self, node: Node) -> str:
+        """Return how Python reaches a function. A signature is reached as the function behind it, if the tree has that one."""
+        target = getattr(node.object, "target", None)
+        number = None if target is None else self._tree.number_of(target)
+        return node.path if number is None else self._tree.nodes[number].path
+
+    def _trace(self, node: Node) -> Trace:
+        function = node.object if isinstance(node.object, SignatureFunction) else signatures.renamed(node.object)
+        if function is None:
+            return trace_of(node.object)
+        if function.direct:
+            return signatures.direct_trace(function)
+        target = trace_of(function.target)
+        name = self._library.add(target.source, target.name)
+        self._annotations.complete(function.target)
+        return signatures.write_wrapper(function, name, self._library)
+
+    # The extension
+
+    def extension(self, slots: Sequence[Slot]) -> schema.Extension:
+        """Return what the format has no place for. Its functions join the library, the constants they capture join the tree."""
+        out = schema.Extension()
+        values = InitialValues(self._tree, self._library, self._captures, self._exported_name)
+        out.initial_values.extend(values.messages())
+        updates = optimizers.updates(self._tree, self._library, self._captures, self._options)
+        out.optimizers.extend(optimizers.messages(self._tree, slots, updates))
+        self._captures.check()
+        return out
+
+    def _exported_name(self, function: Any) -> Optional[str]:
+        number = self._tree.number_of(function)
+        return None if number is None else self._names.get(number)
+
+    # Custom gradients
+
+    def _gradients(self, finder: Gradients) -> dict[str, str]:
+        """Add functions for the custom gradients that nodes name; return op type -> name of the function."""
+        done: dict[str, str] = {}
+        refused: dict[str, str] = {}
+        users = self._users_of_gradients()
+        orders = dict.fromkeys(self._library.gradients, 1)  # how many times one differentiates to meet the gradient
+        while len(done) < len(self._library.gradients):
+            for op_type in list(self._library.gradients):
+                if op_type not in done:
+                    path = f"a custom gradient in {users.get(op_type, 'the gradient of another function')}"
+                    found = self._gradient(finder, op_type, orders[op_type], path) if self._options.custom_gradients else ""
+                    done[op_type] = found if isinstance(found, str) else ""
+                    if not isinstance(found, str):
+                        refused[op_type] = found.reason
+                    for other in self._library.gradients:
+                        orders.setdefault(other, orders[op_type] + 1)
+        self._captures.check()
+        for function in finder.made:
+            self._annotations.complete(function)
+        lost = [op_type for op_type, name in done.items() if not name and op_type not in refused]
+        kept = self._library.keep_op_types(lost, refused)
+        return {op_type: done[before] for before, op_type in kept.items()}
+
+    def _users_of_gradients(self) -> dict[str, str]:
+        """Return op type of a custom gradient -> the function that has a node of it, by its path if it has one."""
+        if not self._library.gradients:
+            return {}
+        paths = self._tree.paths(self._names)
+        return {
+            node.attr[CUSTOM_GRADIENT].s.decode(): paths.get(name, name)
+            for name, definition in reversed(self._library.definitions.items())
+            for node in definition.node_def
+            if CUSTOM_GRADIENT in node.attr
+        }
+
+    def _gradient(self, finder: Gradients, op_type: str, order: int, path: str) -> Union[str, SaveError]:
+        """Return the name of a gradient function, "" where there is none; `path` tells where it is used.
+
+        An error is returned, for the nodes to carry, if it is about the gradient of a gradient, which does not affect the first
+        gradient, or if the author of the gradient says that there is none.
+        """
+        if order > ORDERS and self._library.gradients[op_type][0] is None:
+            return SaveError(f"the model was saved with custom gradients of up to order {ORDERS}", node=path)
+        try:
+            trace = finder.trace(op_type)
+        except SaveError as error:
+            if order > 1 or isinstance(error.__cause__, NotImplementedError):
+                return error
+            self._tree.lose(error, "a custom gradient is left out")
+            return ""
+        if trace is None:
+            return ""
+        if order > 1 and any(self._captures.owner(capture) is None for capture in trace.captures):
+            return SaveError("the custom gradient uses what cannot be reached from the object that was saved", node=path)
+        name = finder.add(trace)
+        self._described[name] = saved_concrete(trace, self._captures.resolve(trace, path, None), path)
+        return name

@@ -1,0 +1,218 @@
+"""The fourth stage of a save: the MetaGraph of a frozen export.
+
+RFC: FMT-01, FMT-02, FMT-05, FMT-06, FMT-08, FMT-11, FMT-14, COMPAT-04
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import tensorflow as tf
+
+from reference_impl import tensorflow_api as api
+from reference_impl.errors import AliasError
+from reference_impl.format import extension, schema
+from reference_impl.format.names import INIT_SIGNATURE, MAIN_OP, OPTIMIZER, VALUE
+from reference_impl.graph.references import named_by
+from reference_impl.kinds import asset, captured_tensor, constant, function, resource, traces, user_object, variable
+from reference_impl.kinds.captured_tensor import CapturedTensor
+from reference_impl.kinds.export_library import library_proto
+from reference_impl.saving import registered, rewrites, shapes
+from reference_impl.saving.contents import Content
+from reference_impl.saving.freeze import Frozen
+from reference_impl.saving.graph import Key, MainGraph
+from reference_impl.saving.options import SaveOptions
+from reference_impl.saving.saver import SavedContent, SavedVariable, add_saver
+from reference_impl.saving.tree import Node
+
+
+def meta_graph(frozen: Frozen, options: SaveOptions) -> schema.MetaGraphDef:
+    """Return the MetaGraph of an export.
+
+    Raises:
+      SaveError: an object, an option or an argument of a function cannot be written.
+    """
+    with api.eager_mode():
+        return _Builder(frozen, options).build()
+
+
+class _Builder:
+    """Puts a MetaGraph together."""
+
+    def __init__(self, frozen: Frozen, options: SaveOptions):
+        self._frozen, self._tree, self._options = frozen, frozen.tree, options
+        self._collected, self._functions = frozen.collected, frozen.collected.functions
+        self._graph = MainGraph(self._tree, self._functions.library, self._bound)
+        self._assets: dict[int, int] = {}  # number of a node -> index of the asset
+        self._constants: dict[int, str] = {}  # number of a node -> its Const node
+        self._replicas: dict[int, list[str]] = {}  # handles of variables of a strategy beside the first
+        self._out = schema.MetaGraphDef()
+        self._extension = schema.Extension()
+        self._extension.CopyFrom(self._collected.extension)
+
+    def build(self) -> schema.MetaGraphDef:
+        out, library = self._out, self._functions.library
+        self._add_state()
+        for name, described in self._functions.described.items():
+            out.object_graph_def.concrete_functions[name].CopyFrom(described)
+        self._add_signatures()
+        if not self._options.skip_saver:
+            self._add_saver()
+        out.graph_def.CopyFrom(self._graph.finish())
+        self._add_objects()
+        extension.write(out, self._extension)
+        self._add_aliases()
+        out.graph_def.library.CopyFrom(library_proto(library))
+        for op_type, name in sorted(self._functions.gradients.items()):
+            out.graph_def.library.registered_gradients.add(gradient_func=name, registered_op_type=op_type)
+        if self._options.namespaces is not None:
+            rewrites.check_namespaces(out.graph_def, self._options.namespaces)
+        if self._options.strip_debug_ops:
+            rewrites.strip_debug_ops(out.graph_def)
+        self._add_info()
+        return out
+
+    # The main graph
+
+    def _bound(self, number: int) -> tuple[str, list[Key]]:
+        """Return the name of a function and what it captures."""
+        replicas = self._functions.replicas.get(number, {})
+        bound = self._functions.bound[number]
+        return self._functions.names[number], [(n, replicas[i]) if i in replicas else n for i, n in enumerate(bound)]
+
+    def _add_state(self) -> None:
+        """Add variables, assets and constants."""
+        for node in reversed(self._tree.nodes):  # as TensorFlow: of variables of one name the last one has it without a number
+            if node.number in self._frozen.variables:
+                self._add_variable(node)
+        for node in self._tree.nodes:
+            if isinstance(node.object, api.Asset):
+                self._assets[node.number] = len(self._out.asset_file_def)
+                name = self._frozen.asset_names[node.number]
+                asset.write_file(self._out.asset_file_def.add(), name, self._graph.add_asset(node.number))
+            elif tf.is_tensor(node.object) and node.number not in self._frozen.variables:
+                self._constants[node.number] = self._graph.add_constant(node.number, node.object)
+
+    def _add_variable(self, node: Node) -> None:
+        parts = api.variable_components(node.object)
+        devices = self._options.devices
+        self._graph.add_variable(node.number, parts[0], self._frozen.variables[node.number], devices)
+        for index, part in enumerate(parts[1:] if self._options.expand else (), 1):
+            self._graph.add_variable((node.number, index), part, variable.name_of(part), devices)
+            self._replicas.setdefault(node.number, []).append(self._graph.tensor((node.number, index)))
+
+    def _add_signatures(self) -> None:
+        out = self._out
+        called: dict[str, Any] = {}
+        for key, signature in sorted(self._collected.signatures.items()):
+            number = self._tree.number(signature)
+            out.signature_def[key].CopyFrom(self._graph.add_signature(key, signature, number))
+            called[self._functions.names[number]] = out.signature_def[key]
+        described = out.object_graph_def.concrete_functions
+        shapes.infer_outputs(called, described, self._graph.graph_def, self._functions.library)
+        init = self._graph.add_init()
+        out.collection_def[MAIN_OP].node_list.value.append(init)
+        info = out.signature_def[INIT_SIGNATURE].outputs[INIT_SIGNATURE]
+        info.name = init
+        info.tensor_shape.unknown_rank = True
+
+    def _add_saver(self) -> None:
+        variables = []
+        for number in self._frozen.variables:
+            dtype = api.variable_components(self._tree.nodes[number].object)[0].dtype.as_datatype_enum
+            handles = [self._graph.tensor(number), *self._replicas.get(number, ())]
+            variables.append(SavedVariable(self._frozen.keys.key(number, VALUE), handles, dtype))
+        contents = self._collected.contents
+        saved = [self._saved_content(number, content) for number, items in contents.items() for content in items]
+        library = self._functions.library
+        self._out.saver_def.CopyFrom(add_saver(self._graph, library, variables, saved, self._frozen.object_graph))
+
+    def _saved_content(self, number: int, content: Content) -> SavedContent:
+        numbers = self._tree.number(content.save), self._tree.number(content.restore)
+        save, restore = (self._functions.names[function] for function in numbers)
+        given, taken = ([self._graph.tensor(capture) for capture in self._functions.bound[function]] for function in numbers)
+        types = [self._functions.library.definitions[save].signature.output_arg[place].type for place in content.results]
+        keys = [self._frozen.keys.key(number, part) for part in content.parts]
+        key = self._frozen.keys.key(number, content.name)
+        return SavedContent(keys, types, save, restore, given, taken, content.results, key if content.takes_key else None)
+
+    # The object graph
+
+    def _add_objects(self) -> None:
+        out = self._out.object_graph_def
+        for node in self._tree.nodes:
+            saved = out.nodes.add()
+            for name, child in node.children.items():
+                saved.children.add(node_id=child, local_name=name)
+            self._write(saved, node)
+            for content in self._collected.contents.get(node.number, ()):
+                pair = saved.saveable_objects[content.name]
+                pair.save_function = self._tree.number(content.save)
+                pair.restore_function = self._tree.number(content.restore)
+        for slot in self._collected.slots:
+            if slot.listed:
+                continue  # children of their optimizer, see the extension
+            # Of the types that every shipped reader knows without any package, the one whose objects can have slots (V1-18).
+            out.nodes[slot.optimizer].user_object.identifier = OPTIMIZER
+            entry = out.nodes[slot.optimizer].slot_variables.add(slot_name=slot.name)
+            entry.original_variable_node_id, entry.slot_variable_node_id = slot.variable, slot.value
+
+    def _write(self, out: Any, node: Node) -> None:
+        """Write an object as the SavedObject of its kind."""
+        obj, needed = node.object, node.children
+        names = self._functions.names
+        if node.number in self._frozen.variables:
+            variable.write(out.variable, obj, self._options.devices, self._options.expand)
+        elif isinstance(obj, api.Function):
+            function.write(out.function, obj, [names[child] for child in node.children.values()], node.path)
+        elif node.number in self._functions.traces:
+            traces.write_bare(out.bare_concrete_function, self._functions.traces[node.number], names[node.number], node.path)
+        elif isinstance(obj, api.Asset):
+            asset.write(out, self._assets[node.number])
+        elif isinstance(obj, CapturedTensor):
+            captured_tensor.write(out, obj)
+        elif isinstance(obj, api.CapturableResource):
+            resource.write(out, obj)
+        elif node.number in self._constants:
+            constant.write(out, self._constants[node.number])
+        else:
+            user_object.write(out, obj)
+            needed = node.dependencies
+            state = registered.fill(out, node)
+            if state is not None:
+                self._extension.registered.append(state)
+        if out.WhichOneof("kind") in ("function", "bare_concrete_function", "user_object"):
+            for name, number in needed.items():
+                out.dependencies.add(node_id=number, local_name=name)
+
+    # What the file says of itself
+
+    def _add_aliases(self) -> None:
+        """Add other names for the traces of functions, which may be in the library only: those behind a signature, those called.
+
+        Raises:
+          AliasError: what is aliased is not a function of the export.
+        """
+        for alias, given in sorted(self._options.function_aliases.items()):
+            for aliased in given if isinstance(given, Iterable) else [given]:
+                found = self._tree.reached.objects.traces(aliased) if isinstance(aliased, api.Function) else [aliased]
+                names = [name for trace in found if (name := self._functions.name_of(trace, self._tree)) is not None]
+                if not names:
+                    reason = "Unsupported type or not among the functions that are saved"
+                    raise AliasError(reason, node=f"function_aliases[{alias!r}]")
+                for name in names:
+                    self._out.meta_info_def.function_aliases[name] = alias
+
+    def _add_info(self) -> None:
+        """Add the tags, the versions, and the definitions of the ops that the file needs."""
+        info = self._out.meta_info_def
+        info.tags.extend(self._options.tags)
+        info.tensorflow_version, info.tensorflow_git_version = tf.version.VERSION, tf.version.GIT_VERSION
+        info.stripped_default_attrs = True
+        graph = self._out.graph_def
+        nodes = [*graph.node, *(node for function in graph.library.function for node in function.node_def)]
+        for op in sorted({name for node in nodes for name in named_by(node)}):
+            definition = api.op_def(op)
+            if definition is not None:
+                info.stripped_op_list.op.add().CopyFrom(definition)

@@ -1,0 +1,283 @@
+"""The first stage of a save: the objects that can be reached from the root, each once.
+
+Dependencies are asked for by TensorFlow's own hook where a class overrides it (Keras, tables, datasets). Functions of plain
+modules are found without running properties. Functions with an input signature that were never called are traced before anything
+is numbered, since tracing may make variables. Nothing else is ever traced or run.
+
+RFC: FN-01, FN-02, FN-03, FN-04, FN-05, FN-06, FN-10, FN-17, PRIM-06
+"""
+
+from __future__ import annotations
+
+import inspect
+import logging
+import warnings
+from collections import deque
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import tensorflow as tf
+
+from reference_impl import tensorflow_api as api
+from reference_impl.errors import NotTrackableError, SaveError, UntracedFunctionError
+from reference_impl.format.names import CREATE, DESTROY, INITIALIZE
+from reference_impl.kinds import traces
+from reference_impl.kinds.export_library import is_function
+from reference_impl.kinds.function import LoadedFunction
+from reference_impl.kinds.resource import LoadedResource
+from reference_impl.kinds.signature_map import SignatureMap, is_live_map
+from reference_impl.saving import authorship, numbers
+from reference_impl.saving.options import SaveOptions
+
+_log = logging.getLogger(__name__)
+SIGNATURES = "signatures"
+
+
+def reach(root: Any, options: SaveOptions) -> Reached:
+    """Return the objects of an export, after the functions that need it have been traced.
+
+    Args:
+      root: a trackable.
+      options: of the save.
+
+    Raises:
+      NotTrackableError: the root is not trackable, or a function.
+      SaveError, UntracedFunctionError: a function could not be called after loading (with ``strict``).
+    """
+    if not isinstance(root, api.Trackable) or isinstance(root, (api.Function, api.ConcreteFunction)):
+        what = "A function cannot be the root; put it on" if is_function(root) else "Give"
+        reason = f"Expected an object of type `Trackable` to save, got {type(root).__name__}, which is not trackable. "
+        reason += f"{what} a tf.Module or a tf.train.Checkpoint"
+        raise NotTrackableError(reason, node="obj")
+    found = Reached(root, options.strict, Children(root, options.strict))
+    if options.numbers_as_tensors:
+        for path, function, _ in list(found.functions()):
+            found.objects.add_traces(function, numbers.traces_with_tensors(function, path))
+    _trace_signatures(found)
+    _check_traced(found)
+    return found
+
+
+@dataclass(frozen=True)
+class Reached:
+    """The objects of an export, before they have numbers.
+
+    Attributes:
+      root: the object that is saved.
+      strict: a loss is an error.
+      objects: finds the children of each object.
+    """
+
+    root: Any
+    strict: bool
+    objects: Children
+
+    def lose(self, error: SaveError, what: str = "") -> None:
+        """Something will be missing from the export: an error, or a warning without ``strict``, which may begin with `what`."""
+        if self.strict:
+            raise error
+        warnings.warn(f"{what}: {error}" if what else str(error), stacklevel=2)
+
+    def functions(self) -> Iterator[tuple[str, Any, bool]]:
+        """(path, tf.function, whether a library made it for its own use) of everything reachable now, each once."""
+        seen, queue = {id(self.root)}, deque([("root", self.root, False)])
+        while queue:
+            path, obj, made = queue.popleft()
+            if isinstance(obj, api.Function):
+                yield path, obj, made
+                continue
+            for name, child in self.objects.of(obj, path).items():
+                if id(child) not in seen:
+                    seen.add(id(child))
+                    queue.append((step(path, obj, name), child, authorship.is_of_library(obj, name, made)))
+
+
+def _trace_signatures(reached: Reached) -> None:
+    """Trace every function with an input signature that has not been called, until there is none."""
+    done: dict[int, Any] = {}
+    while True:
+        reached.objects.forget()
+        found = [
+            function
+            for _, function, _ in reached.functions()
+            if function.input_signature is not None and id(function) not in done and not api.traces(function)
+        ]
+        for function in found:
+            done[id(function)] = function
+            function.get_concrete_function()
+        if not found:
+            return
+
+
+def _check_traced(reached: Reached) -> None:
+    """Functions that nobody could call, and traces that cannot be written down, are reported."""
+    functions = list(reached.functions())
+    live = [(path, f, made) for path, f, made in functions if not (isinstance(f, LoadedFunction) or _loaded(f))]
+    empty = [(path, made or authorship.is_private_helper(f)) for path, f, made in live if not api.traces(f)]
+    helpers = [path for path, made in empty if made]
+    if helpers:
+        _log.info("functions that a library made and never traced are saved without a trace: %s", ", ".join(helpers))
+    untraced = [path for path, made in empty if not made]
+    if untraced:
+        reason = (
+            "functions that were never called would be saved without a trace, and nobody could call them. Call them once, "
+            f"give them an input_signature, or save with strict=False: {', '.join(untraced)}"
+        )
+        reached.lose(UntracedFunctionError(reason, node=untraced[0]))
+    for path, function, _ in functions:
+        for trace in api.traces(function):
+            for name, why in traces.unserialisable(trace).items():
+                reason = f"the value of argument {name!r} in a call of the function cannot be stored: {why}. "
+                reason += "Numbers, strings, None, dtypes, shapes and nests of them can"
+                reached.lose(SaveError(reason, node=path, clause="FN-09"))
+
+
+class Children:
+    """Finds the children of objects. What it has found stays as it is, since a library may make objects anew when asked again.
+
+    Args:
+      root, strict: see `Reached`.
+    """
+
+    def __init__(self, root: Any, strict: bool):
+        self._root, self._strict = root, strict
+        self._resources: dict[int, dict[str, Any]] = {}
+        self._cache: dict[Any, Any] = {}  # of Keras 2
+        self._classes: dict[type, tuple[frozenset[str], frozenset[str]]] = {}
+        self._known: dict[int, dict[str, Any]] = {}  # while nothing is traced; Keras traces a model when it is asked
+        self._kept: list[Any] = []  # ids are those of living objects
+        self._made: dict[int, list[Any]] = {}  # further traces of functions, for this export only
+
+    def add_traces(self, function: Any, made: list[Any]) -> None:
+        """Export a `tf.function` with more traces than it has."""
+        self._kept.append(function)
+        self._made[id(function)] = made
+
+    def traces(self, function: Any) -> list[Any]:
+        """Return all traces of a `tf.function` in the export."""
+        return [*api.traces(function), *self._made.get(id(function), ())]
+
+    def forget(self) -> None:
+        """Forget the children of objects that may have got more since. Tracing a function may make variables."""
+        self._known.clear()
+
+    def of(self, obj: Any, path: str) -> dict[str, Any]:
+        """Return the children of an object by name. `path` tells how Python reaches the object, for messages."""
+        if is_live_map(obj):
+            return dict(obj.items())
+        if isinstance(obj, api.Function):
+            found = [*exported_traces(obj, self._strict), *self._made.get(id(obj), ())]
+            return {f"trace_{i}": trace for i, trace in enumerate(found)}
+        if not isinstance(obj, api.Trackable) or isinstance(obj, api.ConcreteFunction):
+            return {}
+        makes = isinstance(obj, api.CapturableResource) or _makes_children(obj)
+        known = self._resources if makes else self._known  # a resource makes its functions anew each time it is asked
+        if id(obj) not in known:
+            known[id(obj)] = self._resource_children(obj) if makes else self._tracked(obj, path)
+            self._kept.append(obj)
+        return known[id(obj)]
+
+    def _tracked(self, obj: Any, path: str) -> dict[str, Any]:
+        try:
+            found = _attributes(obj, self._classes) if api.tracks_attributes(obj) else api.trackable_children(obj, self._cache)
+        except (ValueError, NotImplementedError) as error:
+            raise SaveError(str(error), node=path, clause="PRIM-06") from error
+        signatures = vars(obj).get(SIGNATURES) if hasattr(obj, "__dict__") else None
+        if obj is self._root:
+            found.pop(SIGNATURES, None)
+        elif isinstance(signatures, SignatureMap):
+            found[SIGNATURES] = signatures  # of a model that became a part of another one (ATTR-08)
+        return {name: _trackable(child) for name, child in found.items() if child is not None and not holds_python_values(child)}
+
+    def _resource_children(self, obj: Any) -> dict[str, Any]:
+        if isinstance(obj, LoadedResource):
+            functions = {name: obj.functions[name] for name in (CREATE, INITIALIZE, DESTROY) if name in obj.functions}
+            return {**functions, **api.trackable_children(obj)}
+        return api.trackable_children(obj, self._cache)
+
+
+def exported_traces(function: Any, strict: bool) -> list[Any]:
+    """The concrete functions of a tf.function that are exported."""
+    found = api.traces(function)
+    return traces.distinct(found if strict else [trace for trace in found if not traces.unserialisable(trace)])
+
+
+def _attributes(obj: Any, classes: dict[type, tuple[frozenset[str], frozenset[str]]]) -> dict[str, Any]:
+    """Dependencies and functions of a plain module. Functions are looked up in the classes, so that no property runs.
+
+    Args:
+      classes: what is known of classes so far.
+    """
+    found = api.trackable_children(obj)
+    cls, members = type(obj), getattr(obj, "__dict__", {})
+    if cls not in classes:
+        classes[cls] = _class_attributes(cls)
+    functions, descriptors = classes[cls]
+    own = {name for name, value in members.items() if is_function(value) and name not in descriptors}
+    for name in sorted(own | (functions - members.keys())):
+        found[name] = getattr(obj, name)
+    return found
+
+
+def _class_attributes(cls: type) -> tuple[frozenset[str], frozenset[str]]:
+    """Names of the functions of a class, and of what an instance cannot have another one of (properties, slots)."""
+    functions, descriptors = set(), set()
+    for name in {name for base in cls.__mro__ for name in vars(base)}:
+        static = inspect.getattr_static(cls, name, None)
+        if isinstance(static, (staticmethod, classmethod)):
+            static = static.__func__
+        if is_function(static):
+            functions.add(name)
+        if hasattr(type(static), "__set__"):
+            descriptors.add(name)
+    return frozenset(functions), frozenset(descriptors)
+
+
+def _makes_children(obj: Any) -> bool:
+    return isinstance(obj, tf.data.Dataset)
+
+
+def _loaded(function: Any) -> bool:
+    """Was it loaded by TensorFlow? What has no traces had none in the file."""
+    return hasattr(function, "concrete_functions")
+
+
+def holds_python_values(item: Any) -> bool:
+    """Is it a container of Python values with nothing in it that can be tracked? It is no more saved than a number is (FN-14).
+
+    Shipped TensorFlow leaves an empty list or dict in its place.
+    """
+    if not isinstance(item, (list, tuple, Mapping)) or is_live_map(item):
+        return False
+    left, seen, found = [item], set(), False
+    while left:
+        value = left.pop()
+        if isinstance(value, (list, tuple, Mapping)):
+            if id(value) not in seen:
+                seen.add(id(value))
+                left.extend(value.values() if isinstance(value, Mapping) else value)
+        elif isinstance(value, api.Trackable) or is_function(value):
+            return False
+        else:
+            found = found or value is not None
+    return found
+
+
+def _trackable(child: Any) -> Any:
+    """Keras 3 has lists and dicts of its own, nested too, and gives plain ones of the outermost (3.13 on, at least)."""
+    return api.wrap(_plain(child)) if isinstance(child, (list, dict, tuple)) and not isinstance(child, api.Trackable) else child
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, api.Trackable) or not isinstance(value, (list, dict)):
+        return value
+    return {key: _plain(item) for key, item in value.items()} if isinstance(value, dict) else [_plain(item) for item in value]
+
+
+def step(path: str, parent: Any, name: str) -> str:
+    if isinstance(parent, api.Function):
+        return path  # nobody knows its traces by name
+    if isinstance(parent, Mapping):
+        return f"{path}[{name!r}]"
+    return f"{path}[{name}]" if name.isdecimal() else f"{path}.{name}"
