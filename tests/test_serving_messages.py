@@ -46,6 +46,10 @@ LEFT_OUT = {
 # The package lacks the file of the first two, and before 2.19 the rest.
 NOT_PUBLISHED = {"PrometheusConfig", "MonitoringConfig", "Metric", "LoggingConfig.custom_logging_config"}
 NOT_PUBLISHED |= {"ReloadConfigRequest.metric_names", "ReloadConfigResponse.metric"}
+# Answers as they are read from servers that check no UTF-8, and the file of a flag.
+RAW = {"RawStatus": "StatusProto", "RawModelVersionStatus": "ModelVersionStatus", "RawModelStatusResponse": "GetModelStatusResponse"}
+RAW["RawReloadConfigResponse"] = "ReloadConfigResponse"
+NOT_PUBLISHED |= {*RAW, "BatchingParameters"}
 
 # In an interpreter of its own: the package registers its messages, and TensorFlow's, for the whole process.
 DUMP = """
@@ -103,6 +107,14 @@ def test_the_published_package_declares_the_same():
     both = set(ours) & set(theirs)
     assert {path: (ours[path], theirs[path]) for path in both if ours[path] != theirs[path]} == {}
     assert len(both) > 150
+
+
+def test_raw_answers_have_the_fields_of_the_published_ones():
+    found = descriptor_pb2.FileDescriptorSet.FromString((FOLDER / "descriptors.binpb").read_bytes())
+    fields = {message.name: message.field for file in found.file for message in file.message_type}
+    for raw, published in RAW.items():
+        theirs = {field.name: field.number for field in fields[published]}
+        assert {field.name: field.number for field in fields[raw]}.items() <= theirs.items()
 
 
 def without(known, paths):
