@@ -47,8 +47,12 @@ LEFT_OUT = {
 NOT_PUBLISHED = {"PrometheusConfig", "MonitoringConfig", "Metric", "LoggingConfig.custom_logging_config"}
 NOT_PUBLISHED |= {"ReloadConfigRequest.metric_names", "ReloadConfigResponse.metric"}
 # Answers as they are read from servers that check no UTF-8, and the file of a flag.
-RAW = {"RawStatus": "StatusProto", "RawModelVersionStatus": "ModelVersionStatus", "RawModelStatusResponse": "GetModelStatusResponse"}
-RAW["RawReloadConfigResponse"] = "ReloadConfigResponse"
+RAW = {
+    "RawStatus": "StatusProto",
+    "RawModelVersionStatus": "ModelVersionStatus",
+    "RawModelStatusResponse": "GetModelStatusResponse",
+    "RawReloadConfigResponse": "ReloadConfigResponse",
+}
 NOT_PUBLISHED |= {*RAW, "BatchingParameters"}
 
 # In an interpreter of its own: the package registers its messages, and TensorFlow's, for the whole process.
