@@ -314,6 +314,17 @@ def test_an_answer_that_cannot_be_read_blocks_and_says_so(tmp_path, path, why):
 # Two folders --------------------------------------------------------------------------------------------------------------
 
 
+def test_an_answer_that_was_changed_since_the_run_is_not_measured(tmp_path):
+    """The drift was beyond the tolerance; what is kept of the answer now is within it."""
+    old, new = (cell(written="1.15.5", producer="fixture", read=version) for version in (OLD, NEW))
+    said = answered(tmp_path, new, ONE, ONE + 1, 1e-6)
+    tensors.save(tmp_path / said["evidence"]["answer-0"], named(NEXT))
+    verdict = verdict_of(run(tmp_path, (old, "PASS", answered(tmp_path, old, ONE, rtol=1e-6)), (new, "PASS", said)))
+    (item,) = verdict["facts"][0]["drift"]
+    assert (verdict["exit_code"], item["within"]) == (1, False)
+    assert "what is kept of the answer to r is not what was answered" in item["message"]
+
+
 def test_two_folders_are_compared_across_versions():
     names = {"regressed": ("PASS", "CRASH"), "fixed": ("CRASH", "PASS"), "failing": ("CRASH", "TIMEOUT"),
              "same": ("PASS", "PASS"), "new": (ABSENT, "CRASH"), "gone": ("PASS", ABSENT), "dropped": ("PASS", None)}  # fmt: skip

@@ -26,7 +26,11 @@ def answer_digest(request: Mapping[str, Any], structure: Any, tensors: Mapping[s
       structure: the nest of a function's result, whatever for a signature.
       tensors: the answer's tensors by name.
     """
-    skeleton, named = named_outputs(request, structure, tensors)
+    return digest_of(*named_outputs(request, structure, tensors))
+
+
+def digest_of(skeleton: Any, named: Mapping[str, Tensor]) -> str:
+    """Return the digest of what :func:`named_outputs` gives."""
     digest = hashlib.sha256(json.dumps(skeleton, sort_keys=True).encode())
     for where in sorted(named):
         tensor = named[where]

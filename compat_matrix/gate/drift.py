@@ -11,7 +11,7 @@ from typing import Any
 
 from compat_matrix.checks.artifact import Artifact, ArtifactError, read_artifact
 from compat_matrix.checks.compare import EXACT, Mismatch, compare_named
-from compat_matrix.checks.digest import named_outputs
+from compat_matrix.checks.digest import digest_of, named_outputs
 from compat_matrix.gate.pairs import Pair, Side
 from compat_matrix.outcomes import Outcome
 from compat_matrix.workers import tensors
@@ -108,6 +108,10 @@ def _answer(side: Side, artifact: Artifact, name: str) -> tuple[str, dict[str, t
     kept = side.result.details.get("inexact", {}).get(name)
     if kept is not None:
         named = dict(tensors.load(_inside(side.run.out, side.result.evidence[kept])))
+    if digest_of(skeleton, named) != side.result.details["answers"][name]:
+        raise ArtifactError(
+            f"{side.run.out}: what is kept of the answer to {name} is not what was answered: it was changed since"
+        )
     return json.dumps(skeleton, sort_keys=True), named
 
 
