@@ -1,5 +1,6 @@
 """`slim` of today's models: what only has the names of an optimizer, or only reads like a call for training, stays and works."""
 
+import model_edits
 import pytest
 
 import reference_impl
@@ -177,3 +178,29 @@ def test_no_trace_is_lost_without_a_word(tf, tmp_path):
     done, _ = slimmed(tf, root, tmp_path, "shipped")
     before, after = (layout.read(tmp_path / name).meta_graph().object_graph_def for name in ("model", "out"))
     assert len(before.nodes) == len(after.nodes) and "the iteration is not an integer" in done.kept[0]
+
+
+def test_other_implementations_of_a_function_that_stays_stay_too(tf, tmp_path):
+    """Keras 2 has an LSTM for GPUs that nothing refers to: the runtime swaps it in by an attribute of both functions."""
+    root = tf.Module()
+    inner = tf.function(lambda x: 2 * x)
+    root.f = tf.function(lambda x: inner(x) + 1, input_signature=[tf.TensorSpec([None])])
+    tf.saved_model.save(root, str(tmp_path / "model"))
+
+    def implement_twice(message):
+        library = message.meta_graphs[0].graph_def.library
+        called = {node.attr["f"].func.name for f in library.function for node in f.node_def if "PartitionedCall" in node.op}
+        cpu = next(f for f in library.function if f.signature.name in called and any(node.op == "Mul" for node in f.node_def))
+        cpu.attr["api_implements"].s, cpu.attr["api_preferred_device"].s = b"double", b"CPU"
+        for name, implements in (("gpu", b"double"), ("unrelated", b"triple")):
+            copy = library.function.add()
+            copy.CopyFrom(cpu)
+            copy.signature.name = name
+            copy.attr["api_implements"].s, copy.attr["api_preferred_device"].s = implements, b"GPU"
+
+    source = model_edits.edited(tmp_path / "model", tmp_path / "edited", implement_twice)
+    edit(source, tmp_path / "out", slim)
+    functions = layout.read(tmp_path / "out").meta_graph().graph_def.library.function
+    names = {function.signature.name for function in functions}
+    assert "gpu" in names and "unrelated" not in names
+    assert reference_impl.load(tmp_path / "out").f([1.0]).numpy() == [3.0]

@@ -220,7 +220,7 @@ def prune_functions(graph: schema.MetaGraphDef, extra: Optional[schema.Extension
 
 
 def unreached_functions(graph: schema.MetaGraphDef, extra: Optional[schema.Extension]) -> list[str]:
-    """The names of the functions that nothing can reach."""
+    """Return the names of the functions that nothing can reach, nor swap in for a function that something can reach."""
     library = Library(graph.graph_def.library)
     starts: dict[str, None] = {}
     for node in graph.graph_def.node:
@@ -233,7 +233,11 @@ def unreached_functions(graph: schema.MetaGraphDef, extra: Optional[schema.Exten
     edges = library.calls()
     for name, function in library.functions.items():
         strings = [library.in_strings(attributes) for attributes in (function.attr, *(inner.attr for inner in function.node_def))]
-        edges[name] = [*edges[name], *sorted(set(library.attribute_references(function.attr)).union(*strings))]
+        edges[name] = [
+            *edges[name],
+            *library.may_run([name]),
+            *sorted(set(library.attribute_references(function.attr)).union(*strings)),
+        ]
     live = reachable([name for name in starts if name in library.functions], edges)
     return [name for name in library.functions if name not in live]
 
