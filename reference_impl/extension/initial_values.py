@@ -1,8 +1,10 @@
-"""How variables got their first values: functions that give them again (INIT-03, INIT-08).
+"""How variables got their first values: functions that give them again.
 
 A variable that was made inside of a `tf.function` has one: the part of the trace that computed its value. For a variable made
 anywhere else `initializer` names one. Saving stores them, loading hangs them on the variables; they run when an object that was
 made by ``type(loaded)()`` needs a value, and never in a load.
+
+RFC: INIT-03, INIT-08
 """
 
 from __future__ import annotations
@@ -62,7 +64,7 @@ class InitialValue:
 
 
 def initializer(variable: Any, function: Callable[[], Any]) -> Any:
-    """Say how a variable gets its first value, for a variable that is made outside of a `tf.function` (INIT-08).
+    """Say how a variable gets its first value, for a variable that is made outside of a `tf.function`.
 
     ``type(loaded)()`` of a model that is saved with it can then initialise the variable by itself. The function is traced when
     the model is saved, not before; it takes nothing, gives a tensor of the variable's shape and dtype, and may use other
@@ -77,6 +79,8 @@ def initializer(variable: Any, function: Callable[[], Any]) -> Any:
 
     Raises:
       TypeError: one of the two is something else.
+
+    RFC: INIT-08
     """
     if not api.is_variable(variable) or not callable(function):
         raise TypeError(f"initializer(variable, function): got {type(variable).__name__} and {type(function).__name__} (INIT-08)")

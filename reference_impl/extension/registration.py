@@ -1,8 +1,10 @@
-"""Classes that a model's objects are given back when it is loaded (REV-04, REV-05, RP-02).
+"""Classes that a model's objects are given back when it is loaded.
 
 A SavedModel holds no Python code. An object of a registered class is written with the name it is registered under; whoever loads
 the model with the same registration gets an object of that class, with the model's functions and variables as its attributes. Who
 has not registered it gets a generic object, as does shipped TensorFlow. A file can only ever name a class; it cannot bring one.
+
+RFC: REV-04, REV-05, RP-02
 """
 
 from __future__ import annotations
@@ -45,7 +47,7 @@ def register(
     serialize: Optional[Callable[[Any], Mapping[str, Any]]] = None,
     revive: Optional[Callable[[type, dict[str, Any]], Any]] = None,
 ) -> Any:
-    """Register a class under a unique string (REV-04): ``@register("Package.Name")``, or ``register("Package.Name", cls)``.
+    """Register a class under a unique string: ``@register("Package.Name")``, or ``register("Package.Name", cls)``.
 
     Loading makes the object first and attaches the loaded functions, variables and children then, over what is there under their
     names. Python methods, properties and `__call__` are those of the class; only a `__call__` that was exported as a function is
@@ -65,6 +67,8 @@ def register(
     Raises:
       ValueError: the name has no package, is in a package of TensorFlow, or is taken; or the class has a name already.
       TypeError: what is registered is no class.
+
+    RFC: REV-04
     """
     if not isinstance(name, str) or not _NAME.match(name):
         raise ValueError(f"a registered name is a package and a name, as in 'my_package.Name'; got {name!r} (REV-04)")

@@ -100,7 +100,10 @@ class UpdateRules:
 
 
 def _slot(optimizer: LoadedOptimizer, variable: Any, name: str, rule: Rule) -> tf.Variable:
-    """Return the slot of a variable; a new one for a variable that the optimizer has not met (OPT-05)."""
+    """Return the slot of a variable; a new one for a variable that the optimizer has not met.
+
+    RFC: OPT-05
+    """
     found = optimizer.get_slot(variable, name)
     if found is None:
         inner = api.variable_components(variable)[0]

@@ -1,8 +1,19 @@
 """One module for each kind of SavedObject: what is read, the live class, and what is written.
 
-    variable, constant, asset, resource, user_object (with `containers`), function, concrete_function
-    signature_map   the immutable map under ``.signatures``
+    variable, constant, asset, resource, captured_tensor
+    function, concrete_function         `tf.function` objects, and their traces (``bare_concrete_function``)
+    user_object, optimizer              everything else; an optimizer is a user object with slots
+    signature_map                       the immutable map under ``.signatures``
+    root                                the attributes that every loaded root has
 
-The rest serves functions: `library` registers FunctionDefs with TensorFlow, `rebuild` makes a graph of one where only a graph
-will do, `binding` and `patterns` find the trace that fits a call.
+A reader is a function ``read(load, number, node)``; `load` holds the state of a load.
+
+    load, checkpoint, tensors           what readers get: the file, the values, what is made so far
+    library, export_library, traces     FunctionDefs of a load and of an export, and the traces that are exported
+    binding, patterns, flat_arguments   from the arguments of a call to the trace that fits, and its tensors
+    function_specs, specs               Python signatures and TypeSpecs in messages
+    captures                            the tensors of captured objects
+    rebuild, gradients, unknown_ops     a traced graph of a FunctionDef, where only a graph will do
+    containers, listed_variables        what a model around a loaded object sees of it
+    keras_identity, graph_mode          what is kept for Keras 2, and for sessions of TF 1.x
 """

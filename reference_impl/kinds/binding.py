@@ -1,8 +1,10 @@
-"""From a call's arguments to the canonical form that traces are compared with (PY-01, PY-09, FMT-03).
+"""From a call's arguments to the canonical form that traces are compared with.
 
 A FunctionSpec stores the Python signature of a function. The canonical form of a call has every argument that may be
 positional in a tuple, everything else in a dict, and the defaults filled in; so ``f(x)``, ``f(x=x)`` and
 ``f(x, training=False)`` are one.
+
+RFC: PY-01, PY-09, FMT-03
 """
 
 from __future__ import annotations
@@ -91,9 +93,11 @@ class Binder:
         return tuple(positional), keywords
 
     def without_defaults(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Canonical arguments as early releases (2.4 at least) stored them: only what the declared specs cover (FMT-03).
+        """Canonical arguments as early releases (2.4 at least) stored them: only what the declared specs cover.
 
         Arguments at the end that have their defaults are left out.
+
+        RFC: FMT-03
         """
         parameters = [p for p in self.signature.parameters.values() if p.kind in _POSITIONAL]
         end = len(args)
@@ -105,7 +109,9 @@ class Binder:
 def _identifier(name: str) -> str:
     """A parameter name that `inspect` accepts; names in a file may be anything.
 
-    Adapted as TensorFlow does it: in a re-export this name must fit the one that its reader makes of the input's name (SIG-07).
+    Adapted as TensorFlow does it: in a re-export this name must fit the one that its reader makes of the input's name.
+
+    RFC: SIG-07
     """
     return name if name.isidentifier() and not keyword.iskeyword(name) else python_name(name)
 

@@ -1,7 +1,9 @@
-"""The values of a load: which checkpoint key belongs to which object (RP-08, V1-18, OPT-02).
+"""The values of a load: which checkpoint key belongs to which object.
 
 Keys are found without making a single object, so variables can be created with their values, and nothing needs to be restored
 afterwards.
+
+RFC: RP-08, V1-18, OPT-02
 """
 
 from __future__ import annotations

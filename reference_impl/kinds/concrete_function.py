@@ -327,7 +327,10 @@ class LoadedConcreteFunction(api.RestoredConcreteFunction):
         return captures.handles(self.library, self.saved_name, self.living_owners(), building)
 
     def _graph_captures(self) -> list[tf.Tensor]:
-        """Return what the rebuilt graph captures, each handle once; a distributed variable has one in each replica (DIST-01)."""
+        """Return what the rebuilt graph captures, each handle once; a distributed variable has one in each replica.
+
+        RFC: DIST-01
+        """
         if not any(isinstance(owner, _DISTRIBUTED) for owner in self.owners):
             return api.ConcreteFunction.captured_inputs.fget(self)
         return list({id(handle): handle for handle in self._captured()}.values())

@@ -1,9 +1,11 @@
-"""Loaded objects as parts of larger models: what their container can see of them (GOAL-02, GOAL-03).
+"""Loaded objects as parts of larger models: what their container can see of them.
 
 A `tf.Module` and a layer of Keras 2 look for variables inside of the modules they hold. A loaded object is such a module, so they
 need no help. A layer of Keras 3 knows only Keras variables and Keras layers. When a loaded object becomes an attribute of one,
 its variables are given to the layer as Keras variables that stand for them (not copies). A layer that makes such variables
 itself, as Keras' TFSMLayer does, keeps its own only. Nothing of that is written to disk.
+
+RFC: GOAL-02, GOAL-03
 """
 
 from __future__ import annotations

@@ -80,7 +80,10 @@ def _spec_text(spec: tf.TensorSpec) -> str:
 
 
 def as_named(kwargs: dict[str, Any], keywords: Collection[str]) -> dict[str, Any]:
-    """Return arguments under the names of the file: TensorFlow takes those of the writer and those of Python alike (SIG-07)."""
+    """Return arguments under the names of the file: TensorFlow takes those of the writer and those of Python alike.
+
+    RFC: SIG-07
+    """
     unknown = [name for name in kwargs if name not in keywords]
     if not unknown:
         return kwargs

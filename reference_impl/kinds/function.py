@@ -70,8 +70,10 @@ class LoadedFunction(api.RestoredFunction):
 
         Raises:
           BindingError: the arguments do not fit the Python signature.
-          FunctionMatchError: no trace fits; the message lists all with the first difference (FN-13). For a function that was
+          FunctionMatchError: no trace fits; the message lists all with the first difference. For a function that was
             declared with an input signature it is a TypeError too.
+
+        RFC: FN-13
         """
         function, tensors = self._choose(args, kwargs)
         return function.run(tensors)
@@ -142,7 +144,10 @@ def write(out: Any, function: Any, names: Sequence[str], path: str) -> None:
 
 
 class InputSignatureError(FunctionMatchError, TypeError):
-    """The arguments do not fit the input signature that a function was declared with (PY-09)."""
+    """The arguments do not fit the input signature that a function was declared with.
+
+    RFC: PY-09
+    """
 
     clause = "PY-09"
 

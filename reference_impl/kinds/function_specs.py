@@ -1,4 +1,7 @@
-"""What the object graph says of a function: its Python signature, and what its traces take and give (FMT-03, FMT-05)."""
+"""What the object graph says of a function: its Python signature, and what its traces take and give.
+
+RFC: FMT-03, FMT-05
+"""
 
 from __future__ import annotations
 
@@ -71,7 +74,10 @@ def _default(value: Any) -> Any:
 
 
 def make_binder(name: str, spec: Any, file: str) -> Binder:
-    """The Python signature in a FunctionSpec (FMT-03). Raises StructureError, MalformedError."""
+    """The Python signature in a FunctionSpec. Raises StructureError, MalformedError.
+
+    RFC: FMT-03
+    """
     fullargspec = structure.decode(spec.fullargspec, file, name) if spec.HasField("fullargspec") else None
     if not isinstance(fullargspec, structure.NamedTuple):
         raise MalformedError("a FunctionSpec without FullArgSpec", file=file, node=name)

@@ -31,7 +31,10 @@ _arguments_of: weakref.WeakKeyDictionary[tf.Graph, dict[str, tf.Tensor]] = weakr
 
 
 class MissingGradientError(SavedModelError, LookupError):
-    """A custom gradient is needed that the model does not bring along (FMT-14)."""
+    """A custom gradient is needed that the model does not bring along.
+
+    RFC: FMT-14
+    """
 
     clause = "FMT-14"
 
@@ -42,10 +45,12 @@ def note_arguments(graph: tf.Graph, arguments: dict[str, tf.Tensor]) -> None:
 
 
 def register(library: FunctionLibrary, op_type: str) -> str:
-    """Register the gradient that a model brings for `op_type` and return the name it has in this process (FMT-14).
+    """Register the gradient that a model brings for `op_type` and return the name it has in this process.
 
     A type for which the model brings none keeps its name if the program has registered one; so does that of refusals, for which
     tf.saved_model.save writes one that does not know the reason.
+
+    RFC: FMT-14
     """
     if op_type in (REFUSED, NOT_SAVED):
         return op_type

@@ -1,4 +1,7 @@
-"""What Keras 2 says of its layers in a file: not used, but kept, so that Keras can load what is saved again (GOAL-12, NG-04)."""
+"""What Keras 2 says of its layers in a file: not used, but kept, so that Keras can load what is saved again.
+
+RFC: GOAL-12, NG-04
+"""
 
 from __future__ import annotations
 

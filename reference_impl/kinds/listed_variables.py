@@ -1,9 +1,11 @@
-"""The variables of a loaded object, for the object itself and for every container that holds it (GOAL-02, GOAL-03).
+"""The variables of a loaded object, for the object itself and for every container that holds it.
 
 Reusable SavedModels of TF Hub and exports of Keras list the variables of an object: its child ``variables`` is a list of them,
 ``trainable_variables`` those to train. Together these two lists are complete. What else the object holds (an optimizer, metrics,
 the copies of all variables that Keras 3 writes) belongs to the object, but is not a weight of a model around it. One such name
 alone is an attribute like any other, with variables beside it.
+
+RFC: GOAL-02, GOAL-03
 """
 
 from __future__ import annotations

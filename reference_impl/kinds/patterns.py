@@ -108,7 +108,10 @@ class LiteralPattern(Pattern):
 
 
 class SequencePattern(Pattern):
-    """A list, tuple or namedtuple: the same kind and length (PY-03, PY-04)."""
+    """A list, tuple or namedtuple: the same kind and length.
+
+    RFC: PY-03, PY-04
+    """
 
     def __init__(self, kind: type, items: tuple[Pattern, ...], fields: Optional[tuple[str, ...]] = None):
         self.kind, self.items, self.fields = kind, items, fields

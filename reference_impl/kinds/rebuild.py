@@ -1,4 +1,4 @@
-"""FunctionDef -> Python graph, when a gradient, an outer trace or an export by other means needs one (GOAL-02, NG-03).
+"""FunctionDef -> Python graph, when a gradient, an outer trace or an export by other means needs one.
 
 A function is rebuilt by tracing: a `tf.function` runs :func:`interpret`, which creates the nodes one by one in the graph being
 traced. Functions that nodes call are rebuilt the same way, called as functions, and specialised for the very tensors they
@@ -9,6 +9,8 @@ are called with. Three things come out right that way and wrong or not at all wh
 * nothing but public API is involved, so TensorFlow 2.12 and 2.21 run the same code.
 
 What cannot be traced node by node (control flow of TF 1.x) is put in as one opaque call: values, no gradients.
+
+RFC: GOAL-02, NG-03
 """
 
 from __future__ import annotations
@@ -29,9 +31,9 @@ from reference_impl.format.names import CUSTOM_GRADIENT, V1_CONTROL_FLOW, V1_TEN
 from reference_impl.graph.edges import data_inputs, input_sources, parse_input
 from reference_impl.graph.order import sources_first
 from reference_impl.graph.references import CALL_OPS
+from reference_impl.graph.return_nodes import return_nodes
 from reference_impl.kinds import gradients, unknown_ops
 from reference_impl.kinds.library import FunctionLibrary
-from reference_impl.kinds.returns import return_nodes
 from reference_impl.kinds.specs import tf_dtype
 
 HANDLES = (schema.DT_RESOURCE, schema.DT_VARIANT)

@@ -1,7 +1,9 @@
-"""Structures between the format's value types and TensorFlow's objects (FMT-04, FMT-05, PY-04..PY-08).
+"""Structures between the format's value types and TensorFlow's objects.
 
 `reference_impl.format.values.structure` keeps everything as data. Here its TensorSpecs, TypeSpecs, dtypes, shapes and
 tensors become those of TensorFlow, and back.
+
+RFC: FMT-04, FMT-05, PY-04, PY-05, PY-06, PY-07, PY-08
 """
 
 from __future__ import annotations
@@ -169,7 +171,10 @@ def tensor_bytes(tensor: tf.Tensor) -> bytes:
 
 @functools.cache
 def named_tuple(name: str, fields: tuple[str, ...]) -> Any:
-    """The namedtuple class of that name and fields, the same one each time (PY-04)."""
+    """The namedtuple class of that name and fields, the same one each time.
+
+    RFC: PY-04
+    """
     usable = all(field.isidentifier() and not keyword.iskeyword(field) and not field.startswith("_") for field in fields)
     if not usable or not name.isidentifier() or keyword.iskeyword(name):
         raise StructureError(f"namedtuple {name!r} with the fields {fields} cannot be made in Python")

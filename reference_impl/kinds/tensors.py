@@ -1,6 +1,8 @@
-"""Tensors of a checkpoint as eager tensors, copied once: from the mapped file into the memory of the tensor (RP-08).
+"""Tensors of a checkpoint as eager tensors, copied once: from the mapped file into the memory of the tensor.
 
 `tf.convert_to_tensor` would copy an array twice more, first to be safe from its owner, then to have it aligned.
+
+RFC: RP-08
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
-"""Object graphs are untrusted: every number of a node must be one, and what cannot contain itself must not."""
+"""Checks of an object graph before anything is made of it: numbers of nodes, variables, roles, circles."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from reference_impl.errors import CycleError, MalformedError
+from reference_impl.graph import order
 from reference_impl.graph.object_graph import Paths
 from reference_impl.graph.object_references import references
 from reference_impl.graph.object_roles import misfits
@@ -40,19 +41,23 @@ def check(graph: Any, file: str) -> None:
                 raise MalformedError(reason, file=file, node=name)
 
 
-def needed_first(numbers: list[int], needs: Callable[[int], Iterable[int]], file: str) -> list[int]:
-    """Nodes in an order in which each comes after those of them that it is made of.
+def needed_first(needs: Mapping[int, Iterable[int]], file: str) -> list[int]:
+    """Return nodes in an order in which each comes after the nodes that it is made of.
+
+    Args:
+      needs: number of a node -> the numbers of the nodes that it is made of; numbers that are not among the keys do not matter.
+      file: named in errors.
 
     Raises:
-      CycleError: a node is made of itself: a tuple contains itself, or objects depend on each other.
+      CycleError: a tuple contains itself, or objects depend on each other.
     """
-    waiting = set(numbers)
-    order: list[int] = []
-    while waiting:
-        ready = [number for number in sorted(waiting) if not any(other in waiting for other in needs(number))]
-        if not ready:
-            reason = "a tuple contains itself, or objects are made of each other"
-            raise CycleError(reason, file=file, node=f"object_graph_def.nodes[{min(waiting)}]")
-        order += ready
-        waiting.difference_update(ready)
-    return order
+    numbers = sorted(needs)
+    index = {number: position for position, number in enumerate(numbers)}
+    sources = [[index[other] for other in needs[number] if other in index] for number in numbers]
+    found = order.sources_first(sources)
+    if found is None:
+        circles = [group for group in order.components(sources) if len(group) > 1 or group[0] in sources[group[0]]]
+        first = numbers[min(position for group in circles for position in group)]
+        reason = "a tuple contains itself, or objects are made of each other"
+        raise CycleError(reason, file=file, node=f"object_graph_def.nodes[{first}]")
+    return [numbers[position] for position in found]

@@ -125,10 +125,7 @@ class Loader(Load):
         nodes = self.graph.nodes
         numbers = range(len(nodes)) if self.selected is None else sorted(self.selected)
         needs = {number: found for number in numbers if (found := list(user_object.made_of(nodes[number])))}
-        for number in (
-            *(number for number in numbers if number not in needs),
-            *needed_first([*needs], needs.__getitem__, self.file),
-        ):
+        for number in (*(number for number in numbers if number not in needs), *needed_first(needs, self.file)):
             made = self.make(number, nodes[number])
             self.objects[number] = made
             self.hooks.made(self, number, nodes[number], made)
@@ -170,7 +167,10 @@ class Loader(Load):
         concrete_function.add_custom_gradients(self)
 
     def each_resource(self, action: Callable[[Load, int], None]) -> None:
-        """Do something with every resource. One that needs an unknown op is left alone: its users get the error (DR-05)."""
+        """Do something with every resource. One that needs an unknown op is left alone: its users get the error.
+
+        RFC: DR-05
+        """
         for number, made in enumerate(self.objects):
             if isinstance(made, resource.LoadedResource):
                 try:

@@ -1,7 +1,9 @@
-"""The nodes that tracing puts at the end of every function body, and will put there again (GOAL-13).
+"""The nodes that tracing puts at the end of every function body, and will put there again.
 
-`tf.function` hands each result out through an Identity of its own, which waits, by way of one NoOp, for all that has side
+`tf.function` returns each result through an Identity of its own, which waits, by way of one NoOp, for all nodes with side
 effects. A body that is traced again would get a second such pair, and one more with every generation of a model.
+
+RFC: GOAL-13
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from reference_impl.graph.edges import parse_input
 
 
 def return_nodes(function_def: Any, is_stateful: Callable[[str], bool]) -> dict[str, str]:
-    """The Identity and NoOp nodes of a FunctionDef that a new trace of its other nodes brings back by itself.
+    """Return the Identity and NoOp nodes of a FunctionDef that a new trace of its other nodes makes again.
 
     Args:
       function_def: the function.
@@ -50,7 +52,7 @@ def _is_plain_identity(node: Any) -> bool:
 
 
 def _only_orders(node: Any, nodes: dict[str, Any], is_stateful: Callable[[str], bool]) -> bool:
-    """Whether a node has side effects, or is a NoOp that waits for nothing but such nodes: tracing orders these by itself."""
+    """Return whether a node has side effects or is a NoOp that waits only for such nodes: tracing orders these by itself."""
     if node is None:
         return False
     if node.op != "NoOp":
