@@ -84,6 +84,30 @@ def test_V1_11_no_signature_of_a_fixture_keeps_its_v1_control_flow(tf, case):
 
 
 @pytest.mark.tensorflow
+def test_V1_11_a_loop_may_ask_for_the_shape_of_a_variable_in_its_condition_and_in_its_body(tf, tmp_path):
+    v1 = tf.compat.v1
+    sizes = []
+
+    def goes_on(i, _):
+        sizes.append(tf.raw_ops.VariableShape(input=variable.handle)[0])
+        return i < sizes[0]
+
+    with tf.Graph().as_default(), v1.Session() as session:
+        x = v1.placeholder(tf.float32, [], name="x")
+        variable = v1.get_variable("v", initializer=tf.ones([4]), use_resource=True)
+        _, y = v1.while_loop(goes_on, lambda i, y: (i + 1, y * tf.cast(sizes[0], tf.float32)), (0, x))
+        session.run(variable.initializer)
+        v1.saved_model.simple_save(session, str(tmp_path / "m"), {"x": x}, {"y": y})
+    signature = reference_impl.load(tmp_path / "m").signatures["serving_default"]
+    assert not flow_ops(signature)
+    x = tf.constant(2.0)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = signature(x=x)["y"]
+    assert float(y) == 2.0 * 4.0**4 and float(tape.gradient(y, x)) == 4.0**4
+
+
+@pytest.mark.tensorflow
 def test_V1_14_what_stays_as_it_is_runs_and_names_the_node_when_a_gradient_is_asked(tf, tmp_path):
     v1 = tf.compat.v1
     with tf.Graph().as_default(), v1.Session() as session:

@@ -14,6 +14,8 @@ from reference_impl import errors
 from reference_impl.format import schema
 
 STRING, INT64, BOOL, RESOURCE, VARIANT = 7, 9, 10, 20, 21
+# Stateful ops that read a variable and change nothing.
+VARIABLE_READS = frozenset({"ReadVariableOp", "VariableShape", "VarIsInitializedOp", "ResourceGather", "ResourceGatherNd"})
 _MAX_OUTPUTS = 1 << 20  # a number_attr is read from the file
 
 # op -> ((output name, type attr or DataType), ...): ops that the importer writes and a file may not describe.

@@ -19,9 +19,9 @@ import tensorflow as tf
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import UnsupportedModelError
 from reference_impl.graph.argument_uses import used_arguments
+from reference_impl.graph.op_table import VARIABLE_READS
 from reference_impl.kinds.library import FunctionLibrary
 
-READS = ("ReadVariableOp", "VariableShape", "VarIsInitializedOp", "ResourceGather", "ResourceGatherNd")
 DISTRIBUTED = tf.distribute.DistributedValues
 
 _FIX = "call it in a replica (strategy.run), or load the model outside of the scope of the strategy"
@@ -100,4 +100,4 @@ def _cross_replica(library: FunctionLibrary, name: str, owners: Sequence[Any], h
 
 
 def _does_more_than_read(node: Any, position: int) -> bool:
-    return node.op not in READS
+    return node.op not in VARIABLE_READS

@@ -1,7 +1,9 @@
-"""Functions that captured the cached value of a variable, made to read the variable (PRIM-01).
+"""Let functions that captured the cached value of a variable read the variable.
 
-A variable with a ``caching_device`` keeps a copy of its first value there. Functions capture the copy. In a file that would be
-a constant that no assignment and no training changes.
+A variable with a ``caching_device`` keeps a copy of its first value there. Functions capture the copy. In a file the copy would
+be a constant that no assignment and no training changes.
+
+RFC: PRIM-01
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from reference_impl.format import schema
 from reference_impl.format.names import CREATE, INITIALIZE
 from reference_impl.format.values import structure
 from reference_impl.graph.argument_names import python_names
-from reference_impl.graph.node_defs import set_call
+from reference_impl.graph.node_defs import CALLS, set_call
 from reference_impl.graph.unique_names import UniqueNames
 from reference_impl.kinds import specs, traces
 from reference_impl.kinds.export_library import Library, strip_defaults
@@ -104,7 +104,7 @@ class MainGraph:
         node = nodes.get(reference.partition(":")[0])
         while node is not None and node.op == "Identity":
             node = nodes.get(node.input[0].partition(":")[0])
-        inner = node is not None and node.op in ("StatefulPartitionedCall", "PartitionedCall")  # of a model TensorFlow loaded
+        inner = node is not None and node.op in CALLS  # of a model TensorFlow loaded
         if node is None or not (inner or "HashTable" in node.op):
             return None
         sources: list[tuple[str, Any]] = [(text, nodes.get(text.partition(":")[0])) for text in node.input]

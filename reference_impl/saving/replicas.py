@@ -1,8 +1,10 @@
-"""Functions that were traced over the replicas of a distributed variable, made to use the one that is saved (A11, DIST-04).
+"""Let functions that were traced over the replicas of a distributed variable use the one variable that is saved.
 
-A variable of a strategy is several. A function that updates it does so to each, one that reads a sum of local values adds them
-up. In the file all of them are one variable, so that the update of all but the first goes, and so does what would be added
-again. Reading several of them, or their mean, needs no change.
+A distributed variable has several replicas. A function that updates the variable updates each of them. A function that reads a
+sum of local values adds them up. In the file all replicas are one variable. So updates of every replica but the first are
+dropped, and terms of a sum are not added twice. Reading several replicas, or their mean, needs no change.
+
+RFC: A11, DIST-04
 """
 
 from __future__ import annotations
@@ -15,9 +17,9 @@ import tensorflow as tf
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import SaveError
 from reference_impl.graph.function_builder import remove_nodes
-from reference_impl.kinds.captures import READS
+from reference_impl.graph.node_defs import CALLS
+from reference_impl.graph.op_table import VARIABLE_READS
 from reference_impl.kinds.export_library import Library
-from reference_impl.saving.shared_captures import CALLS
 from reference_impl.saving.signatures import SignatureFunction
 from reference_impl.saving.tree import GrowingTree
 
@@ -28,7 +30,7 @@ _Replicas = Mapping[int, Mapping[int, int]]
 
 
 def kind_of(variable: Any) -> str:
-    """What the replicas of a variable are: copies of one value, or local values that are added up or averaged."""
+    """Return the kind of the replicas of a variable: copies of one value, or local values that are added up or averaged."""
     if variable.synchronization != tf.VariableSynchronization.ON_READ:
         return COPY
     return SUM if variable.aggregation == tf.VariableAggregation.SUM else MEAN
@@ -38,8 +40,8 @@ class Merger:
     """Changes functions of a library.
 
     Attributes:
-      updated: names of the functions in which an update was taken away.
-      problems: what cannot be changed so that the function goes on meaning the same, by name of the function.
+      updated: names of the functions in which an update was dropped.
+      problems: name of a function -> the node that cannot use one variable in place of several.
     """
 
     def __init__(self, library: Library):
@@ -57,8 +59,8 @@ class Merger:
           expand: all replicas are written; Python's loaders make one variable of them nevertheless.
 
         Raises:
-          SaveError: functions do with replicas what cannot be done with one variable, or update them and were not traced for an
-            input signature, so that nothing says that the trace is not one of a replica.
+          SaveError: functions use replicas in a way that is impossible with one variable, or update them although they were not
+            traced for an input signature, so that the trace may be that of a replica.
         """
         wrong = []
         fix = "do not expand them" if expand else "try saving a tf.function with input_signature instead"
@@ -106,7 +108,7 @@ class Merger:
             return self.merge(node.attr["f"].func.name, places)
         if node.op == "ReadVariableOp" and kind == SUM:
             self._drop_terms(definition, node)
-        elif node.op not in READS:
+        elif node.op not in VARIABLE_READS:
             op_def = api.op_def(node.op)
             if kind != COPY or op_def is None or op_def.output_arg:
                 self._refuse(definition, node)
@@ -116,7 +118,7 @@ class Merger:
         return False
 
     def _drop_terms(self, definition: Any, read: Any) -> None:
-        """The value of a replica must be a term of a sum and nothing else."""
+        """Drop the value of a replica from sums. Any other use is refused."""
         value = f"{read.name}:value:0"
         for node in definition.node_def:
             if value in node.input:
@@ -135,7 +137,7 @@ class Merger:
 
 
 def _with_input_signature(tree: GrowingTree) -> set[int]:
-    """Numbers of the traces of functions that have an input signature; of signatures whose function is not in the tree, too."""
+    """Return the numbers of traces of functions with an input signature, and of signatures whose function is not in the tree."""
     found: set[int] = set()
     for node in tree.nodes:
         if isinstance(node.object, api.Function) and node.object.input_signature is not None:

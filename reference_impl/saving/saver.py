@@ -85,6 +85,14 @@ class _SaverFunction(FunctionBuilder):
         self.effects.append(node.name)
         return str(node.name)
 
+    def checkpoint_op(self, op: str, keys: Sequence[str], types: Sequence[int], tensors: Sequence[str] = ()) -> str:
+        """Add a SaveV2 or RestoreV2 of whole tensors; return the name of its node."""
+        names = self.constant(f"{op}/tensor_names", string_tensor([key.encode() for key in keys]))
+        slices = self.constant(f"{op}/shape_and_slices", string_tensor([b""] * len(keys)))
+        node = self.node(op, op, [self.prefix, names, slices, *tensors])
+        node.attr["dtypes"].list.type.extend(types)
+        return str(node.name)
+
     def finish(self, hint: str) -> str:
         """Write the function into the library and return its name."""
         node = self.identity("Identity", self.prefix, schema.DT_STRING, self.effects)
@@ -140,11 +148,7 @@ def _save(library: Library, variables: Sequence[SavedVariable], contents: Sequen
     keys.append(OBJECT_GRAPH_KEY)
     tensors.append(builder.constant("object_graph", string_scalar(object_graph)))
     types.append(schema.DT_STRING)
-    names = builder.constant("SaveV2/tensor_names", string_tensor([key.encode() for key in keys]))
-    slices = builder.constant("SaveV2/shape_and_slices", string_tensor([b""] * len(keys)))
-    node = builder.node("SaveV2", "SaveV2", [builder.prefix, names, slices, *tensors])
-    node.attr["dtypes"].list.type.extend(types)
-    builder.effects.append(node.name)
+    builder.effects.append(builder.checkpoint_op("SaveV2", keys, types, tensors))
     return builder.finish("_traced_save"), builder.inputs
 
 
@@ -154,20 +158,17 @@ def _restore(library: Library, variables: Sequence[SavedVariable], contents: Seq
     types = [variable.dtype for variable in variables] + [dtype for content in contents for dtype in content.dtypes]
     if not keys:  # RestoreV2 must restore something
         keys, types = [OBJECT_GRAPH_KEY], [schema.DT_STRING]
-    names = builder.constant("RestoreV2/tensor_names", string_tensor([key.encode() for key in keys]))
-    slices = builder.constant("RestoreV2/shape_and_slices", string_tensor([b""] * len(keys)))
-    node = builder.node("RestoreV2", "RestoreV2", [builder.prefix, names, slices])
-    node.attr["dtypes"].list.type.extend(types)
+    restored = builder.checkpoint_op("RestoreV2", keys, types)
     for index, variable in enumerate(variables):
         for replica, tensor in enumerate(variable.handles):
             handle = builder.captured(tensor, schema.DT_RESOURCE)
             name = f"Assign_{index}_{replica}" if replica else f"Assign_{index}"
-            assign = builder.node(name, "AssignVariableOp", [handle, f"RestoreV2:tensors:{index}"])
+            assign = builder.node(name, "AssignVariableOp", [handle, f"{restored}:tensors:{index}"])
             assign.attr["dtype"].type = variable.dtype
             builder.effects.append(assign.name)
     position = len(variables)
     for index, content in enumerate(contents):
-        given = [f"RestoreV2:tensors:{position + i}" for i in range(len(content.keys))]
+        given = [f"{restored}:tensors:{position + i}" for i in range(len(content.keys))]
         position += len(content.keys)
         builder.call_with(f"content_{index}", content.restore, given, content.restore_inputs)
     return builder.finish("_traced_restore"), builder.inputs

@@ -1,6 +1,8 @@
-"""Functions that capture one variable several times, made to take it once (A11).
+"""Let functions that capture one variable several times take it once.
 
 The replicas of a distributed variable are one variable in the file. XLA refuses a function that gets it as two arguments.
+
+RFC: A11
 """
 
 from __future__ import annotations
@@ -11,10 +13,9 @@ from typing import Any
 from reference_impl.format import schema
 from reference_impl.format.names import stem
 from reference_impl.graph.function_builder import replace_tensors, select_arguments
+from reference_impl.graph.node_defs import CALLS
 from reference_impl.graph.references import named_by
 from reference_impl.kinds.export_library import Library
-
-CALLS = ("PartitionedCall", "StatefulPartitionedCall")
 
 
 class SharedCaptures:
@@ -46,7 +47,7 @@ class SharedCaptures:
         self._remove_unused(before, names.values())
 
     def _with_fewer(self, name: str, same: Mapping[int, int]) -> str:
-        """The name of a function without some arguments; `same` says which other argument has the value of each."""
+        """Return the name of a function without some arguments. `same`: position of an argument -> the one that replaces it."""
         key = name, tuple(sorted(same.items()))
         if key not in self._made:
             out = schema.FunctionDef()

@@ -19,12 +19,12 @@ from reference_impl import errors
 from reference_impl.format import schema
 from reference_impl.graph.closure import reachable
 from reference_impl.graph.edges import CONTROL_INDEX, Ref, input_source, parse_ref
+from reference_impl.graph.node_defs import CALLS
 from reference_impl.graph.node_index import Graph
 from reference_impl.graph.op_table import OpTable
 from reference_impl.graph.references import Library
 from reference_impl.graph.unique_names import UniqueNames
 
-_CALLS = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
 MAX_NODES = 100_000  # functions that call others twice each grow without bound
 
 MakesHandle = Callable[[Any], bool]
@@ -77,7 +77,7 @@ def _functions_that_make(library: Library, makes_handle: MakesHandle) -> frozens
 
 
 def _called(library: Library, node: Any, makers: frozenset[str]) -> Optional[str]:
-    if node.op not in _CALLS and node.op not in library.functions:
+    if node.op not in CALLS and node.op not in library.functions:
         return None
     called = library.called(node)
     if called not in makers or library.functions[called].signature.attr:  # the call decides its dtypes

@@ -22,7 +22,6 @@ from typing import Any, Optional
 from reference_impl.format import schema
 from reference_impl.graph.control_flow.editable_function import (
     MAX_NESTING,
-    READS,
     EditableFunction,
     Tensor,
     Unprovable,
@@ -31,6 +30,7 @@ from reference_impl.graph.control_flow.editable_function import (
     static_shapes,
 )
 from reference_impl.graph.node_defs import int_scalar
+from reference_impl.graph.op_table import VARIABLE_READS
 from reference_impl.graph.unique_names import unique_name
 
 BOOL, INT32 = schema.DT_BOOL, schema.DT_INT32
@@ -117,7 +117,7 @@ class Conditions:
 
     def _find_updated(self) -> set[str]:
         """Return the resource arguments that a node other than a read uses."""
-        nodes = [node for node in self.function.nodes.values() if node.op not in READS]
+        nodes = [node for node in self.function.nodes.values() if node.op not in VARIABLE_READS]
         return {text for node in nodes for text in self.function.data(node) if text in self.function.arguments}
 
     def behind(self, text: str) -> Optional[Condition]:

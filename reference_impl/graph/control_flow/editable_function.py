@@ -15,14 +15,13 @@ from reference_impl import errors
 from reference_impl.format import schema
 from reference_impl.graph.function_builder import FunctionBuilder
 from reference_impl.graph.node_defs import int_tensor, scalar_tensor, set_constant
-from reference_impl.graph.op_table import RESOURCE, VARIANT, OpTable
+from reference_impl.graph.op_table import RESOURCE, VARIABLE_READS, VARIANT, OpTable
 from reference_impl.graph.order import sources_first
 from reference_impl.graph.unique_names import UniqueNames
 
 V1_FLOW = frozenset(
     prefix + op for prefix in ("", "Ref") for op in ("Switch", "Merge", "Enter", "Exit", "NextIteration")
 ) | {"LoopCond"}  # fmt: skip
-READS = ("ReadVariableOp", "VarIsInitializedOp", "ResourceGather")  # stateful, and they change nothing
 MAX_NESTING = 100
 
 
@@ -207,7 +206,7 @@ class EditableFunction:
             text = self.resolve(tensor.text)
             builder.result(f"result_{index}", moved.get(text, text), tensor.dtype)
         # TensorFlow leaves out results that nobody uses, and with them what they waited for; a call is over when its effects are.
-        effects = [name for name in nodes if self.nodes[name].op not in READS and self.is_stateful([name])]
+        effects = [name for name in nodes if self.nodes[name].op not in VARIABLE_READS and self.is_stateful([name])]
         for index, effect in enumerate(effects):
             builder.control_output(effect, f"effect_{index}")
         return builder.function

@@ -22,9 +22,10 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from reference_impl.format import schema
-from reference_impl.graph.control_flow.editable_function import READS, EditableFunction, Tensor, Unprovable, source, static_shapes
+from reference_impl.graph.control_flow.editable_function import EditableFunction, Tensor, Unprovable, source, static_shapes
 from reference_impl.graph.control_flow.frames import Frame
 from reference_impl.graph.node_defs import int_scalar
+from reference_impl.graph.op_table import VARIABLE_READS
 from reference_impl.graph.unique_names import unique_name
 
 INT32, BOOL = schema.DT_INT32, schema.DT_BOOL
@@ -140,7 +141,7 @@ class Loop:
 
     def _counts(self, node: Any) -> bool:
         """Return whether it matters how often a node runs."""
-        return node.op not in READS and self.function.ops.is_stateful(node)
+        return node.op not in VARIABLE_READS and self.function.ops.is_stateful(node)
 
     def _gated(self) -> set[str]:
         """Return the nodes that run only when the predicate holds."""
