@@ -286,6 +286,13 @@ def test_a_defect_that_verify_finds_fails_by_its_severity(world):
     assert report.results[report.plan.cells[0].id].details["findings"]
 
 
+def test_a_limit_holds_for_what_is_asked(world):
+    worker = f"mine={sys.executable} {Path(__file__).parent / 'fake_worker.py'}"
+    report = world.check("call=hang", RIGHT, Options(consumers=(worker,), checks=("values",), limit=2.5))
+    found = {name: (item.outcome.value, item.message) for name, item in report.results.items() if "mine" in name}
+    assert list(found.values()) == [("TIMEOUT", "no reply to 'call' within 2.5 s")]
+
+
 def test_known_failures_are_expected_and_stale_ones_fail(world, tmp_path):
     ledger = tmp_path / "known.toml"
     ledger.write_text(

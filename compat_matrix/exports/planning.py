@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from compat_matrix.checks import CHECKS
 from compat_matrix.consumers import CPP, Consumer
@@ -27,7 +28,8 @@ def plan_of(
     tool: str,
 ) -> Plan:
     """All cells about ``prepared``; ``tool``: the version of this project. Raises PlanError for names that make no cell id."""
-    artifacts = [fixture_artifact(item.directory) for item in prepared]
+    limit = None if options.limit == Options.limit else options.limit
+    artifacts = [replace(fixture_artifact(item.directory), timeout=limit) for item in prepared]
     examined = tuple(r if r.server or CPP not in consumers else native.examined(r, CPP) for r in runtimes)
     asked = tuple(check for check in CHECKS if options.makes(check))
     plan = expand(artifacts, consumers, {name: CHECKS[name] for name in asked}, Axes(examined, checks=asked), ledger)
