@@ -15,6 +15,7 @@ from rich.tree import Tree
 
 from compat_matrix.cli import printable
 from compat_matrix.commands.inspect_effects import Part, effect_lines
+from reference_impl.format.names import DICT, GENERIC, LIST, SIGNATURES, SIGNATURES_CHILD, TUPLE
 from reference_impl.format.values.shapes import shape_text
 from reference_impl.inspection.types import (
     Child,
@@ -39,11 +40,11 @@ _OPS = 40
 _PLAIN_WIDTH = 10_000  # what is piped is not wrapped
 
 _CONTAINERS = {
-    "_generic_user_object": "object",
-    "trackable_list_wrapper": "list",
-    "trackable_tuple_wrapper": "tuple",
-    "trackable_dict_wrapper": "dict",
-    "signature_map": "signatures",
+    GENERIC: "object",
+    LIST: "list",
+    TUPLE: "tuple",
+    DICT: "dict",
+    SIGNATURES: "signatures",
 }
 
 _CAPTURE = re.compile(r"\.capture_\d+$|^\(node \d+\)$")
@@ -208,7 +209,9 @@ class _Page:
             return True
         kind = nodes[parent].kind
         is_function = nodes[child.id].kind in _FUNCTIONS
-        return kind not in _FUNCTIONS and not (kind == "resource" and is_function) and (parent, child.name) != (0, "signatures")
+        return (
+            kind not in _FUNCTIONS and not (kind == "resource" and is_function) and (parent, child.name) != (0, SIGNATURES_CHILD)
+        )
 
     def _kind(self, node: ObjectNode) -> Iterable[Part]:
         details = node.details
@@ -234,7 +237,7 @@ class _Page:
         library = self.graph.library
         nodes = self.graph.objects
         hidden = {child.id for node in nodes if node.kind in (*_FUNCTIONS, "resource") for child in node.children}
-        hidden |= {child.id for node in nodes if node.details.get("identifier") == "signature_map" for child in node.children}
+        hidden |= {child.id for node in nodes if node.details.get("identifier") == SIGNATURES for child in node.children}
         shown = [item for item in self.graph.functions if self.full or (item.id not in hidden and item.path is not None)]
         count = sum(function.nodes for function in library)
         held = f"  {len(shown)} in the object tree;" if nodes else " "

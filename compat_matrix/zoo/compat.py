@@ -25,7 +25,7 @@ from compat_matrix.zoo import features
 from compat_matrix.zoo.downgrade import attrs
 from reference_impl.format import schema
 from reference_impl.format.container import layout
-from reference_impl.format.names import CREATE, INITIALIZE, RESERVED_SIGNATURES
+from reference_impl.format.names import CREATE, INITIALIZE, RESERVED_SIGNATURES, SIGNATURES
 from reference_impl.graph.object_graph import Paths
 
 SCHEMA = 1
@@ -165,9 +165,7 @@ class _Asker:
     def _functions(self) -> list[tuple[str, schema.SavedObject]]:
         objects: Any = self.graph.object_graph_def.nodes
         paths, found = Paths(objects), []
-        signatures = {
-            child.node_id for node in objects if node.user_object.identifier == "signature_map" for child in node.children
-        }
+        signatures = {child.node_id for node in objects if node.user_object.identifier == SIGNATURES for child in node.children}
         for number, node in enumerate(objects):
             called = node.function.concrete_functions  # without one it was never called: there is nothing to load
             if called and number not in signatures and not _internal(paths.label(number)):

@@ -14,6 +14,9 @@ RESERVED_SIGNATURES = (INIT_SIGNATURE, TRAIN_SIGNATURE)  # they tell a session w
 MAIN_OP, LEGACY_INIT_OP, TRAIN_OP = "saved_model_main_op", "legacy_init_op", "saved_model_train_op"
 ASSETS_COLLECTION = "saved_model_assets"
 
+# Child of the root that holds the signatures
+SIGNATURES_CHILD = "signatures"
+
 # SavedUserObject.identifier
 GENERIC = "_generic_user_object"
 LIST, TUPLE, DICT = "trackable_list_wrapper", "trackable_tuple_wrapper", "trackable_dict_wrapper"

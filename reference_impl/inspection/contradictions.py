@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from reference_impl.format import schema
 from reference_impl.graph.node_index import Nodes
+from reference_impl.graph.object_references import dangling
 from reference_impl.graph.unique_names import repeated
 
 _SHOWN = 3
@@ -15,12 +16,10 @@ def contradictions(graph: schema.MetaGraphDef, main: Nodes) -> Iterator[str]:
     """One sentence for each kind of contradiction in a MetaGraph, of whose graph ``main`` are the nodes."""
     yield from _twice("nodes", main.names)
     yield from _twice("functions", (function.signature.name for function in graph.graph_def.library.function))
-    nodes = graph.object_graph_def.nodes
-    children = ((number, child.node_id) for number, node in enumerate(nodes) for child in node.children)
-    lost = [(number, child) for number, child in children if not 0 <= child < len(nodes)]
+    lost = list(dangling(graph.object_graph_def))
     if lost:
-        number, child = lost[0]
-        yield f"object {number} refers to object {child} of {len(nodes)}" + _more(len(lost) - 1)
+        number, _, other = lost[0]
+        yield f"object {number} refers to object {other} of {len(graph.object_graph_def.nodes)}" + _more(len(lost) - 1)
 
 
 def same_tags(saved_model: schema.SavedModel) -> Iterator[str]:

@@ -8,7 +8,7 @@ from typing import Any
 from reference_impl.errors import CycleError, MalformedError
 from reference_impl.graph import order
 from reference_impl.graph.object_graph import Paths
-from reference_impl.graph.object_references import references
+from reference_impl.graph.object_references import dangling, dangling_captures
 from reference_impl.graph.object_roles import misfits
 from reference_impl.graph.saved_variables import invalid
 
@@ -21,11 +21,8 @@ def check(graph: Any, file: str) -> None:
     """
     if not graph.nodes:
         raise MalformedError("the object graph is empty", file=file, node="object_graph_def")
-    for number, node in enumerate(graph.nodes):
-        for other in references(node):
-            if not 0 <= other < len(graph.nodes):
-                reason = f"refers to node {other} of {len(graph.nodes)}"
-                raise MalformedError(reason, file=file, node=f"object_graph_def.nodes[{number}]")
+    for number, _, other in dangling(graph):
+        raise MalformedError(f"refers to node {other} of {len(graph.nodes)}", file=file, node=f"object_graph_def.nodes[{number}]")
     paths: Any = None
     for number, node in enumerate(graph.nodes):
         wrong = invalid(node.variable) if node.WhichOneof("kind") == "variable" else None
@@ -34,11 +31,8 @@ def check(graph: Any, file: str) -> None:
             raise MalformedError(f"the variable {node.variable.name!r}: {wrong}", file=file, node=paths.from_root(number))
     for number, reason in misfits(graph):
         raise MalformedError(reason, file=file, node=(paths or Paths(graph.nodes)).from_root(number))
-    for name, function in graph.concrete_functions.items():
-        for other in function.bound_inputs:
-            if not 0 <= other < len(graph.nodes):
-                reason = f"a function captures node {other} of {len(graph.nodes)}"
-                raise MalformedError(reason, file=file, node=name)
+    for name, other in dangling_captures(graph):
+        raise MalformedError(f"a function captures node {other} of {len(graph.nodes)}", file=file, node=name)
 
 
 def needed_first(needs: Mapping[int, Iterable[int]], file: str) -> list[int]:

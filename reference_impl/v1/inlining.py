@@ -17,6 +17,7 @@ from typing import Any, Optional
 
 from reference_impl import errors
 from reference_impl.format import schema
+from reference_impl.format.names import CUSTOM_GRADIENT
 from reference_impl.graph.closure import reachable
 from reference_impl.graph.edges import CONTROL_INDEX, Ref, input_source, parse_ref
 from reference_impl.graph.node_defs import CALLS
@@ -82,7 +83,7 @@ def _called(library: Library, node: Any, makers: frozenset[str]) -> Optional[str
     called = library.called(node)
     if called not in makers or library.functions[called].signature.attr:  # the call decides its dtypes
         return None
-    gradient = node.attr["_gradient_op_type"].s.decode("utf-8", "replace") if "_gradient_op_type" in node.attr else ""
+    gradient = node.attr[CUSTOM_GRADIENT].s.decode("utf-8", "replace") if CUSTOM_GRADIENT in node.attr else ""
     return None if gradient in library.gradients or called in library.gradient_of else called
 
 

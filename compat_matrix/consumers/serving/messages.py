@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from google.protobuf.message import Message
 
+from reference_impl.format.names import DEFAULT_SIGNATURE as DEFAULT_SIGNATURE
 from reference_impl.format.schema import SignatureDef as SignatureDef
 from reference_impl.format.schema import TensorProto as TensorProto
 from reference_impl.format.schema import _pool
@@ -52,7 +53,6 @@ from .schema import StatusProto as StatusProto
 SERVICES = ("tensorflow.serving.PredictionService", "tensorflow.serving.ModelService")
 
 # What a ModelSpec without a signature name means.
-DEFAULT_SIGNATURE = "serving_default"
 
 # SignatureDef.method_name
 CLASSIFY_METHOD = "tensorflow/serving/classify"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Optional
 from reference_impl.errors import DuplicateKeyError
 from reference_impl.format import schema
 from reference_impl.format.container import files, layout
+from reference_impl.format.names import SIGNATURES_CHILD
 from reference_impl.format.values import dtypes
 from reference_impl.format.values.shapes import shape_text
 from reference_impl.format.values.tensor_proto import decode
@@ -151,7 +152,7 @@ def _orders(graph: schema.SavedObjectGraph) -> dict[str, tuple[str, ...]]:
     """Signature -> names of its inputs in the order of the exported function (TF 2.x: the object `signatures` of the root)."""
     found: dict[str, tuple[str, ...]] = {}
     for child in graph.nodes[0].children if graph.nodes else ():
-        if child.local_name == "signatures" and 0 <= child.node_id < len(graph.nodes):
+        if child.local_name == SIGNATURES_CHILD and 0 <= child.node_id < len(graph.nodes):
             for item in graph.nodes[child.node_id].children:
                 if 0 <= item.node_id < len(graph.nodes) and graph.nodes[item.node_id].HasField("bare_concrete_function"):
                     found[item.local_name] = tuple(graph.nodes[item.node_id].bare_concrete_function.argument_keywords)

@@ -11,11 +11,10 @@ from typing import Any, Optional
 
 from reference_impl.errors import MalformedError
 from reference_impl.format import schema
+from reference_impl.format.names import SIGNATURES, SIGNATURES_CHILD
 from reference_impl.graph.closure import reachable
 from reference_impl.graph.object_graph import Paths, matched
 from reference_impl.graph.object_references import references
-
-SIGNATURE_MAP = "signature_map"
 
 
 class Objects:
@@ -50,7 +49,7 @@ class Objects:
         """The node that holds the signatures; None where there is none."""
         for child in self.saved.nodes[0].children if self.saved.nodes else ():
             node = self.saved.nodes[child.node_id] if 0 <= child.node_id < len(self.saved.nodes) else None
-            if child.local_name == "signatures" and node is not None and node.user_object.identifier == SIGNATURE_MAP:
+            if child.local_name == SIGNATURES_CHILD and node is not None and node.user_object.identifier == SIGNATURES:
                 return int(child.node_id)
         return None
 

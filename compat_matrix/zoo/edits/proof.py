@@ -22,7 +22,7 @@ from reference_impl.format.bundle.slices import slice_key
 from reference_impl.format.container import layout
 from reference_impl.graph.edges import parse_input
 from reference_impl.graph.object_graph import Paths
-from reference_impl.graph.object_references import references
+from reference_impl.graph.object_references import dangling, dangling_captures
 from reference_impl.graph.references import Library, function_attributes, function_values
 from reference_impl.inspection.restore_plan import restore_plan
 from reference_impl.inspection.signatures import slots_of
@@ -152,22 +152,20 @@ def _called(nodes: Iterable[Any]) -> Iterator[str]:
 
 def _objects(graph: schema.MetaGraphDef, names: set[str], functions: set[str]) -> Iterator[str]:
     saved = graph.object_graph_def
+    for number, _, other in dangling(saved):
+        yield f"object {number} refers to object {other} of {len(saved.nodes)}"
     for number, node in enumerate(saved.nodes):
-        for other in references(node):
-            if not 0 <= other < len(saved.nodes):
-                yield f"object {number} refers to object {other} of {len(saved.nodes)}"
         concrete = [*node.function.concrete_functions, node.bare_concrete_function.concrete_function_name]
         for name in (name for name in concrete if name):
             if name not in functions or name not in saved.concrete_functions:
                 yield f"object {number} is function {name}, which is not there"
         if node.HasField("constant") and node.constant.operation not in names:
             yield f"object {number} is constant {node.constant.operation}, which is not there"
-    for name, function in saved.concrete_functions.items():
+    for name in saved.concrete_functions:
         if name not in functions:
             yield f"function {name} is described and not there"
-        for other in function.bound_inputs:
-            if not 0 <= other < len(saved.nodes):
-                yield f"{name} captures object {other} of {len(saved.nodes)}"
+    for name, other in dangling_captures(saved):
+        yield f"{name} captures object {other} of {len(saved.nodes)}"
 
 
 def prove_files(before: layout.Layout, directory: Path, message: Any, dropped: Collection[str]) -> None:

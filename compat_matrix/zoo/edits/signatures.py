@@ -11,9 +11,7 @@ from typing import Optional
 from compat_matrix.zoo.edits.draft import Draft
 from compat_matrix.zoo.edits.refused import RefusedError
 from reference_impl.format import schema
-from reference_impl.format.names import RESERVED_SIGNATURES
-
-DEFAULT = "serving_default"
+from reference_impl.format.names import DEFAULT_SIGNATURE, RESERVED_SIGNATURES
 
 
 def rename(draft: Draft, old: str, new: str, tags: Optional[str] = None) -> None:
@@ -76,14 +74,14 @@ def make_default(draft: Draft, key: str, old: Optional[str] = None, tags: Option
     """
     _, graph = draft.graph(tags)
     existing(draft, graph, key)
-    if key == DEFAULT:
+    if key == DEFAULT_SIGNATURE:
         raise RefusedError("it is the default already", file=draft.file, node=key)
-    if DEFAULT in graph.signature_def:
+    if DEFAULT_SIGNATURE in graph.signature_def:
         if old is None:
             reason = "another signature is the default; say what it is to be called (--old KEY), or drop it first"
-            raise RefusedError(reason, file=draft.file, node=DEFAULT)
-        rename(draft, DEFAULT, old, tags)
-    copy(draft, key, DEFAULT, tags)
+            raise RefusedError(reason, file=draft.file, node=DEFAULT_SIGNATURE)
+        rename(draft, DEFAULT_SIGNATURE, old, tags)
+    copy(draft, key, DEFAULT_SIGNATURE, tags)
 
 
 def existing(draft: Draft, graph: schema.MetaGraphDef, key: str) -> None:

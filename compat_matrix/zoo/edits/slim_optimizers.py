@@ -13,11 +13,11 @@ from typing import Optional
 from compat_matrix.zoo.edits.objects import Objects
 from compat_matrix.zoo.verify.handles import Handles
 from reference_impl.format import schema
+from reference_impl.format.names import LIST
 from reference_impl.graph.references import Library
 from reference_impl.inspection.text import dtype_name
 
 _IDENTIFIERS = frozenset({"optimizer", "experimentalOptimizer"})
-_LIST = "trackable_list_wrapper"
 _VARIABLES, _ITERATIONS, _RATE = ("_variables",), ("_iterations", "iterations"), ("_learning_rate", "learning_rate")
 _WRITES = ("Assign", "ResourceApply", "ResourceSparseApply", "ResourceScatter")  # beginnings of ops that change a variable
 
@@ -90,7 +90,7 @@ class _Wiring:
     def _members(self, number: Optional[int]) -> Optional[list[int]]:
         """The variables of a list, in order; None if it is not a list of variables."""
         node = None if number is None else self._saved.nodes[number]
-        if node is None or node.user_object.identifier != _LIST:
+        if node is None or node.user_object.identifier != LIST:
             return None
         items = {child.local_name: child.node_id for child in node.children}
         members = [items.get(str(position), 0) for position in range(len(items))]

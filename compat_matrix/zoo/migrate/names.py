@@ -7,8 +7,7 @@ from pathlib import Path
 from compat_matrix.checks import oracle
 from reference_impl.format import schema
 from reference_impl.format.bundle.reader import BundleReader
-
-OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
+from reference_impl.format.names import OBJECT_GRAPH_KEY
 
 
 def names_of(new: Path) -> dict[str, str]:
@@ -17,7 +16,7 @@ def names_of(new: Path) -> dict[str, str]:
     if not prefix.with_name(prefix.name + ".index").exists():
         return {}
     with BundleReader(prefix) as bundle:
-        if OBJECT_GRAPH not in bundle:
+        if OBJECT_GRAPH_KEY not in bundle:
             return {}
-        graph = schema.parse(schema.TrackableObjectGraph, bytes(bundle.read(OBJECT_GRAPH).item()))
+        graph = schema.parse(schema.TrackableObjectGraph, bytes(bundle.read(OBJECT_GRAPH_KEY).item()))
     return {item.full_name: item.checkpoint_key for node in graph.nodes for item in node.attributes if item.full_name}

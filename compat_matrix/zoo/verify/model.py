@@ -18,7 +18,7 @@ from reference_impl import errors
 from reference_impl.format import extension, schema
 from reference_impl.format.bundle.reader import BundleReader
 from reference_impl.format.container import layout
-from reference_impl.format.names import RESERVED_SIGNATURES
+from reference_impl.format.names import CUSTOM_GRADIENT, RESERVED_SIGNATURES
 from reference_impl.graph.closure import reachable
 from reference_impl.graph.edges import input_source, input_sources
 from reference_impl.graph.node_index import Nodes
@@ -29,8 +29,6 @@ from reference_impl.inspection.functions import Reach
 from reference_impl.inspection.restore_plan import Restored, restore_plan
 from reference_impl.inspection.signatures import init_ops
 from reference_impl.inspection.types import Effect
-
-GRADIENT = "_gradient_op_type"
 
 Place = tuple[Optional[str], schema.NodeDef]  # function (None: the main graph), node of it
 
@@ -157,7 +155,7 @@ class Graph:
                     value = attributes[key]
                     kind = value.WhichOneof("value")
                     found = found or kind == "func" or (kind == "list" and bool(value.list.func))
-                    if key == GRADIENT:
+                    if key == CUSTOM_GRADIENT:
                         gradients.append((function, node))
                 if found:
                     naming.append((function, node))

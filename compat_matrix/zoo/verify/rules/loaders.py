@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from compat_matrix.zoo.verify.findings import Fault, Severity, few, graph_rule, model_rule
-from compat_matrix.zoo.verify.model import GRADIENT
 from reference_impl.format.container import layout
+from reference_impl.format.names import CUSTOM_GRADIENT
 from reference_impl.graph.references import CALL_OPS
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def gradient_unsaved(model: Model, graph: Graph) -> Iterator[Fault]:
     for function, node in graph.with_gradient:
         if node.op in CALL_OPS or node.op in graph.library.functions:
             continue
-        name = node.attr[GRADIENT].s.decode("utf-8", "backslashreplace")
+        name = node.attr[CUSTOM_GRADIENT].s.decode("utf-8", "backslashreplace")
         if name not in graph.library.gradients:
             where, inside, count = first.get(name, (function, node.name, 0))
             first[name] = where, inside, count + 1

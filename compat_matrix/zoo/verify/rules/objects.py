@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from compat_matrix.zoo.verify.findings import Fault, Severity, graph_rule
 from reference_impl.errors import SavedModelError
+from reference_impl.graph.object_references import dangling, dangling_captures
 from reference_impl.graph.object_roles import long_lists, misfits
 from reference_impl.graph.saved_variables import invalid
 
@@ -24,17 +25,15 @@ if TYPE_CHECKING:
 )
 def object_reference(model: Model, graph: Graph) -> Iterator[Fault]:
     objects = graph.objects
+    for number, role, other in dangling(objects):
+        yield Fault(f"{role} of object {number} is object {other} of {len(objects.nodes)}")
+    for name, other in dangling_captures(objects):
+        yield Fault(f"a capture is object {other} of {len(objects.nodes)}", function=name)
     for number, item in enumerate(objects.nodes):
-        for what, other in _numbers(item):
-            if not 0 <= other < len(objects.nodes):
-                yield Fault(f"{what} of object {number} is object {other} of {len(objects.nodes)}")
         yield from _named(graph, number, item)
-    for name, function in sorted(objects.concrete_functions.items()):
+    for name in sorted(objects.concrete_functions):
         if name not in graph.library.functions:
             yield Fault(f"the object graph describes the function {name!r}, which is not in the library", function=name)
-        for other in function.bound_inputs:
-            if not 0 <= other < len(objects.nodes):
-                yield Fault(f"a capture is object {other} of {len(objects.nodes)}", function=name)
 
 
 @graph_rule(
@@ -87,19 +86,6 @@ def additions_damaged(model: Model, graph: Graph) -> Iterator[Fault]:
         graph.additional()
     except SavedModelError as error:
         yield Fault(f"{type(error).__name__}: {error}")
-
-
-def _numbers(item: Any) -> Iterator[tuple[str, int]]:
-    for child in item.children:
-        yield f"child {child.local_name!r}", child.node_id
-    for needed in item.dependencies:
-        yield f"dependency {needed.local_name!r}", needed.node_id
-    for slot in item.slot_variables:
-        yield f"the variable of slot {slot.slot_name!r}", slot.original_variable_node_id
-        yield f"slot {slot.slot_name!r}", slot.slot_variable_node_id
-    for name in sorted(item.saveable_objects):
-        yield f"the save function of {name!r}", item.saveable_objects[name].save_function
-        yield f"the restore function of {name!r}", item.saveable_objects[name].restore_function
 
 
 def _named(graph: Graph, number: int, item: Any) -> Iterator[Fault]:

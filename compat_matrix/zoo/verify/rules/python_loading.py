@@ -15,6 +15,7 @@ from compat_matrix.zoo.compat import run_at_load
 from compat_matrix.zoo.verify.findings import Fault, Severity, few, graph_rule
 from reference_impl.errors import SavedModelError
 from reference_impl.format import schema
+from reference_impl.format.names import LEGACY_INIT_OP, MAIN_OP, TRAIN_OP
 from reference_impl.format.values.structure import nested_values
 from reference_impl.graph.argument_names import tensorflow_name
 from reference_impl.graph.edges import input_source
@@ -57,7 +58,7 @@ def collection_broken(model: Model, graph: Graph) -> Iterator[Fault]:
             yield Fault(f"collection {key!r}: {error.reason}", severity=severity)
 
 
-_OPS_OF_LOADERS = ("saved_model_main_op", "legacy_init_op", "saved_model_train_op")  # SMC302 tells of these
+_OPS_OF_LOADERS = (MAIN_OP, LEGACY_INIT_OP, TRAIN_OP)  # SMC302 tells of these
 
 
 @graph_rule(
