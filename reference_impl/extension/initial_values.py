@@ -31,7 +31,7 @@ class Argument(int):
 
 @dataclass(frozen=True)
 class InitialValue:
-    """A function that gives the first value of a variable.
+    """A function that computes the first value of a variable.
 
     Attributes:
       library, name: the function. The library holds nothing else, so that a variable does not keep its model alive.
@@ -49,11 +49,11 @@ class InitialValue:
         return any(isinstance(given, Argument) for given in self.inputs)
 
     def owners(self) -> list[Any]:
-        """What it takes beside arguments; an object that is gone is None."""
+        """Return the inputs except arguments; an object that is gone is None."""
         return [given() if isinstance(given, weakref.ref) else given for given in self.inputs if not isinstance(given, Argument)]
 
     def compute(self, tensors: Sequence[tf.Tensor]) -> tf.Tensor:
-        """The value. `tensors` are those of the call that made the variable."""
+        """Return the value. `tensors` are those of the call that made the variable."""
         flat = []
         for given in self.inputs:
             if isinstance(given, Argument) and not 0 <= given < len(tensors):
@@ -93,12 +93,12 @@ def set_on(variable: Any, value: Union[InitialValue, Callable[[], Any]]) -> None
 
 
 def of(variable: Any) -> Union[InitialValue, Callable[[], Any], None]:
-    """What is known of the first value of a variable: from a file, or from `initializer`."""
+    """Return the source of a variable's first value, from a file or from `initializer`; None if there is none."""
     return getattr(api.variable_components(variable)[0], _ATTRIBUTE, None)
 
 
 def attach(items: dict[int, Any], objects: Sequence[Any], functions: dict[str, Any], library: FunctionLibrary) -> None:
-    """Hang the initial values of a file on loaded variables.
+    """Attach the initial values of a file to loaded variables.
 
     Args:
       items: number of the variable's node -> InitialValue message.

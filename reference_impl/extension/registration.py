@@ -94,10 +94,10 @@ def unregister(name: str) -> None:
 
 
 def find(name: str) -> Optional[Registration]:
-    """The registration of a name, or None."""
+    """Return the registration of a name, or None."""
     return _by_name.get(name)
 
 
 def find_class(cls: type) -> Optional[Registration]:
-    """The registration of exactly this class, or None."""
+    """Return the registration of exactly this class, or None."""
     return _by_class.get(cls)

@@ -1,4 +1,7 @@
-"""What loading a model would do to the machine, said or refused before anything of it runs (RP-04, V1-08)."""
+"""The effects of a load on the machine, reported or refused before anything runs.
+
+RFC: RP-04, V1-08
+"""
 
 from __future__ import annotations
 
@@ -19,11 +22,11 @@ _SHOWN = 3
 
 
 class MachineOpWarning(UserWarning):
-    """What a loader runs of this model does something to the machine, beyond reading the model."""
+    """Loading this model does more to the machine than read the model."""
 
 
 def check(choice: str, directory: Layout, meta_graph: Any, objects: Any, library: Library, starts: Iterable[Start]) -> None:
-    """Follow what a load is about to run.
+    """Report or refuse the effects of the functions that a load is about to run.
 
     Args:
       choice: WARN, REFUSE or ALLOW. Ops that no TensorFlow has are refused too, but not warned of: they only run when somebody
@@ -52,7 +55,7 @@ def check(choice: str, directory: Layout, meta_graph: Any, objects: Any, library
 
 
 def _told(found: Iterable[Effect], own: Collection[str]) -> str:
-    """What happens. Functions that are not ``own`` to the model stand for its main graph."""
+    """Return the effects in words. A function that is not among `own` is part of the main graph."""
     texts = []
     for effect in found:
         paths = f" {', '.join(map(repr, effect.paths))}" if effect.paths else ""

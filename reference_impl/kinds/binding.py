@@ -65,7 +65,7 @@ class Binder:
         self.signature = inspect.Signature(parameters, __validate_parameters__=False)
 
     def canonical(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """The canonical form of a call.
+        """Return the canonical form of a call.
 
         Raises:
           BindingError: an argument is missing, unknown or given twice; the message names it.
@@ -93,7 +93,7 @@ class Binder:
         return tuple(positional), keywords
 
     def without_defaults(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Canonical arguments as early releases (2.4 at least) stored them: only what the declared specs cover.
+        """Return canonical arguments as early releases (2.4 at least) stored them: only those that the declared specs cover.
 
         Arguments at the end that have their defaults are left out.
 
@@ -107,7 +107,7 @@ class Binder:
 
 
 def _identifier(name: str) -> str:
-    """A parameter name that `inspect` accepts; names in a file may be anything.
+    """Return a parameter name that `inspect` accepts; names in a file may be anything.
 
     Adapted as TensorFlow does it: in a re-export this name must fit the one that its reader makes of the input's name.
 

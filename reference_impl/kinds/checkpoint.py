@@ -1,4 +1,4 @@
-"""The values of a load: which checkpoint key belongs to which object.
+"""The checkpoint of a load: which key belongs to which object, and the values.
 
 Keys are found without making a single object, so variables can be created with their values, and nothing needs to be restored
 afterwards.
@@ -48,11 +48,11 @@ class Checkpoint:
         return counterparts(self._graph, self._reader.object_graph())
 
     def keys(self, number: int) -> dict[str, str]:
-        """The checkpoint keys of a node of the SavedObjectGraph by attribute name."""
+        """Return the checkpoint keys of a node of the SavedObjectGraph by attribute name."""
         return self._keys.get(number, {})
 
     def path(self, number: int) -> str:
-        """A node's path from the root, for messages."""
+        """Return a node's path from the root, for messages."""
         return self._paths.from_root(number)
 
     @functools.cached_property
@@ -60,11 +60,11 @@ class Checkpoint:
         return Paths(self._graph.nodes)
 
     def variable(self, number: int, variable: schema.SavedVariable) -> tf.Tensor:
-        """The stored value of a variable.
+        """Return the stored value of a variable.
 
         Args:
           number: of its node in the object graph.
-          variable: what that says of it.
+          variable: the SavedVariable of that node.
 
         Raises:
           MissingValueError: the checkpoint has none.
@@ -79,7 +79,7 @@ class Checkpoint:
         return self.read(key)
 
     def read(self, key: str) -> tf.Tensor:
-        """The value under a key; in graph mode an op that reads it when it is run, so that the graph stays small.
+        """Return the value under a key. In graph mode, return an op that reads the value when it runs: the graph stays small.
 
         Raises:
           MissingValueError: there is no such key.

@@ -1,9 +1,9 @@
-"""Loaded objects as parts of larger models: what their container can see of them.
+"""Loaded objects as parts of larger models: which variables a container sees.
 
 A `tf.Module` and a layer of Keras 2 look for variables inside of the modules they hold. A loaded object is such a module, so they
 need no help. A layer of Keras 3 knows only Keras variables and Keras layers. When a loaded object becomes an attribute of one,
 its variables are given to the layer as Keras variables that stand for them (not copies). A layer that makes such variables
-itself, as Keras' TFSMLayer does, keeps its own only. Nothing of that is written to disk.
+itself, as Keras' TFSMLayer does, keeps its own only. Nothing of this is written to disk.
 
 RFC: GOAL-02, GOAL-03
 """
@@ -41,7 +41,7 @@ def _keras3() -> Optional[Any]:
 
 
 def _view(variable: tf.Variable, keras: Any) -> Any:
-    """The one Keras variable for a variable, so that an optimizer who meets it twice updates it once."""
+    """Return the one Keras variable for a variable, so that an optimizer that meets it twice updates it once."""
     known = getattr(variable, _VIEW, None)
     view = None if known is None else known()
     if view is None:

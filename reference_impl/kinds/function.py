@@ -66,7 +66,7 @@ class LoadedFunction(api.RestoredFunction):
 
     @api.without_autograph
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        """Call the trace made for such arguments.
+        """Call the trace that fits the arguments.
 
         Raises:
           BindingError: the arguments do not fit the Python signature.
@@ -80,7 +80,7 @@ class LoadedFunction(api.RestoredFunction):
 
     @api.without_autograph
     def get_concrete_function(self, *args: Any, **kwargs: Any) -> LoadedConcreteFunction:
-        """The trace for such arguments or TypeSpecs. Raises like a call."""
+        """Return the trace for such arguments or TypeSpecs. Raises what a call raises."""
         if not args and not kwargs and len(self.concrete_functions) == 1 and self.binder.input_signature is not None:
             return self.concrete_functions[0]
         return self._choose(args, kwargs)[0]

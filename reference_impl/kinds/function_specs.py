@@ -1,4 +1,4 @@
-"""What the object graph says of a function: its Python signature, and what its traces take and give.
+"""The description of a function in the object graph: its Python signature, the arguments and results of its traces.
 
 RFC: FMT-03, FMT-05
 """
@@ -20,7 +20,7 @@ from reference_impl.kinds.binding import Binder
 
 
 def signature_of(saved: Any, function: Any, file: str) -> Callable[[], tuple[Any, Any]]:
-    """A function that gives ``((args, kwargs), results)`` of a SavedConcreteFunction, as nests of TypeSpecs and literals.
+    """Return a function that returns ``((args, kwargs), results)`` of a SavedConcreteFunction: nests of TypeSpecs and literals.
 
     The flat arguments of a function that has no structured ones are given as positional ones.
 
@@ -51,7 +51,7 @@ def signature_of(saved: Any, function: Any, file: str) -> Callable[[], tuple[Any
 
 
 def flat_signature(function: Any) -> tuple[Any, Any]:
-    """``((args, kwargs), results)`` of a FunctionDef that nothing else describes: all its tensors in their order."""
+    """Return ``((args, kwargs), results)`` of a FunctionDef that nothing else describes: all its tensors in their order."""
     results = [tf.TensorSpec(None, tf.dtypes.as_dtype(result.type)) for result in function.signature.output_arg]
     return (tuple(rebuild.input_specs(function)), {}), results
 
@@ -74,7 +74,7 @@ def _default(value: Any) -> Any:
 
 
 def make_binder(name: str, spec: Any, file: str) -> Binder:
-    """The Python signature in a FunctionSpec. Raises StructureError, MalformedError.
+    """Return the Python signature in a FunctionSpec. Raises StructureError, MalformedError.
 
     RFC: FMT-03
     """

@@ -31,7 +31,7 @@ _arguments_of: weakref.WeakKeyDictionary[tf.Graph, dict[str, tf.Tensor]] = weakr
 
 
 class MissingGradientError(SavedModelError, LookupError):
-    """A custom gradient is needed that the model does not bring along.
+    """The model lacks a custom gradient that is needed.
 
     RFC: FMT-14
     """
@@ -99,14 +99,14 @@ def _no_gradient(library: FunctionLibrary, op_type: str, operation: Any) -> Miss
 
 
 def refuse(reason: str) -> dict[str, Any]:
-    """Attributes that keep an operation from being differentiated."""
+    """Return attributes that keep an operation from being differentiated."""
     values = {CUSTOM_GRADIENT: REFUSED, REASON: reason}
     return {key: tf.compat.v1.AttrValue(s=value.encode()) for key, value in values.items()}
 
 
 @api.without_autograph
 def _refused(operation: Optional[tf.Operation], *given: Any) -> Sequence[Optional[tf.Tensor]]:
-    """The gradient. tf.saved_model.save traces one for all operations of this type, with their inputs and without any of them."""
+    """Return the gradient that fails. tf.saved_model.save traces it for all operations of this type, without an operation."""
     reason, inputs = "the model does not say why", given
     if operation is not None:
         inputs = operation.inputs
@@ -122,7 +122,7 @@ for _kind in (REFUSED, NOT_SAVED):
 
 
 def _nothing(tensor: tf.Tensor) -> Optional[tf.Tensor]:
-    """Zeros like the tensor or the variable behind it."""
+    """Return zeros like the tensor or the variable behind it."""
     dtype = api.dtype_behind(tensor) if tensor.dtype == tf.resource else tensor.dtype
     if dtype is None or not (dtype.is_floating or dtype.is_complex):
         return None

@@ -23,7 +23,7 @@ _RESTORING = "saved_model_initializers"
 
 @contextmanager
 def new_operations() -> Iterator[list[tf.Operation]]:
-    """The operations that join the default graph meanwhile; the list is filled at the end. It stays empty while eager."""
+    """Collect the operations that join the default graph, in a list that is filled when the context ends; empty while eager."""
     found: list[tf.Operation] = []
     graph = None if tf.executing_eagerly() else tf.compat.v1.get_default_graph()
     before = 0 if graph is None else len(graph.get_operations())

@@ -1,4 +1,4 @@
-"""What Keras 2 says of its layers in a file: not used, but kept, so that Keras can load what is saved again.
+"""What Keras 2 writes about its layers: kept without being used, so that Keras can load the model when it is saved again.
 
 RFC: GOAL-12, NG-04
 """
@@ -29,7 +29,7 @@ def described(directory: Layout) -> dict[int, Any]:
 
 
 def keep(obj: Any, saved: Any, described: Optional[Any]) -> None:
-    """Remember it.
+    """Keep what the file says about a layer of Keras 2.
 
     Args:
       obj: the loaded object.
@@ -45,7 +45,7 @@ def keep(obj: Any, saved: Any, described: Optional[Any]) -> None:
 
 
 def kept(obj: Any) -> Optional[Any]:
-    """The SavedUserObject to write for an object, or None. Its metadata is where readers look that find no keras_metadata.pb."""
+    """Return the SavedUserObject to write for an object, or None. Readers without keras_metadata.pb use its metadata."""
     members: Mapping[str, Any] = getattr(obj, "__dict__", {})
     return members.get(_KEPT) or _live(obj)
 

@@ -49,7 +49,7 @@ class Load:
 
     @property
     def is_complete(self) -> bool:
-        """Whether everything is loaded, not a part."""
+        """True unless only a part is loaded."""
         return self.graph is self.whole
 
     def path(self, number: int) -> str:
@@ -69,7 +69,7 @@ class Load:
 
     @functools.cached_property
     def names(self) -> dict[int, str]:
-        """A name for every node: the first under which it is a child."""
+        """The name of every node: the first one under which it is a child."""
         names: dict[int, str] = {}
         for node in self.graph.nodes:
             for child in node.children:
@@ -83,5 +83,5 @@ class Load:
 
     @functools.cached_property
     def keras_metadata(self) -> dict[int, Any]:
-        """What the file says of layers of Keras 2, by number of node."""
+        """The descriptions of layers of Keras 2, by number of node."""
         return keras_identity.described(self.directory)

@@ -146,7 +146,7 @@ class MappingPattern(Pattern):
 
 
 def pattern(nest: Any) -> Pattern:
-    """The pattern of a decoded signature. Its depth is limited by the decoder."""
+    """Return the pattern of a decoded signature. Its depth is limited by the decoder."""
     if isinstance(nest, tf.TensorSpec):
         return TensorPattern(nest)
     if isinstance(nest, tf.TypeSpec):
@@ -182,7 +182,7 @@ def packer(nest: Any) -> tuple[int, Callable[[Iterator[Any]], Any]]:
 
 
 def specs_of(nest: Any) -> list[tf.TypeSpec]:
-    """The TypeSpecs of a nest, in the order of its tensors."""
+    """Return the TypeSpecs of a nest, in the order of its tensors."""
     return [leaf for leaf in tf.nest.flatten(nest) if isinstance(leaf, tf.TypeSpec)]
 
 

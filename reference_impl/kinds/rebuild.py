@@ -49,7 +49,7 @@ SETTABLE_ATTRIBUTES = (
 
 
 def as_tf_function(library: FunctionLibrary, name: str, body: Callable[..., Any]) -> Any:
-    """A tf.function that runs `body` and has the attributes of the FunctionDef `name`."""
+    """Return a tf.function that runs `body` and has the attributes of the FunctionDef `name`."""
     attrs = library.get(name).attr
     settings: dict[str, Any] = {"autograph": False}
     if "_XlaMustCompile" in attrs:
@@ -62,7 +62,7 @@ def as_tf_function(library: FunctionLibrary, name: str, body: Callable[..., Any]
 
 @functools.cache
 def _settable(attribute: str) -> bool:
-    """Whether tf.function of this TensorFlow takes an attribute."""
+    """Return whether tf.function of this TensorFlow takes an attribute."""
     try:
         tf.function(lambda: None, experimental_attributes={attribute: True})
     except ValueError:
@@ -193,7 +193,7 @@ class _Interpreter:
         return calls[-1]
 
     def function_attributes(self, node: Any, inputs: list[tf.Tensor]) -> Iterator[tuple[str, list[Any]]]:
-        """The functions in a node's attributes, rebuilt. Those of If, Case and While for the tensors they will be given."""
+        """Yield the rebuilt functions in a node's attributes; those of If, Case and While for the tensors that they will get."""
         if "If" in node.op or "Case" in node.op:
             inputs = inputs[1:]
         elif "While" not in node.op:
@@ -221,7 +221,7 @@ class _Interpreter:
                     api.copy_handle_data(sources[next((i for i, data in enumerate(known) if data), 0)], target)
 
     def outputs(self, node: Any, operation: tf.Operation) -> dict[str, list[tf.Tensor]]:
-        """The outputs of an operation by the output argument they belong to."""
+        """Return the outputs of an operation by output argument."""
         tensors = list(operation.outputs)
         if node.op in self.library:
             return {argument.name: [t] for argument, t in zip(self.library.get(node.op).signature.output_arg, tensors)}
@@ -245,12 +245,12 @@ def _is_stateful(op: str) -> bool:
 
 
 def _output_shapes(node: Any) -> list[tf.TensorShape]:
-    """What the file says of the shapes of a node's outputs."""
+    """Return the shapes of a node's outputs that the file has."""
     return [to_shape(shape) for shape in node.attr["_output_shapes"].list.shape] if "_output_shapes" in node.attr else []
 
 
 def input_specs(function_def: Any) -> list[tf.TensorSpec]:
-    """The arguments of a function with the shapes it was traced with, as far as the file says them."""
+    """Return the specs of a function's arguments, with the shapes of the trace where the file has them."""
     specs = []
     shapes = function_def.attr["_input_shapes"].list.shape if "_input_shapes" in function_def.attr else ()
     for index, argument in enumerate(function_def.signature.input_arg):
@@ -267,12 +267,12 @@ def input_specs(function_def: Any) -> list[tf.TensorSpec]:
 
 
 def to_shape(proto: Any) -> tf.TensorShape:
-    """A TensorShapeProto (ours) as a TensorShape."""
+    """Return a TensorShapeProto (ours) as a TensorShape."""
     return tf.TensorShape(None if proto.unknown_rank else [None if dim.size < 0 else dim.size for dim in proto.dim])
 
 
 def specialised(library: FunctionLibrary, name: str, inputs: Sequence[tf.Tensor]) -> Any:
-    """A function of the library as a concrete function. Handles among `inputs` bring the shape of what is behind them along."""
+    """Return a function of the library as a concrete function. A handle among `inputs` brings the shape of its variable."""
     if name not in library.rebuilt:
         library.rebuilt[name] = _python_function(library, name)
     return library.rebuilt[name].get_concrete_function(*_specialised_specs(library, name, inputs))
@@ -286,7 +286,7 @@ def _specialised_specs(library: FunctionLibrary, name: str, inputs: Sequence[tf.
 
 
 def _python_function(library: FunctionLibrary, name: str) -> Any:
-    """A tf.function that makes the nodes of a function of the library."""
+    """Return a tf.function that makes the nodes of a function of the library."""
     of = weakref.ref(library)
 
     def body(*tensors: tf.Tensor) -> list[tf.Tensor]:
@@ -302,7 +302,7 @@ def _python_function(library: FunctionLibrary, name: str) -> Any:
 
 
 def _opaque_call(library: FunctionLibrary, name: str, inputs: Sequence[tf.Tensor]) -> tf.Operation:
-    """The function as it is, called by one node; the function and what it refers to go along in the graph's library."""
+    """Call a function without rebuilding it, by one node; put the function and those it refers to into the graph's library."""
     library.register(name)
     graph_def = schema.GraphDef()
     graph_def.versions.producer = tf.version.GRAPH_DEF_VERSION

@@ -42,7 +42,7 @@ _CLASSES = {
 
 
 def to_tf(value: Any) -> Any:
-    """A decoded nest with TensorFlow's own leaves.
+    """Return a decoded nest with TensorFlow's own leaves.
 
     Raises:
       StructureError: a TypeSpec of a class that is not there.
@@ -73,7 +73,7 @@ def to_tf(value: Any) -> Any:
 
 
 def from_tf(value: Any) -> Any:
-    """The inverse of `to_tf`: a nest that `structure.encode` can write.
+    """Return a nest that `structure.encode` can write: the inverse of `to_tf`.
 
     Raises:
       StructureError: a TypeSpec that has no form in a file.
@@ -142,14 +142,14 @@ def shape_proto(shape: tf.TensorShape) -> Any:
 
 
 def tensor_to_tf(proto: Any) -> tf.Tensor:
-    """A tensor with the value of a TensorProto (ours), which the runtime parses; in a graph a constant."""
+    """Return a tensor with the value of a TensorProto (ours), which the runtime parses; in a graph a constant."""
     with contextlib.nullcontext() if tf.executing_eagerly() else api.eager_mode():
         value = tf.io.parse_tensor(proto.SerializeToString(), tf_dtype(proto.dtype))
     return value if tf.executing_eagerly() else tf.constant(value.numpy(), value.dtype)
 
 
 def tensor_bytes(tensor: tf.Tensor) -> bytes:
-    """A serialised TensorProto with the value of an eager tensor or of a constant of a graph.
+    """Return a serialised TensorProto with the value of an eager tensor or of a constant of a graph.
 
     Raises:
       StructureError: what the tensor holds is known only when its graph runs.
@@ -171,7 +171,7 @@ def tensor_bytes(tensor: tf.Tensor) -> bytes:
 
 @functools.cache
 def named_tuple(name: str, fields: tuple[str, ...]) -> Any:
-    """The namedtuple class of that name and fields, the same one each time.
+    """Return the namedtuple class of that name and fields, the same one each time.
 
     RFC: PY-04
     """
