@@ -1,9 +1,14 @@
-"""The functions that give variables their first values, for the extension of a file (INIT-08).
+"""Find the functions that give variables their first values, for the extension of a file.
 
-Three sources, in this order: a function given to `reference_impl.initializer`, which is traced now; what a loaded variable came
-with; and for variables that were made inside of a `tf.function`, the trace that made them. In that trace TensorFlow puts
-``if not initialized: assign(handle, value)``; what `value` is computed from is cut out and becomes a function. Side effects that
-came before it in the trace are no part of it.
+There are three sources, in this order:
+
+1. a function given to `reference_impl.initializer`, which is traced now;
+2. the initial value that a loaded variable came with;
+3. for a variable that was made inside a `tf.function`, the trace that made it. In that trace TensorFlow puts
+   ``if not initialized: assign(handle, value)``. The nodes that compute `value` are cut out and become a function. Side effects
+   that came before them are left out.
+
+RFC: INIT-08
 """
 
 from __future__ import annotations
@@ -41,7 +46,7 @@ class InitialValues:
         self._kept: list[Any] = []  # traces made here; the runtime forgets a function with its object
 
     def messages(self) -> list[Any]:
-        """InitialValue messages by number of node. Raises SaveError: a given function does not fit its variable."""
+        """Return the InitialValue messages, sorted by number of node. Raises SaveError: a function does not fit its variable."""
         found: dict[int, Any] = {}
         for node in list(self._tree.nodes):
             if isinstance(node.object, api.Function):
@@ -64,7 +69,7 @@ class InitialValues:
         return out
 
     def _given(self, variable: Any, function: Callable[[], Any], path: str) -> Any:
-        """From `reference_impl.initializer`."""
+        """Return the message of a function given to `reference_impl.initializer`."""
         inner = api.variable_components(variable)[0]
         made = tf.function(lambda: tf.convert_to_tensor(function(), inner.dtype), autograph=False).get_concrete_function()
         self._kept.append(made)
@@ -93,7 +98,7 @@ class InitialValues:
         return out
 
     def _cut(self, function: Any) -> Iterator[tuple[int, Any]]:
-        """(number of a variable, message) for the variables that a tf.function made."""
+        """Yield (number of the variable, message) for the variables that a tf.function made."""
         creation = api.creation_trace(function)
         if creation is None:
             return
@@ -113,7 +118,7 @@ class InitialValues:
                     yield number, item
 
     def _described(self, cut: Any, places: list[int], first: int, captured: list[Any], trace: Optional[str]) -> Optional[Any]:
-        """The message for a function that was cut out; `places` are those of its arguments among those of the trace."""
+        """Return the message of a function that was cut out. `places`: positions of its arguments among those of the trace."""
         numbers = self._resolve([captured[place - first] for place in places if place >= first])
         if numbers is None or (trace is None and any(place < first for place in places)):
             return None
@@ -126,7 +131,7 @@ class InitialValues:
         return out
 
     def _resolve(self, captures: list[Any]) -> Optional[Iterator[int]]:
-        """Numbers of captured tensors; None when one cannot be reached from the root: then the value is nobody's concern."""
+        """Return the numbers of captured tensors, None if one cannot be reached from the root; the value is not saved then."""
         numbers = [self._captures.owner(capture) for capture in captures]
         return None if any(number is None for number in numbers) else iter([number for number in numbers if number is not None])
 
@@ -136,7 +141,7 @@ class InitialValues:
 
 
 def _assigned(definition: Any) -> Iterator[tuple[str, str, int]]:
-    """(argument that is the handle, tensor that is the value, its dtype) of each ``if not initialized: assign``."""
+    """Yield (argument that is the handle, tensor that is the value, its dtype) of each ``if not initialized: assign``."""
     nodes = {node.name: node for node in definition.node_def}
     for node in definition.node_def:
         if node.op not in ("If", "StatelessIf"):

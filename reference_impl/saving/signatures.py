@@ -325,7 +325,7 @@ def _check_names(key: str, names: Iterable[str]) -> None:
 
 
 def _outputs(key: str, outputs: Any) -> tuple[dict[str, Any], list[int]]:
-    """Outputs by name (sorted), and for each flat one its place among the results of the function."""
+    """Return the outputs by name, sorted, and for each flat output its position among the results of the function."""
     if isinstance(outputs, tf.TypeSpec):
         named: Sequence[tuple[Any, Any]] = [("output_0", outputs)]
     elif isinstance(outputs, Mapping):
@@ -400,7 +400,7 @@ def _add_results(builder: FunctionBuilder, signature: SignatureFunction, call: s
 
 
 def direct_trace(signature: SignatureFunction) -> Any:
-    """The Trace of a signature that needs no wrapper."""
+    """Return the Trace of a signature that needs no wrapper."""
     trace = traces.trace_of(signature.target)
     keywords = python_names(signature.names)
     if trace.inputs[1].keys() != set(keywords.values()):  # of TF 1.x, or of a writer that kept names which Python does not take
@@ -412,13 +412,16 @@ def direct_trace(signature: SignatureFunction) -> Any:
 
 
 def _structure(signature: SignatureFunction) -> tuple[Any, Any]:
-    """Arguments and results of a signature, as its readers call it: by the names that Python takes."""
+    """Return the arguments and results of a signature as its readers call it: by names that Python accepts."""
     inputs = {keyword: signature.inputs[name] for name, keyword in python_names(signature.inputs).items()}
     return ((), inputs), signature.outputs
 
 
 def _positional(names: Sequence[str]) -> int:
-    """How many inputs need no name: of one input it is clear (ATTR-02)."""
+    """Return how many inputs may be given without a name: one, if there is only one.
+
+    RFC: ATTR-02
+    """
     return 1 if len(names) == 1 else 0
 
 
@@ -427,7 +430,10 @@ def _keyword_only(names: Iterable[str]) -> inspect.Signature:
 
 
 def set_output_shapes(node: Any, specs: Sequence[tf.TensorSpec], count: int) -> None:
-    """Say the shapes of a call's results at the node, where readers of a graph look for them; inference finds none (ATTR-03)."""
+    """Note the shapes of the results of a call at its node. Readers of a graph look there, since inference finds none.
+
+    RFC: ATTR-03
+    """
     if len(specs) == count:
         node.attr["_output_shapes"].list.SetInParent()
         node.attr["_output_shapes"].list.shape.extend(shape_proto(spec.shape) for spec in specs)

@@ -1,8 +1,10 @@
-"""The update rule of an optimizer as a function of gradient, variable, slots and the optimizer's own variables (OPT-04..OPT-07).
+"""Export the update rule of an optimizer as a function of gradient, variable, slots and the optimizer's own variables.
 
-A twin of the optimizer, with variables of its own, is traced while it applies one gradient to one variable. All state enters such
-a trace as handles, so the FunctionDef works for any variable: what it was traced with is forgotten with the hints about shapes.
-That this is right for an optimizer is not assumed but tried, on a variable of another shape, before the file is written.
+A copy of the optimizer, with variables of its own, is traced while it applies one gradient to one variable. All state enters
+such a trace as handles, so the FunctionDef works for any variable once the notes about shapes are removed. Before the file is
+written the function is tried on a variable of another shape.
+
+RFC: OPT-04, OPT-05, OPT-06, OPT-07
 """
 
 from __future__ import annotations
@@ -105,7 +107,7 @@ def _trace(optimizer: Any, dtype: tf.DType, path: str, shape: Any) -> Rule:
 
 
 def add(library: Library, rule: Rule) -> str:
-    """Put the function of a rule into a library; returns its name there."""
+    """Put the function of a rule into a library; return its name there."""
     definition = schema.FunctionDef()
     definition.CopyFrom(rule.definition)
     for node in definition.node_def:
@@ -116,7 +118,7 @@ def add(library: Library, rule: Rule) -> str:
 
 
 def _forget_shapes(definitions: Sequence[Any]) -> None:
-    """Remove what functions say of the shapes they were traced with."""
+    """Remove the notes of functions about the shapes they were traced with."""
     for definition in definitions:
         for argument in (*definition.signature.input_arg, *definition.signature.output_arg):
             argument.ClearField("handle_data")

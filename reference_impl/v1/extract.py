@@ -90,14 +90,7 @@ def extract(
         _refuse_placeholders(graph, needed, name)
 
     builder = FunctionBuilder(name, any(ops.is_stateful(graph.nodes[node]) for node in needed), reserved=needed)
-    # A capture or argument replaces a tensor in every input that names it.
-    arguments: dict[Ref, str] = {}
-    for feed in feeds:
-        argument = builder.argument(argument_name(feed.name), feed.dtype, shape=feed.shape, user_name=feed.name)
-        arguments.setdefault(feed.tensor, argument)  # two keys of a SignatureDef may name one tensor: the first one feeds it
-    for capture in captures:
-        dtype = ops.outputs(graph.nodes[capture])[0][2]
-        arguments[Ref(capture, 0)] = builder.argument(argument_name(capture), dtype, user_name=capture)
+    arguments = _add_arguments(builder, feeds, {capture: ops.outputs(graph.nodes[capture])[0][2] for capture in captures})
     translate = _Translator(graph, ops, arguments, frozenset(needed))
     for node_name in needed:
         inputs = translate.inputs(graph.nodes[node_name], graph.waits.get(node_name, ()))
@@ -110,6 +103,23 @@ def extract(
     for target in targets:
         builder.control_output(target, names.take(argument_name(target)))
     return Extracted(builder.function, tuple(captures), tuple(fetches))
+
+
+def _add_arguments(builder: FunctionBuilder, feeds: Sequence[Feed], captures: Mapping[str, int]) -> dict[Ref, str]:
+    """Add the arguments of a function; return the tensors that they replace, in every input that names them.
+
+    Args:
+      builder: of the function.
+      feeds: its first arguments.
+      captures: node whose handle is a further argument -> DataType.
+    """
+    arguments: dict[Ref, str] = {}
+    for feed in feeds:
+        argument = builder.argument(argument_name(feed.name), feed.dtype, shape=feed.shape, user_name=feed.name)
+        arguments.setdefault(feed.tensor, argument)  # two keys of a SignatureDef may name one tensor: the first one feeds it
+    for capture, dtype in captures.items():
+        arguments[Ref(capture, 0)] = builder.argument(argument_name(capture), dtype, user_name=capture)
+    return arguments
 
 
 def _needed_captures(
