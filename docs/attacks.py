@@ -26,6 +26,9 @@ whether anything outside was read or changed. An answer is *accepted* or the cla
 what `inspect` tells as a problem (exit code 1) or as what acts on the machine, what the model wrote, and what `load` warned of;
 for `verify` the [rules](rules.md) that found something.
 
+{attacks} attacks are tried with each of {commands} commands. Those by a pipe, a socket or a link to itself in place of one file
+share a line.
+
 """
 
 
@@ -37,6 +40,14 @@ words: a model that cannot be read (`compat`, `migrate`), a part that no release
 Accepted is what the command has no business with: a contract holds signatures, so no weight is read for it.
 
 """
+
+
+def head() -> str:
+    """Return the beginning of the page, with the figures."""
+    verdicts = tomlkit.parse((FOLDER / "verdicts.toml").read_text(encoding="utf-8")).unwrap()
+    shared = {special.verdict_of(name) for name in special.MADE}
+    attacks = len(verdicts.keys() - shared) + len(special.MADE)
+    return HEAD.format(attacks=attacks, commands=len(next(iter(verdicts.values()))))
 
 
 def rows(*commands: str) -> list[tuple[str, ...]]:

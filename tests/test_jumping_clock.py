@@ -128,6 +128,28 @@ def test_a_migration_is_proved(jumping, tmp_path):
     assert json.loads(record.read_text())["status"] == "migrated"
 
 
+# Tests of others that wait: for installations, for locks between them, for servers to start, load and answer (gRPC and REST).
+WAITING = {
+    "test_runtimes_install.py": "two_installations or kept_unless or killed_installation",
+    "test_serving_drivers_binary.py": "many_models or slow_start or each_batch or nothing_is_left",
+    "test_standin_lifecycle.py": "empty_list or new_version or warm_up",
+}
+
+
+@preloaded
+@pytest.mark.tensorflow
+@pytest.mark.parametrize("file", WAITING)
+def test_installations_and_servers_are_waited_for(jumping, file, tmp_path):
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", HERE / file, "-k", WAITING[file]]
+    command += ["--basetemp", tmp_path / "tests"]
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("PYTEST")}
+    done = subprocess.run(
+        [*map(str, command)], cwd=REPO, env={**environment, **jumping}, capture_output=True, text=True, timeout=600, check=False
+    )
+    assert done.returncode == 0, done.stdout[-5000:]
+    assert " passed" in done.stdout and "skipped" not in done.stdout.splitlines()[-1]
+
+
 # Who may ask for the time of day, and what for. What waits, limits, compares ages or measures asks the monotonic clock.
 TIME_OF_DAY = {
     "compat_matrix/commands/expect.py": "entries of the ledger expire on a day",
