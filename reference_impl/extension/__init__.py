@@ -18,9 +18,11 @@ A load calls the methods of one `reference_impl.extension.hooks.Hooks`:
 
 A save asks three functions, one for each message:
 
-    saving.registered.fill           the registered name and state of an object
-    saving.initial_values            how variables got their first values
-    saving.optimizers                slots that are children, and update rules
+    registered_objects.write         the registered name and state of an object
+    initial_value_writer             how variables got their first values
+    optimizer_writer                 slots that are children, and update rules, which update_rule_tracing makes
+
+The save passes its tree and its captures, see `reference_impl.extension.export`.
 
 RFC: INIT-02, OPT-04, REV-04
 """

@@ -6,14 +6,17 @@ RFC: REV-04, REV-05, RP-02
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from typing import Any, Optional
 
 import tensorflow as tf
 from google.protobuf import any_pb2
 
 from reference_impl import tensorflow_api as api
-from reference_impl.errors import MalformedError, UnsupportedModelError
+from reference_impl.errors import MalformedError, SavedModelError, SaveError, UnsupportedModelError
 from reference_impl.extension import registration
+from reference_impl.extension.export import Node
+from reference_impl.format import schema
 from reference_impl.format.values import structure
 from reference_impl.kinds import user_object
 from reference_impl.kinds.load import Load
@@ -103,3 +106,68 @@ def _values(state: Optional[Any], file: str, path: str) -> dict[str, Any]:
     if not isinstance(values, dict):
         raise MalformedError("what is stored of a registered object is no dict", file=file, node=path)
     return {**values, **state.blobs}
+
+
+def write(out: Any, node: Node) -> Optional[Any]:
+    """Write the registered name of an object into its SavedObject; return its RegisteredState, None if there is nothing to keep.
+
+    Raises:
+      SaveError: what `serialize` gave cannot be stored.
+    """
+    known = kept(node.object)
+    if known is not None:
+        saved, state = known
+        out.registered_name = saved.registered_name
+        if saved.HasField("serialized_user_proto"):
+            out.serialized_user_proto.CopyFrom(saved.serialized_user_proto)
+        if state is None:
+            return None
+        copy = schema.RegisteredState()
+        copy.CopyFrom(state)
+        copy.node_id = node.number
+        return copy
+    cls = type(node.object)
+    found = registration.find_class(getattr(cls, REGISTERED_CLASS, cls))
+    if found is None:
+        return None
+    out.registered_name = found.name
+    if found.serialize is None:
+        _own_message(out, node)
+        return None
+    return _state(found.serialize(node.object), node)
+
+
+def _own_message(out: Any, node: Node) -> None:
+    """What the object puts into the file itself, as TensorFlow lets it (`_serialize_to_proto`)."""
+    message = api.own_message(node.object, out)
+    if message is not None:
+        out.serialized_user_proto.type_url = f"type.googleapis.com/{message.DESCRIPTOR.full_name}"
+        out.serialized_user_proto.value = message.SerializeToString()
+
+
+def _state(values: Any, node: Node) -> Any:
+    if not isinstance(values, Mapping) or not all(isinstance(key, str) for key in values):
+        raise SaveError("serialize of its registered class must give a dict with string keys", node=node.path, clause="REV-04")
+    out = schema.RegisteredState(node_id=node.number)
+    plain = {}
+    for key in sorted(values):
+        if isinstance(values[key], (bytes, bytearray)):
+            out.blobs[key] = bytes(values[key])
+        elif _is_plain(values[key]):
+            plain[key] = values[key]
+        else:
+            reason = f"serialize of its registered class gave a {type(values[key]).__name__} for {key!r}"
+            raise SaveError(f"{reason}; only plain values and bytes can be stored", node=node.path, clause="REV-04")
+    try:
+        out.values.CopyFrom(structure.encode(plain, node.path))
+    except SavedModelError as error:
+        raise SaveError(f"what serialize gave cannot be stored: {error.reason}", node=node.path, clause="REV-04") from error
+    return out
+
+
+def _is_plain(value: Any) -> bool:
+    if isinstance(value, dict):
+        return all(isinstance(key, str) and _is_plain(item) for key, item in value.items())
+    if type(value) in (list, tuple):
+        return all(_is_plain(item) for item in value)
+    return value is None or type(value) in (bool, int, float, str)

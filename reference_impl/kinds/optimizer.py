@@ -31,6 +31,29 @@ class Slot(NamedTuple):
     listed: bool = False
 
 
+class SavedSlot(NamedTuple):
+    """A slot of an export, by numbers of nodes.
+
+    Attributes:
+      optimizer, variable, value: numbers of the optimizer, the variable and the slot.
+      name: of the slot.
+      listed: the slot is a child of some object as well, and checkpoints have it under the path of that object (Keras 3). The
+        extension says that it is a slot.
+    """
+
+    optimizer: int
+    variable: int
+    name: str
+    value: int
+    listed: bool
+
+
+def write_slot(nodes: Any, slot: SavedSlot) -> None:
+    """Write a slot into the nodes of an object graph, that of a SavedModel or that of a checkpoint."""
+    out = nodes[slot.optimizer].slot_variables.add(slot_name=slot.name)
+    out.original_variable_node_id, out.slot_variable_node_id = slot.variable, slot.value
+
+
 class UpdateRules(Protocol):
     """What a file says beyond slots: how the optimizer updates a variable."""
 

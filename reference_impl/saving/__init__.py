@@ -1,20 +1,30 @@
-"""Objects to a SavedModel directory (FN-01..FN-17, SIG-*, FMT-01..FMT-14, API-04).
+"""Saving: objects become a SavedModel directory. `save` tells the story in stages:
 
-    tree         the trackable objects in the order of their numbers
-    traces       what is to be known of a concrete function
-    functions    FunctionDefs as they were traced or read, under names of this export
-    captures     what the last arguments of functions stand for
-    gradients    functions for custom gradients
-    signatures   which functions are signatures, and their wrappers
-    contents     the content of tables
-    slots        the slot variables of optimizers
-    graph        the main graph: variables, tables, assets, calls
-    saver        the functions that restore and save in a session
-    checkpoint   the values
-    objects      objects as messages
-    save         all of it, and the directory
+    reach          the objects that can be reached from the root
+    signatures     which functions are signatures, and their wrappers
+    tree           the objects with their numbers
+    collect        everything that the export consists of; the only stage in which objects join the tree
+    freeze         names, checkpoint keys, and the checks of what was collected
+    meta_graph     the MetaGraph
+    directory      the SavedModel, the checkpoint and the files that go along
 
-No tf.Graph is built and no Python body is run again: the MetaGraph is put together as messages of `reference_impl.format.schema`.
-What was traced is copied, what was loaded is copied, the little that is new (wrappers, the saver's two functions) is written node
-by node. So a save is deterministic, and costs by the size of what is written.
+What `collect` asks:
+
+    contents       the content of tables
+    slots          the slot variables of optimizers
+    captures       what the last arguments of functions stand for
+    gradients      functions for custom gradients
+
+What `freeze` asks: `size`, `dropped`, `hidden_state`, `python_calls` for losses; `checkpoint` for keys; `assets` for file names.
+
+What `meta_graph` and `directory` ask:
+
+    graph          the main graph: variables, tables, assets, calls
+    saver          the functions that restore and save in a session
+    checkpoint     the values
+    shards         the data files of the checkpoint
+
+Each kind of object writes itself, see `reference_impl.kinds`. No tf.Graph is built and no Python body is run again: the MetaGraph
+is put together as messages of `reference_impl.format.schema`. Traced and loaded functions are copied; the few new ones (wrappers,
+the saver's two functions) are written node by node. So a save is deterministic, and its cost grows with what is written.
 """

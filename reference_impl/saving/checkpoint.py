@@ -12,10 +12,10 @@ from reference_impl import tensorflow_api as api
 from reference_impl.errors import SaveError
 from reference_impl.format import schema
 from reference_impl.format.names import OBJECT_GRAPH_KEY, VALUE, checkpoint_key, key_prefix, slot_prefix
+from reference_impl.kinds.optimizer import SavedSlot
 from reference_impl.saving.contents import Content
 from reference_impl.saving.contents import read as read_content
 from reference_impl.saving.shards import Value
-from reference_impl.saving.slots import Slot
 from reference_impl.saving.tree import Tree
 from reference_impl.saving.values import has_value, in_graph, of_variable, run
 
@@ -23,7 +23,7 @@ from reference_impl.saving.values import has_value, in_graph, of_variable, run
 class Keys:
     """The checkpoint keys of a numbered tree: the shortest path of an object, with what has a meaning in keys escaped."""
 
-    def __init__(self, tree: Tree, slots: Sequence[Slot]):
+    def __init__(self, tree: Tree, slots: Sequence[SavedSlot]):
         self._prefixes = {0: ""}
         for node in tree.nodes:
             if node.number in self._prefixes:
@@ -38,7 +38,7 @@ class Keys:
 
 
 def object_graph(
-    tree: Tree, keys: Keys, variables: Mapping[int, str], contents: Mapping[int, Sequence[Content]], slots: Sequence[Slot]
+    tree: Tree, keys: Keys, variables: Mapping[int, str], contents: Mapping[int, Sequence[Content]], slots: Sequence[SavedSlot]
 ) -> bytes:
     """The TrackableObjectGraph.
 

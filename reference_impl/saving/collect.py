@@ -14,22 +14,24 @@ from typing import Any, Optional, Union
 
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import SaveError
+from reference_impl.extension import optimizer_writer
+from reference_impl.extension.initial_value_writer import InitialValues
 from reference_impl.format import schema
 from reference_impl.format.names import CUSTOM_GRADIENT
 from reference_impl.kinds.concrete_function import LoadedConcreteFunction
 from reference_impl.kinds.export_library import Library
+from reference_impl.kinds.optimizer import SavedSlot
 from reference_impl.kinds.traces import Trace, saved_concrete, trace_of
-from reference_impl.saving import cached_reads, contents, optimizers, signatures
+from reference_impl.saving import cached_reads, contents, signatures
 from reference_impl.saving.annotations import Annotations
 from reference_impl.saving.captures import Captures
 from reference_impl.saving.contents import Content
 from reference_impl.saving.gradients import ORDERS, Gradients
-from reference_impl.saving.initial_values import InitialValues
 from reference_impl.saving.options import SaveOptions
 from reference_impl.saving.replicas import Merger
 from reference_impl.saving.shared_captures import SharedCaptures
 from reference_impl.saving.signatures import SignatureFunction
-from reference_impl.saving.slots import Slot, add_slots
+from reference_impl.saving.slots import add_slots
 from reference_impl.saving.tree import GrowingTree, Node, Tree
 
 
@@ -91,7 +93,7 @@ class Collected:
     signatures: Mapping[str, SignatureFunction]
     functions: Functions
     contents: Mapping[int, Sequence[Content]]
-    slots: Sequence[Slot]
+    slots: Sequence[SavedSlot]
     extension: schema.Extension
 
 
@@ -193,13 +195,13 @@ class _Collector:
 
     # The extension
 
-    def extension(self, slots: Sequence[Slot]) -> schema.Extension:
+    def extension(self, slots: Sequence[SavedSlot]) -> schema.Extension:
         """Return what the format has no place for. Its functions join the library, the constants they capture join the tree."""
         out = schema.Extension()
         values = InitialValues(self._tree, self._library, self._captures, self._exported_name)
         out.initial_values.extend(values.messages())
-        updates = optimizers.updates(self._tree, self._library, self._captures, self._options)
-        out.optimizers.extend(optimizers.messages(self._tree, slots, updates))
+        updates = optimizer_writer.updates(self._tree, self._library, self._captures, self._options.functional_optimizers)
+        out.optimizers.extend(optimizer_writer.messages(self._tree, slots, updates))
         self._captures.check()
         return out
 

@@ -12,13 +12,14 @@ import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import AliasError
+from reference_impl.extension import registered_objects
 from reference_impl.format import extension, schema
 from reference_impl.format.names import INIT_SIGNATURE, MAIN_OP, OPTIMIZER, VALUE
 from reference_impl.graph.references import named_by
-from reference_impl.kinds import asset, captured_tensor, constant, function, resource, traces, user_object, variable
+from reference_impl.kinds import asset, captured_tensor, constant, function, optimizer, resource, traces, user_object, variable
 from reference_impl.kinds.captured_tensor import CapturedTensor
 from reference_impl.kinds.export_library import library_proto
-from reference_impl.saving import registered, rewrites, shapes
+from reference_impl.saving import rewrites, shapes
 from reference_impl.saving.contents import Content
 from reference_impl.saving.freeze import Frozen
 from reference_impl.saving.graph import Key, MainGraph
@@ -155,8 +156,7 @@ class _Builder:
                 continue  # children of their optimizer, see the extension
             # Of the types that every shipped reader knows without any package, the one whose objects can have slots (V1-18).
             out.nodes[slot.optimizer].user_object.identifier = OPTIMIZER
-            entry = out.nodes[slot.optimizer].slot_variables.add(slot_name=slot.name)
-            entry.original_variable_node_id, entry.slot_variable_node_id = slot.variable, slot.value
+            optimizer.write_slot(out.nodes, slot)
 
     def _write(self, out: Any, node: Node) -> None:
         """Write an object as the SavedObject of its kind."""
@@ -179,7 +179,7 @@ class _Builder:
         else:
             user_object.write(out, obj)
             needed = node.dependencies
-            state = registered.fill(out, node)
+            state = registered_objects.write(out, node)
             if state is not None:
                 self._extension.registered.append(state)
         if out.WhichOneof("kind") in ("function", "bare_concrete_function", "user_object"):

@@ -2,28 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from reference_impl import tensorflow_api as api
-from reference_impl.kinds.optimizer import LoadedOptimizer, slots_of
+from reference_impl.kinds.optimizer import LoadedOptimizer, SavedSlot, slots_of
 from reference_impl.saving.tree import GrowingTree
 
 
-class Slot(NamedTuple):
-    """Numbers of the optimizer, the variable and the slot, and the slot's name.
-
-    `listed`: the slot is a child of some object as well, under whose path checkpoints have it (Keras 3); the extension says that
-    it is a slot.
-    """
-
-    optimizer: int
-    variable: int
-    name: str
-    value: int
-    listed: bool
-
-
-def add_slots(tree: GrowingTree) -> list[Slot]:
+def add_slots(tree: GrowingTree) -> list[SavedSlot]:
     """Find the slots of all optimizers among the objects; their variables are added to the tree."""
     found = []
     variables = [node.object for node in tree.nodes if api.is_variable(node.object)]
@@ -33,7 +19,7 @@ def add_slots(tree: GrowingTree) -> list[Slot]:
             if number is not None:
                 listed = tree.number_of(value) is not None
                 slot = tree.add(value, f"{node.path}.{name}[{tree.nodes[number].path}]")
-                found.append(Slot(node.number, number, name, slot, listed))
+                found.append(SavedSlot(node.number, number, name, slot, listed))
     return found
 
 

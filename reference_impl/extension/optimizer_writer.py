@@ -9,19 +9,16 @@ import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import SaveError
+from reference_impl.extension import update_rule_tracing
+from reference_impl.extension.export import Captures, Node, Tree
 from reference_impl.extension.update_rules import UpdateRules
 from reference_impl.format import schema
 from reference_impl.kinds import specs
 from reference_impl.kinds.export_library import Library
-from reference_impl.kinds.optimizer import LoadedOptimizer, rules_of
-from reference_impl.saving import update_rules
-from reference_impl.saving.captures import Captures
-from reference_impl.saving.options import SaveOptions
-from reference_impl.saving.slots import Slot
-from reference_impl.saving.tree import GrowingTree, Node
+from reference_impl.kinds.optimizer import LoadedOptimizer, SavedSlot, rules_of
 
 
-def messages(tree: GrowingTree, slots: Sequence[Slot], updates: Mapping[int, Any]) -> list[Any]:
+def messages(tree: Tree, slots: Sequence[SavedSlot], updates: Mapping[int, Any]) -> list[Any]:
     """OptimizerState messages in the order of nodes; also for an optimizer that nothing is known of but that it is one (OPT-01).
 
     Args:
@@ -41,7 +38,7 @@ def messages(tree: GrowingTree, slots: Sequence[Slot], updates: Mapping[int, Any
     return list(out.values())
 
 
-def updates(tree: GrowingTree, library: Library, captures: Captures, options: SaveOptions) -> dict[int, Any]:
+def updates(tree: Tree, library: Library, captures: Captures, functional: bool) -> dict[int, Any]:
     """Number of an optimizer -> its update rules: those it was loaded with, or, if asked for, such as are traced now.
 
     Raises:
@@ -53,7 +50,7 @@ def updates(tree: GrowingTree, library: Library, captures: Captures, options: Sa
             rules = rules_of(node.object)
             if rules is not None:
                 out[node.number] = _loaded(rules, tree, library, captures, node)
-        elif options.functional_optimizers and api.is_optimizer(node.object):
+        elif functional and api.is_optimizer(node.object):
             try:
                 out[node.number] = _traced(node, tree, library, captures)
             except SaveError as error:
@@ -61,7 +58,7 @@ def updates(tree: GrowingTree, library: Library, captures: Captures, options: Sa
     return out
 
 
-def _loaded(rules: UpdateRules, tree: GrowingTree, library: Library, captures: Captures, node: Node) -> Any:
+def _loaded(rules: UpdateRules, tree: Tree, library: Library, captures: Captures, node: Node) -> Any:
     out = schema.OptimizerState(node_id=node.number)
     numbers = {old: _number(owner, tree, captures, node) for old, owner in {**rules.shared, **rules.others}.items()}
     out.shared.extend(numbers[old] for old in rules.shared)
@@ -77,7 +74,7 @@ def _loaded(rules: UpdateRules, tree: GrowingTree, library: Library, captures: C
     return out
 
 
-def _number(owner: Any, tree: GrowingTree, captures: Captures, node: Node) -> int:
+def _number(owner: Any, tree: Tree, captures: Captures, node: Node) -> int:
     number = tree.number_of(owner) if api.is_variable(owner) else captures.owner(owner)
     if number is None:
         name = getattr(owner, "name", type(owner).__name__)
@@ -86,9 +83,9 @@ def _number(owner: Any, tree: GrowingTree, captures: Captures, node: Node) -> in
     return number
 
 
-def _traced(node: Node, tree: GrowingTree, library: Library, captures: Captures) -> Any:
+def _traced(node: Node, tree: Tree, library: Library, captures: Captures) -> Any:
     optimizer = node.object
-    update_rules.check_settings(optimizer, node.path)
+    update_rule_tracing.check_settings(optimizer, node.path)
     out = schema.OptimizerState(node_id=node.number)
     state = api.optimizer_variables(optimizer)
     variables = [item.object for item in tree.nodes if api.is_variable(item.object)]
@@ -97,8 +94,8 @@ def _traced(node: Node, tree: GrowingTree, library: Library, captures: Captures)
     dtypes = sorted({api.variable_components(v)[0].dtype.as_datatype_enum for v in known}) or [tf.float32.as_datatype_enum]
     shared: dict[int, None] = {}
     for number in dtypes:
-        rule = update_rules.rule_of(optimizer, tf.dtypes.as_dtype(number), node.path)
-        update = out.updates.add(dtype=number, function=update_rules.add(library, rule))
+        rule = update_rule_tracing.rule_of(optimizer, tf.dtypes.as_dtype(number), node.path)
+        update = out.updates.add(dtype=number, function=update_rule_tracing.add(library, rule))
         for kind, value in rule.inputs:
             if kind == "gradient":
                 update.inputs.add(gradient=True)
