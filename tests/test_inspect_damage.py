@@ -106,6 +106,16 @@ def test_children_that_are_no_objects(tmp_path):
     assert found == ("object 0 refers to object 1 of 1 and 1 more",)
 
 
+def test_dependencies_slots_and_functions_of_resources_that_are_no_objects(tmp_path):
+    message, graph = edits.new_model()
+    node = graph.object_graph_def.nodes.add()
+    node.dependencies.add(local_name="needed", node_id=7)
+    node.slot_variables.add(slot_name="m", original_variable_node_id=0, slot_variable_node_id=-1)
+    node.saveable_objects["table"].save_function = 9
+    found = inspect(edits.write(message, tmp_path / "model")).problems
+    assert found == ("object 0 refers to object 7 of 1 and 2 more",)
+
+
 def test_large_graphs_take_no_recursion_and_no_quadratic_time(tmp_path):
     """20,000 objects in a chain, functions that call each other in a circle, one object with as many children."""
     count = 20_000

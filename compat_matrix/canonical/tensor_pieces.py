@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from typing import Any, Optional
 
 from reference_impl.errors import DtypeError
-from reference_impl.format.bundle import tensor_data
-from reference_impl.format.bundle.checksum import PIECE, crc32c
-from reference_impl.format.bundle.entry import Entry, shard_file
-from reference_impl.format.bundle.reader import BundleReader, _check_crc, _Located
+from reference_impl.format.bundle.checksum import PIECE
+from reference_impl.format.bundle.entry import Entry
+from reference_impl.format.bundle.reader import BundleReader
 
 
 def pieces(reader: BundleReader, key: str, size: int = PIECE) -> Iterator[bytes]:
@@ -27,12 +27,14 @@ def pieces(reader: BundleReader, key: str, size: int = PIECE) -> Iterator[bytes]
       DtypeError: no tensor of numbers.
       SavedModelError: what `BundleReader.read` raises.
     """
-    raw = key.encode("utf-8", "surrogatepass")
     entry = reader.entry(key)
     if entry.dtype.itemsize is None:
         raise DtypeError(f"a {entry.dtype.name} tensor is no sequence of numbers", file=reader.prefix, node=key)
-    parts = _in_order(reader, raw, entry)
-    source = _stored(reader, parts, size) if parts is not None else _whole(reader, key, size)
+    parts = _in_order(reader, key)
+    if parts is None:
+        source = _whole(reader, key, size)
+    else:
+        source = itertools.chain.from_iterable(reader.pieces(raw, part, size) for raw, part in parts)
     rest = b""
     for data in source:
         data = rest + data if rest else data
@@ -43,29 +45,14 @@ def pieces(reader: BundleReader, key: str, size: int = PIECE) -> Iterator[bytes]
         yield rest
 
 
-def _in_order(reader: BundleReader, raw: bytes, entry: Entry) -> Optional[list[tuple[bytes, Entry]]]:
-    """The stored parts whose bytes one after the other are the tensor's; None where there is no such order."""
-    if reader._order != tensor_data.NATIVE_ORDER:
+def _in_order(reader: BundleReader, key: str) -> Optional[list[tuple[bytes, Entry]]]:
+    """Return the stored parts whose bytes one after the other are the tensor's; None where there is no such order."""
+    if not reader.is_native:
         return None
-    if not entry.slices:
-        return [(raw, entry)]
-    parts = reader._parts(raw, entry)
-    if any(length != whole for _, _, box in parts for (_, length), whole in zip(box[1:], entry.shape[1:])):
+    parts, whole = reader.parts(key), reader.entry(key).shape
+    if any(length != size for _, _, box in parts for (_, length), size in zip(box[1:], whole[1:])):
         return None
-    return [(key, part) for key, part, _ in sorted(parts, key=lambda item: item[2][:1])]
-
-
-def _stored(reader: BundleReader, parts: list[tuple[bytes, Entry]], size: int) -> Iterator[bytes]:
-    for raw, entry in parts:
-        data, crc = reader._data(raw, entry), 0
-        for start in range(0, len(data), size):
-            piece = bytes(data[start : start + size])
-            crc = crc32c(piece, crc)
-            # Also a page that reaches over the piece's start, of which the last piece left the beginning.
-            reader._release(entry, max(start - size, 0), start + len(piece))
-            yield piece
-        with _Located(raw, shard_file(reader.prefix, entry.shard, reader.num_shards)):
-            _check_crc(crc, entry)
+    return [(raw, part) for raw, part, _ in sorted(parts, key=lambda item: item[2][:1])]
 
 
 def _whole(reader: BundleReader, key: str, size: int) -> Iterator[bytes]:

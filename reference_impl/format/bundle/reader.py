@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import mmap
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Optional, Union
 
@@ -39,6 +39,8 @@ from reference_impl.format.wire import cut
 
 if TYPE_CHECKING:
     import numpy.typing as npt
+
+_KEPT = 16 * PIECE  # bytes of a file that `pieces` leaves in memory behind it
 
 
 class BundleReader:
@@ -183,7 +185,12 @@ class BundleReader:
         Raises MissingKeyError.
         """
         entry = self.entry(key)
-        return not entry.slices and entry.dtype.itemsize is not None and self._order == tensor_data.NATIVE_ORDER
+        return not entry.slices and entry.dtype.itemsize is not None and self.is_native
+
+    @property
+    def is_native(self) -> bool:
+        """Whether numbers are stored in the byte order of this machine."""
+        return self._order == tensor_data.NATIVE_ORDER
 
     def copy(self, key: str, target: memoryview) -> None:
         """Copy the bytes of a plain tensor and verify the copy, in one pass. The file's pages are given back on the way, so that
@@ -197,15 +204,33 @@ class BundleReader:
         """
         raw = key.encode("utf-8", "surrogatepass")
         entry = self._lookup(raw)
+        start = 0
+        for piece in self.pieces(raw, entry):
+            target[start : start + len(piece)] = piece
+            start += len(piece)
+
+    def pieces(self, raw: bytes, entry: Entry, size: int = PIECE) -> Iterator[bytes]:
+        """Yield the bytes of a stored tensor of numbers, then compare their checksum.
+
+        Pages of the file are given back on the way.
+
+        Args:
+          raw, entry: one of `stored` or `parts`, which is not partitioned itself.
+          size: bytes of a piece; the last one may be shorter.
+
+        Raises:
+          MissingFileError, FileAccessError, TruncatedError, MalformedError, ChecksumError: as `read`.
+        """
         data = self._data(raw, entry)
-        crc = 0
-        for start in range(0, len(data), PIECE):
-            piece = bytes(data[start : start + PIECE])
+        crc = released = 0
+        for start in range(0, len(data), size):
+            piece = bytes(data[start : start + size])
             crc = crc32c(piece, crc)
-            target[start : start + PIECE] = piece
-            if start % HELD == 0:
-                self._release(entry, max(start - HELD, 0), start)
-        self._release(entry, 0, entry.size)
+            yield piece
+            if start - released >= _KEPT:
+                self._release(entry, max(released - mmap.PAGESIZE, 0), start)  # also the page across the last border
+                released = start
+        self._release(entry, max(released - mmap.PAGESIZE, 0), entry.size)
         with _Located(raw, shard_file(self.prefix, entry.shard, self.num_shards)):
             _check_crc(crc, entry)
 
@@ -220,11 +245,18 @@ class BundleReader:
 
     def verify(self, key: str) -> None:
         """Raises what `read` raises, without making an array of numbers or strings."""
+        for raw, part, _ in self.parts(key):
+            self._verify_whole(raw, part)
+
+    def parts(self, key: str) -> list[tuple[bytes, Entry, Box]]:
+        """Return key, entry and place of what a tensor is stored as: itself, or its slices, which surely make it up.
+
+        Raises:
+          MissingKeyError, ShapeError, MalformedError: as `read`.
+        """
         raw = key.encode("utf-8", "surrogatepass")
         entry = self._lookup(raw)
-        whole = [(key, part) for key, part, _ in self._parts(raw, entry)] if entry.slices else [(raw, entry)]
-        for part_key, part in whole:
-            self._verify_whole(part_key, part)
+        return self._parts(raw, entry) if entry.slices else [(raw, entry, tuple([(0, size) for size in entry.shape]))]
 
     def check_places(self) -> None:
         """Is every tensor where the index says, within its shard? Reads no data; for those who leave the reading to others.
@@ -307,7 +339,7 @@ class BundleReader:
                 crc = tensor_data.decode_variants(data, entry.elements, self._order, True)[1]
             else:
                 crc = 0
-                for start in range(0, len(data), HELD):
+                for start in range(0, len(data), HELD):  # without the copies that `pieces` makes
                     crc = crc32c(data[start : start + HELD], crc)
                     self._release(entry, start, min(start + HELD, len(data)))
             _check_crc(crc, entry)
