@@ -2,12 +2,14 @@
 
 object_graph    paths of objects, their checkpoint keys, and checks
 edges           inputs of nodes
-node_index      the nodes of a graph by name
-references      references between the functions of a MetaGraph
-closure, order  what can be reached; strongly connected components
+node_index      the nodes of a main graph by name
+references      references between functions: the one walk over everything that names a function
+closure         what can be reached, and edges the other way round
+order           orders of nodes and functions; strongly connected components
+argument_uses   what a function does with its arguments
 unique_names    names that occur once
-function_builder, node_defs  FunctionDefs and NodeDefs that are built by hand
-argument_names  names of arguments and results; argument_uses: what a function does with its arguments
+argument_names  names of arguments and results
 op_table        the outputs of a node
+function_builder, node_defs  FunctionDefs and NodeDefs that are built by hand
 control_flow/   TF 1.x control flow (Switch, Merge, Enter, Exit) becomes While and If
 """

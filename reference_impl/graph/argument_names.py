@@ -1,4 +1,7 @@
-"""Names that TensorFlow gives to arguments and results: of functions in a file, and of Python functions (SIG-07, FMT-05)."""
+"""Names that TensorFlow gives to arguments and results: of functions in a file, and of Python functions.
+
+RFC: SIG-07, FMT-05
+"""
 
 from __future__ import annotations
 

@@ -1,11 +1,13 @@
-"""The function library of one loaded MetaGraph: names of its own, registered when first needed (RP-06, RP-07, FN-05).
+"""The function library of one loaded MetaGraph: live names, and functions that are registered when they are first needed.
 
 FunctionDefs of two models may share names, so each load gives every function a live name, and every shared resource made
 inside a function a shared name, that no other load uses. A function and what it refers to enter TensorFlow's runtime when
-the function is called for the first time, as the bytes that they are: nothing is parsed, checked or rebuilt before, and an op
-that this TensorFlow does not know costs nobody anything but the caller of the function that uses it.
+the function is called for the first time. Nothing is rebuilt before, so an op that this TensorFlow does not know concerns only
+callers of the function that uses the op.
 
 The original FunctionDefs stay as they were read: they are what a re-export writes.
+
+RFC: RP-06, RP-07, FN-05
 """
 
 from __future__ import annotations
@@ -39,7 +41,7 @@ class FunctionLibrary:
       file: named in errors.
 
     Attributes:
-      index: the `reference_impl.graph.Library`: FunctionDefs as read, custom gradients, references.
+      index: the `reference_impl.graph.references.Library`: FunctionDefs as read, custom gradients, references.
       sites: live op type of a custom gradient -> graph (weakly) and name of an operation that has it.
       custom_gradients: registered op type -> maker of the function object that computes the gradient (FMT-14), given this
         library; the loader puts them in when the object graph says what they capture. Not the objects themselves: they hold
@@ -68,27 +70,27 @@ class FunctionLibrary:
         return iter(self.index.functions)
 
     def get(self, name: str) -> Any:
-        """The FunctionDef as it was read. Raises MissingKeyError."""
+        """Return a FunctionDef as it was read. Raises MissingKeyError."""
         try:
             return self.index.functions[name]
         except KeyError:
             raise MissingKeyError("the function library has no such function", file=self.file, node=name) from None
 
     def add(self, function: Any) -> str:
-        """Put a function that was made here into the library; returns its name, which may get a number."""
+        """Put a new function into the library; return its name, which gets a number where it is taken."""
         name = function.signature.name = unique_name(function.signature.name, self.index.functions)
         self.index.functions[name] = function
         return name
 
     def live_name(self, name: str) -> str:
-        """The name under which the runtime knows (or will know) a function."""
+        """Return the name under which the runtime knows (or will know) a function."""
         return name + self._suffix
 
     def closure(self, name: str) -> list[str]:
-        """A function and all it refers to, each once and before what it refers to.
+        """Return a function and all functions that it may call, each once and before those that it calls.
 
         Raises:
-          CycleError: a function calls itself. Nothing that traces makes such a one, and TensorFlow's runtime does not survive it.
+          CycleError: a function calls itself. Tracing makes no such function, and TensorFlow's runtime does not survive one.
         """
         order = targets_first(
             [name], self._refers, lambda other: CycleError(f"the function {other} calls itself", file=self.file, node=name)
@@ -96,7 +98,7 @@ class FunctionLibrary:
         return order[::-1]
 
     def check(self, name: str) -> None:
-        """Raises what `closure` raises, once for each function."""
+        """Raise what `closure` raises. Each function is looked at once."""
         if name not in self._checked:
             self._checked.update(self.closure(name))
 
@@ -126,7 +128,7 @@ class FunctionLibrary:
         return self.index.references(node, gradients=False, keys=_function_attrs_of(node.op))
 
     def renamed(self, name: str) -> Any:
-        """A copy with live names, as the runtime gets it."""
+        """Return a copy of a function with live names, as the runtime gets it."""
         copy = schema.FunctionDef()
         copy.CopyFrom(self.get(name))
         copy.signature.name = self.live_name(name)
@@ -137,12 +139,14 @@ class FunctionLibrary:
         return copy
 
     def localise(self, node: Any, function: str) -> None:
-        """Give a NodeDef of a function live function names and a shared name of this load, in place (RP-06).
+        """Give a NodeDef of a function live function names and a shared name of this load, in place.
 
         Every node that the runtime gets comes through here, so this is where nodes are checked that would end the process.
 
         Without the suffix two loads of one model would share tables, writers and iterators. What has no shared name gets one
         as well, since a resource that is created in a function must still be there when another one uses its handle.
+
+        RFC: RP-06
         """
         where = f"{node.name} of function {function}"
         node_attributes.check(node.attr, _shape_attrs(node), self.file, where)
@@ -161,7 +165,7 @@ class FunctionLibrary:
             shared.s = (self._without_mark(shared.s) or f"{node.name}_{function}".encode()) + self._suffix.encode()
 
     def _without_mark(self, shared: bytes) -> bytes:
-        """A shared name without the suffix of an earlier load, which a save by TensorFlow has kept; else it grows each time.
+        """Return a shared name without the suffix of an earlier load, which a save by TensorFlow keeps. Names would grow without end.
 
         Two loads of one model may have been saved as one; what only their suffixes tell apart keeps them.
         """
@@ -182,14 +186,14 @@ def _unmarked(shared: bytes) -> bytes:
 
 
 def find_live(name: str) -> Optional[tuple[FunctionLibrary, str]]:
-    """The library and original name behind a live name, None for functions that no living load owns."""
+    """Return the library and original name behind a live name, None for functions that no living load owns."""
     original, mark, number = name.rpartition("__load")
     library = _live.get(mark + number) if mark else None
     return (library, original) if library is not None and original in library else None
 
 
 def find_suffix(live: str) -> Optional[tuple[FunctionLibrary, str]]:
-    """As `find_live`, for any name that a load made its own: of a shared resource, of a gradient."""
+    """Return what `find_live` returns, for any name that a load made its own: of a shared resource, of a gradient."""
     original, mark, number = live.rpartition("__load")
     library = _live.get(mark + number) if mark else None
     return None if library is None else (library, original)
@@ -207,7 +211,7 @@ _PRIVATE = frozenset({"OneShotIterator"})
 
 
 def _shape_attrs(node: Any) -> tuple[str, ...]:
-    """Names of the attributes of a node that may hold shapes or tensors: all of them when the op is not known."""
+    """Return the names of the attributes of a node that may hold shapes or tensors: all of them when the op is not known."""
     known = _shape_attrs_of(node.op)
     return tuple(node.attr) if known is None else known
 

@@ -212,15 +212,15 @@ def _captures(graph: schema.SavedObjectGraph, names: list[str]) -> list[int]:
 
 
 def _tracked_reach(graph: schema.TrackableObjectGraph, more: set[int]) -> set[int]:
-    seen = {0, *more} if graph.nodes else set()
-    stack = list(seen)
-    while stack:
-        node = graph.nodes[stack.pop()]
-        for other in [*[child.node_id for child in node.children], *[slot.slot_variable_node_id for slot in node.slot_variables]]:
-            if other not in seen and 0 <= other < len(graph.nodes):
-                seen.add(other)
-                stack.append(other)
-    return seen
+    def following(number: int) -> list[int]:
+        return [other for other in children_and_slots(graph.nodes[number]) if 0 <= other < len(graph.nodes)]
+
+    return set(reachable({0, *more}, following)) if graph.nodes else set()
+
+
+def children_and_slots(node: Any) -> list[int]:
+    """Return the numbers of the children and slot variables of a SavedObject or TrackableObject."""
+    return [*(child.node_id for child in node.children), *(slot.slot_variable_node_id for slot in node.slot_variables)]
 
 
 def _renumber_saved(graph: schema.SavedObjectGraph, keep: list[int], new: dict[int, int]) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from compat_matrix.zoo.edits.objects import Objects
+from compat_matrix.zoo.edits.objects import Objects, children_and_slots
 from reference_impl.format import schema
 from reference_impl.graph.closure import reachable
 from reference_impl.inspection.text import bound_arguments
@@ -106,14 +106,7 @@ def _reasons(objects: Objects, found: dict[int, str], users: dict[int, list[str]
 
 
 def _tree(saved: schema.SavedObjectGraph, start: int) -> set[int]:
-    seen, stack = {start}, [start]
-    while stack:
-        node = saved.nodes[stack.pop()]
-        for other in [*(child.node_id for child in node.children), *(slot.slot_variable_node_id for slot in node.slot_variables)]:
-            if other not in seen:
-                seen.add(other)
-                stack.append(other)
-    return seen
+    return set(reachable([start], lambda number: children_and_slots(saved.nodes[number])))
 
 
 def cut_training_traces(objects: Objects) -> list[str]:

@@ -14,6 +14,7 @@ from compat_matrix.zoo.edits.objects import Objects
 from compat_matrix.zoo.verify.handles import Handles
 from reference_impl.format import schema
 from reference_impl.format.names import LIST
+from reference_impl.graph.closure import reachable
 from reference_impl.graph.references import Library
 from reference_impl.inspection.text import dtype_name
 
@@ -104,12 +105,8 @@ class _Wiring:
 
     def _weights_without(self, number: int) -> set[int]:
         """Trainable variables that the root leads to without an object."""
-        seen, stack = {0, number}, [0]
-        while stack:
-            for child in self._saved.nodes[stack.pop()].children:
-                if child.node_id not in seen:
-                    seen.add(child.node_id)
-                    stack.append(child.node_id)
+        nodes = self._saved.nodes
+        seen = reachable([0], lambda item: [child.node_id for child in nodes[item].children], {number: None})
         return {item for item in seen if self._saved.nodes[item].variable.trainable}
 
     def _lists_weights(self, number: int, state: set[int], weights: set[int]) -> bool:

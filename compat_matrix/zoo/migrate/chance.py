@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from reference_impl.errors import SavedModelError
+from reference_impl.graph.closure import reachable
 from reference_impl.graph.edges import CONTROL_INDEX, Ref, parse_ref
 from reference_impl.graph.node_index import Graph
 
@@ -102,11 +103,5 @@ class _Flow:
         return readers, updates
 
     def reach(self, start: Iterable[str], edges: Mapping[str, list[str]]) -> set[str]:
-        """All nodes that ``edges`` lead to, and where they start."""
-        found, stack = set(start), list(start)
-        while stack:
-            for name in edges[stack.pop()]:
-                if name not in found:
-                    found.add(name)
-                    stack.append(name)
-        return found
+        """Return all nodes that ``edges`` lead to, the starts included."""
+        return set(reachable(start, edges))

@@ -22,6 +22,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from reference_impl.format import schema
+from reference_impl.graph.closure import Edges, reachable
 from reference_impl.graph.control_flow.editable_function import EditableFunction, Tensor, Unprovable, source, static_shapes
 from reference_impl.graph.control_flow.frames import Frame
 from reference_impl.graph.node_defs import int_scalar
@@ -116,14 +117,11 @@ class Loop:
 
     def ancestors(self, roots: Iterable[str]) -> set[str]:
         """Return the nodes needed for some others, back to where values enter, loop variables begin and iterations branch off."""
-        found: set[str] = set()
-        stack = [name for name in roots if name in self.function.nodes]
-        while stack:
-            name = stack.pop()
-            if name not in found and name not in self.structure:
-                found.add(name)
-                stack.extend(self.function.sources(self.function.nodes[name]))
-        return found
+        nodes = self.function.nodes
+        return self._inside([name for name in roots if name in nodes], lambda name: self.function.sources(nodes[name]))
+
+    def _inside(self, starts: Iterable[str], edges: Edges[str]) -> set[str]:
+        return set(reachable(starts, edges, dict.fromkeys(self.structure))) - self.structure
 
     def parts(self) -> tuple[list[str], list[str]]:
         """Return the nodes of the predicate and those of the body, in graph order."""
@@ -146,21 +144,15 @@ class Loop:
     def _gated(self) -> set[str]:
         """Return the nodes that run only when the predicate holds."""
         users: dict[str, list[str]] = {}
-        found: set[str] = set()
-        stack = []
+        starts = []
         for name in self.members:
             node = self.function.nodes[name]
             for other in self.function.sources(node):
                 users.setdefault(other, []).append(name)
             # A control edge from a Switch says nothing: the Switch itself runs in the last iteration too.
             if name not in self.structure and any(source(text) in self.switches for text in self.function.data(node)):
-                stack.append(name)
-        while stack:
-            name = stack.pop()
-            if name not in found and name not in self.structure:
-                found.add(name)
-                stack.extend(users.get(name, ()))
-        return found
+                starts.append(name)
+        return self._inside(starts, users)
 
 
 def convert_loop(function: EditableFunction, frame: Frame, name_function: Callable[[str], str]) -> list[Any]:
