@@ -165,7 +165,7 @@ class FunctionLibrary:
             shared.s = (self._without_mark(shared.s) or f"{node.name}_{function}".encode()) + self._suffix.encode()
 
     def _without_mark(self, shared: bytes) -> bytes:
-        """Return a shared name without the suffix of an earlier load, which a save by TensorFlow keeps. Names would grow without end.
+        """Return a shared name without the suffix of an earlier load, which a save by TensorFlow keeps; it would grow each time.
 
         Two loads of one model may have been saved as one; what only their suffixes tell apart keeps them.
         """
