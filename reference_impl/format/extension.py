@@ -62,7 +62,9 @@ def object_graph(meta_graph: schema.MetaGraphDef, extension: Optional[schema.Ext
     """The object graph with the slots of the extension beside those of shipped writers.
 
     The extension has those of Keras 3, which are children of their optimizer: `tf.saved_model.load` and `tf.train.Checkpoint`
-    would ask a Keras optimizer for methods that it lacks, if they found slots where those of other optimizers are (OPT-01).
+    would ask a Keras optimizer for methods that it lacks, if they found slots where those of other optimizers are.
+
+    RFC: OPT-01
     """
     graph = meta_graph.object_graph_def
     if extension is None or not any(item.slots for item in extension.optimizers):

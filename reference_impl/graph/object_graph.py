@@ -1,7 +1,9 @@
-"""The object graph of a SavedModel: paths of its nodes, and the checkpoint keys of their values (FMT-01, RP-01, RP-08, OPT-02).
+"""The object graph of a SavedModel: paths of its nodes, and the checkpoint keys of their values.
 
 Paths are found by a walk from the root and kept as links to the parent, so a chain of a million objects costs no more than
 its length; only the last names of a deep path are written out.
+
+RFC: FMT-01, RP-01, RP-08, OPT-02
 """
 
 from __future__ import annotations

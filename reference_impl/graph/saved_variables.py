@@ -1,4 +1,7 @@
-"""SavedVariable nodes checked: what they say of themselves, and whether the checkpoint's value fits (FMT-12, RP-03)."""
+"""SavedVariable nodes checked: what they say of themselves, and whether the checkpoint's value fits.
+
+RFC: FMT-12, RP-03
+"""
 
 from __future__ import annotations
 

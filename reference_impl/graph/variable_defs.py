@@ -1,4 +1,7 @@
-"""VariableDefs: what the collections of a TF 1.x MetaGraph say of its variables (V1-01)."""
+"""VariableDefs: what the collections of a TF 1.x MetaGraph say of its variables.
+
+RFC: V1-01
+"""
 
 from __future__ import annotations
 

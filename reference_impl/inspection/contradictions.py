@@ -23,7 +23,10 @@ def contradictions(graph: schema.MetaGraphDef, main: Nodes) -> Iterator[str]:
 
 
 def same_tags(saved_model: schema.SavedModel) -> Iterator[str]:
-    """One sentence when several MetaGraphs have one set of tags: no tags choose one of them (V1-05)."""
+    """One sentence when several MetaGraphs have one set of tags: no tags choose one of them.
+
+    RFC: V1-05
+    """
     tags = (", ".join(sorted(set(graph.meta_info_def.tags))) for graph in saved_model.meta_graphs)
     yield from _twice("MetaGraphs", tags, "have the tags")
 

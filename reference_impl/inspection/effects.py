@@ -78,7 +78,10 @@ class _Found:
 
 
 def graph_starts(meta_graph: schema.MetaGraphDef) -> Iterator[Start]:
-    """What sessions and servers run of the main graph: restore, init ops, signatures, saving (V1-08, SIG-01)."""
+    """What sessions and servers run of the main graph: restore, init ops, signatures, saving.
+
+    RFC: V1-08, SIG-01
+    """
     saver = meta_graph.saver_def
     if saver.restore_op_name:
         yield Start(f"restore op {saver.restore_op_name}", LOAD, (input_source(saver.restore_op_name),), checkpoint=True)
@@ -99,11 +102,13 @@ def signature_label(key: str) -> str:
 
 
 def object_starts(graph: schema.SavedObjectGraph, paths: Paths, wanted: Optional[Collection[int]] = None) -> Iterator[Start]:
-    """What loaders of objects run of their functions, and what users may call (RP-04, FN-05).
+    """What loaders of objects run of their functions, and what users may call.
 
     Args:
       graph, paths: the object graph.
       wanted: ids of the objects that are loaded; None for all of them.
+
+    RFC: RP-04, FN-05
     """
     at_load: dict[int, str] = {}
     named: set[int] = set()  # entries of signatures are starts of the main graph, a trace is one of its function

@@ -1,4 +1,7 @@
-"""Functions of the object graph with their traces, and the function library with what reaches it (FN-05, FMT-03)."""
+"""Functions of the object graph with their traces, and the function library with what reaches it.
+
+RFC: FN-05, FMT-03
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,9 @@
-"""Look into a SavedModel without TensorFlow and without running anything: ``inspect(path).to_json()`` (GOAL-07).
+"""Look into a SavedModel without TensorFlow and without running anything: ``inspect(path).to_json()``.
 
 What is damaged beside the MetaGraphs themselves (a checkpoint, an asset, the fingerprint) does not stop the rest from being
 shown: it ends in ``problems``.
+
+RFC: GOAL-07
 """
 
 from __future__ import annotations

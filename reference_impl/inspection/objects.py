@@ -1,4 +1,7 @@
-"""The object graph as data: node kinds, names, paths, shared nodes and cycles (FMT-01, RP-01)."""
+"""The object graph as data: node kinds, names, paths, shared nodes and cycles.
+
+RFC: FMT-01, RP-01
+"""
 
 from __future__ import annotations
 

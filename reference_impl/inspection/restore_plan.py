@@ -1,11 +1,13 @@
-"""Which checkpoint key ends in which variable: the restore op of a SaverDef, followed without running it (FMT-06, RP-08).
+"""Which checkpoint key ends in which variable: the restore op of a SaverDef, followed without running it.
 
 TF 1.x builds ``RestoreV2 -> (Identity) -> Assign`` in the main graph. TF 2.x builds a call of a function
 (``__inference__traced_restore``) that holds the same ops, nested calls for tables included; a resource that the function
 assigns is one of its arguments, so it is traced back through the call to the node of the main graph that made it.
 
 A TF 1.x MetaGraph without a SaverDef (a module of TensorFlow Hub's first format) is restored as a tf.train.Saver made of its
-global variables would do it: by name, of partitioned ones their part (V1-08).
+global variables would do it: by name, of partitioned ones their part.
+
+RFC: FMT-06, RP-08, V1-08
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Signatures: what a MetaGraph promises to serving systems (SIG-01), and the plain form that consumers are held against."""
+"""Signatures: what a MetaGraph promises to serving systems, and the plain form that consumers are held against.
+
+RFC: SIG-01
+"""
 
 from __future__ import annotations
 

@@ -1,9 +1,11 @@
-"""What `reference_impl.inspect` returns: named tuples, and their JSON form (GOAL-07).
+"""What `reference_impl.inspect` returns: named tuples, and their JSON form.
 
 The JSON form is these classes field by field: a class becomes an object, a tuple a list. ``schema`` counts changes that a
 reader would notice; fields may be added without a new number. A shape is a list of sizes, ``null`` where a size is
 unknown, or ``null`` altogether when even the rank is. Objects refer to each other by ``id``, so cycles and shared objects
 need no special case. Sizes are bytes.
+
+RFC: GOAL-07
 """
 
 from __future__ import annotations
@@ -97,7 +99,10 @@ class ConcreteFunction(NamedTuple):
 
 
 class Function(NamedTuple):
-    """A function of the object graph with its traces in the order in which a call tries them (FN-05)."""
+    """A function of the object graph with its traces in the order in which a call tries them.
+
+    RFC: FN-05
+    """
 
     id: int
     path: Optional[str]

@@ -1,4 +1,7 @@
-"""Variables of both generations: SavedVariable nodes of TF 2.x, graph nodes and collections of TF 1.x (FMT-12, RP-03)."""
+"""Variables of both generations: SavedVariable nodes of TF 2.x, graph nodes and collections of TF 1.x.
+
+RFC: FMT-12, RP-03
+"""
 
 from __future__ import annotations
 
@@ -85,9 +88,11 @@ def stored_size(entry: Any) -> Optional[int]:
 def graph_variables(
     meta_graph: schema.MetaGraphDef, main: Nodes, plan: Iterable[Restored], entries: Mapping[str, Any]
 ) -> tuple[Variable, ...]:
-    """Variables of a MetaGraph without an object graph, in the order of the graph (V1-01).
+    """Variables of a MetaGraph without an object graph, in the order of the graph.
 
     Trainable is who is in the collection ``trainable_variables``; unknown when the MetaGraph has no collection of variables.
+
+    RFC: V1-01
     """
     restored: dict[str, Restored] = {}
     for read in plan:

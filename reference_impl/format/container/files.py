@@ -25,8 +25,10 @@ class Root:
     """A directory with everything below it.
 
     Args:
-      path: the directory, made absolute so that it survives a change of the working directory (RES-09).
+      path: the directory, made absolute so that it survives a change of the working directory.
       follow_links: accept symbolic links that lead out of the directory (stores that keep files as links to blobs).
+
+    RFC: RES-09
     """
 
     def __init__(self, path: AnyPath, *, follow_links: bool = False) -> None:

@@ -1,7 +1,9 @@
-"""fingerprint.pb: hashes of the parts of an export, by which programs tell models apart without loading them (A7).
+"""fingerprint.pb: hashes of the parts of an export, by which programs tell models apart without loading them.
 
 They are the hashes that TensorFlow 2.21 computes of the same files, found by changing files and looking at the hashes. Only
 `uuid` is our own: TensorFlow draws it, so that no two saves are equal; ours is a hash of all that is saved.
+
+RFC: A7
 """
 
 from __future__ import annotations

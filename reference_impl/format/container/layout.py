@@ -44,10 +44,12 @@ class Asset(NamedTuple):
     """A file that the graph reads.
 
     Attributes:
-      tensor: name of the tensor that the loader feeds the path to (RES-11).
+      tensor: name of the tensor that the loader feeds the path to.
       filename: relative to assets/, as it stands in the MetaGraph.
-      path: absolute path (RES-09); below assets/ for certain.
-      exists: False is an export that cannot work (RES-06).
+      path: absolute path; below assets/ for certain.
+      exists: False is an export that cannot work.
+
+    RFC: RES-11, RES-09, RES-06
     """
 
     tensor: str
@@ -81,8 +83,10 @@ class Layout:
         """Where the checkpoint is, or would be: a model without variables may have none.
 
         Raises:
-          PathEscapeError: one of its files is a link that leads out of the directory (RES-14).
+          PathEscapeError: one of its files is a link that leads out of the directory.
           FileAccessError, LimitError: variables/ cannot be listed.
+
+        RFC: RES-14
         """
         for name in self.root.names(VARIABLES):
             self.root.path(f"{VARIABLES}/{name}")
@@ -141,7 +145,7 @@ class Layout:
         return tuple(frozenset(graph.meta_info_def.tags) for graph in self.saved_model.meta_graphs)
 
     def meta_graph(self, tags: Union[str, Collection[str], None] = None) -> schema.MetaGraphDef:
-        """The MetaGraph with exactly these tags (V1-04, V1-05, V1-07).
+        """The MetaGraph with exactly these tags.
 
         Args:
           tags: one tag or several, in any order; None for the only MetaGraph there is.
@@ -149,6 +153,8 @@ class Layout:
         Raises:
           NoMetaGraphError: none has these tags, or tags are needed because there are several.
           DuplicateKeyError: several have them.
+
+        RFC: V1-04, V1-05, V1-07
         """
         graphs = list(self.saved_model.meta_graphs)
         available = "; ".join(", ".join(sorted(tags)) or "(no tags)" for tags in self.tag_sets)
@@ -178,8 +184,10 @@ class Layout:
         """The assets of a MetaGraph, in the order in which object graphs number them.
 
         Raises:
-          PathEscapeError: a file name that leaves assets/ (RES-14).
+          PathEscapeError: a file name that leaves assets/.
           MalformedError: a collection entry that is no AssetFileDef.
+
+        RFC: RES-14
         """
         found = []
         for index, definition in enumerate(self.asset_definitions(meta_graph)):

@@ -1,4 +1,7 @@
-"""An export that is put in place while another one is read there (API-04): its files must not be taken for those of the first."""
+"""An export that is put in place while another one is read there: its files must not be taken for those of the first.
+
+RFC: API-04
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The split format: a SavedModel too large for one protocol message, cut into the records of `saved_model.cpb` (DR-09)."""
+"""The split format: a SavedModel too large for one protocol message, cut into the records of `saved_model.cpb`.
+
+RFC: DR-09
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,9 @@
-"""Directories in which exports are put together, and what killed processes have left of theirs (API-04).
+"""Directories in which exports are put together, and what killed processes have left of theirs.
 
 A staging directory is locked as long as its process lives, so that one which is not locked is known to be abandoned, on
 whatever machine that shares the file system. Where the system has no such locks nothing is ever cleaned up.
+
+RFC: API-04
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Writing a SavedModel directory: staged in a sibling directory, then put in place by one rename (API-04).
+"""Writing a SavedModel directory: staged in a sibling directory, then put in place by one rename.
 
     with LayoutWriter("export/1", replace=True) as out:
         write_checkpoint(out.checkpoint_prefix)
@@ -8,6 +8,8 @@
 A process killed at any moment leaves the old export or the new one, never a mixture, and perhaps a hidden directory
 beside it, which the next save to the same place removes. Files are synced to the disk before the rename, so a power failure
 does not leave an export of empty files either, unless the caller does not want to wait for it.
+
+RFC: API-04
 """
 
 from __future__ import annotations
@@ -129,7 +131,10 @@ class LayoutWriter:
         self._write(layout.DEBUG_INFO, schema.serialize(message))
 
     def asset(self, filename: str, source: Union[bytes, files.AnyPath]) -> None:
-        """A file in assets/, from its content or copied from a path. Raises PathEscapeError, MissingFileError (RES-06)."""
+        """A file in assets/, from its content or copied from a path. Raises PathEscapeError, MissingFileError.
+
+        RFC: RES-06
+        """
         self._put(layout.ASSETS, filename, source)
 
     def extra_asset(self, filename: str, source: Union[bytes, files.AnyPath]) -> None:

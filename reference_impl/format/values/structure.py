@@ -1,8 +1,10 @@
-"""StructuredValue: the nests in which arguments, results and specs of functions are stored (FMT-04, FMT-05).
+"""StructuredValue: the nests in which arguments, results and specs of functions are stored.
 
 `decode` gives plain Python (None, bool, int, float, str, list, tuple, dict) and the value types below for what only
 TensorFlow has a class for; `encode` is its inverse. Nothing is looked up or imported by name: a TypeSpec of whatever class
-stays data. A dict has its keys sorted, since the file does not keep their order (PY-05).
+stays data. A dict has its keys sorted, since the file does not keep their order.
+
+RFC: FMT-04, FMT-05, PY-05
 """
 
 from __future__ import annotations
@@ -25,11 +27,13 @@ _MAX_INT64 = 2**63 - 1
 
 @dataclass(frozen=True)
 class TensorShape:
-    """A shape that may be partly unknown (PY-07).
+    """A shape that may be partly unknown.
 
     Attributes:
       dims: sizes, None for an unknown one; None altogether for an unknown rank.
       names: of the dimensions, where the file has them.
+
+    RFC: PY-07
     """
 
     dims: Optional[tuple[Optional[int], ...]]
@@ -104,7 +108,10 @@ class TypeSpec:
 
 @dataclass(frozen=True)
 class NamedTuple:
-    """A namedtuple as the format knows it: by name and fields (PY-04)."""
+    """A namedtuple as the format knows it: by name and fields.
+
+    RFC: PY-04
+    """
 
     name: str
     fields: tuple[tuple[str, Any], ...]
@@ -208,8 +215,10 @@ def encode(value: Any, node: Optional[str] = None) -> schema.StructuredValue:
       node: what it is, for errors.
 
     Raises:
-      StructureError: there is no way to write the value down (FN-09, PY-06).
+      StructureError: there is no way to write the value down.
       LimitError: it is nested too deep, or contains itself.
+
+    RFC: FN-09, PY-06
     """
     out = schema.StructuredValue()
     try:
