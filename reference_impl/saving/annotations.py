@@ -1,7 +1,9 @@
-"""What a FunctionDef of the eager runtime does not say and readers need: shapes of results, types behind handles (FN-17, A3).
+"""Completes FunctionDefs of the eager runtime with what readers need: shapes of results, types behind handles.
 
 Shipped readers infer no shape through a call, nor what somebody declared by ``set_shape``; without the type of the variable
 behind a handle they cannot differentiate. The Python graph of a traced function knows both.
+
+RFC: FN-17
 """
 
 from __future__ import annotations

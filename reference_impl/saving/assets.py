@@ -1,4 +1,7 @@
-"""Files that go along (RES-05, RES-06, RES-13)."""
+"""The files that go along with an export.
+
+RFC: RES-05, RES-06, RES-13
+"""
 
 from __future__ import annotations
 

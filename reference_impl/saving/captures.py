@@ -1,10 +1,12 @@
-"""What functions capture, as numbers of the object graph (FN-07, RES-04, GOAL-09).
+"""What functions capture, as numbers of the object graph.
 
 The last arguments of a FunctionDef are variables, tables, assets and constants that it was traced over. Each is looked up by
 the identity of its tensor among what the tree owns. A tensor that nobody owns is stored as a constant; state that nobody owns
 is an error, and all such errors are reported at once.
 
-A variable of a strategy is several, and one node; which of them a capture is, is noted (A11).
+A variable of a strategy is several variables and one node. The captures note which of them a function uses.
+
+RFC: FN-07, RES-04, GOAL-09
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""The values: an ordinary object-based checkpoint of the tree (FN-01, FN-15, OPT-02, A8)."""
+"""The values of an export: an ordinary object-based checkpoint of the tree.
+
+RFC: FN-01, FN-15, OPT-02
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,10 @@
-"""The content of tables and the like: the functions that put it out and take it in, and what it is now (RES-15, FMT-09, FMT-10).
+"""The content of tables and other resources: the functions that save and restore it, and its value now.
 
 The file knows two forms. In the older one, which the tables of TensorFlow still have, the save function takes the checkpoint
 key and gives a list of names and tensors; in the newer one it gives a dict. What was loaded is written in the newer one; what
 TensorFlow loaded keeps its form, and its functions as they are: each generation would wrap them once more (GOAL-13).
+
+RFC: RES-15, FMT-09, FMT-10
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""debug/saved_model_debug_info.pb: where in their author's source the nodes of traced functions were made (A9).
+"""debug/saved_model_debug_info.pb: where in the author's source the nodes of traced functions were made.
 
 There are two forms. TensorFlow before 2.13 wrote the frames of every node beside its name, and `tf.saved_model.load` still reads
 this form only; later releases write numbers of traces and frames. The file has both.

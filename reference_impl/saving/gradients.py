@@ -1,10 +1,12 @@
-"""Custom gradients: a node may name the Python function that differentiates it; the file needs a function for each (FMT-14).
+"""Custom gradients: a node may name the Python function that differentiates it; the file needs a function for each.
 
 What was loaded brings one. For what was traced here, the registered Python gradient is traced around the very operation it
 belongs to. Tensors of the operation's graph that it uses become captures, named by function and tensor.
 
 A gradient may use operations with custom gradients in turn, without end: that of a sum over replicas is a sum over replicas. They
 are followed up to `ORDERS`; the nodes beyond say that there is no further gradient, and why (`reference_impl.kinds.gradients`).
+
+RFC: FMT-14
 """
 
 from __future__ import annotations

@@ -1,9 +1,11 @@
-"""Traces that take tensors where a function was called with Python numbers (PY-02).
+"""Traces that take tensors where a function was called with Python numbers.
 
 A number is a part of the trace it was given to: in the graph there is a constant, and nothing can tell later where it went. So a
 loaded function can answer for another number only if there is a trace with a tensor in its place, which has to be made while
 there is Python code. Every reader then converts the number, the shipped one included. It is made of a copy of the function: the
 user's own is called after the save as it was before.
+
+RFC: PY-02
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Options of a save: our own, or those of TensorFlow. None is taken and then ignored (A9)."""
+"""Options of a save: our own, or those of TensorFlow. Every option has an effect; unknown options raise an error."""
 
 from __future__ import annotations
 

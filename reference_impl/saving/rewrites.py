@@ -1,4 +1,4 @@
-"""What options do to a finished graph and its library: look for ops that may not be used, take those for debugging out (A9)."""
+"""Options that look at the finished graph and its library: namespaces of ops that may be used, removal of debugging ops."""
 
 from __future__ import annotations
 

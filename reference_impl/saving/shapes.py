@@ -1,7 +1,9 @@
-"""Shapes of signature outputs that are not known before the whole graph is (ATTR-03).
+"""Shapes of signature outputs that are known only when the whole graph is known.
 
 A function that was traced over a table does not know what shape its values have: the handle does not say it, and the node that
 makes the table is in the main graph. TensorFlow's own inference over the main graph finds it, as it does for other readers.
+
+RFC: ATTR-03
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The data files of the checkpoint: one, as many as a size asks for, or what a callback of the user says (A8, A9)."""
+"""The data files of the checkpoint: one file, or as many as a size limit or a callback of the user asks for."""
 
 from __future__ import annotations
 

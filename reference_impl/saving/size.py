@@ -1,4 +1,7 @@
-"""Exports that protobuf cannot hold are refused before anything is written, naming what makes them large (DR-09)."""
+"""Exports that protobuf cannot hold are refused before anything is written. The error names the largest constants.
+
+RFC: DR-09
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Slot variables of optimizers (OPT-02, V1-18)."""
+"""Slot variables of optimizers.
+
+RFC: OPT-02, V1-18
+"""
 
 from __future__ import annotations
 

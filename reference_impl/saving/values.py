@@ -1,4 +1,7 @@
-"""What variables and tensors hold now: eager ones by themselves, those of a `tf.Graph` in a session (COMPAT-01)."""
+"""The current values of variables and tensors: eager ones by themselves, those of a `tf.Graph` in a session.
+
+RFC: COMPAT-01
+"""
 
 from __future__ import annotations
 
