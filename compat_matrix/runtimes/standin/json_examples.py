@@ -99,7 +99,7 @@ def regression(result: Any) -> bytes:
 
 
 def _decimal(value: float) -> json_writer.Raw:
-    return json_writer.Raw(json_writer.decimal(value, single=True))
+    return json_writer.Raw(json_writer.decimal(json_numbers.single(value), single=True))
 
 
 def error(caught: ServingError) -> bytes:

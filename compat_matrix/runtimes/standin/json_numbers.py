@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import math
 import re
+import struct
+from typing import Any
 
 import numpy as np
 
 _NUMBER = re.compile(r"(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?")
+_FLOAT = struct.Struct("<f")
 _POWERS = [float(f"1e{power}") for power in range(309)]
 _SMALLEST = float(np.finfo(np.float64).tiny)
 _SMALLEST_SINGLE = float(np.finfo(np.float32).tiny)
@@ -94,6 +97,13 @@ def flushed(value: float) -> float:
 
 def single(value: float) -> float:
     """Return the float32 that a double is converted to: infinite beyond the largest one, zero where it would be subnormal."""
-    with np.errstate(over="ignore", under="ignore"):
-        narrow = float(np.float32(value))
-    return math.copysign(0.0, value) if abs(narrow) < _SMALLEST_SINGLE else narrow
+    try:
+        (narrow,) = _FLOAT.unpack(_FLOAT.pack(value))
+    except OverflowError:
+        return math.copysign(math.inf, value)
+    return math.copysign(0.0, value) if abs(narrow) < _SMALLEST_SINGLE else float(narrow)
+
+
+def array_flushed(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Return an array of floats with zeros in place of its subnormal numbers."""
+    return np.where(np.abs(array) < np.finfo(array.dtype).tiny, np.copysign(np.zeros_like(array), array), array)

@@ -124,7 +124,7 @@ def quoted(text: bytes) -> bytes:
 
 def decimal(value: Any, single: bool = False) -> bytes:
     """A floating-point number; ``single``: of 32 bits."""
-    number = json_numbers.single(value) if single else json_numbers.flushed(float(value))
+    number = float(value)
     if number != number:
         return b"NaN"
     if number in (float("inf"), float("-inf")):
@@ -140,7 +140,7 @@ def elements(array: Any, dtype: str, as_base64: bool) -> Iterable[Any]:
     """The elements of a tensor, in order, as values for a :class:`Writer`. ValueError: JSON has no form for the type."""
     flat = array.ravel()
     if dtype in ("float32", "float64"):
-        return [Raw(decimal(item, dtype == "float32")) for item in flat.tolist()]
+        return [Raw(decimal(item, dtype == "float32")) for item in json_numbers.array_flushed(flat).tolist()]
     if dtype == "string":
         if as_base64:
             return [{"b64": base64.b64encode(item).decode("ascii")} for item in flat.tolist()]
