@@ -233,6 +233,69 @@ def test_save_and_save_again_without_the_code_under_test(tmp_path, tripwire):
         use(tf, reference_impl.load(tmp_path / name))
 
 
+def dataset_model(tf):
+    """A function that captures a dataset, and one that makes one."""
+    made = tf.Module()
+    made.dataset = tf.data.Dataset.range(4).map(lambda x: x * 2)
+    signature = [tf.TensorSpec([], tf.int64)]
+    made.f = tf.function(lambda x: made.dataset.reduce(x, lambda a, b: a + b), input_signature=signature)
+    made.g = tf.function(lambda x: tf.data.Dataset.range(x).reduce(x, lambda a, b: a + b), input_signature=signature)
+    return made, lambda loaded: [int(loaded.f(tf.constant(1, tf.int64))), int(loaded.g(tf.constant(3, tf.int64)))], [13, 6]
+
+
+def extension_type_model(tf):
+    class Masked(tf.experimental.ExtensionType):
+        __annotations__ = {"values": tf.Tensor, "mask": tf.Tensor}  # not as text, which TensorFlow does not take
+
+    made = tf.Module()
+    spec = Masked.Spec(tf.TensorSpec([2]), tf.TensorSpec([2], tf.bool))
+    made.f = tf.function(lambda x: tf.reduce_sum(tf.where(x.mask, x.values, 0.0)), input_signature=[spec])
+    return made, lambda loaded: float(loaded.f(Masked([1.0, 2.0], [True, False]))), 1.0
+
+
+def custom_gradient_model(tf):
+    @tf.custom_gradient
+    def scaled(x):
+        return x * 2.0, lambda upstream: upstream * 10.0
+
+    made = tf.Module()
+    made.v = tf.Variable(3.0)
+    made.f = tf.function(lambda: scaled(made.v), input_signature=[])
+
+    def gradient(loaded):
+        with tf.GradientTape() as tape:
+            y = loaded.f()
+        return float(tape.gradient(y, loaded.v))
+
+    return made, gradient, 10.0
+
+
+@pytest.mark.tensorflow
+@pytest.mark.parametrize("make", [dataset_model, extension_type_model, custom_gradient_model])
+def test_other_models_without_the_code_under_test(tmp_path, tripwire, make):
+    import tensorflow as tf
+
+    made, ask, answer = make(tf)
+    reference_impl.save(made, tmp_path / "first")
+    reference_impl.save(reference_impl.load(tmp_path / "first"), tmp_path / "second")
+    assert [ask(reference_impl.load(tmp_path / name)) for name in ("first", "second")] == [answer, answer]
+
+
+@pytest.mark.tensorflow
+@pytest.mark.parametrize("name", ["keras", "tf_keras"])
+def test_models_of_keras_without_the_code_under_test(tmp_path, tripwire, name):
+    import tensorflow as tf
+
+    keras = pytest.importorskip(name)
+    made = keras.Sequential([keras.layers.Dense(2, use_bias=False, kernel_initializer="ones")])
+    made.build([None, 3])
+    reference_impl.save(made, tmp_path / "first")
+    reference_impl.save(reference_impl.load(tmp_path / "first"), tmp_path / "second")
+    for folder in ("first", "second"):
+        (answer,) = reference_impl.load(tmp_path / folder).signatures["serving_default"](tf.ones([1, 3])).values()
+        np.testing.assert_array_equal(answer, [[3.0, 3.0]])
+
+
 @pytest.mark.tensorflow
 def test_a_tf1_model_without_the_code_under_test(tripwire):
     fixtures = PACKAGE.parent / "fixtures_v1"
