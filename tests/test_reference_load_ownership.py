@@ -71,11 +71,12 @@ USES = {
 @pytest.mark.parametrize("use", USES)
 def test_RES_01_del_of_the_root_frees_everything_without_the_garbage_collector(tf, directory, tmp_path, use):
     loaded = reference_impl.load(directory)
-    USES[use](tf, loaded, tmp_path)
-    owned = (loaded, loaded.child, loaded.child.w, loaded.factor, loaded.table, loaded.counts, loaded.call, loaded.child.call)
-    alive = [weakref.ref(o) for o in (*owned, loaded.call.concrete_functions[0], loaded.call.concrete_functions[0].library)]
-    gc.disable()
+    gc.collect()
+    gc.disable()  # already now: a collection at the right moment would hide a cycle
     try:
+        USES[use](tf, loaded, tmp_path)
+        owned = (loaded, loaded.child, loaded.child.w, loaded.factor, loaded.table, loaded.counts, loaded.call, loaded.child.call)
+        alive = [weakref.ref(o) for o in (*owned, loaded.call.concrete_functions[0], loaded.call.concrete_functions[0].library)]
         del loaded, owned
         assert [o() for o in alive] == [None] * len(alive)
     finally:

@@ -38,7 +38,8 @@ def test_everything_of_ours_that_the_server_imports_is_in_it(tree: rootfs.Tree) 
     told = "import sys, compat_matrix.runtimes.standin.server; print(*[getattr(m, '__file__', '') for m in sys.modules.values()])"
     done = subprocess.run([sys.executable, "-c", told], cwd=executable.PROJECT, capture_output=True, text=True, check=True)
     place = f"{executable.PROJECT}/"
-    ours = [file.removeprefix(place) for file in done.stdout.split() if file.startswith(place)]
+    files = [file.removeprefix(place) for file in done.stdout.split() if file.startswith(place)]
+    ours = [file for file in files if file.startswith(("reference_impl/", "compat_matrix/"))]  # environments may lie there, too
     assert len(ours) > 30
     assert {f"{rootfs.PROJECT}/{file}" for file in ours} <= set(tree.entries)
 

@@ -59,6 +59,11 @@ class Functions:
     gradients: Mapping[str, str]
     traced: Sequence[Any]
 
+    def captures(self, number: int) -> tuple[str, list[Union[int, tuple[int, int]]]]:
+        """Return the name of a function and what it captures: numbers of nodes, or of a variable and one of its replicas."""
+        replicas, bound = self.replicas.get(number, {}), self.bound[number]
+        return self.names[number], [(n, replicas[i]) if i in replicas else n for i, n in enumerate(bound)]
+
     def name_of(self, function: Any, tree: Tree) -> Optional[str]:
         """Return the name of a function of the library, None where the export has no such function.
 

@@ -22,7 +22,7 @@ from reference_impl.kinds.export_library import library_proto
 from reference_impl.saving import rewrites, shapes
 from reference_impl.saving.contents import Content
 from reference_impl.saving.freeze import Frozen
-from reference_impl.saving.graph import Key, MainGraph
+from reference_impl.saving.graph import MainGraph
 from reference_impl.saving.options import SaveOptions
 from reference_impl.saving.saver import SavedContent, SavedVariable, add_saver
 from reference_impl.saving.tree import Node
@@ -44,7 +44,7 @@ class _Builder:
     def __init__(self, frozen: Frozen, options: SaveOptions):
         self._frozen, self._tree, self._options = frozen, frozen.tree, options
         self._collected, self._functions = frozen.collected, frozen.collected.functions
-        self._graph = MainGraph(self._tree, self._functions.library, self._bound)
+        self._graph = MainGraph(self._tree, self._functions.library, self._functions.captures)
         self._assets: dict[int, int] = {}  # number of a node -> index of the asset
         self._constants: dict[int, str] = {}  # number of a node -> its Const node
         self._replicas: dict[int, list[str]] = {}  # handles of variables of a strategy beside the first
@@ -75,12 +75,6 @@ class _Builder:
         return out
 
     # The main graph
-
-    def _bound(self, number: int) -> tuple[str, list[Key]]:
-        """Return the name of a function and what it captures."""
-        replicas = self._functions.replicas.get(number, {})
-        bound = self._functions.bound[number]
-        return self._functions.names[number], [(n, replicas[i]) if i in replicas else n for i, n in enumerate(bound)]
 
     def _add_state(self) -> None:
         """Add variables, assets and constants."""
