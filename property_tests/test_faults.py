@@ -274,22 +274,23 @@ def test_reports_that_change_while_they_are_read(tmp_path):
 
 
 def test_a_save_killed_at_any_time(tmp_path):
-    """A hundred kills after a random time, one after the other at one target; `tests/test_save_atomic.py` has every moment."""
+    """Thirty kills after a random time, one after the other at one target; `tests/test_save_atomic.py` has every moment."""
     rng = random.Random(8)
     target = tmp_path / "model"
     write(target, "old")
     start = time.monotonic()
     assert ends(forked(lambda: write(target, "old"))) == 0
     usual = time.monotonic() - start
-    killed = 0
-    for number in range(20 if SLOW else 100):
+    killed = number = 0
+    while killed < (5 if SLOW else 30):
         pid = forked(lambda number=number: write(target, ("old", "new")[number % 2]))
         time.sleep(rng.random() * usual)
         os.kill(pid, signal.SIGKILL)
-        killed += ends(pid) == signal.SIGKILL
+        was_killed = ends(pid) == signal.SIGKILL
+        usual *= 1.05 if was_killed else 0.9  # a busy machine may have been slow when it was measured
+        killed, number = killed + was_killed, number + 1
         assert content(target) in ("old", "new")
         assert leftovers(target) <= 1  # the next one has removed what was left before
-    assert killed > (4 if SLOW else 20)
     write(target, "next")
     assert (content(target), leftovers(target)) == ("next", 0)
 
