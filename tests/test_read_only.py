@@ -52,6 +52,8 @@ WRITING = {
     "save": ([sys.executable, "-c", SAVE], False),
 }
 
+NEEDS_TENSORFLOW = {"gate", "serving run", "save"}
+
 
 @pytest.fixture
 def read_only(tmp_path):
@@ -70,7 +72,12 @@ def run(command, place):
 
 @pytest.mark.parametrize(
     ("name", "where"),
-    [(name, where) for name in WRITING for where in ("below it", "it") if where != "it" or not WRITING[name][1]],
+    [
+        pytest.param(name, where, marks=pytest.mark.tensorflow if name in NEEDS_TENSORFLOW else ())
+        for name in WRITING
+        for where in ("below it", "it")
+        if where != "it" or not WRITING[name][1]
+    ],
 )
 def test_a_command_that_may_not_write_says_where(name, where, read_only, tmp_path):
     command, _ = WRITING[name]

@@ -45,3 +45,19 @@ def test_image_is_built_by_the_command(sdk, monkeypatch):
 def test_image_without_an_engine(no_engine):
     done = CliRunner().invoke(cli.main, ["serving", "image"])
     assert (done.exit_code, done.stderr) == (4, "Error: no engine; to provide it: docker info\n")
+
+
+def test_a_stand_in_that_cannot_be_built_is_one_line(sdk, monkeypatch, tmp_path):
+    from compat_matrix.runtimes.standin import image, rootfs
+
+    def build(client):
+        raise rootfs.NoImage("python cannot run the stand-in: ImportError: no package called tensorflow")
+
+    monkeypatch.setattr(engine, "connect", lambda: SimpleNamespace(close=lambda: None))
+    monkeypatch.setattr(image, "build", build)
+    done = CliRunner().invoke(cli.main, ["serving", "run", "--server", "standin", "--out", str(tmp_path / "out")])
+    assert (done.exit_code, done.stderr.splitlines()[-1]) == (
+        4,
+        "Error: python cannot run the stand-in: ImportError: no package called tensorflow",
+    )
+    assert "Traceback" not in done.output

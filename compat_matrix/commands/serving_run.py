@@ -9,7 +9,9 @@ import click
 
 from compat_matrix.commands.planned import asked_servers, exit_codes, ledger_path, plan_options, require_option
 from compat_matrix.commands.plugin_options import Chosen, plugin_option
+from compat_matrix.commands.refusing import Refused
 from compat_matrix.expectations import Ledger
+from compat_matrix.outcomes import ExitCode
 from compat_matrix.plan import STANDIN
 from compat_matrix.plugins.ledgers import ledger_text
 from compat_matrix.runtimes.runtime import local_runtime
@@ -102,6 +104,7 @@ def run(
 def build_standin() -> None:
     """Make the stand-in's image where an engine is there and it is not; what is missing is told by the plan."""
     from compat_matrix.consumers.serving.drivers import NotHere, engine
+    from compat_matrix.runtimes.places import RuntimeTrouble
     from compat_matrix.runtimes.standin import image
 
     try:
@@ -110,5 +113,7 @@ def build_standin() -> None:
         return
     try:
         click.echo(f"image of the stand-in: {image.build(client)}", err=True)
+    except RuntimeTrouble as error:
+        raise Refused(str(error), ExitCode.HARNESS_ERROR) from error
     finally:
         client.close()

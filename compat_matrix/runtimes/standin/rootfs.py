@@ -138,7 +138,8 @@ def _facts(python: Path, compiled: Path) -> dict[str, Any]:
     command = [str(python), "-I", "-c", program, str(compiled), json.dumps(ours)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
     if done.returncode:
-        raise NoImage(f"{python} cannot run the stand-in:\n{done.stderr[-2000:]}")
+        reason = done.stderr.strip().splitlines()[-1:] or [f"exit status {done.returncode}"]
+        raise NoImage(f"{python} cannot run the stand-in: {reason[0][-2000:]}")
     facts: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return facts
 
