@@ -22,7 +22,7 @@ import benchmarks
 from benchmarks import Comparison, memory, migrate, tensorflow_version
 from benchmarks.memory import Peak
 from benchmarks.migrate import Rate
-from compat_matrix.writing import write_text
+from compat_matrix.common.writing import write_text
 
 BEGIN, END = "<!-- Begin: python -m benchmarks.run --page docs/benchmarks.md -->", "<!-- End -->"
 

@@ -23,7 +23,8 @@ from typing import Any, NoReturn, TypeVar
 
 import click
 
-from compat_matrix import interrupts
+from compat_matrix.common import interrupts
+from compat_matrix.common.printable import printable
 
 OK, UNEXPECTED, BAD_EXPECTATION, INCOMPLETE, HARNESS_ERROR, USAGE = 0, 1, 2, 3, 4, 64
 
@@ -174,17 +175,6 @@ def _report(error: Exception) -> int:
 
     click.echo(printable("".join(traceback.format_exception(type(error), error, error.__traceback__))), err=True)
     return HARNESS_ERROR
-
-
-def printable(text: str, newlines: bool = True) -> str:
-    """``text`` with everything that could steer a terminal written as an escape: names come from untrusted files.
-
-    Control characters (C0, DEL, C1), bidirectional overrides, invisible format characters and lone surrogates become
-    ``\\x1b`` or ``\\u202e``; line feeds too unless ``newlines``. The backslash itself is left alone.
-    """
-    if text.isprintable():
-        return text
-    return "".join(char if char.isprintable() or (newlines and char == "\n") else ascii(char)[1:-1] for char in text)
 
 
 def _print_version(ctx: click.Context, _: click.Parameter, value: bool) -> None:

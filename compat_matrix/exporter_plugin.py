@@ -119,9 +119,9 @@ class SavedModelCompat:
     ) -> tuple[Report | None, str]:
         """The report, or why there can be none."""
         with _quiet():
-            from compat_matrix.consumers.serving.staging import Unstageable
             from compat_matrix.exports.artifact import Export
             from compat_matrix.runtimes.places import RuntimeTrouble
+            from compat_matrix.serving.staging import Unstageable
             from reference_impl.errors import SavedModelError
 
             marks = [mark.kwargs for mark in self._node.iter_markers(NAME)]  # the closest first

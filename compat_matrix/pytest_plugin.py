@@ -22,10 +22,8 @@ from typing import IO, TYPE_CHECKING, Any
 
 import pytest
 
-from compat_matrix import interrupts
-from compat_matrix.expectations import Ledger, LedgerError
-from compat_matrix.outcomes import Outcome
-from compat_matrix.plan import (
+from compat_matrix.cells.outcomes import Outcome
+from compat_matrix.cells.plan import (
     ASKING,
     LEDGER_FILE,
     MAKING,
@@ -37,7 +35,9 @@ from compat_matrix.plan import (
     is_complete,
     models_to_serve,
 )
-from compat_matrix.results import DESELECTED, Observation, Result, ResultsError, append_results, read_results, write_results
+from compat_matrix.cells.results import DESELECTED, Observation, Result, ResultsError, append_results, read_results, write_results
+from compat_matrix.common import interrupts
+from compat_matrix.verdict import Ledger, LedgerError
 
 if TYPE_CHECKING:
     from compat_matrix.report.progress import Progress
@@ -87,9 +87,9 @@ class Run:
     def host(self) -> Any:
         """The host of worker processes, started with the first cell that needs it."""
         if self._host is None:
-            from compat_matrix.plugins import registry
-            from compat_matrix.running import runtimes_of, started_with
-            from compat_matrix.runtimes import Host
+            from compat_matrix.cells import registry
+            from compat_matrix.engine.running import runtimes_of, started_with
+            from compat_matrix.hosts.host import Host
 
             given = started_with(self.out)  # folders in place of ours
             cases, fixtures = (Path(given[name][0]) if given.get(name) else None for name in ("cases", "fixtures"))
@@ -135,7 +135,7 @@ class Run:
 
     @functools.cached_property
     def _replay(self) -> Callable[[Cell], str]:
-        from compat_matrix.running import replay_options
+        from compat_matrix.engine.running import replay_options
 
         return replay_options(self.out)
 
@@ -444,6 +444,6 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """Cells of one artifact, or of one runtime where there are many, go to one process."""
     if RUN not in config.stash:
         return None
-    from compat_matrix.scheduling import ByScope
+    from compat_matrix.engine.scheduling import ByScope
 
     return ByScope(config, log, config.stash[RUN].plan)

@@ -68,7 +68,7 @@ def fixtures_page() -> str:
 
 def known_failures_page() -> str:
     """The expectations, grouped by kind, with the reason of each."""
-    entries = tomlkit.parse((ROOT / "compat_matrix/expectations/expectations.toml").read_text(encoding="utf-8")).get("expect", [])
+    entries = tomlkit.parse((ROOT / "compat_matrix/verdict/expectations.toml").read_text(encoding="utf-8")).get("expect", [])
     out = ["# Known failures\n\nEach is run every time; the run fails when one passes or fails otherwise.\n"]
     for kind in sorted({entry["kind"] for entry in entries}):
         members = [entry for entry in entries if entry["kind"] == kind]

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from compat_matrix.consumers import CONSUMERS
-from compat_matrix.producers import PRODUCERS
+from compat_matrix.cells.consumers import CONSUMERS
+from compat_matrix.cells.producers import PRODUCERS
 from compat_matrix.report import grid
 
 RECORD = Path(__file__).parent / "data" / "grid.json"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compat_matrix.zoo.verify.findings import all_rules
+from compat_matrix.models.verify.findings import all_rules
 
 HEAD = """# The rules of `verify`
 

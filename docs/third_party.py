@@ -18,18 +18,18 @@ from pathlib import Path
 from typing import Any
 
 import compat_matrix
-from compat_matrix.consumers import CONSUMERS
-from compat_matrix.expectations import DEFAULT_PATH, Ledger
+from compat_matrix.cells import registry
+from compat_matrix.cells.consumers import CONSUMERS
+from compat_matrix.cells.outcomes import Outcome
+from compat_matrix.cells.plan import LEDGER_FILE, PRODUCE, is_complete
+from compat_matrix.cells.producers import PRODUCERS
+from compat_matrix.cells.results import DESELECTED, Result, one_line
+from compat_matrix.engine.running import RUN_FILE
 from compat_matrix.gate.pairs import Run
-from compat_matrix.outcomes import Outcome
-from compat_matrix.plan import LEDGER_FILE, PRODUCE, is_complete
-from compat_matrix.plugins import registry
 from compat_matrix.plugins.ledgers import ledger_text
-from compat_matrix.producers import PRODUCERS
 from compat_matrix.report.grid import release_order
 from compat_matrix.report.html import WORST_FIRST
-from compat_matrix.results import DESELECTED, Result, one_line
-from compat_matrix.running import RUN_FILE
+from compat_matrix.verdict import DEFAULT_PATH, Ledger
 
 SCHEMA = 1
 RECORD = Path(__file__).parent / "data" / "third_party.json"

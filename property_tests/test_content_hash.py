@@ -12,7 +12,7 @@ from hypothesis import assume, event, given
 from hypothesis import strategies as st
 
 from compat_matrix.canonical.form import canonical
-from compat_matrix.zoo.diff import diff
+from compat_matrix.models.diff import diff
 from property_tests import implementations, world
 from property_tests.implementations import BOTH
 from property_tests.profiles import budget

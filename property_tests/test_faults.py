@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 from kill_points import Killer, content, leftovers, write
 
-from compat_matrix.expectations import Ledger
-from compat_matrix.plan import LEDGER_FILE
+from compat_matrix.cells.plan import LEDGER_FILE
+from compat_matrix.verdict import Ledger
 from property_tests.faults import harness
 from reference_impl import errors
 from reference_impl.format.container import layout

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from test_workers_protocol import fake_runtime
 
+from compat_matrix.cells.plan import Cell
+from compat_matrix.cells.results import Observation
 from compat_matrix.checks import run_cell
-from compat_matrix.plan import Cell
-from compat_matrix.results import Observation
-from compat_matrix.runtimes import Host
+from compat_matrix.hosts.host import Host
 from compat_matrix.workers import tensors
 from compat_matrix.workers.provenance import hash_files
 from reference_impl.format import schema

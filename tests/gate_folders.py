@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from compat_matrix.checks.digest import answer_digest
+from compat_matrix.cells.outcomes import Outcome
+from compat_matrix.cells.plan import Cell, Decision, Plan
+from compat_matrix.cells.results import Observation, Result
 from compat_matrix.gate.pairs import Run
-from compat_matrix.outcomes import Outcome
-from compat_matrix.plan import Cell, Decision, Plan
-from compat_matrix.results import Observation, Result
+from compat_matrix.requests.digest import answer_digest
 from compat_matrix.workers import tensors
 
 OLD, NEW = "2.20.0", "2.21.0"

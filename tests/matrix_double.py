@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from compat_matrix.cells.results import Observation
 from compat_matrix.checks import NotProduced
-from compat_matrix.results import Observation
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -3,13 +3,13 @@
 import json
 import shutil
 
+from compat_matrix.cells.plan import Cell
 from compat_matrix.checks import run_cell
-from compat_matrix.given import as_artifact
-from compat_matrix.plan import Cell
-from compat_matrix.runtimes import local_runtime
+from compat_matrix.models.edits.arguments import rename_arguments
+from compat_matrix.models.edits.result import edit
+from compat_matrix.requests.given import as_artifact
+from compat_matrix.runtimes.runtime import local_runtime
 from compat_matrix.workers import tensors
-from compat_matrix.zoo.edits.arguments import rename_arguments
-from compat_matrix.zoo.edits.result import edit
 from reference_impl.format.container import layout
 from reference_impl.format.names import RESERVED_SIGNATURES
 

@@ -6,8 +6,8 @@ import pytest
 from click.testing import CliRunner
 
 from compat_matrix import cli
-from compat_matrix.consumers.serving.drivers import engine
-from compat_matrix.consumers.serving.drivers.base import NotHere
+from compat_matrix.serving.drivers import engine
+from compat_matrix.serving.drivers.base import NotHere
 
 
 @pytest.fixture(autouse=True)

@@ -10,10 +10,10 @@ import threading
 
 import pytest
 
-from compat_matrix.consumers.serving.drivers import engine
-from compat_matrix.consumers.serving.drivers.base import NotHere
-from compat_matrix.consumers.serving.drivers.docker import RUN_LABEL
-from compat_matrix.consumers.serving.fleet import Limits
+from compat_matrix.serving.drivers import engine
+from compat_matrix.serving.drivers.base import NotHere
+from compat_matrix.serving.drivers.docker import RUN_LABEL
+from compat_matrix.serving.fleet import Limits
 
 LIMITS = Limits(up=60, available=60)
 

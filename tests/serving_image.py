@@ -44,7 +44,7 @@ def image(client: Any, labels: Sequence[str] = ()) -> str:
     sources = [
         Path(__file__),
         ROOT / "tests/serving_double.py",
-        *sorted((ROOT / "compat_matrix/consumers/serving").rglob("*.p*")),
+        *sorted((ROOT / "compat_matrix/serving").rglob("*.p*")),
     ]
     digest = hashlib.sha256(b"".join(path.read_bytes() for path in sources if path.suffix in (".py", ".binpb")))
     digest.update(repr((sys.version, labels)).encode())

@@ -7,9 +7,9 @@ import threading
 import numpy as np
 import pytest
 
-from compat_matrix.consumers.serving import messages
-from compat_matrix.consumers.serving.client import ModelRef
-from compat_matrix.consumers.serving.rest_client import RestClient
+from compat_matrix.serving import messages
+from compat_matrix.serving.client import ModelRef
+from compat_matrix.serving.rest_client import RestClient
 from compat_matrix.workers.tensors import Tensor
 from reference_impl.format import schema
 

@@ -16,8 +16,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from compat_matrix.consumers.serving import messages
-from compat_matrix.runtimes.standin import executable
+from compat_matrix.serving import messages
+from compat_matrix.serving.standin import executable
 
 FIXTURES = Path(__file__).resolve().parent.parent / "fixtures_v1"
 LIMIT = 60.0

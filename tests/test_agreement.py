@@ -12,13 +12,13 @@ from matrix_world import TODAY, VERSION, World, entry
 from rich.console import Console
 from test_matrix_summary import RUN, validate
 
-from compat_matrix.expectations import Ledger
-from compat_matrix.expectations.update import update
-from compat_matrix.outcomes import Outcome
-from compat_matrix.plan import Cell, Decision, Plan
-from compat_matrix.report import agreement, terminal
-from compat_matrix.report.summary import summarise
-from compat_matrix.results import Observation, Result
+from compat_matrix.cells.outcomes import Outcome
+from compat_matrix.cells.plan import Cell, Decision, Plan
+from compat_matrix.cells.results import Observation, Result
+from compat_matrix.report import terminal
+from compat_matrix.verdict import Ledger, agreement
+from compat_matrix.verdict.summary import summarise
+from compat_matrix.verdict.update import update
 
 FAIL = ("LOAD_ERROR", "TF_NOT_FOUND")
 LEDGER = "schema = 1\n"

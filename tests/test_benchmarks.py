@@ -11,7 +11,7 @@ import pytest
 
 from benchmarks import migrate, run
 from compat_matrix.canonical.form import canonical
-from compat_matrix.zoo.migrate.plan import plan_of
+from compat_matrix.models.migrate.plan import plan_of
 
 pytestmark = [pytest.mark.tensorflow]  # its version is a part of the tables
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from compat_matrix.cases import CASES_DIR
-from compat_matrix.checks.compare import EXACT, compare_named, compare_nests
+from compat_matrix.requests.compare import EXACT, compare_named, compare_nests
 from compat_matrix.workers import nests, producing, signature_wire, tensors
 
 pytestmark = pytest.mark.tensorflow

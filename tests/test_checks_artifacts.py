@@ -12,12 +12,12 @@ import pytest
 from fake_artifacts import cell, fake_host, saved_model, seal, write_artifact
 from test_workers_protocol import fake_runtime
 
+from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.checks import NotProduced, run_cell
 from compat_matrix.checks import relocate as relocate_check
 from compat_matrix.checks.artifact import altered_files
 from compat_matrix.checks.produce import produce
-from compat_matrix.outcomes import Outcome
-from compat_matrix.runtimes import Host
+from compat_matrix.hosts.host import Host
 
 
 @pytest.fixture

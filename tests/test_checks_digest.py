@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from compat_matrix.checks.compare import EXACT, compare_named, compare_nests, flatten
-from compat_matrix.checks.digest import answer_digest
+from compat_matrix.requests.compare import EXACT, compare_named, compare_nests, flatten
+from compat_matrix.requests.digest import answer_digest
 from compat_matrix.workers.tensors import Tensor, from_numpy
 
 SIGNATURE, FUNCTION = {"kind": "signature"}, {"kind": "function"}

@@ -10,9 +10,9 @@ import pytest
 import fixtures_v1
 from compat_matrix.checks import examples, oracle
 from compat_matrix.checks.artifact import Artifact, read_artifact
-from compat_matrix.checks.compare import Tolerance
-from compat_matrix.consumers.serving.client import Class
-from compat_matrix.consumers.serving.messages import Example
+from compat_matrix.requests.compare import Tolerance
+from compat_matrix.serving.client import Class
+from compat_matrix.serving.messages import Example
 from compat_matrix.workers import tensors
 from reference_impl.format.container import layout
 from reference_impl.format.schema import SignatureDef

@@ -10,12 +10,13 @@ from pathlib import Path
 import pytest
 
 from compat_matrix.cases import CASES_DIR
+from compat_matrix.cells.outcomes import Outcome
+from compat_matrix.cells.plan import Cell
+from compat_matrix.cells.results import Observation
 from compat_matrix.checks import run_cell
 from compat_matrix.checks.produce import produce
-from compat_matrix.outcomes import Outcome
-from compat_matrix.plan import Cell
-from compat_matrix.results import Observation
-from compat_matrix.runtimes import Host, local_runtime
+from compat_matrix.hosts.host import Host
+from compat_matrix.runtimes.runtime import local_runtime
 from compat_matrix.workers.provenance import hash_files
 from property_tests.planted import faults
 

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from fake_artifacts import cell, fake_host, function_request, run, saved_model, seal, write_artifact
 
+from compat_matrix.cells.outcomes import Outcome
+from compat_matrix.cells.results import Result
 from compat_matrix.checks import CHECKS, run_cell
 from compat_matrix.checks import relocate as relocate_check
-from compat_matrix.outcomes import Outcome
-from compat_matrix.results import Result
-from compat_matrix.runtimes import Host
+from compat_matrix.hosts.host import Host
 from compat_matrix.runtimes.worker import Worker
 from compat_matrix.workers import tensors
 from reference_impl.format import schema

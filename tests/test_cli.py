@@ -10,7 +10,8 @@ import sys
 import model_edits as edits
 import pytest
 
-from compat_matrix.cli import COMMANDS, main, printable
+from compat_matrix.cli import COMMANDS, main
+from compat_matrix.common.printable import printable
 from reference_impl.format import schema
 
 

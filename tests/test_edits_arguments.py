@@ -9,11 +9,11 @@ from renamed_arguments import all_names, rename_all
 
 from compat_matrix.canonical.form import canonical
 from compat_matrix.cli import main
-from compat_matrix.zoo.edits import signatures
-from compat_matrix.zoo.edits.arguments import rename_arguments
-from compat_matrix.zoo.edits.refused import RefusedError
-from compat_matrix.zoo.edits.result import edit
-from compat_matrix.zoo.verify.run import verify
+from compat_matrix.models.edits import signatures
+from compat_matrix.models.edits.arguments import rename_arguments
+from compat_matrix.models.edits.refused import RefusedError
+from compat_matrix.models.edits.result import edit
+from compat_matrix.models.verify.run import verify
 from reference_impl.format.container import layout
 from reference_impl.format.names import RESERVED_SIGNATURES
 from reference_impl.format.values import structure
@@ -227,7 +227,7 @@ def test_an_object_graph_that_says_otherwise_is_refused(tmp_path, wrong, reason)
 
 def test_a_mistake_of_the_edit_would_be_noticed(tmp_path, monkeypatch):
     """Tensors that are not put in the order of the new names would be taken for each other."""
-    from compat_matrix.zoo.edits import callee
+    from compat_matrix.models.edits import callee
 
     monkeypatch.setattr(callee, "reorder", lambda function, *_: type(function).FromString(function.SerializeToString()))
     with pytest.raises(RefusedError, match="the function of the signature would compute something else"):

@@ -7,12 +7,12 @@ from renamed_arguments import observed, rename_all, renamed_artifact
 
 import reference_impl
 from compat_matrix.canonical.form import canonical
-from compat_matrix.outcomes import Outcome
-from compat_matrix.runtimes import Host
-from compat_matrix.zoo.edits import signatures
-from compat_matrix.zoo.edits.arguments import rename_arguments
-from compat_matrix.zoo.edits.result import edit
-from compat_matrix.zoo.edits.slim import slim
+from compat_matrix.cells.outcomes import Outcome
+from compat_matrix.hosts.host import Host
+from compat_matrix.models.edits import signatures
+from compat_matrix.models.edits.arguments import rename_arguments
+from compat_matrix.models.edits.result import edit
+from compat_matrix.models.edits.slim import slim
 
 pytestmark = pytest.mark.tensorflow
 

@@ -9,9 +9,9 @@ from model_edits import FIXTURES, edited, fixture
 
 from compat_matrix.canonical.form import canonical
 from compat_matrix.cli import main
-from compat_matrix.zoo.edits import signatures, tags
-from compat_matrix.zoo.edits.refused import RefusedError
-from compat_matrix.zoo.edits.result import edit
+from compat_matrix.models.edits import signatures, tags
+from compat_matrix.models.edits.refused import RefusedError
+from compat_matrix.models.edits.result import edit
 from reference_impl import errors
 from reference_impl.format.bundle.reader import BundleReader
 from reference_impl.format.container import layout

@@ -8,11 +8,11 @@ from model_edits import FIXTURES, edited, fixture
 
 from compat_matrix.canonical.form import canonical
 from compat_matrix.cli import main
-from compat_matrix.zoo.edits import signatures
-from compat_matrix.zoo.edits.proof import faults
-from compat_matrix.zoo.edits.refused import RefusedError
-from compat_matrix.zoo.edits.result import edit
-from compat_matrix.zoo.edits.slim import slim
+from compat_matrix.models.edits import signatures
+from compat_matrix.models.edits.proof import faults
+from compat_matrix.models.edits.refused import RefusedError
+from compat_matrix.models.edits.result import edit
+from compat_matrix.models.edits.slim import slim
 from reference_impl.format import schema
 from reference_impl.format.bundle.reader import OBJECT_GRAPH_KEY, BundleReader
 from reference_impl.format.container import layout

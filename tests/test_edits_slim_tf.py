@@ -4,8 +4,8 @@ import model_edits
 import pytest
 
 import reference_impl
-from compat_matrix.zoo.edits.result import edit
-from compat_matrix.zoo.edits.slim import slim
+from compat_matrix.models.edits.result import edit
+from compat_matrix.models.edits.slim import slim
 from reference_impl.format.container import layout
 
 pytestmark = pytest.mark.tensorflow

@@ -5,15 +5,16 @@ import json
 import numpy as np
 import pytest
 
+from compat_matrix.cells.outcomes import Outcome
+from compat_matrix.cells.plan import Cell
 from compat_matrix.checks import run_cell
-from compat_matrix.given import as_artifact
-from compat_matrix.outcomes import Outcome
-from compat_matrix.plan import Cell
-from compat_matrix.runtimes import Host, local_runtime
+from compat_matrix.hosts.host import Host
+from compat_matrix.models.edits import signatures
+from compat_matrix.models.edits.result import edit
+from compat_matrix.models.edits.slim import slim
+from compat_matrix.requests.given import as_artifact
+from compat_matrix.runtimes.runtime import local_runtime
 from compat_matrix.workers import tensors
-from compat_matrix.zoo.edits import signatures
-from compat_matrix.zoo.edits.result import edit
-from compat_matrix.zoo.edits.slim import slim
 from reference_impl.format.bundle.reader import BundleReader
 from reference_impl.format.container import layout
 

@@ -27,7 +27,7 @@ import pytest
 @pytest.fixture(autouse=True)
 def fake_tensorflow(monkeypatch):
     from compat_matrix.exports import session
-    from compat_matrix.runtimes import Runtime
+    from compat_matrix.runtimes.runtime import Runtime
     monkeypatch.setattr(session, "local_runtime", lambda: Runtime("local", Path(os.environ["FAKE_PYTHON"]), "1.0"))
 
 @pytest.fixture

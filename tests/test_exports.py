@@ -19,7 +19,7 @@ from compat_matrix.exports import session
 from compat_matrix.exports.artifact import Export
 from compat_matrix.exports.options import OptionError, Options, tolerance
 from compat_matrix.exports.session import Session
-from compat_matrix.runtimes import Runtime
+from compat_matrix.runtimes.runtime import Runtime
 from reference_impl.format import schema
 
 X = np.float32([1, 2])

@@ -8,7 +8,7 @@ import pytest
 from gate_folders import NEW, OLD, cell, run
 from matrix_world import VERSION, World
 
-from compat_matrix.results import DESELECTED, write_results
+from compat_matrix.cells.results import DESELECTED, write_results
 
 FAIL = {"outcome": "LOAD_ERROR", "error_class": "x.NotFoundError", "message": "no op Foo"}
 CANDIDATE = f"{VERSION}+candidate"

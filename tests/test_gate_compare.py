@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from gate_folders import NEW, OLD, SIDES, answered, cell, named, run
 
+from compat_matrix.cells.results import DESELECTED
 from compat_matrix.gate.compare import KINDS, compare
 from compat_matrix.gate.drift import drifts
 from compat_matrix.gate.pairs import Run, pairs_of_folders, pairs_of_run
-from compat_matrix.results import DESELECTED
 from compat_matrix.workers import tensors
 
 NOWHERE = Path("nowhere")

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from compat_matrix import given
-from compat_matrix.consumers.serving.staging import Unstageable
-from compat_matrix.runtimes import Runtime
+from compat_matrix.requests import given
+from compat_matrix.runtimes.runtime import Runtime
+from compat_matrix.serving.staging import Unstageable
 
 FIXTURES = Path(__file__).parent.parent / "fixtures_v1"
 

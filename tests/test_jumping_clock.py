@@ -154,10 +154,10 @@ def test_installations_and_servers_are_waited_for(jumping, file, tmp_path):
 TIME_OF_DAY = {
     "compat_matrix/commands/expect.py": "entries of the ledger expire on a day",
     "compat_matrix/commands/matrix.py": "entries of the ledger expire on a day",
-    "compat_matrix/consumers/serving/drivers/guard.py": "a stamp for people",
+    "compat_matrix/serving/drivers/guard.py": "a stamp for people",
     "compat_matrix/exports/session.py": "entries of the ledger expire on a day",
-    "compat_matrix/running.py": "a stamp for people; entries of the ledger expire on a day",
-    "compat_matrix/runtimes/standin/log.py": "a stamp for people",
+    "compat_matrix/engine/running.py": "a stamp for people; entries of the ledger expire on a day",
+    "compat_matrix/serving/standin/log.py": "a stamp for people",
 }
 _ASKING = {("time", "time"), ("time", "time_ns"), ("time", "gmtime"), ("time", "localtime"), ("time", "ctime")}
 _NOW = {"now", "utcnow", "today"}

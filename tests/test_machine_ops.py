@@ -86,7 +86,7 @@ def test_a_path_is_followed_through_calls(tmp_path):
     ],
 )
 def test_what_tensorflow_chooses_by_itself_runs_at_load(tmp_path, attack, function, by):
-    from compat_matrix.zoo.verify.run import verify
+    from compat_matrix.models.verify.run import verify
 
     getattr(attacks, attack)(tmp_path / "model")
     acting = [item for item in found(tmp_path / "model") if by in item.at_load]

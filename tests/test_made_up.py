@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from compat_matrix.consumers.serving.messages import Example
-from compat_matrix.gist import gist
-from compat_matrix.made_up import examples_of, made_up
+from compat_matrix.common.gist import gist
+from compat_matrix.requests.made_up import examples_of, made_up
+from compat_matrix.serving.messages import Example
 from reference_impl.format import schema
 from reference_impl.format.values.tensor_proto import encode
 

@@ -12,17 +12,17 @@ from click.testing import CliRunner
 from matrix_world import SIGNATURE, World
 
 from compat_matrix.cases import all_cases
-from compat_matrix.changed import Changes, ChangesUnknown, changed_since, effect_of
+from compat_matrix.cells.consumers import CONSUMERS
+from compat_matrix.cells.outcomes import Outcome
+from compat_matrix.cells.plan import Decision, PlanError
+from compat_matrix.cells.results import DESELECTED, Observation, Result
 from compat_matrix.checks import CHECKS
 from compat_matrix.cli import main
-from compat_matrix.consumers import CONSUMERS
-from compat_matrix.expectations import NO_ENTRIES, Ledger
-from compat_matrix.outcomes import Outcome
-from compat_matrix.plan import Decision, PlanError
-from compat_matrix.planning import Artifact, Axes, case_artifacts, expand
+from compat_matrix.plan.changed import Changes, ChangesUnknown, changed_since, effect_of
+from compat_matrix.plan.planning import Artifact, Axes, case_artifacts, expand
 from compat_matrix.report import grid
-from compat_matrix.results import DESELECTED, Observation, Result
-from compat_matrix.runtimes import Runtime
+from compat_matrix.runtimes.runtime import Runtime
+from compat_matrix.verdict import NO_ENTRIES, Ledger
 
 ROOT = Path(__file__).parent.parent
 OLD = Runtime("tf2.4", Path("old"), "2.4.4", lacks={"reference": "needs 2.12", "c_api": "not exported"})
@@ -228,8 +228,8 @@ def grid_of(monkeypatch, tmp_path):
     changes = Changes(None, frozenset({"tree_tuples"}), frozenset({"tf2.12.1-py3.11"}))
     orders = []
     monkeypatch.setattr("compat_matrix.commands.grid.asked_runtimes", lambda names, install: tuple(asked))
-    monkeypatch.setattr("compat_matrix.changed.changed_since", lambda revision: changes)
-    monkeypatch.setattr("compat_matrix.running.carry_out", lambda out, order: orders.append(order) or {"exit_code": 0})
+    monkeypatch.setattr("compat_matrix.plan.changed.changed_since", lambda revision: changes)
+    monkeypatch.setattr("compat_matrix.engine.running.carry_out", lambda out, order: orders.append(order) or {"exit_code": 0})
 
     def run(*arguments):
         command = ["grid", "--out", str(tmp_path), "--changed-since", "main", *arguments]

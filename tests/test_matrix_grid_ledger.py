@@ -10,11 +10,11 @@ from click.testing import CliRunner
 from matrix_world import entry
 from packaging.version import Version
 
+from compat_matrix.cells.plan import Cell, Plan
+from compat_matrix.cells.results import Observation, Result, read_results, write_results
 from compat_matrix.cli import main
-from compat_matrix.expectations.cover import Grid, Marks, Rectangle, cover
-from compat_matrix.expectations.ranges import Axis, Range
-from compat_matrix.plan import Cell, Plan
-from compat_matrix.results import Observation, Result, read_results, write_results
+from compat_matrix.verdict.cover import Grid, Marks, Rectangle, cover
+from compat_matrix.verdict.ranges import Axis, Range
 
 VERSIONS = ("1.15.5", "2.0.4", "2.4.4", "2.8.4", "2.10.1", "2.12.1", "2.15.1", "2.21.0")
 CASES = ("alpha", "beta", "gamma", "literals")
@@ -325,7 +325,7 @@ def test_rules_that_cannot_be_used_are_refused(folder, rule, problem):
 
 
 def test_our_own_rules_are_valid():
-    from compat_matrix.expectations.causes import DEFAULT_RULES, read_rules
+    from compat_matrix.verdict.causes import DEFAULT_RULES, read_rules
 
     assert read_rules(DEFAULT_RULES)
 

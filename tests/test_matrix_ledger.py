@@ -6,11 +6,11 @@ import pytest
 from matrix_world import TODAY, entry
 from packaging.version import Version
 
-from compat_matrix.expectations import Ledger, LedgerError
-from compat_matrix.expectations.ledger import judge
-from compat_matrix.outcomes import Outcome
-from compat_matrix.plan import Cell, Decision, Plan
-from compat_matrix.results import Result
+from compat_matrix.cells.outcomes import Outcome
+from compat_matrix.cells.plan import Cell, Decision, Plan
+from compat_matrix.cells.results import Result
+from compat_matrix.verdict import Ledger, LedgerError
+from compat_matrix.verdict.ledger import judge
 
 VIOLATIONS = (
     "unexpected_fail",
@@ -216,6 +216,6 @@ def test_outcomes_that_say_all_need_no_error():
 
 
 def test_our_own_ledger_is_valid():
-    from compat_matrix.expectations import DEFAULT_PATH
+    from compat_matrix.verdict import DEFAULT_PATH
 
     assert Ledger.read(DEFAULT_PATH).entries

@@ -13,11 +13,11 @@ import pytest
 from matrix_world import FUNCTION, REPO, World, entry
 
 from compat_matrix.cases import all_cases
+from compat_matrix.cells.consumers import CONSUMERS
 from compat_matrix.checks import CHECKS
-from compat_matrix.consumers import CONSUMERS
-from compat_matrix.expectations import Ledger
-from compat_matrix.planning import Axes, case_artifacts, expand, fixture_artifacts
-from compat_matrix.runtimes import Runtime
+from compat_matrix.plan.planning import Axes, case_artifacts, expand, fixture_artifacts
+from compat_matrix.runtimes.runtime import Runtime
+from compat_matrix.verdict import Ledger
 
 FAIL = {
     "outcome": "LOAD_ERROR",

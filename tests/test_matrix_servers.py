@@ -8,19 +8,19 @@ import pytest
 from matrix_world import TODAY
 
 from compat_matrix.cases import CASES_DIR
+from compat_matrix.cells.consumers import CONSUMERS
+from compat_matrix.cells.outcomes import Outcome
+from compat_matrix.cells.plan import Cell, Decision, Plan, PlanError
+from compat_matrix.cells.results import DESELECTED, Observation, Result
 from compat_matrix.checks import CHECKS
-from compat_matrix.consumers import CONSUMERS
-from compat_matrix.consumers.serving import drivers
-from compat_matrix.consumers.serving.drivers.base import NotHere, ServerIdentity
-from compat_matrix.expectations import Ledger
-from compat_matrix.expectations.ledger import judge_entries
-from compat_matrix.outcomes import Outcome
-from compat_matrix.plan import Cell, Decision, Plan, PlanError
-from compat_matrix.planning import Artifact, Axes, expand, make_plan
-from compat_matrix.report.summary import summarise
-from compat_matrix.results import DESELECTED, Observation, Result
-from compat_matrix.runtimes import Runtime
-from compat_matrix.runtimes.servers import UNKNOWN, server_runtime
+from compat_matrix.plan.planning import Artifact, Axes, expand, make_plan
+from compat_matrix.runtimes.runtime import Runtime
+from compat_matrix.serving import drivers
+from compat_matrix.serving.drivers.base import NotHere, ServerIdentity
+from compat_matrix.serving.servers import UNKNOWN, server_runtime
+from compat_matrix.verdict import Ledger
+from compat_matrix.verdict.ledger import judge_entries
+from compat_matrix.verdict.summary import summarise
 
 LOCAL = Runtime("local", Path("python"), "2.21.0")
 STANDIN = Runtime("standin2.21.0", Path("python"), "2.21.0", server="standin", consumer="standin")

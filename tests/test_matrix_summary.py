@@ -12,13 +12,22 @@ from referencing import Registry, Resource
 from rich.console import Console
 
 import compat_matrix
-from compat_matrix.expectations import Ledger
-from compat_matrix.outcomes import Outcome
-from compat_matrix.plan import Cell, Decision, Plan
+from compat_matrix.cells.outcomes import Outcome
+from compat_matrix.cells.plan import Cell, Decision, Plan
+from compat_matrix.cells.results import (
+    DESELECTED,
+    Observation,
+    Result,
+    ResultsError,
+    normalise,
+    one_line,
+    read_results,
+    write_results,
+)
 from compat_matrix.report import terminal
 from compat_matrix.report.progress import Progress, unexpected
-from compat_matrix.report.summary import NO_RESULT, summarise
-from compat_matrix.results import DESELECTED, Observation, Result, ResultsError, normalise, one_line, read_results, write_results
+from compat_matrix.verdict import Ledger
+from compat_matrix.verdict.summary import NO_RESULT, summarise
 
 SCHEMAS = {path.name: json.loads(path.read_text()) for path in (Path(compat_matrix.__path__[0]) / "schemas").glob("*.json")}
 REGISTRY = Registry().with_resources((name, Resource.from_contents(schema)) for name, schema in SCHEMAS.items())

@@ -4,13 +4,13 @@ import pytest
 import tomlkit
 from matrix_world import TODAY, entry
 
-from compat_matrix.expectations import Ledger
-from compat_matrix.expectations.blocks import split_blocks
-from compat_matrix.expectations.ledger import judge
-from compat_matrix.expectations.update import UpdateRefused, update
-from compat_matrix.outcomes import Outcome
-from compat_matrix.plan import Cell, Decision, Plan
-from compat_matrix.results import Observation, Result
+from compat_matrix.cells.outcomes import Outcome
+from compat_matrix.cells.plan import Cell, Decision, Plan
+from compat_matrix.cells.results import Observation, Result
+from compat_matrix.verdict import Ledger
+from compat_matrix.verdict.blocks import split_blocks
+from compat_matrix.verdict.ledger import judge
+from compat_matrix.verdict.update import UpdateRefused, update
 
 CHECKS = ("load", "values", "relocate")
 NOT_FOUND = ("LOAD_ERROR", "tensorflow.errors.NotFoundError", "Op type not registered 'Foo' in binary")

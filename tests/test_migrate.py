@@ -18,14 +18,14 @@ import pytest
 from click.testing import CliRunner
 
 from compat_matrix import cli
-from compat_matrix.checks.compare import Mismatch
-from compat_matrix.consumers.serving import staging
+from compat_matrix.models.migrate import engine, proof, records
+from compat_matrix.models.migrate.records import Status
+from compat_matrix.requests.compare import Mismatch
 from compat_matrix.runtimes import isolation, worker
 from compat_matrix.runtimes.process import Crashed
 from compat_matrix.runtimes.runtime import local_runtime
 from compat_matrix.runtimes.worker import ReplyError, WorkerDied
-from compat_matrix.zoo.migrate import engine, proof, records
-from compat_matrix.zoo.migrate.records import Status
+from compat_matrix.serving import staging
 from reference_impl.format import schema
 from reference_impl.graph.edges import parse_ref
 

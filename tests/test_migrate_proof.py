@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from compat_matrix import cli
-from compat_matrix.zoo.migrate import records
+from compat_matrix.models.migrate import records
 from reference_impl.format import schema
 
 pytestmark = pytest.mark.tensorflow
@@ -160,7 +160,7 @@ def test_a_source_that_cannot_be_read_keeps_what_was_proved(proved, monkeypatch)
         raise OSError(5, "Input/output error")
 
     with monkeypatch.context() as patch:
-        patch.setattr("compat_matrix.zoo.migrate.run.source_hash", failing)
+        patch.setattr("compat_matrix.models.migrate.run.source_hash", failing)
         code, model = migrate(source, "--out", out)
     assert (code, model["status"]) == (cli.HARNESS_ERROR, "failed")
     assert files(out / "models") == before and record.source_hash[:12] in model["kept"]

@@ -8,8 +8,8 @@ import re
 
 import pytest
 
-from compat_matrix.zoo.migrate import records, report, run
-from compat_matrix.zoo.migrate.records import Status
+from compat_matrix.models.migrate import records, report, run
+from compat_matrix.models.migrate.records import Status
 
 
 def record(name, status=Status.REFUSED, **more):

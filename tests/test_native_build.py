@@ -11,13 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from compat_matrix.consumers import CONSUMERS, CPP
-from compat_matrix.expectations import Ledger
-from compat_matrix.outcomes import Outcome
-from compat_matrix.planning import Axes, make_plan
-from compat_matrix.runtimes import Host, Runtime
+from compat_matrix.cells.consumers import CONSUMERS, CPP
+from compat_matrix.cells.outcomes import Outcome
+from compat_matrix.hosts.host import Host
+from compat_matrix.plan.planning import Axes, make_plan
 from compat_matrix.runtimes.native import build, wheel
+from compat_matrix.runtimes.runtime import Runtime
 from compat_matrix.runtimes.worker import NotStarted
+from compat_matrix.verdict import Ledger
 
 NEW = b"..._ZN10tensorflow14LoadSavedModelERKNS_14SessionOptionsERKNS_10RunOptionsERKNSt7__cxx1112basic_string..."
 OLD = NEW.replace(b"NSt7__cxx1112basic_string", b"Ss")
@@ -160,7 +161,7 @@ def test_a_wheel_that_allows_none_says_why(machine: Machine, damage, reason: str
 def test_without_a_compiler_the_cells_are_not_run(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     (machine.root / "g++").unlink()
     monkeypatch.setattr(build, "COMPILERS", ("no-such-compiler",))
-    monkeypatch.setattr("compat_matrix.planning.all_cases", lambda *_: [])
+    monkeypatch.setattr("compat_matrix.plan.planning.all_cases", lambda *_: [])
     plan = make_plan(Ledger(), axes=Axes((machine.runtime,), home=("fake",)))
     cells = [cell for cell in plan if cell.consumer == CPP]
     assert cells

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from compat_matrix.cases import all_cases
-from compat_matrix.runtimes import local_runtime
+from compat_matrix.runtimes.runtime import local_runtime
 from docs import planted
 from property_tests.planted import cases, faults, kinds, worker
 

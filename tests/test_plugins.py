@@ -12,14 +12,15 @@ from pathlib import Path
 import pytest
 from plugin_world import DOCS, PAGE, ROOT, SAMPLES, ours, page_files, plugin_world, results, run
 
-from compat_matrix.consumers import CONSUMERS
-from compat_matrix.expectations import Ledger
-from compat_matrix.plan import OUR_CONSUMERS
-from compat_matrix.plugins import found, probe, registry
+from compat_matrix.cells import registry
+from compat_matrix.cells.consumers import CONSUMERS
+from compat_matrix.cells.plan import OUR_CONSUMERS
+from compat_matrix.cells.registry import OURS, PluginError
+from compat_matrix.cells.results import read_results
+from compat_matrix.plugins import found, probe
 from compat_matrix.plugins.check import grammar
 from compat_matrix.plugins.check.rules import RULES
-from compat_matrix.plugins.registry import OURS, PluginError
-from compat_matrix.results import read_results
+from compat_matrix.verdict import Ledger
 from compat_matrix.workers import tensors
 
 PROTOCOL = (DOCS / "protocol.md").read_text(encoding="utf-8")
@@ -346,7 +347,7 @@ def test_the_examples_of_the_page_are_what_happens(tmp_path):
 @pytest.mark.tensorflow
 @pytest.mark.parametrize("consumer", ["tf2", "c_api", "reference"])
 def test_the_examples_of_the_page_are_what_our_workers_do(consumer, tmp_path):
-    from compat_matrix.runtimes import local_runtime
+    from compat_matrix.runtimes.runtime import local_runtime
     from compat_matrix.runtimes.worker import command, environment
 
     program = CONSUMERS[consumer].program

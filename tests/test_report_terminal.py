@@ -7,10 +7,10 @@ import io
 import pytest
 from rich.console import Console
 
-from compat_matrix.outcomes import Outcome
-from compat_matrix.plan import Cell, Plan
+from compat_matrix.cells.outcomes import Outcome
+from compat_matrix.cells.plan import Cell, Plan
+from compat_matrix.cells.results import DESELECTED, Observation, Result
 from compat_matrix.report.terminal import matrix_tables
-from compat_matrix.results import DESELECTED, Observation, Result
 
 CONSUMERS = [f"consumer_{number}" for number in range(9)]
 PLAN = Plan(

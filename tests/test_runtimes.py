@@ -14,8 +14,8 @@ import tiny_runtime
 import tomlkit
 from packaging.requirements import Requirement
 
-from compat_matrix.consumers import CONSUMERS
-from compat_matrix.producers import PRODUCERS
+from compat_matrix.cells.consumers import CONSUMERS
+from compat_matrix.cells.producers import PRODUCERS
 from compat_matrix.runtimes import interpreters, locking, places, provision, records, registry, resolve, runtime, wanted
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -15,7 +15,7 @@ import pytest
 import tiny_runtime
 from click.testing import CliRunner
 
-from compat_matrix import consumers
+from compat_matrix.cells import consumers
 from compat_matrix.cli import main
 from compat_matrix.runtimes import locking, places, provision, records, registry, resolve, uv, wanted
 

@@ -3,7 +3,7 @@
 import pytest
 from model_edits import edited, fixture
 
-from compat_matrix.zoo.verify.run import verify
+from compat_matrix.models.verify.run import verify
 from reference_impl.errors import DtypeError, MalformedError, ShapeError
 from reference_impl.format import schema
 

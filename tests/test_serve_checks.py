@@ -6,11 +6,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from compat_matrix.cells.outcomes import Outcome
+from compat_matrix.cells.plan import Cell
 from compat_matrix.checks import examples, oracle, serve
 from compat_matrix.checks.artifact import read_artifact
 from compat_matrix.checks.context import Finding
 from compat_matrix.checks.wire import Wire
-from compat_matrix.consumers.serving.client import (
+from compat_matrix.serving.client import (
     BadAnswer,
     Class,
     ModelRef,
@@ -20,10 +22,8 @@ from compat_matrix.consumers.serving.client import (
     Unreachable,
     VersionStatus,
 )
-from compat_matrix.consumers.serving.drivers import ExitState
-from compat_matrix.consumers.serving.fleet import NotServed, Served
-from compat_matrix.outcomes import Outcome
-from compat_matrix.plan import Cell
+from compat_matrix.serving.drivers import ExitState
+from compat_matrix.serving.fleet import NotServed, Served
 from compat_matrix.workers import tensors
 from compat_matrix.workers.tensors import Tensor
 from reference_impl.format.container import layout
@@ -186,7 +186,7 @@ def test_rows_and_columns_must_agree(wire):
 
 
 def test_the_transports_must_agree_bit_for_bit_whatever_the_tolerance(wire):
-    from compat_matrix.checks.compare import Tolerance
+    from compat_matrix.requests.compare import Tolerance
 
     def next_to(got):
         return {

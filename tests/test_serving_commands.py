@@ -8,8 +8,8 @@ from click.testing import CliRunner
 from serving_drivers_fixtures import home, no_engine, sdk
 
 from compat_matrix import cli
-from compat_matrix.consumers.serving.drivers import engine
 from compat_matrix.runtimes import places
+from compat_matrix.serving.drivers import engine
 
 __all__ = ["home", "no_engine", "sdk"]  # fixtures, imported by name
 
@@ -22,7 +22,7 @@ def test_doctor_without_an_engine(no_engine):
 
 
 def test_image_is_built_by_the_command(sdk, monkeypatch):
-    from compat_matrix.runtimes.standin import image
+    from compat_matrix.serving.standin import image
 
     asked: list[tuple[str | None, str]] = []
 
@@ -48,7 +48,7 @@ def test_image_without_an_engine(no_engine):
 
 
 def test_a_stand_in_that_cannot_be_built_is_one_line(sdk, monkeypatch, tmp_path):
-    from compat_matrix.runtimes.standin import image, rootfs
+    from compat_matrix.serving.standin import image, rootfs
 
     def build(client):
         raise rootfs.NoImage("python cannot run the stand-in: ImportError: no package called tensorflow")

@@ -11,10 +11,10 @@ from types import SimpleNamespace
 import pytest
 from serving_drivers_fixtures import home, sdk
 
-from compat_matrix.consumers.serving.drivers import engine, images
-from compat_matrix.consumers.serving.drivers.base import EngineTrouble, ExitState, NotHere
-from compat_matrix.consumers.serving.drivers.container import ContainerServer, ended, published
-from compat_matrix.consumers.serving.drivers.docker import DockerDriver, packed
+from compat_matrix.serving.drivers import engine, images
+from compat_matrix.serving.drivers.base import EngineTrouble, ExitState, NotHere
+from compat_matrix.serving.drivers.container import ContainerServer, ended, published
+from compat_matrix.serving.drivers.docker import DockerDriver, packed
 
 __all__ = ["home", "sdk"]  # fixtures, imported by name
 
@@ -79,7 +79,7 @@ class FakeContainer:
 
 @pytest.fixture
 def server(sdk, monkeypatch, tmp_path):
-    monkeypatch.setattr("compat_matrix.consumers.serving.drivers.container.PAUSE", 0)
+    monkeypatch.setattr("compat_matrix.serving.drivers.container.PAUSE", 0)
     monkeypatch.setattr(engine, "connect", lambda: (_ for _ in ()).throw(NotHere("gone", "docker info")))
     removed: list[str] = []
     api = SimpleNamespace(remove_container=lambda name, **_: removed.append(name))

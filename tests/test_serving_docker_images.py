@@ -8,10 +8,10 @@ import serving_image
 import serving_models
 from serving_engine import LIMITS, client, home
 
-from compat_matrix.consumers.serving import drivers
-from compat_matrix.consumers.serving.drivers.base import NotHere
-from compat_matrix.consumers.serving.drivers.docker import DockerDriver
-from compat_matrix.consumers.serving.fleet import Fleet, NotServed
+from compat_matrix.serving import drivers
+from compat_matrix.serving.drivers.base import NotHere
+from compat_matrix.serving.drivers.docker import DockerDriver
+from compat_matrix.serving.fleet import Fleet, NotServed
 from compat_matrix.workers.tensors import Tensor
 
 __all__ = ["client", "home"]  # fixtures, imported by name

@@ -9,9 +9,9 @@ import sys
 import pytest
 from serving_drivers_fixtures import home, sdk
 
-from compat_matrix.consumers.serving import drivers
-from compat_matrix.consumers.serving.drivers import base, engine
-from compat_matrix.consumers.serving.drivers.base import NotHere
+from compat_matrix.serving import drivers
+from compat_matrix.serving.drivers import base, engine
+from compat_matrix.serving.drivers.base import NotHere
 
 __all__ = ["home", "sdk"]  # fixtures, imported by name
 

@@ -18,10 +18,10 @@ from serving_engine import LIMITS, client, containers, evidence, home, predict, 
 from serving_models import model
 
 from compat_matrix import cli
-from compat_matrix.consumers.serving import drivers
-from compat_matrix.consumers.serving.drivers import docker, images
-from compat_matrix.consumers.serving.drivers.docker import LABEL, RUN_LABEL, DockerDriver
-from compat_matrix.consumers.serving.fleet import Fleet, NotServed, NotStarted
+from compat_matrix.serving import drivers
+from compat_matrix.serving.drivers import docker, images
+from compat_matrix.serving.drivers.docker import LABEL, RUN_LABEL, DockerDriver
+from compat_matrix.serving.fleet import Fleet, NotServed, NotStarted
 
 __all__ = ["client", "home", "way"]  # fixtures, imported by name
 
@@ -221,8 +221,8 @@ def test_killed_harness_leaves_a_container_that_cleanup_removes(client, image, t
     script = f"""
 import time
 from pathlib import Path
-from compat_matrix.consumers.serving.fleet import Fleet
-from compat_matrix.consumers.serving.drivers.docker import DockerDriver
+from compat_matrix.serving.fleet import Fleet
+from compat_matrix.serving.drivers.docker import DockerDriver
 driver = DockerDriver({image!r})
 fleet = Fleet(driver, Path({str(tmp_path / "work")!r})).__enter__()
 fleet.served(Path({str(model(tmp_path, "m"))!r}))
@@ -324,7 +324,7 @@ def test_trouble_that_passes_is_tried_again_and_told(client, driver, fleet, tmp_
         real(container)
 
     monkeypatch.setattr(driver, "_started", failing)
-    monkeypatch.setattr("compat_matrix.consumers.serving.drivers.docker.PAUSE", 0)
+    monkeypatch.setattr("compat_matrix.serving.drivers.docker.PAUSE", 0)
     fleet.served(model(tmp_path, "m"))
     assert fleet.report()["retried"] == ["starting: port is already allocated"] * 2
     assert len(containers(client, driver)) == 1

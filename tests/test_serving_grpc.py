@@ -1,4 +1,4 @@
-"""compat_matrix.consumers.serving.grpc_client, against a server that knows no message: bytes are written out by hand."""
+"""compat_matrix.serving.grpc_client, against a server that knows no message: bytes are written out by hand."""
 
 import os
 import signal
@@ -12,10 +12,10 @@ from concurrent import futures
 import numpy as np
 import pytest
 
-from compat_matrix.consumers.serving import client, messages
-from compat_matrix.consumers.serving.client import Class, ModelRef, Task, VersionStatus
-from compat_matrix.consumers.serving.examples import NotAnExample
-from compat_matrix.consumers.serving.grpc_client import GrpcClient
+from compat_matrix.serving import client, messages
+from compat_matrix.serving.client import Class, ModelRef, Task, VersionStatus
+from compat_matrix.serving.examples import NotAnExample
+from compat_matrix.serving.grpc_client import GrpcClient
 from compat_matrix.workers.tensors import Tensor
 from reference_impl.format.wire import write_varint
 

@@ -1,4 +1,4 @@
-"""compat_matrix.consumers.serving.messages: our declarations of TensorFlow Serving's messages."""
+"""compat_matrix.serving.messages: our declarations of TensorFlow Serving's messages."""
 
 import importlib
 import importlib.util
@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 from google.protobuf import descriptor_pb2
 
-from compat_matrix.consumers.serving import messages
+from compat_matrix.serving import messages
 from reference_impl import errors
 from reference_impl.format import schema
 from reference_impl.format.schema import _pool
 
 ROOT = Path(__file__).parent.parent
-FOLDER = ROOT / "compat_matrix" / "consumers" / "serving" / "schema"
+FOLDER = ROOT / "compat_matrix" / "serving" / "schema"
 
 # Declared by the published package, not by us: streaming of language models and options of a session that nobody here asks for.
 LEFT_OUT = {
@@ -150,7 +150,7 @@ EXERCISE = """
 from google.protobuf.internal import api_implementation
 from reference_impl.format import schema
 early = schema.parse(schema.NodeDef, b"")  # the pool is in use before the folder joins it
-from compat_matrix.consumers.serving import messages as m
+from compat_matrix.serving import messages as m
 
 request = m.PredictRequest(output_filter=["y"])
 request.model_spec.name = "half"
@@ -204,7 +204,7 @@ def test_lives_beside_tensorflow_whichever_comes_first(first):
 def test_import_stays_light():
     program = """
 import sys
-from compat_matrix.consumers.serving import client, messages
+from compat_matrix.serving import client, messages
 print(sorted(set(sys.modules) & {"tensorflow", "keras", "grpc", "docker", "http.client"}))
 """
     assert run(program) == ["[]"]

@@ -1,14 +1,14 @@
-"""What is asked over REST, and what is read from the answers: compat_matrix.consumers.serving.rest_client."""
+"""What is asked over REST, and what is read from the answers: compat_matrix.serving.rest_client."""
 
 import numpy as np
 import pytest
 from serving_rest_fake import HALF, LIMIT, METADATA, PREDICT, STATUS, asking, example, fake, floats
 
-from compat_matrix.consumers.serving import client, messages
-from compat_matrix.consumers.serving.client import Class, ModelRef, VersionStatus
-from compat_matrix.consumers.serving.examples import NotAnExample
-from compat_matrix.consumers.serving.rest_client import COLUMNS, ROWS
-from compat_matrix.consumers.serving.servable import unaskable
+from compat_matrix.serving import client, messages
+from compat_matrix.serving.client import Class, ModelRef, VersionStatus
+from compat_matrix.serving.examples import NotAnExample
+from compat_matrix.serving.rest_client import COLUMNS, ROWS
+from compat_matrix.serving.servable import unaskable
 from compat_matrix.workers.tensors import Tensor
 from reference_impl.format import schema
 

@@ -9,8 +9,8 @@ import time
 import pytest
 from serving_rest_fake import HALF, LIMIT, PREDICT, STATUS, Fake, Server, asking, example, fake, floats
 
-from compat_matrix.consumers.serving import client
-from compat_matrix.consumers.serving.rest_client import RestClient
+from compat_matrix.serving import client
+from compat_matrix.serving.rest_client import RestClient
 
 __all__ = ["asking", "fake"]  # fixtures, imported by name
 

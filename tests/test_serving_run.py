@@ -24,7 +24,7 @@ ABSENT = "savedmodel-compat.invalid/serving:2.19.1"
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
     path = tmp_path_factory.mktemp("server") / "tensorflow_model_server"
-    compat(ROOT, "-m", "compat_matrix.runtimes.standin", "executable", path)
+    compat(ROOT, "-m", "compat_matrix.serving.standin", "executable", path)
     return f"binary:{path}"
 
 

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from compat_matrix.consumers.serving import staging
+from compat_matrix.serving import staging
 
 
 @pytest.fixture

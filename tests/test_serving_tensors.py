@@ -1,4 +1,4 @@
-"""compat_matrix.consumers.serving.tensors: tensors of the harness <-> TensorProto."""
+"""compat_matrix.serving.tensors: tensors of the harness <-> TensorProto."""
 
 import math
 
@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from compat_matrix.consumers.serving import tensors
+from compat_matrix.serving import tensors
 from compat_matrix.workers.tensors import CARRIERS, Tensor
 from reference_impl import errors
 from reference_impl.format import limits, schema

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from compat_matrix.consumers.serving import messages, staging, verdicts
-from compat_matrix.consumers.serving.launch import config_text
+from compat_matrix.serving import messages, staging, verdicts
+from compat_matrix.serving.launch import config_text
 
 
 def test_configuration_is_what_a_server_reads():

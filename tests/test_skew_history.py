@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from compat_matrix.skew import advice, collect, contrib, spans
+from compat_matrix.hosts import op_tables
+from compat_matrix.skew import advice, contrib, spans
 from compat_matrix.skew.changes import changes
 from compat_matrix.skew.history import TABLE, History, TableError, history
 from compat_matrix.skew.protos import kernels_of
@@ -332,10 +333,10 @@ def public(names):
 
 @pytest.mark.tensorflow
 def test_the_table_is_what_the_installed_tensorflow_registers(tmp_path):
-    from compat_matrix.runtimes import local_runtime
+    from compat_matrix.runtimes.runtime import local_runtime
 
     table = history()
-    release, snapshot = collect.ask(local_runtime())
+    release, snapshot = op_tables.ask(local_runtime())
     index = table.index(release.name)
     if index is None:
         pytest.skip(f"the table does not have TensorFlow {release.tensorflow} (savedmodel-compat ops update adds it)")
@@ -351,7 +352,7 @@ def test_the_table_is_what_the_installed_tensorflow_registers(tmp_path):
 
 @pytest.mark.tensorflow
 def test_updating_with_an_installed_runtime_gives_the_same_bytes(tmp_path):
-    from compat_matrix.runtimes import local_runtime
+    from compat_matrix.runtimes.runtime import local_runtime
 
     runtime = local_runtime()
     version = runtime.tensorflow_version
@@ -360,7 +361,7 @@ def test_updating_with_an_installed_runtime_gives_the_same_bytes(tmp_path):
     table = tmp_path / "op_history.jsonl"
     table.write_bytes(TABLE.read_bytes())
     told = []
-    collect.update([runtime], told.append, table)
+    op_tables.update([runtime], told.append, table)
     kept, written = ([line for line in path.read_text().splitlines() if '"op":"_' not in line] for path in (TABLE, table))
     assert written == kept and len(kept) > 1800
     assert version in told[0]

@@ -4,7 +4,7 @@ import pytest
 import skew_models
 from model_edits import fixture
 
-from compat_matrix.runtimes import Host
+from compat_matrix.hosts.host import Host
 from compat_matrix.runtimes.places import NotInstalled
 from compat_matrix.runtimes.resolve import resolve
 from compat_matrix.runtimes.worker import ReplyError

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from model_edits import fixture
 
-from compat_matrix.zoo.verify.findings import all_rules
-from compat_matrix.zoo.verify.run import verify
+from compat_matrix.models.verify.findings import all_rules
+from compat_matrix.models.verify.run import verify
 from reference_impl.errors import FileAccessError
 from reference_impl.format.container import layout
 from reference_impl.inspection.model import inspect

@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 from standin_server import FIXTURES, QUICK, Failed, Server, empty_config, place, predict, serving
 
-from compat_matrix.consumers.serving import messages
-from compat_matrix.runtimes.standin import tensor_protos
+from compat_matrix.serving import messages
+from compat_matrix.serving.standin import tensor_protos
 from compat_matrix.workers import tensors
 
 pytestmark = pytest.mark.tensorflow

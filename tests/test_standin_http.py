@@ -85,7 +85,7 @@ def test_folders_that_hold_no_saved_model(server: Server, tmp_path: Path) -> Non
         (tmp_path / name / "1").mkdir(parents=True)
         if file:
             (tmp_path / name / "1" / file).touch()
-    from compat_matrix.consumers.serving import messages
+    from compat_matrix.serving import messages
 
     held = [{"name": name, "base_path": str(tmp_path / name)} for name in ("empty", "session_bundle")]
     with pytest.raises(Failed):

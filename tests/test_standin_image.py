@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from compat_matrix.runtimes.standin import elf, executable, rootfs
+from compat_matrix.serving.standin import elf, executable, rootfs
 
 pytestmark = [
     pytest.mark.tensorflow,
@@ -35,7 +35,7 @@ def test_everything_that_its_binaries_need_is_in_it(tree: rootfs.Tree) -> None:
 
 def test_everything_of_ours_that_the_server_imports_is_in_it(tree: rootfs.Tree) -> None:
     """Without TensorFlow: whatever is imported before the server says its version."""
-    told = "import sys, compat_matrix.runtimes.standin.server; print(*[getattr(m, '__file__', '') for m in sys.modules.values()])"
+    told = "import sys, compat_matrix.serving.standin.server; print(*[getattr(m, '__file__', '') for m in sys.modules.values()])"
     done = subprocess.run([sys.executable, "-c", told], cwd=executable.PROJECT, capture_output=True, text=True, check=True)
     place = f"{executable.PROJECT}/"
     files = [file.removeprefix(place) for file in done.stdout.split() if file.startswith(place)]

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 from standin_server import QUICK, Failed, Server, empty_config, place, predict, serving, start
 
-from compat_matrix.consumers.serving import messages
-from compat_matrix.runtimes.standin import faults, warmup
+from compat_matrix.serving import messages
+from compat_matrix.serving.standin import faults, warmup
 from property_tests.attacks import effects
 from reference_impl.format.bundle.checksum import masked_crc32c
 

@@ -17,9 +17,9 @@ from typing import Any
 import pytest
 from standin_server import QUICK, Failed, Server, empty_config, place, predict, serving
 
-from compat_matrix.consumers.serving import messages
-from compat_matrix.runtimes.standin import memory, metrics
-from compat_matrix.runtimes.standin.errors import ServingError
+from compat_matrix.serving import messages
+from compat_matrix.serving.standin import memory, metrics
+from compat_matrix.serving.standin.errors import ServingError
 from compat_matrix.workers.c_tensors import Kept
 from reference_impl.format.bundle.checksum import masked_crc32c
 

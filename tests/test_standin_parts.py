@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from compat_matrix.consumers.serving import messages
-from compat_matrix.runtimes.standin import (
+from compat_matrix.serving import messages
+from compat_matrix.serving.standin import (
     closure,
     elf,
     flags,
@@ -22,7 +22,7 @@ from compat_matrix.runtimes.standin import (
     rootfs,
     tensor_protos,
 )
-from compat_matrix.runtimes.standin.errors import ServingError
+from compat_matrix.serving.standin.errors import ServingError
 from compat_matrix.workers.tensors import Tensor, from_numpy
 
 

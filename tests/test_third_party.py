@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from compat_matrix.commands.plugin_options import THIRD_PARTY
-from compat_matrix.expectations import Ledger
 from compat_matrix.plugins import found
 from compat_matrix.plugins.probe import home
 from compat_matrix.runtimes.locked import DONE, Environment
 from compat_matrix.runtimes.worker import NotStarted, Worker
+from compat_matrix.verdict import Ledger
 from compat_matrix.workers import tensors
 
 HERE = THIRD_PARTY.parent

@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 from compat_matrix.cases import CaseError
-from compat_matrix.expectations import Ledger
-from compat_matrix.generators import GENERATOR, all_generators, fixtures_root, read_generator
-from compat_matrix.planning import generator_artifacts, make_plan
-from compat_matrix.runtimes import Runtime
+from compat_matrix.cells.generators import GENERATOR, all_generators, fixtures_root, read_generator
+from compat_matrix.plan.planning import generator_artifacts, make_plan
 from compat_matrix.runtimes.places import RuntimeTrouble
 from compat_matrix.runtimes.resolve import resolve
+from compat_matrix.runtimes.runtime import Runtime
+from compat_matrix.verdict import Ledger
 from fixtures_v1.compare import differences
 
 ROOT = Path(__file__).parent.parent

@@ -7,11 +7,11 @@ import zoo
 from click.testing import CliRunner
 
 from compat_matrix import cli
-from compat_matrix.zoo.find import find
-from compat_matrix.zoo.verify.findings import Severity, all_rules
-from compat_matrix.zoo.verify.rules import file
-from compat_matrix.zoo.verify.run import MAX_FINDINGS, verify
-from compat_matrix.zoo.verify.select import UnknownRule, choose
+from compat_matrix.models.find import find
+from compat_matrix.models.verify.findings import Severity, all_rules
+from compat_matrix.models.verify.rules import file
+from compat_matrix.models.verify.run import MAX_FINDINGS, verify
+from compat_matrix.models.verify.select import UnknownRule, choose
 from property_tests.attacks import effects
 from reference_impl.format import schema
 

@@ -13,8 +13,8 @@ import verify_planted
 from click.testing import CliRunner
 
 from compat_matrix.cli import main
-from compat_matrix.zoo.verify import run as running
-from compat_matrix.zoo.verify.findings import all_rules
+from compat_matrix.models.verify import run as running
+from compat_matrix.models.verify.findings import all_rules
 
 
 def run(*arguments):

@@ -9,11 +9,11 @@ import skew_models
 import verify_planted
 import zoo
 
+from compat_matrix.models.verify.findings import Severity
+from compat_matrix.models.verify.model import Model
+from compat_matrix.models.verify.run import verify
+from compat_matrix.models.verify.shapes import Shapes
 from compat_matrix.skew.history import history
-from compat_matrix.zoo.verify.findings import Severity
-from compat_matrix.zoo.verify.model import Model
-from compat_matrix.zoo.verify.run import verify
-from compat_matrix.zoo.verify.shapes import Shapes
 from reference_impl.errors import SavedModelError
 from reference_impl.format import schema
 from reference_impl.format.container import layout

@@ -3,9 +3,9 @@
 import pytest
 from model_edits import fixture
 
-from compat_matrix.zoo.verify.findings import all_rules
-from compat_matrix.zoo.verify.run import verify
-from compat_matrix.zoo.verify.select import choose
+from compat_matrix.models.verify.findings import all_rules
+from compat_matrix.models.verify.run import verify
+from compat_matrix.models.verify.select import choose
 from property_tests.attacks import effects, forge
 from reference_impl.format import limits
 

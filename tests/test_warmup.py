@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 import fixtures_v1
-from compat_matrix.consumers.serving.messages import Example, PredictionLog
+from compat_matrix.serving.messages import Example, PredictionLog
 from compat_matrix.workers import tensors, warmup
 from reference_impl.format.schema import TensorProto
 

@@ -16,8 +16,9 @@ from pathlib import Path
 
 import pytest
 
-from compat_matrix.runtimes import Host, Runtime
+from compat_matrix.hosts.host import Host
 from compat_matrix.runtimes.process import TAIL_BYTES, TimedOut
+from compat_matrix.runtimes.runtime import Runtime
 from compat_matrix.runtimes.worker import NotStarted, ReplyError, Worker, WorkerDied, environment
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -164,7 +165,7 @@ def test_a_busy_worker_ends_when_the_harness_is_killed(model: Model, tmp_path: P
 import sys
 sys.path[:0] = [{str(ROOT)!r}, {str(ROOT / "tests")!r}]
 from pathlib import Path
-from compat_matrix.runtimes import Host
+from compat_matrix.hosts.host import Host
 from test_workers_protocol import fake_runtime, load
 host = Host(Path({str(tmp_path / "out")!r}), {{"fake": fake_runtime(Path({str(tmp_path)!r}))}})
 load(host.worker("fake", "any"), Path({str(model(f"load=pid:{pid_file}"))!r}))

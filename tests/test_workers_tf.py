@@ -10,13 +10,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from compat_matrix.cells.consumers import CONSUMERS, CPP
+from compat_matrix.cells.outcomes import Outcome
+from compat_matrix.cells.plan import Cell
+from compat_matrix.cells.results import Observation
 from compat_matrix.checks import run_cell
-from compat_matrix.consumers import CONSUMERS, CPP
-from compat_matrix.outcomes import Outcome
-from compat_matrix.plan import Cell
-from compat_matrix.results import Observation
-from compat_matrix.runtimes import Host, local_runtime
+from compat_matrix.hosts.host import Host
 from compat_matrix.runtimes.native import build as native
+from compat_matrix.runtimes.runtime import local_runtime
 from compat_matrix.runtimes.worker import ReplyError
 from compat_matrix.workers import tensors
 from compat_matrix.workers.provenance import hash_files

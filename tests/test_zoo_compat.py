@@ -7,8 +7,8 @@ from click.testing import CliRunner
 from model_edits import FIXTURES, edited, fixture
 
 from compat_matrix.cli import main
+from compat_matrix.models import compat, targets
 from compat_matrix.skew.history import history
-from compat_matrix.zoo import compat, targets
 from reference_impl.format import schema
 
 
@@ -247,9 +247,9 @@ def test_wrong_usage_and_models_that_cannot_be_read(tmp_path):
 
 
 def test_what_was_foretold_is_held_against_what_a_release_did():
-    from compat_matrix.outcomes import Outcome
-    from compat_matrix.zoo.prove import Reading
-    from compat_matrix.zoo.reality import Tally
+    from compat_matrix.cells.outcomes import Outcome
+    from compat_matrix.models.prove import Reading
+    from compat_matrix.models.reality import Tally
 
     index = history().index("1.13")
     (foretold,) = compat.compat(fixture("default_attrs_kept"), [index])

@@ -14,11 +14,11 @@ import pytest
 from click.testing import CliRunner
 
 from compat_matrix.cli import main
+from compat_matrix.models.contract import file, values
+from compat_matrix.models.contract.form import Answers, Contract, Request, contract_of, parse_type
+from compat_matrix.models.contract.rules import BREAKING, RULES, compare
 from compat_matrix.workers import tensors
 from compat_matrix.workers.tensors import CARRIERS, Tensor, from_numpy
-from compat_matrix.zoo.contract import file, values
-from compat_matrix.zoo.contract.form import Answers, Contract, Request, contract_of, parse_type
-from compat_matrix.zoo.contract.rules import BREAKING, RULES, compare
 from reference_impl.format import schema
 from reference_impl.format.values.tensor_proto import encode
 

@@ -15,7 +15,7 @@ from click.testing import CliRunner
 
 from compat_matrix.canonical.form import canonical
 from compat_matrix.cli import main
-from compat_matrix.zoo.diff import SECTIONS, Options, diff
+from compat_matrix.models.diff import SECTIONS, Options, diff
 from property_tests.strategies import edits
 from reference_impl.format import schema
 from reference_impl.format.bundle.writer import BundleWriter

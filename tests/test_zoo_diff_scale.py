@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from compat_matrix.zoo.diff import diff
+from compat_matrix.models.diff import diff
 from reference_impl.format import schema
 
 SIZES = 40, 80, 160
@@ -139,7 +139,7 @@ def test_steps_grow_as_the_models_do(kind, tmp_path):
 
 def test_more_functions_than_are_kept_are_told_like_few(tmp_path, monkeypatch):
     """Beyond a number of nodes the bodies of functions that differ are made a second time, and nothing else is different."""
-    from compat_matrix.zoo.diff import functions
+    from compat_matrix.models.diff import functions
 
     paths = pair(tmp_path, functions_in_a_circle, 30)
     kept = diff(*paths).to_json()

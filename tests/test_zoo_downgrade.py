@@ -9,8 +9,8 @@ from click.testing import CliRunner
 from model_edits import edited, fixture
 
 from compat_matrix.cli import main
+from compat_matrix.models.downgrade import attrs, removal, replace
 from compat_matrix.skew.history import history
-from compat_matrix.zoo.downgrade import attrs, removal, replace
 from reference_impl.format import schema
 from reference_impl.format.container import layout
 from reference_impl.format.values.tensor_proto import decode
@@ -225,9 +225,9 @@ def test_a_tree_is_proved_by_one_worker_and_a_crash_costs_one_model(tmp_path, mo
     import os
     import signal
 
+    from compat_matrix.models import prove
     from compat_matrix.runtimes import resolve
     from compat_matrix.runtimes.runtime import local_runtime
-    from compat_matrix.zoo import prove
 
     for name in "abc":
         edited(fixture("half_plus_two"), tmp_path / "zoo" / name, lambda message: None)

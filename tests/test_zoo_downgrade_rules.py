@@ -14,12 +14,12 @@ from typing import Any, Callable, Optional
 import pytest
 from packaging.version import Version
 
+from compat_matrix.models import prove
+from compat_matrix.models.downgrade import attrs
+from compat_matrix.models.downgrade import model as downgrading
+from compat_matrix.models.downgrade.replace import REPLACEMENTS
 from compat_matrix.skew import advice
 from compat_matrix.skew.history import history
-from compat_matrix.zoo import prove
-from compat_matrix.zoo.downgrade import attrs
-from compat_matrix.zoo.downgrade import model as downgrading
-from compat_matrix.zoo.downgrade.replace import REPLACEMENTS
 from reference_impl.format.container import layout
 
 pytestmark = pytest.mark.tensorflow

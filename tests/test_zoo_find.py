@@ -7,8 +7,8 @@ import sys
 import layout_models
 import pytest
 
-from compat_matrix.zoo import remote
-from compat_matrix.zoo.find import Unusable, find
+from compat_matrix.models import remote
+from compat_matrix.models.find import Unusable, find
 
 
 def names(found):
@@ -111,7 +111,7 @@ def test_a_url_without_its_package_names_the_package(tree):
     """In a process of its own, where nothing has imported fsspec."""
     program = (
         "import sys; sys.modules['fsspec'] = None\n"
-        "from compat_matrix.zoo.find import Unusable, find\n"
+        "from compat_matrix.models.find import Unusable, find\n"
         "try: find(['gs://bucket/zoo'])\n"
         "except Unusable as error: print(error)\n"
     )

@@ -4,10 +4,10 @@ import pytest
 from google.protobuf import text_format
 from model_edits import edited, fixture
 
+from compat_matrix.models import compat
+from compat_matrix.models.downgrade import model as downgrading
+from compat_matrix.models.handles import Handles
 from compat_matrix.skew.history import history
-from compat_matrix.zoo import compat
-from compat_matrix.zoo.downgrade import model as downgrading
-from compat_matrix.zoo.handles import Handles
 from reference_impl.format import schema
 from reference_impl.format.container import layout
 

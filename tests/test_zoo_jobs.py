@@ -15,7 +15,7 @@ import pytest
 from click.testing import CliRunner
 
 from compat_matrix.cli import main
-from compat_matrix.zoo.jobs import Died, ordered
+from compat_matrix.models.jobs import Died, ordered
 
 FIXTURES = Path(__file__).parents[1] / "fixtures_v1"
 
@@ -71,7 +71,7 @@ def test_an_interruption_ends_all(tmp_path):
         "from functools import partial",
         "from pathlib import Path",
         "import test_zoo_jobs",
-        "from compat_matrix.zoo.jobs import ordered",
+        "from compat_matrix.models.jobs import ordered",
         "if __name__ == '__main__':",
         f"    list(ordered(partial(test_zoo_jobs.stay, Path({os.fspath(tmp_path)!r})), range(5), 2))",
     ]

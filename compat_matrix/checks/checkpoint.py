@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.checks import oracle
 from compat_matrix.checks.answers import raise_first
-from compat_matrix.checks.compare import compare_tensor
 from compat_matrix.checks.context import Context, Finding
-from compat_matrix.outcomes import Outcome
+from compat_matrix.requests.compare import compare_tensor
 from compat_matrix.workers import tensors
 
 _SHOWN = 8

@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from compat_matrix.cells.consumers import Consumer
+from compat_matrix.cells.outcomes import Outcome
+from compat_matrix.cells.plan import Cell
 from compat_matrix.checks.artifact import Artifact
-from compat_matrix.checks.compare import Tolerance
-from compat_matrix.consumers import Consumer
-from compat_matrix.outcomes import Outcome
-from compat_matrix.plan import Cell
-from compat_matrix.runtimes.host import Host, Loaded
+from compat_matrix.hosts.host import Host, Loaded
+from compat_matrix.requests.compare import Tolerance
 from compat_matrix.runtimes.worker import ReplyError, Worker, WorkerDied
 
 STEP_LIMIT = 60.0  # seconds for one step when the plan sets no limit

@@ -13,9 +13,9 @@ from typing import Any, Union
 import numpy as np
 from google.protobuf.message import DecodeError, Message
 
-from compat_matrix.checks.compare import EXACT, Mismatch, Tolerance, compare_named
-from compat_matrix.consumers.serving.client import Class, Classified, Regressed
-from compat_matrix.consumers.serving.messages import Example
+from compat_matrix.requests.compare import EXACT, Mismatch, Tolerance, compare_named
+from compat_matrix.serving.client import Class, Classified, Regressed
+from compat_matrix.serving.messages import Example
 from compat_matrix.workers.tensors import Tensor
 from reference_impl.format.schema import SignatureDef
 

@@ -10,12 +10,12 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.checks import oracle
 from compat_matrix.checks.answers import MORE, first_of, raise_first
-from compat_matrix.checks.compare import compare_named
 from compat_matrix.checks.context import Context, Finding, finding_of
-from compat_matrix.outcomes import Outcome
-from compat_matrix.runtimes.host import Loaded
+from compat_matrix.hosts.host import Loaded
+from compat_matrix.requests.compare import compare_named
 from compat_matrix.runtimes.worker import ReplyError
 from compat_matrix.workers import tensors
 

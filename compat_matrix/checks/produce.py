@@ -12,15 +12,15 @@ import platform
 import shutil
 from pathlib import Path
 
-from compat_matrix.alone import alone
 from compat_matrix.cases import CaseError, CaseInfo, read_case
+from compat_matrix.cells.generators import GENERATOR, GeneratorInfo, read_generator
+from compat_matrix.cells.outcomes import Outcome
+from compat_matrix.cells.plan import Cell, is_complete
+from compat_matrix.cells.producers import GENERATE, Export
 from compat_matrix.checks.artifact import ArtifactError
 from compat_matrix.checks.context import Finding
-from compat_matrix.generators import GENERATOR, GeneratorInfo, read_generator
-from compat_matrix.outcomes import Outcome
-from compat_matrix.plan import Cell, is_complete
-from compat_matrix.producers import GENERATE, Export
-from compat_matrix.runtimes.host import Host
+from compat_matrix.common.alone import alone
+from compat_matrix.hosts.host import Host
 from compat_matrix.runtimes.worker import ReplyError, Worker
 from compat_matrix.workers import provenance
 

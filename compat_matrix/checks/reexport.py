@@ -12,11 +12,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.checks import objects, oracle
 from compat_matrix.checks.answers import ask_all, raise_first
 from compat_matrix.checks.context import Context, Finding, finding_of
 from compat_matrix.checks.signatures import compare_signatures, signature_finding
-from compat_matrix.outcomes import Outcome
 from compat_matrix.runtimes.worker import ReplyError
 from compat_matrix.workers import tensors
 from reference_impl.errors import SavedModelError

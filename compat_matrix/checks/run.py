@@ -9,21 +9,21 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from compat_matrix.cells.outcomes import Outcome
+from compat_matrix.cells.plan import Cell, is_complete
+from compat_matrix.cells.results import Observation
 from compat_matrix.checks import checkpoint, load, objects, reexport, relocate, signatures, values
 from compat_matrix.checks.artifact import Artifact, ArtifactError, altered_files, read_artifact
 from compat_matrix.checks.context import Context, Evidence, Finding, finding_of
 from compat_matrix.checks.produce import produce, producing_worker
-from compat_matrix.outcomes import Outcome
-from compat_matrix.plan import Cell, is_complete
-from compat_matrix.results import Observation
-from compat_matrix.runtimes.host import Host
+from compat_matrix.hosts.host import Host
 from compat_matrix.runtimes.worker import NotStarted, ReplyError, Worker, WorkerDied
 from compat_matrix.skew import naming as skew
 from reference_impl.errors import SavedModelError
 
 if TYPE_CHECKING:
     from compat_matrix.checks.wire import Wire
-    from compat_matrix.consumers.serving.drivers.base import ServerIdentity
+    from compat_matrix.serving.drivers.base import ServerIdentity
 
 RUN: dict[str, Callable[[Context], dict[str, Any]]] = {
     "load": load.check,

@@ -11,17 +11,17 @@ from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import Any
 
+from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.checks import oracle, serve_examples
 from compat_matrix.checks.answers import Answers, judged, raise_first
-from compat_matrix.checks.compare import EXACT, Tolerance, compare_named
 from compat_matrix.checks.context import Finding
 from compat_matrix.checks.signatures import compare_signatures, signature_finding
 from compat_matrix.checks.wire import Wire, rest_of, trouble
-from compat_matrix.consumers.serving.client import GRPC, REST, Client, NotRepresentable
-from compat_matrix.consumers.serving.fleet import Served
-from compat_matrix.consumers.serving.rest_client import ROWS
-from compat_matrix.consumers.serving.rest_json import subnormal
-from compat_matrix.outcomes import Outcome
+from compat_matrix.requests.compare import EXACT, Tolerance, compare_named
+from compat_matrix.serving.client import GRPC, REST, Client, NotRepresentable
+from compat_matrix.serving.fleet import Served
+from compat_matrix.serving.rest_client import ROWS
+from compat_matrix.serving.rest_json import subnormal
 from compat_matrix.workers import tensors
 from compat_matrix.workers.tensors import Tensor
 from reference_impl.format import schema

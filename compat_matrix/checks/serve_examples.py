@@ -9,12 +9,12 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.checks import examples, oracle
 from compat_matrix.checks.context import Finding
 from compat_matrix.checks.wire import Wire, trouble
-from compat_matrix.consumers.serving.client import GRPC, Client, ModelRef, NotRepresentable, Task
-from compat_matrix.consumers.serving.fleet import Served
-from compat_matrix.outcomes import Outcome
+from compat_matrix.serving.client import GRPC, Client, ModelRef, NotRepresentable, Task
+from compat_matrix.serving.fleet import Served
 from compat_matrix.workers import tensors
 from compat_matrix.workers.tensors import Tensor
 

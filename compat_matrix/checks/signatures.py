@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.checks import oracle
 from compat_matrix.checks.answers import raise_first
 from compat_matrix.checks.context import Context, Finding
-from compat_matrix.outcomes import Outcome
 
 Spec = dict[str, dict[str, dict[str, Any]]]
 SIDES = ("inputs", "outputs")

@@ -11,22 +11,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from compat_matrix.cells.outcomes import Outcome
+from compat_matrix.cells.plan import Cell
 from compat_matrix.checks.artifact import Artifact
 from compat_matrix.checks.context import STEP_LIMIT, Finding
-from compat_matrix.consumers.serving.client import (
-    Client,
-    NotInstalled,
-    NotRepresentable,
-    ServerError,
-    ServingError,
-    Timeout,
-    Unreachable,
-)
-from compat_matrix.consumers.serving.drivers import EngineTrouble, ExitState, NotHere
-from compat_matrix.consumers.serving.fleet import Fleet, NotServed, NotStarted, Served
-from compat_matrix.consumers.serving.verdicts import CRASHED, HUNG, KILLED, REFUSED
-from compat_matrix.outcomes import Outcome
-from compat_matrix.plan import Cell
+from compat_matrix.serving.client import Client, NotInstalled, NotRepresentable, ServerError, ServingError, Timeout, Unreachable
+from compat_matrix.serving.drivers import EngineTrouble, ExitState, NotHere
+from compat_matrix.serving.fleet import Fleet, NotServed, NotStarted, Served
+from compat_matrix.serving.verdicts import CRASHED, HUNG, KILLED, REFUSED
 
 # The server answers, and says that this model, or this server, cannot do it; any other code is an error where an answer was due.
 REFUSALS = frozenset({"FAILED_PRECONDITION", "UNIMPLEMENTED"})

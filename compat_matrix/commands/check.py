@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from compat_matrix.alone import sole_writer
-from compat_matrix.cli import printable
+from compat_matrix.cells.outcomes import ExitCode
+from compat_matrix.cells.sole_writer import sole_writer
 from compat_matrix.commands.models import fail_on_option, model_arguments
 from compat_matrix.commands.planned import exit_codes
 from compat_matrix.commands.plugin_options import plugin_option
 from compat_matrix.commands.refusing import Refused
-from compat_matrix.outcomes import ExitCode
+from compat_matrix.common.printable import printable
 
 if TYPE_CHECKING:
     from compat_matrix.exports.options import Options
     from compat_matrix.exports.report import Report
-    from compat_matrix.zoo.find import Found
+    from compat_matrix.models.find import Found
 
 FILE = click.Path(dir_okay=False, path_type=Path)
 
@@ -95,12 +95,12 @@ def check(found: Found, follow_links: bool, out: Path | None, junit: Path | None
 
 def _checked(found: Found, out: Path, quiet: bool, clear: bool, requests: Path | None, **asked: Any) -> Report:
     from compat_matrix.checks.artifact import ArtifactError
-    from compat_matrix.consumers.serving.staging import Unstageable
     from compat_matrix.exports import session
     from compat_matrix.exports.artifact import Export
     from compat_matrix.exports.options import OptionError
     from compat_matrix.report.progress import Progress, unexpected
     from compat_matrix.runtimes.places import RuntimeTrouble, UnknownRuntime
+    from compat_matrix.serving.staging import Unstageable
 
     progress = None if quiet else Progress("cells", "unexpected")
     try:

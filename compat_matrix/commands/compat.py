@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from compat_matrix.cli import OK, UNEXPECTED, printable
+from compat_matrix.cli import OK, UNEXPECTED
 from compat_matrix.commands.models import model_arguments
+from compat_matrix.common.printable import printable
 
 if TYPE_CHECKING:
+    from compat_matrix.models.compat import GraphCompat, Use
+    from compat_matrix.models.find import Found, Model
     from compat_matrix.skew.history import History
-    from compat_matrix.zoo.compat import GraphCompat, Use
-    from compat_matrix.zoo.find import Found, Model
 
 LOADERS = ("session", "c++", "objects")
 LOADER_HELP = "session (tf.compat.v1 in Python), c++ (Serving, Go, Java), objects (tf.saved_model.load)"
@@ -35,8 +36,8 @@ def compat(found: Found, follow_links: bool, target: str | None, loaders: tuple[
     Exit code 1: with --target, when a part does not load, or loses something, in one of these releases; without, when a part
     loads in no release at all; and for a model that cannot be read.
     """
+    from compat_matrix.models import targets
     from compat_matrix.skew.history import history
-    from compat_matrix.zoo import targets
     from reference_impl.errors import SavedModelError
 
     table = history()
@@ -80,8 +81,8 @@ def compat(found: Found, follow_links: bool, target: str | None, loaders: tuple[
 
 def _graphs(model: Model, asked: tuple[int, ...], follow_links: bool) -> tuple[list[GraphCompat], list[str]]:
     """What each MetaGraph needs; and of one release that is asked about, the loaders for which `downgrade` could rewrite it."""
+    from compat_matrix.models.compat import of_graph
     from compat_matrix.skew.history import history
-    from compat_matrix.zoo.compat import of_graph
     from reference_impl.format.container import layout
 
     with model.local() as path:
@@ -89,7 +90,7 @@ def _graphs(model: Model, asked: tuple[int, ...], follow_links: bool) -> tuple[l
     graphs = [of_graph(graph, asked, history()) for graph in found.saved_model.meta_graphs]
     if len(asked) != 1 or all(_good(use, True) for graph in graphs for use in graph.uses):
         return graphs, []
-    from compat_matrix.zoo.downgrade.model import plan
+    from compat_matrix.models.downgrade.model import plan
 
     planned = plan(found, asked[0])
     refused = {loader for _, loaders in planned.refused for loader in loaders}

@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING, Any, Optional
 
 import click
 
-from compat_matrix.cli import HARNESS_ERROR, OK, UNEXPECTED, printable
+from compat_matrix.cells.outcomes import ExitCode
+from compat_matrix.cli import HARNESS_ERROR, OK, UNEXPECTED
 from compat_matrix.commands.models import model_arguments
-from compat_matrix.outcomes import ExitCode
+from compat_matrix.common.printable import printable
 
 if TYPE_CHECKING:
-    from compat_matrix.zoo.contract.form import Contract
-    from compat_matrix.zoo.contract.rules import Finding
-    from compat_matrix.zoo.find import Found, Model
+    from compat_matrix.models.contract.form import Contract
+    from compat_matrix.models.contract.rules import Finding
+    from compat_matrix.models.find import Found, Model
 
 SUFFIX = ".contract.json"
 
@@ -47,7 +48,7 @@ class _Invalid(click.ClickException):
 @contextmanager
 def _refusals() -> Iterator[None]:
     """What is wrong with a contract, its requests or the machine, as an exit code."""
-    from compat_matrix.zoo.contract.file import ContractError
+    from compat_matrix.models.contract.file import ContractError
 
     try:
         yield
@@ -91,8 +92,8 @@ def write(
 def _write_one(model: Model, target: Path, update: bool, answers: Optional[bool], requests: Optional[Path], links: bool) -> None:
     from dataclasses import replace
 
-    from compat_matrix.zoo.contract import file, rules
-    from compat_matrix.zoo.contract.form import contract_of
+    from compat_matrix.models.contract import file, rules
+    from compat_matrix.models.contract.form import contract_of
 
     old = _old(target, update)
     if old is not None and old.answers is not None and answers is None and requests is None:
@@ -100,7 +101,7 @@ def _write_one(model: Model, target: Path, update: bool, answers: Optional[bool]
     with model.local() as path:
         new = contract_of(path, follow_links=links)
         if answers or requests is not None:
-            from compat_matrix.zoo.contract.answers import record
+            from compat_matrix.models.contract.answers import record
 
             recorded, left_out = record(path.parent if path.is_file() else path, requests)
             for line in left_out:
@@ -115,7 +116,7 @@ def _write_one(model: Model, target: Path, update: bool, answers: Optional[bool]
 
 
 def _old(target: Path, update: bool) -> Optional[Contract]:
-    from compat_matrix.zoo.contract import file
+    from compat_matrix.models.contract import file
 
     if not target.exists():
         return None
@@ -148,9 +149,9 @@ def check(
     Exits with 1 when something would break a client; what only adds is shown and passes. With --answers it exits with 3 when no
     contract has golden answers. `contract rules` lists the rules.
     """
-    from compat_matrix.zoo.contract.rules import RULES
-    from compat_matrix.zoo.find import Unusable, find
-    from compat_matrix.zoo.jobs import Died, ordered
+    from compat_matrix.models.contract.rules import RULES
+    from compat_matrix.models.find import Unusable, find
+    from compat_matrix.models.jobs import Died, ordered
 
     unknown = sorted(set(allow) - RULES.keys())
     if unknown:
@@ -202,9 +203,9 @@ def _blank(model: Model, file: Optional[Path]) -> dict[str, Any]:
 
 def _checked(model: Model, file: Optional[Path], allowed: frozenset[str], ask: bool, follow_links: bool) -> dict[str, Any]:
     """What became of one model: ``kept``, ``broken``, ``no contract``, ``invalid contract``, ``refused`` or ``unread``."""
-    from compat_matrix.zoo.contract import file as files
-    from compat_matrix.zoo.contract import rules
-    from compat_matrix.zoo.contract.form import contract_of
+    from compat_matrix.models.contract import file as files
+    from compat_matrix.models.contract import rules
+    from compat_matrix.models.contract.form import contract_of
     from reference_impl.errors import SavedModelError, about_the_model
 
     target, report = _target(model, file), _blank(model, file)
@@ -217,7 +218,7 @@ def _checked(model: Model, file: Optional[Path], allowed: frozenset[str], ask: b
             if ask and not (frozen.answers and frozen.answers.requests):
                 report["answers"] = NO_ANSWERS
             elif ask and frozen.answers is not None:
-                from compat_matrix.zoo.contract import answers
+                from compat_matrix.models.contract import answers
 
                 findings += rules.allow(answers.check(path.parent if path.is_file() else path, frozen.answers), allowed)
                 report["answers"] = f"{len(frozen.answers.requests)} asked"
@@ -243,7 +244,7 @@ def _report(report: dict[str, Any]) -> Iterator[str]:
 
 
 def _line(finding: Finding) -> str:
-    from compat_matrix.zoo.contract.rules import RULES
+    from compat_matrix.models.contract.rules import RULES
 
     word = "allowed" if finding.allowed else RULES[finding.rule].category
     colour = {"breaking": "red", "compatible": "green"}.get(word, "yellow")
@@ -260,7 +261,7 @@ def _skipped(found: Found) -> int:
 @contract.command()
 def rules() -> None:
     """List the rules: what breaks clients, and what only adds."""
-    from compat_matrix.zoo.contract.rules import RULES
+    from compat_matrix.models.contract.rules import RULES
 
     for name, rule in RULES.items():
         click.echo(f"{name:<22} {rule.category:<10} {rule.why}")

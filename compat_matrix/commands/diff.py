@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Optional
 
 import click
 
-from compat_matrix.cli import HARNESS_ERROR, OK, UNEXPECTED, printable
-from compat_matrix.zoo.diff.model import SECTIONS
+from compat_matrix.cli import HARNESS_ERROR, OK, UNEXPECTED
+from compat_matrix.common.printable import printable
+from compat_matrix.models.diff.model import SECTIONS
 
 if TYPE_CHECKING:
-    from compat_matrix.zoo.diff.model import Options
-    from compat_matrix.zoo.find import Found
+    from compat_matrix.models.diff.model import Options
+    from compat_matrix.models.find import Found
 
 
 def _tolerance(_: click.Context, __: click.Parameter, value: Optional[str]) -> tuple[Optional[float], Optional[float]]:
@@ -64,8 +65,8 @@ def diff(
     Names that TensorFlow generates, numbering, order of nodes, shards and what wrote the file make no difference. Exits with 0
     when the two are equal (of one content hash, or in what was asked for), with 1 when they are not.
     """
-    from compat_matrix.zoo.diff.model import Options
-    from compat_matrix.zoo.find import Unusable, find
+    from compat_matrix.models.diff.model import Options
+    from compat_matrix.models.find import Unusable, find
 
     # NumPy starts a thread per core for linear algebra, which is not done here, and takes longer over it than a small model.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -84,14 +85,14 @@ def diff(
 
 
 def _is_model(name: str, found: Found) -> bool:
-    from compat_matrix.zoo.find import place_of
+    from compat_matrix.models.find import place_of
 
     # By what is meant: of a file:// URL the model's name is the path.
     return len(found.models) == 1 and not found.skipped and found.models[0].place.identity() == place_of(name).identity()
 
 
 def _one(found: list[Found], options: Options, as_json: bool, full: bool) -> int:
-    from compat_matrix.zoo.diff import diff as compare
+    from compat_matrix.models.diff import diff as compare
 
     with found[0].models[0].local() as one, found[1].models[0].local() as other:
         result = compare(one, other, options)
@@ -100,15 +101,15 @@ def _one(found: list[Found], options: Options, as_json: bool, full: bool) -> int
 
         click.echo(json.dumps(result.to_json(), separators=(",", ":")))
     else:
-        from compat_matrix.zoo.diff.text import lines
+        from compat_matrix.models.diff.text import lines
 
         click.echo("\n".join(lines(result, full)))
     return UNEXPECTED if result.verdict == "different" else OK
 
 
 def _many(found: list[Found], options: Options, as_json: bool, full: bool, jobs: int) -> int:
-    from compat_matrix.zoo.diff.text import lines, pair_line, summary
-    from compat_matrix.zoo.diff.trees import CLOSE, EQUAL, UNREAD, Pair, pairs
+    from compat_matrix.models.diff.text import lines, pair_line, summary
+    from compat_matrix.models.diff.trees import CLOSE, EQUAL, UNREAD, Pair, pairs
 
     seen: list[Pair] = []
     for pair in pairs(found[0].models, found[1].models, options, jobs):

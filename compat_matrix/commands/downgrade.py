@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from compat_matrix.cli import HARNESS_ERROR, INCOMPLETE, OK, UNEXPECTED, printable
+from compat_matrix.cli import HARNESS_ERROR, INCOMPLETE, OK, UNEXPECTED
 from compat_matrix.commands.compat import LOADER_HELP, LOADERS
 from compat_matrix.commands.editing import models_of
+from compat_matrix.common.printable import printable
 
 if TYPE_CHECKING:
-    from compat_matrix.zoo.downgrade.model import Plan
-    from compat_matrix.zoo.prove import Proof, Prover
+    from compat_matrix.models.downgrade.model import Plan
+    from compat_matrix.models.prove import Proof, Prover
 
 SHOWN = 10  # refusals
 
@@ -55,8 +56,8 @@ def downgrade(
 
     Exit code 1: refused, or answers otherwise; 3: written but UNPROVED, with the command that would install what is missing.
     """
+    from compat_matrix.models import targets
     from compat_matrix.skew.history import history
-    from compat_matrix.zoo import targets
 
     table = history()
     try:
@@ -92,7 +93,7 @@ def _prover(release: str, loaders: tuple[str, ...], no_proof: bool) -> Iterator[
     if no_proof:
         yield None
         return
-    from compat_matrix.zoo import prove
+    from compat_matrix.models import prove
 
     readers = [prove.READER_OF[loader] for loader in loaders]
     with (
@@ -137,8 +138,8 @@ class _Job:
             return line, UNEXPECTED if of_model else HARNESS_ERROR
 
     def _run(self, path: Path, line: dict[str, Any]) -> tuple[dict[str, Any], int]:
-        from compat_matrix.zoo.downgrade import model as downgrading
-        from compat_matrix.zoo.prove import FAILED, UNPROVED
+        from compat_matrix.models.downgrade import model as downgrading
+        from compat_matrix.models.prove import FAILED, UNPROVED
         from reference_impl.format.container import layout
 
         found = layout.read(path, follow_links=self.follow_links)
@@ -155,8 +156,8 @@ class _Job:
         return line, INCOMPLETE if proof.status == UNPROVED and self.prover is not None else OK
 
     def _written(self, found: Any, plan: Plan) -> Proof:
-        from compat_matrix.zoo import prove
-        from compat_matrix.zoo.downgrade import model as downgrading
+        from compat_matrix.models import prove
+        from compat_matrix.models.downgrade import model as downgrading
 
         prover = self.prover
         proofs = [prove.Proof(prove.UNPROVED, "--no-proof", (), ())]

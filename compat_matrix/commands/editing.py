@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from compat_matrix.cli import HARNESS_ERROR, UNEXPECTED, printable
+from compat_matrix.cli import HARNESS_ERROR, UNEXPECTED
+from compat_matrix.common.printable import printable
 
 if TYPE_CHECKING:
-    from compat_matrix.zoo.edits.draft import Draft
-    from compat_matrix.zoo.find import Model
+    from compat_matrix.models.edits.draft import Draft
+    from compat_matrix.models.find import Model
 
 
 def edit_options(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -49,7 +50,7 @@ tags_option = click.option("--tags", help="Tags of the MetaGraph, separated by c
 
 def models_of(argument: str, follow_links: bool) -> tuple[list[tuple[Model, str]], list[Any]]:
     """Each model with its place below the output ("" for the only one), and what was not looked into."""
-    from compat_matrix.zoo.find import Unusable, find
+    from compat_matrix.models.find import Unusable, find
 
     try:
         found = find([argument], follow_links=follow_links)
@@ -83,7 +84,7 @@ def _run(argument: str, out: str | None, change: Callable[[Draft], None], as_jso
 
 
 def _one(model: Model, out: str | None, change: Callable[[Draft], None], follow_links: bool) -> tuple[dict[str, Any], int]:
-    from compat_matrix.zoo.edits.result import edit
+    from compat_matrix.models.edits.result import edit
     from reference_impl.errors import SavedModelError, about_the_model
 
     try:

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import click
 
+from compat_matrix.cells.outcomes import ExitCode, Outcome
+from compat_matrix.cells.plan import PLAN_FILE, RESULTS_FILE, Plan
+from compat_matrix.cells.results import read_results
 from compat_matrix.commands.planned import EXISTING_DIR, STALE, exit_codes, ledger_path, plan_options, planned
 from compat_matrix.commands.plugin_options import about_plugins
 from compat_matrix.commands.refusing import EXISTING_FILE, Refused
-from compat_matrix.expectations import DEFAULT_PATH, Ledger
-from compat_matrix.outcomes import ExitCode, Outcome
-from compat_matrix.plan import PLAN_FILE, RESULTS_FILE, Plan
-from compat_matrix.results import read_results
-from compat_matrix.writing import write_text
+from compat_matrix.common.writing import write_text
+from compat_matrix.verdict import DEFAULT_PATH, Ledger
 
 
 @click.group()
@@ -27,10 +27,10 @@ def expect() -> None:
 @exit_codes
 def expect_check(fixtures: Path | None, cases: Path | None, expectations: Path | None) -> int:
     """Check the ledger against the plan, without running: syntax, dead, too wide, overlapping, expired entries."""
-    from compat_matrix.expectations.ledger import judge_entries
-    from compat_matrix.report import agreement
+    from compat_matrix.engine.running import tool_version
     from compat_matrix.report.terminal import LEDGER_WORDS, ledger_lines
-    from compat_matrix.running import tool_version
+    from compat_matrix.verdict import agreement
+    from compat_matrix.verdict.ledger import judge_entries
 
     ledger = Ledger.read(ledger_path(expectations, fixtures, cases))
     made = agreement.extended(planned(ledger, fixtures, cases))
@@ -52,10 +52,10 @@ def expect_check(fixtures: Path | None, cases: Path | None, expectations: Path |
 def expect_update(out: Path, expectations: Path, reasons: Path | None, reason: str, remake: bool) -> None:
     """Rewrite the ledger from the results of a complete run in OUT: stale entries go or are narrowed to the versions of which
     they are true, new failures come, comments stay."""
-    from compat_matrix import running
-    from compat_matrix.expectations.causes import DEFAULT_RULES, read_rules
-    from compat_matrix.expectations.update import UpdateRefused, update
-    from compat_matrix.report import agreement
+    from compat_matrix.engine import running
+    from compat_matrix.verdict import agreement
+    from compat_matrix.verdict.causes import DEFAULT_RULES, read_rules
+    from compat_matrix.verdict.update import UpdateRefused, update
 
     ours = expectations.samefile(DEFAULT_PATH)
     if ours and set(running.started_with(out)) & {"cases", "fixtures"}:
@@ -85,7 +85,7 @@ def expect_update(out: Path, expectations: Path, reasons: Path | None, reason: s
 @exit_codes
 def expect_explain(cell_id: str, fixtures: Path | None, cases: Path | None, expectations: Path | None) -> None:
     """Say what is expected of a cell, and by which entry."""
-    from compat_matrix.report import agreement
+    from compat_matrix.verdict import agreement
 
     ledger = Ledger.read(ledger_path(expectations, fixtures, cases))
     cell = agreement.extended(planned(ledger, fixtures, cases)).by_id.get(cell_id)

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import click
 
+from compat_matrix.cells.outcomes import ExitCode
 from compat_matrix.commands.planned import EXISTING_DIR, asked_runtimes, exit_codes, ledger_path, plan_options
 from compat_matrix.commands.plugin_options import Chosen, plugin_option
 from compat_matrix.commands.refusing import Refused
-from compat_matrix.outcomes import ExitCode
 from compat_matrix.plugins.ledgers import ledger_text
 from compat_matrix.runtimes.runtime import Runtime
 
@@ -67,8 +67,8 @@ def gate(
     vanished, or drifted by more than its case tolerates, 3 incomplete or nothing compared,
     0 nothing blocks. 130: interrupted, there is no verdict.
     """
-    from compat_matrix import running
-    from compat_matrix.alone import sole_writer
+    from compat_matrix.cells.sole_writer import sole_writer
+    from compat_matrix.engine import running
     from compat_matrix.gate import run as gating
 
     out, specs = out.resolve(), (baseline, candidate)

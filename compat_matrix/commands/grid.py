@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING
 import click
 import tomlkit
 
+from compat_matrix.cells.outcomes import ExitCode
+from compat_matrix.cells.plan import NO_CONSUMER
 from compat_matrix.commands.planned import asked_runtimes, exit_codes
 from compat_matrix.commands.plugin_options import Chosen, plugin_option
 from compat_matrix.commands.refusing import EXISTING_FILE, Refused
-from compat_matrix.expectations import DEFAULT_PATH, Ledger
-from compat_matrix.outcomes import ExitCode
-from compat_matrix.plan import NO_CONSUMER
 from compat_matrix.plugins.ledgers import ledger_text
+from compat_matrix.verdict import DEFAULT_PATH, Ledger
 
 if TYPE_CHECKING:
-    from compat_matrix.changed import Changes
+    from compat_matrix.plan.changed import Changes
 
 GRID_FILE = Path(__file__).parent.parent / "grid.toml"
 NAMES = re.compile(r"[\s,]+")
@@ -60,9 +60,9 @@ def grid(
 
     Writes what `matrix run` writes; the report shows a table for each pair of writer and reader, and exits likewise.
     """
-    from compat_matrix import running
-    from compat_matrix.changed import affected
-    from compat_matrix.planning import Axes, make_plan, plugin_artifacts
+    from compat_matrix.engine import running
+    from compat_matrix.plan.changed import affected
+    from compat_matrix.plan.planning import Axes, make_plan, plugin_artifacts
 
     defaults = tomlkit.parse(GRID_FILE.read_text(encoding="utf-8")).unwrap()
     names, patterns = _split(runtimes) or defaults["runtimes"], _split(cases) or defaults["cases"]
@@ -106,7 +106,7 @@ def _split(values: Sequence[str]) -> list[str]:
 
 def _changes(revision: str) -> Changes | None:
     """What changed since a git revision, told on stderr; None when everything has to run. Raises Refused."""
-    from compat_matrix.changed import ChangesUnknown, changed_since
+    from compat_matrix.plan.changed import ChangesUnknown, changed_since
 
     try:
         changes = changed_since(revision)

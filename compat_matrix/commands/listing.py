@@ -8,8 +8,9 @@ from typing import Any
 
 import click
 
-from compat_matrix.cli import HARNESS_ERROR, UNEXPECTED, printable
+from compat_matrix.cli import HARNESS_ERROR, UNEXPECTED
 from compat_matrix.commands.editing import models_of
+from compat_matrix.common.printable import printable
 
 
 def run(

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from compat_matrix.cells.plan import parse_cell_id
 from compat_matrix.commands.expect import expect
 from compat_matrix.commands.planned import (
     EXISTING_DIR,
@@ -22,9 +23,8 @@ from compat_matrix.commands.planned import (
     runtime_options,
 )
 from compat_matrix.commands.plugin_options import Chosen, asked_plugins, plugin_option
-from compat_matrix.expectations import Ledger
-from compat_matrix.plan import parse_cell_id
 from compat_matrix.plugins.ledgers import ledger_text
+from compat_matrix.verdict import Ledger
 
 
 @click.group()
@@ -110,7 +110,7 @@ def run(
 
     Arguments behind -- go to pytest (-x, -v, ...). A selection includes the production of the artifacts it asks about.
     """
-    from compat_matrix import running
+    from compat_matrix.engine import running
 
     given = Chosen.of(selectors, plugins)
     text = ledger_text(ledger_path(expectations, fixtures, cases), given.registry)
@@ -142,7 +142,7 @@ def run(
 @exit_codes
 def report(out: Path) -> int:
     """Judge and render a run again, from the files in its folder alone; ends with the exit code of that run."""
-    from compat_matrix import running
+    from compat_matrix.engine import running
 
     return int(running.report(out.resolve(), running.stdout_console(), datetime.date.today())["exit_code"])
 
@@ -158,11 +158,11 @@ def diff(out_a: Path, out_b: Path, as_json: bool) -> int:
     Exit code 1 when a cell regressed (passed in A, fails in B) or vanished (observed in A, not in B), or when an answer drifted
     by more than the case tolerates. `savedmodel-compat gate` makes pages and a comment of it.
     """
+    from compat_matrix.cells.results import one_line
     from compat_matrix.gate.compare import KINDS, compare
     from compat_matrix.gate.drift import drifts
     from compat_matrix.gate.pairs import Run, pairs_of_folders
     from compat_matrix.report.gate_words import KIND_WORDS, drift_words, side_words
-    from compat_matrix.results import one_line
 
     sides = [{"label": out.name, "spec": str(out)} for out in (out_a, out_b)]
     _, verdict = compare(pairs_of_folders(Run.read(out_a), Run.read(out_b)), sides, drifts)

@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from compat_matrix.cli import HARNESS_ERROR, OK, UNEXPECTED, goes_on, printable
+from compat_matrix.cli import HARNESS_ERROR, OK, UNEXPECTED, goes_on
 from compat_matrix.commands.models import model_arguments
+from compat_matrix.common.printable import printable
 
 if TYPE_CHECKING:
-    from compat_matrix.zoo.find import Found
-    from compat_matrix.zoo.migrate.engine import Settings
-    from compat_matrix.zoo.migrate.records import Record
-    from compat_matrix.zoo.migrate.run import Job
+    from compat_matrix.models.find import Found
+    from compat_matrix.models.migrate.engine import Settings
+    from compat_matrix.models.migrate.records import Record
+    from compat_matrix.models.migrate.run import Job
 
 
 @click.command()
@@ -49,8 +50,8 @@ def migrate(
     their old relative names; what is refused or differs is in the report, with the reason and what would help. Run it again to
     go on, or to take up what changed.
     """
-    from compat_matrix.zoo.migrate.engine import Settings
-    from compat_matrix.zoo.migrate.run import jobs_of
+    from compat_matrix.models.migrate.engine import Settings
+    from compat_matrix.models.migrate.run import jobs_of
 
     for skipped in found.skipped:
         click.echo(printable(f"skipped: {skipped.name}: {skipped.reason}"), err=True)
@@ -61,7 +62,7 @@ def migrate(
 
 
 def _plan(jobs: list[Job]) -> int:
-    from compat_matrix.zoo.migrate.plan import plan_of
+    from compat_matrix.models.migrate.plan import plan_of
 
     code = OK
     for job in jobs:
@@ -75,8 +76,8 @@ def _plan(jobs: list[Job]) -> int:
 
 
 def _run(jobs: list[Job], out: Path, settings: Settings, workers: int, cluster: str | None, as_json: bool) -> int:
-    from compat_matrix.alone import sole_writer
-    from compat_matrix.zoo.migrate import report
+    from compat_matrix.cells.sole_writer import sole_writer
+    from compat_matrix.models.migrate import report
 
     with sole_writer(out, beside_others=True):
         made = _made(jobs, out, settings, workers, cluster)
@@ -91,10 +92,10 @@ def _run(jobs: list[Job], out: Path, settings: Settings, workers: int, cluster: 
 
 def _made(jobs: list[Job], out: Path, settings: Settings, workers: int, cluster: str | None) -> list[Record]:
     """Migrate all models, and return their records in the order of the jobs."""
+    from compat_matrix.models.migrate import cluster as dask
+    from compat_matrix.models.migrate import report
+    from compat_matrix.models.migrate.run import run
     from compat_matrix.report.progress import Progress
-    from compat_matrix.zoo.migrate import cluster as dask
-    from compat_matrix.zoo.migrate import report
-    from compat_matrix.zoo.migrate.run import run
 
     order = {job.relative: index for index, job in enumerate(jobs)}
     made: list[Record] = []
@@ -118,7 +119,7 @@ def _made(jobs: list[Job], out: Path, settings: Settings, workers: int, cluster:
 
 
 def _say(made: list[Record], out: Path) -> None:
-    from compat_matrix.zoo.migrate import report
+    from compat_matrix.models.migrate import report
 
     for reason, records in report.reasons(made):
         names = ", ".join(record.relative for record in records[:3]) + (" ..." if len(records) > 3 else "")
@@ -129,7 +130,7 @@ def _say(made: list[Record], out: Path) -> None:
 
 
 def _exit_code(made: list[Record]) -> int:
-    from compat_matrix.zoo.migrate.records import Status
+    from compat_matrix.models.migrate.records import Status
 
     if any(record.status is Status.FAILED for record in made):
         return HARNESS_ERROR

@@ -8,19 +8,19 @@ from typing import Any
 
 import click
 
-from compat_matrix.cli import printable
+from compat_matrix.common.printable import printable
 
 
 def model_arguments(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add ``MODELS...``, ``--from-file`` and ``--follow-links`` to a command, which is given ``found`` in their place.
 
-    ``found`` is a `compat_matrix.zoo.find.Found`, and ``follow_links`` is handed on as well. What cannot be used is wrong usage
-    (64).
+    ``found`` is a `compat_matrix.models.find.Found`, and ``follow_links`` is handed on as well. What cannot be used is
+    wrong usage (64).
     """
 
     @functools.wraps(function)
     def wrapped(models: tuple[str, ...], lists: tuple[str, ...], follow_links: bool, **rest: Any) -> Any:
-        from compat_matrix.zoo.find import Unusable, find
+        from compat_matrix.models.find import Unusable, find
 
         try:
             found = find(models, lists, follow_links=follow_links)

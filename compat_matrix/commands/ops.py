@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from compat_matrix.cli import UNEXPECTED, printable
+from compat_matrix.cli import UNEXPECTED
+from compat_matrix.common.printable import printable
 
 if TYPE_CHECKING:
     from compat_matrix.skew.history import History, OpHistory
@@ -189,10 +190,10 @@ def update(runtimes: tuple[str, ...]) -> None:
 
     What the table says of other releases stays. For working on this project: it writes into the package.
     """
+    from compat_matrix.hosts import op_tables
     from compat_matrix.runtimes import registry
     from compat_matrix.runtimes.places import NotInstalled
     from compat_matrix.runtimes.resolve import resolve
-    from compat_matrix.skew import collect
 
     found = []
     for spec in runtimes or tuple(registry.read().stanzas):
@@ -202,5 +203,5 @@ def update(runtimes: tuple[str, ...]) -> None:
             if runtimes:
                 raise
             click.echo(f"left as it is: {printable(str(error))}", err=True)
-    text = collect.update(found, lambda line: click.echo(line, err=True))
+    text = op_tables.update(found, lambda line: click.echo(line, err=True))
     click.echo(f"{len(found)} runtimes asked; {len(text.splitlines()) - 1} ops, {len(text)} bytes")

@@ -10,13 +10,13 @@ from typing import Any
 
 import click
 
+from compat_matrix.cells.outcomes import ExitCode
+from compat_matrix.cells.plan import Plan, PlanError
+from compat_matrix.cells.registry import OURS, Registry
+from compat_matrix.cells.results import ResultsError
 from compat_matrix.commands.refusing import EXISTING_FILE, Refused
-from compat_matrix.expectations import DEFAULT_PATH, NO_ENTRIES, Ledger, LedgerError
-from compat_matrix.outcomes import ExitCode
-from compat_matrix.plan import Plan, PlanError
-from compat_matrix.plugins.registry import OURS, Registry
-from compat_matrix.results import ResultsError
 from compat_matrix.runtimes.runtime import LOCAL, Runtime, local_runtime
+from compat_matrix.verdict import DEFAULT_PATH, NO_ENTRIES, Ledger, LedgerError
 
 STALE = ExitCode.STALE_EXPECTATION
 EXISTING_DIR = click.Path(exists=True, file_okay=False, path_type=Path)
@@ -27,8 +27,8 @@ def exit_codes(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
-        from compat_matrix.planning import NothingToPlan
-        from compat_matrix.running import RunError
+        from compat_matrix.engine.running import RunError
+        from compat_matrix.plan.planning import NothingToPlan
 
         try:
             return function(*args, **kwargs)
@@ -108,7 +108,7 @@ def planned(
     registry: Registry = OURS,
 ) -> Plan:
     from compat_matrix.checks import CHECKS
-    from compat_matrix.planning import Axes, make_plan
+    from compat_matrix.plan.planning import Axes, make_plan
 
     runtimes = tuple(runtimes) or (local_runtime(),)
     axes = Axes(runtimes, home=(runtimes[0].name,), checks=tuple(CHECKS) if all_checks else None)
@@ -144,7 +144,7 @@ def asked_servers(specs: Sequence[str], build: Callable[[], None] | None = None)
     """The servers a command line names, here or not. Raises Refused for what names none."""
     if not specs:
         return ()
-    from compat_matrix.runtimes.servers import server_runtime
+    from compat_matrix.serving.servers import server_runtime
 
     try:
         return tuple(server_runtime(spec, build) for spec in specs)

@@ -8,8 +8,9 @@ from typing import Any
 
 import click
 
-from compat_matrix.cli import HARNESS_ERROR, INCOMPLETE, OK, UNEXPECTED, printable
+from compat_matrix.cli import HARNESS_ERROR, INCOMPLETE, OK, UNEXPECTED
 from compat_matrix.commands.plugin_options import plugin_option
+from compat_matrix.common.printable import printable
 
 SAMPLES = Path(__file__).parent.parent / "plugins" / "samples"
 WIDTH = 16  # of the names
@@ -42,11 +43,11 @@ def plugin_check(
     in pyproject.toml or the file of --plugins, or a consumer of ours. docs/protocol.md has the rules. Exit codes: 0 it keeps
     them, 1 it does not, 3 what --only names does not apply to it, 4 a defect of this program, 64 usage.
     """
+    from compat_matrix.cells.registry import PluginError
     from compat_matrix.plugins import found
     from compat_matrix.plugins.check.checks import CHECKS
     from compat_matrix.plugins.check.rules import RULES
     from compat_matrix.plugins.check.run import DEFECT, FAILED, NOT_ASKED, Outcome, Settings, check
-    from compat_matrix.plugins.registry import PluginError
 
     if listing:
         for one in CHECKS:

@@ -10,10 +10,10 @@ from typing import Any
 
 import click
 
+from compat_matrix.cells.outcomes import ExitCode
+from compat_matrix.cells.plan import SERVING, STANDIN, Plan
+from compat_matrix.cells.registry import Registry
 from compat_matrix.commands.refusing import Refused
-from compat_matrix.outcomes import ExitCode
-from compat_matrix.plan import SERVING, STANDIN, Plan
-from compat_matrix.plugins.registry import Registry
 
 THIRD_PARTY = Path(__file__).resolve().parent.parent / "third_party" / "plugins.toml"
 
@@ -37,8 +37,8 @@ def plugin_option(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def asked_plugins(consumers: Sequence[str] | None, producers: Sequence[str], file: Path | None) -> Registry:
     """Ours and the plug-ins a command line asks for; ``consumers`` None: no consumers. Raises Refused."""
+    from compat_matrix.cells.registry import PluginError
     from compat_matrix.plugins import found
-    from compat_matrix.plugins.registry import PluginError
     from compat_matrix.runtimes.places import RuntimeTrouble
 
     try:
@@ -104,8 +104,8 @@ def about_plugins(made: Plan, out: Path) -> Plan:
 
     Whom a run left out is not in it: entries about others wait for another run.
     """
-    from compat_matrix import running
-    from compat_matrix.plugins import registry
+    from compat_matrix.cells import registry
+    from compat_matrix.engine import running
 
     consumers, producers = registry.read(out).theirs
     theirs = {one.name for one in consumers} | {one.name for one in producers}

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from compat_matrix.outcomes import ExitCode
+from compat_matrix.cells.outcomes import ExitCode
 
 EXISTING_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 

@@ -10,8 +10,9 @@ from typing import Any
 
 import click
 
-from compat_matrix.cli import HARNESS_ERROR, USAGE, printable
-from compat_matrix.outcomes import ExitCode
+from compat_matrix.cells.outcomes import ExitCode
+from compat_matrix.cli import HARNESS_ERROR, USAGE
+from compat_matrix.common.printable import printable
 from compat_matrix.runtimes import places, registry
 
 
@@ -43,8 +44,8 @@ def told(command: Callable[..., Any]) -> Callable[..., Any]:
 @told
 def list_runtimes(as_json: bool) -> None:
     """Show the runtimes, the consumers and the producers, without starting anything."""
-    from compat_matrix.consumers import CONSUMERS
-    from compat_matrix.producers import PRODUCERS
+    from compat_matrix.cells.consumers import CONSUMERS
+    from compat_matrix.cells.producers import PRODUCERS
 
     rows = _rows(registry.read())
     programs = {

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import click
 
-from compat_matrix.consumers import CONSUMERS, CPP
-from compat_matrix.outcomes import ExitCode
+from compat_matrix.cells.consumers import CONSUMERS, CPP
+from compat_matrix.cells.outcomes import ExitCode
+from compat_matrix.hosts.host import Host
 from compat_matrix.runtimes import interpreters, places, registry, uv
-from compat_matrix.runtimes.host import Host
 from compat_matrix.runtimes.native import build as native
 from compat_matrix.runtimes.resolve import resolve_all
 from compat_matrix.runtimes.runtime import Runtime

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import click
 
-from compat_matrix.alone import sole_writer
+from compat_matrix.cells.outcomes import ExitCode
+from compat_matrix.cells.sole_writer import sole_writer
 from compat_matrix.commands.planned import EXISTING_DIR, asked_servers, exit_codes, require_option
 from compat_matrix.commands.refusing import Refused
-from compat_matrix.outcomes import ExitCode
 
 
 @click.command("serve-check")
@@ -41,14 +41,14 @@ def serve_check(path: Path, servers: tuple[str, ...], requests: Path | None, out
 
 
 def _checked(path: Path, servers: tuple[str, ...], requests: Path | None, out: Path, require: bool | str) -> int:
-    from compat_matrix import running
     from compat_matrix.checks.artifact import ArtifactError, read_artifact
-    from compat_matrix.cli import printable
     from compat_matrix.commands.serving_run import build_standin
-    from compat_matrix.consumers.serving.staging import Unstageable
-    from compat_matrix.expectations import NO_ENTRIES, Ledger
-    from compat_matrix.given import as_artifact
-    from compat_matrix.planning import Axes, make_plan
+    from compat_matrix.common.printable import printable
+    from compat_matrix.engine import running
+    from compat_matrix.plan.planning import Axes, make_plan
+    from compat_matrix.requests.given import as_artifact
+    from compat_matrix.serving.staging import Unstageable
+    from compat_matrix.verdict import NO_ENTRIES, Ledger
 
     asked = asked_servers(servers, build_standin)
     try:

@@ -8,9 +8,10 @@ from typing import Any
 
 import click
 
-from compat_matrix.cli import HARNESS_ERROR, USAGE, printable
+from compat_matrix.cells.outcomes import ExitCode
+from compat_matrix.cli import HARNESS_ERROR, USAGE
 from compat_matrix.commands.serving_run import run as run_matrix
-from compat_matrix.outcomes import ExitCode
+from compat_matrix.common.printable import printable
 
 
 @click.group()
@@ -26,8 +27,8 @@ def told(command: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(command)
     def run(*args: Any, **options: Any) -> Any:
-        from compat_matrix.consumers.serving.drivers import EngineTrouble, NotHere
         from compat_matrix.runtimes.places import RuntimeTrouble, UnknownRuntime
+        from compat_matrix.serving.drivers import EngineTrouble, NotHere
 
         try:
             return command(*args, **options)
@@ -44,8 +45,8 @@ def told(command: Callable[..., Any]) -> Callable[..., Any]:
 @told
 def cleanup(everything: bool, dry_run: bool) -> int:
     """Remove the containers and server processes of runs that ended without doing so (kill -9)."""
-    from compat_matrix.consumers.serving import cleanup as left
-    from compat_matrix.consumers.serving.drivers import NotHere, engine
+    from compat_matrix.serving import cleanup as left
+    from compat_matrix.serving.drivers import NotHere, engine
 
     told: list[left.Found] = []
 
@@ -94,8 +95,8 @@ def image(runtime: str, tag: str | None) -> int:
 
     No registry is asked. An image of the same content is taken as it is.
     """
-    from compat_matrix.consumers.serving.drivers import engine
-    from compat_matrix.runtimes.standin.image import build
+    from compat_matrix.serving.drivers import engine
+    from compat_matrix.serving.standin.image import build
 
     client = engine.connect()
     try:

@@ -8,11 +8,11 @@ from typing import Any
 
 import click
 
-from compat_matrix.cli import printable
-from compat_matrix.consumers.serving import drivers
-from compat_matrix.consumers.serving.drivers import EngineTrouble, NotHere, engine, images
-from compat_matrix.consumers.serving.drivers.base import PACKAGES_COMMAND
-from compat_matrix.outcomes import ExitCode
+from compat_matrix.cells.outcomes import ExitCode
+from compat_matrix.common.printable import printable
+from compat_matrix.serving import drivers
+from compat_matrix.serving.drivers import EngineTrouble, NotHere, engine, images
+from compat_matrix.serving.drivers.base import PACKAGES_COMMAND
 
 REAL = "tensorflow/serving"
 
@@ -32,7 +32,7 @@ def examine(servers: Sequence[str]) -> int:
 
 
 def _docker() -> type:
-    from compat_matrix.consumers.serving.drivers.docker import DockerDriver
+    from compat_matrix.serving.drivers.docker import DockerDriver
 
     return DockerDriver
 

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import click
 
+from compat_matrix.cells.outcomes import ExitCode
+from compat_matrix.cells.plan import STANDIN
 from compat_matrix.commands.planned import asked_servers, exit_codes, ledger_path, plan_options, require_option
 from compat_matrix.commands.plugin_options import Chosen, plugin_option
 from compat_matrix.commands.refusing import Refused
-from compat_matrix.expectations import Ledger
-from compat_matrix.outcomes import ExitCode
-from compat_matrix.plan import STANDIN
 from compat_matrix.plugins.ledgers import ledger_text
 from compat_matrix.runtimes.runtime import local_runtime
+from compat_matrix.verdict import Ledger
 
 DEFAULT = (STANDIN,)
 
@@ -65,8 +65,8 @@ def run(
 
     A server that is not here leaves its cells NOT_RUN, with the command that would provide it.
     """
-    from compat_matrix import running
-    from compat_matrix.planning import Axes, make_plan
+    from compat_matrix.engine import running
+    from compat_matrix.plan.planning import Axes, make_plan
 
     if consumer:
         raise click.UsageError("the consumers are servers here (--server); `matrix run --consumer` asks another program")
@@ -103,9 +103,9 @@ def run(
 
 def build_standin() -> None:
     """Make the stand-in's image where an engine is there and it is not; what is missing is told by the plan."""
-    from compat_matrix.consumers.serving.drivers import NotHere, engine
     from compat_matrix.runtimes.places import RuntimeTrouble
-    from compat_matrix.runtimes.standin import image
+    from compat_matrix.serving.drivers import NotHere, engine
+    from compat_matrix.serving.standin import image
 
     try:
         client = engine.connect()

@@ -9,7 +9,7 @@ import click
 from compat_matrix.commands.editing import edit_options, tags_option
 
 if TYPE_CHECKING:
-    from compat_matrix.zoo.edits.draft import Draft
+    from compat_matrix.models.edits.draft import Draft
 
 
 @click.group()
@@ -27,7 +27,7 @@ def signatures() -> None:
 def list_(model: str, as_json: bool, follow_links: bool) -> int:
     """List the signatures of the MODEL, or of every model in the tree MODEL."""
     from compat_matrix.commands.listing import run
-    from compat_matrix.zoo.edits.listing import signatures_of
+    from compat_matrix.models.edits.listing import signatures_of
 
     return run(model, as_json, follow_links, signatures_of, _lines)
 
@@ -55,8 +55,8 @@ def rename(
 
     All names change at once: `--input a=b --input b=a` lets two inputs change places.
     """
-    from compat_matrix.zoo.edits import arguments
-    from compat_matrix.zoo.edits import signatures as edits
+    from compat_matrix.models.edits import arguments
+    from compat_matrix.models.edits import signatures as edits
 
     pairs = _pairs("--input", inputs), _pairs("--output", outputs)
     if new is None and not any(pairs):
@@ -91,7 +91,7 @@ def _pairs(option: str, texts: tuple[str, ...]) -> dict[str, str]:
 @tags_option
 def copy(old: str, new: str, tags: str | None) -> Callable[[Draft], None]:
     """Give the signature OLD of MODEL another key, NEW, beside its own."""
-    from compat_matrix.zoo.edits import signatures as edits
+    from compat_matrix.models.edits import signatures as edits
 
     return lambda draft: edits.copy(draft, old, new, tags)
 
@@ -102,7 +102,7 @@ def copy(old: str, new: str, tags: str | None) -> Callable[[Draft], None]:
 @tags_option
 def drop(keys: tuple[str, ...], tags: str | None) -> Callable[[Draft], None]:
     """Take the signatures KEYS of MODEL away. `slim` removes what only they needed."""
-    from compat_matrix.zoo.edits import signatures as edits
+    from compat_matrix.models.edits import signatures as edits
 
     return lambda draft: edits.drop(draft, keys, tags)
 
@@ -114,6 +114,6 @@ def drop(keys: tuple[str, ...], tags: str | None) -> Callable[[Draft], None]:
 @tags_option
 def default(key: str, old: str | None, tags: str | None) -> Callable[[Draft], None]:
     """Make the signature KEY of MODEL the one that clients get who name none (serving_default)."""
-    from compat_matrix.zoo.edits import signatures as edits
+    from compat_matrix.models.edits import signatures as edits
 
     return lambda draft: edits.make_default(draft, key, old, tags)

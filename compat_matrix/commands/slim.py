@@ -9,7 +9,7 @@ import click
 from compat_matrix.commands.editing import edit_options, tags_option
 
 if TYPE_CHECKING:
-    from compat_matrix.zoo.edits.draft import Draft
+    from compat_matrix.models.edits.draft import Draft
 
 
 @click.command()
@@ -22,6 +22,6 @@ def slim(keep: tuple[str, ...], serving_only: bool, tags: str | None) -> Callabl
 
     Signatures, tables, assets and weights of the model itself stay as they are; each signature is proved to compute the same.
     """
-    from compat_matrix.zoo.edits.slim import slim as edit
+    from compat_matrix.models.edits.slim import slim as edit
 
     return lambda draft: edit(draft, keep, serving_only, tags)

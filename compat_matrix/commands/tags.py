@@ -9,7 +9,7 @@ import click
 from compat_matrix.commands.editing import edit_options, tags_option
 
 if TYPE_CHECKING:
-    from compat_matrix.zoo.edits.draft import Draft
+    from compat_matrix.models.edits.draft import Draft
 
 
 @click.group()
@@ -24,7 +24,7 @@ def tags() -> None:
 def list_(model: str, as_json: bool, follow_links: bool) -> int:
     """List the tags of each MetaGraph of the MODEL, or of every model in the tree MODEL."""
     from compat_matrix.commands.listing import run
-    from compat_matrix.zoo.edits.listing import tags_of
+    from compat_matrix.models.edits.listing import tags_of
 
     return run(model, as_json, follow_links, tags_of, _lines)
 
@@ -40,6 +40,6 @@ def _lines(graph: dict[str, Any]) -> list[str]:
 @tags_option
 def set_(new: str, tags: str | None) -> Callable[[Draft], None]:
     """Give a MetaGraph of MODEL the tags NEW, separated by commas ("" for none)."""
-    from compat_matrix.zoo.edits.tags import set_tags
+    from compat_matrix.models.edits.tags import set_tags
 
     return lambda draft: set_tags(draft, new, tags)

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from compat_matrix.cli import HARNESS_ERROR, INCOMPLETE, OK, UNEXPECTED, printable
+from compat_matrix.cli import HARNESS_ERROR, INCOMPLETE, OK, UNEXPECTED
 from compat_matrix.commands.models import fail_on_option, model_arguments
+from compat_matrix.common.printable import printable
 
 if TYPE_CHECKING:
-    from compat_matrix.zoo.find import Found
-    from compat_matrix.zoo.verify.findings import Rule, Severity
-    from compat_matrix.zoo.verify.run import Report
+    from compat_matrix.models.find import Found
+    from compat_matrix.models.verify.findings import Rule, Severity
+    from compat_matrix.models.verify.run import Report
 
 SCHEMA = 1
 FILE = click.Path(dir_okay=False, writable=True, path_type=Path)
@@ -23,8 +24,8 @@ def _explain(ctx: click.Context, _: click.Parameter, value: str | None) -> None:
     """``--rule ID``: needs no model, so it comes before the arguments are judged."""
     if value is None or ctx.resilient_parsing:
         return
-    from compat_matrix.zoo.verify.findings import all_rules
-    from compat_matrix.zoo.verify.text import rule_text
+    from compat_matrix.models.verify.findings import all_rules
+    from compat_matrix.models.verify.text import rule_text
 
     found = [rule for rule in all_rules() if value.lower() in (rule.id.lower(), rule.name)]
     if not found:
@@ -63,8 +64,8 @@ def verify(
     Exit codes, the first that applies: 64 usage, 4 a model could not be looked at (permissions, network), 1 a finding of at
     least the severity of --fail-on, 3 a folder could not be listed, 0 otherwise.
     """
-    from compat_matrix.zoo.verify.findings import Severity, all_rules
-    from compat_matrix.zoo.verify.select import UnknownRule, choose
+    from compat_matrix.models.verify.findings import Severity, all_rules
+    from compat_matrix.models.verify.select import UnknownRule, choose
 
     try:
         rules = choose(all_rules(), select, ignore)
@@ -86,12 +87,12 @@ def _reports(found: Found, rules: list[Rule], follow_links: bool, jobs: int, qui
     """Verify every model; unless ``quiet`` each is told as soon as it, and those before it, are done."""
     from functools import partial
 
-    from compat_matrix.zoo.find import UNFINISHED
-    from compat_matrix.zoo.jobs import Died, ordered
-    from compat_matrix.zoo.verify.findings import Fault
-    from compat_matrix.zoo.verify.rules import UNFINISHED as RULE
-    from compat_matrix.zoo.verify.run import Report, verify_found
-    from compat_matrix.zoo.verify.text import report_lines, summary
+    from compat_matrix.models.find import UNFINISHED
+    from compat_matrix.models.jobs import Died, ordered
+    from compat_matrix.models.verify.findings import Fault
+    from compat_matrix.models.verify.rules import UNFINISHED as RULE
+    from compat_matrix.models.verify.run import Report, verify_found
+    from compat_matrix.models.verify.text import report_lines, summary
 
     reports = []
     seen: set[str] = set()
@@ -114,13 +115,13 @@ def _reports(found: Found, rules: list[Rule], follow_links: bool, jobs: int, qui
 
 def _left(found: Found) -> list[Any]:
     """What was skipped and is no finding."""
-    from compat_matrix.zoo.find import UNFINISHED
+    from compat_matrix.models.find import UNFINISHED
 
     return [item for item in found.skipped if item.kind != UNFINISHED]
 
 
 def _json(reports: list[Report], found: Found, rules: list[Rule]) -> dict[str, Any]:
-    from compat_matrix.zoo.verify.text import by_severity
+    from compat_matrix.models.verify.text import by_severity
 
     return {
         "schema": SCHEMA,
@@ -138,11 +139,11 @@ def _write(
     if sarif is not None:
         import json
 
-        from compat_matrix.zoo.verify.sarif import log
+        from compat_matrix.models.verify.sarif import log
 
         sarif.write_text(json.dumps(log(reports, rules, _version()), indent=1) + "\n", encoding="utf-8")
     if junit is not None:
-        from compat_matrix.zoo.verify.junit import document
+        from compat_matrix.models.verify.junit import document
 
         junit.write_text(document(reports, _left(found), level), encoding="utf-8")
 
@@ -157,7 +158,7 @@ def _version() -> str:
 
 
 def _exit_code(reports: list[Report], found: Found, level: Severity | None) -> int:
-    from compat_matrix.zoo.find import ODD, UNLISTED
+    from compat_matrix.models.find import ODD, UNLISTED
 
     if any(report.error is not None for report in reports):
         return HARNESS_ERROR

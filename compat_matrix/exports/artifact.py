@@ -9,15 +9,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Union
 
-from compat_matrix import given
+from compat_matrix.cells.plan import is_complete
 from compat_matrix.checks.artifact import Artifact, ArtifactError, read_artifact
 from compat_matrix.exports import questions as asking
 from compat_matrix.exports.options import USUAL, OptionError, Options
 from compat_matrix.exports.recording import ANSWERED_BY, Reader, Recorder
-from compat_matrix.plan import is_complete
-from compat_matrix.planning import fixture_artifact
-from compat_matrix.runtimes.host import Host
-from compat_matrix.zoo.find import FORMATS
+from compat_matrix.hosts.host import Host
+from compat_matrix.models.find import FORMATS
+from compat_matrix.plan.planning import fixture_artifact
+from compat_matrix.requests import given
 from reference_impl.format.container import layout
 
 QUESTIONS = Path("io") / "io.json"

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, Union
 
+from compat_matrix.cells.registry import Registry
 from compat_matrix.checks.table import CHECKS, SERVE_CHECKS
-from compat_matrix.plugins.registry import Registry
 
 CONSUMERS = ("tf2", "v1_session", "c_api", "reference")  # all that a TensorFlow is enough for
 FORMAT, ALL = "format", "all"  # the consumers of cells that no worker answers: who reads the files, and everybody together

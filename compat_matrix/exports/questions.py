@@ -14,7 +14,7 @@ import numpy as np
 
 from compat_matrix.checks.artifact import Artifact
 from compat_matrix.exports.options import OptionError
-from compat_matrix.made_up import examples_of, made_up
+from compat_matrix.requests.made_up import examples_of, made_up
 from compat_matrix.workers import tensors
 from compat_matrix.workers.tensors import CARRIERS, Tensor
 from reference_impl.format import schema

@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from compat_matrix.checks.digest import answer_digest
+from compat_matrix.cells.consumers import Consumer
+from compat_matrix.cells.results import one_line
 from compat_matrix.checks.table import answerable
-from compat_matrix.consumers import Consumer
 from compat_matrix.exports.questions import Question
-from compat_matrix.results import one_line
-from compat_matrix.runtimes.host import Host, Loaded
+from compat_matrix.hosts.host import Host, Loaded
+from compat_matrix.requests.digest import answer_digest
 from compat_matrix.runtimes.worker import NotStarted, ReplyError, WorkerDied
 from compat_matrix.workers import tensors
 

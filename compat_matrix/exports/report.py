@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from compat_matrix.cells.outcomes import ExitCode, Outcome
+from compat_matrix.cells.plan import Cell, Plan
+from compat_matrix.cells.results import Result, one_line
 from compat_matrix.checks.artifact import read_artifact
 from compat_matrix.checks.objects import GRADIENTS
 from compat_matrix.exports.artifact import Prepared
 from compat_matrix.exports.options import ANSWERING
 from compat_matrix.exports.recording import ANSWERED_BY, plain_error
-from compat_matrix.outcomes import ExitCode, Outcome
-from compat_matrix.plan import Cell, Plan
 from compat_matrix.report.terminal import EXIT_WORDS, LEDGER_WORDS, ledger_lines
-from compat_matrix.results import Result, one_line
 
 SCHEMA = 1
 RECORDED = "recorded"

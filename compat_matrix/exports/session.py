@@ -12,27 +12,27 @@ from pathlib import Path
 
 from rich.console import Console
 
-from compat_matrix import running
-from compat_matrix.alone import LOCK_FILE
+from compat_matrix.cells.consumers import CONSUMERS, Consumer
+from compat_matrix.cells.outcomes import Outcome
+from compat_matrix.cells.plan import LEDGER_FILE, PLAN_FILE, RESULTS_FILE, RUNTIMES_FILE, Cell, Plan
+from compat_matrix.cells.registry import OURS, PluginError, Registry
+from compat_matrix.cells.results import Observation, Result, write_results
+from compat_matrix.cells.sole_writer import LOCK_FILE
 from compat_matrix.checks import run_cell
-from compat_matrix.consumers import CONSUMERS, Consumer
-from compat_matrix.expectations import NO_ENTRIES, Ledger
+from compat_matrix.common.writing import write_text
+from compat_matrix.engine import running
 from compat_matrix.exports import still
 from compat_matrix.exports.artifact import Export, Prepared, prepare
 from compat_matrix.exports.options import ALL, ANSWERING, FORMAT, OptionError, Options
 from compat_matrix.exports.planning import plan_of
 from compat_matrix.exports.recording import Reader
 from compat_matrix.exports.report import Report, compared
-from compat_matrix.made_programs import make_programs
-from compat_matrix.outcomes import Outcome
-from compat_matrix.plan import LEDGER_FILE, PLAN_FILE, RESULTS_FILE, RUNTIMES_FILE, Cell, Plan
+from compat_matrix.hosts.host import Host
+from compat_matrix.plan.made_programs import make_programs
 from compat_matrix.plugins import found
 from compat_matrix.plugins.ledgers import ledger_text
-from compat_matrix.plugins.registry import OURS, PluginError, Registry
-from compat_matrix.results import Observation, Result, write_results
-from compat_matrix.runtimes.host import Host
 from compat_matrix.runtimes.runtime import LOCAL, Runtime, local_runtime
-from compat_matrix.writing import write_text
+from compat_matrix.verdict import NO_ENTRIES, Ledger
 
 
 class Session:
@@ -184,7 +184,7 @@ def asked_runtimes(options: Options) -> tuple[Runtime, ...]:
     here = local_runtime()
     others = [runtime for spec in options.tensorflow for runtime in resolve_labelled(spec) if runtime.name != LOCAL]
     if options.servers:
-        from compat_matrix.runtimes.servers import server_runtime
+        from compat_matrix.serving.servers import server_runtime
 
         try:
             others += [server_runtime(spec) for spec in options.servers]

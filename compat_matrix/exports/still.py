@@ -6,11 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from compat_matrix.cells.outcomes import Outcome
+from compat_matrix.cells.results import Observation
 from compat_matrix.checks.context import Finding
 from compat_matrix.exports.artifact import Prepared
 from compat_matrix.exports.options import Options
-from compat_matrix.outcomes import Outcome
-from compat_matrix.results import Observation
 from reference_impl.errors import SavedModelError
 
 FINGERPRINT_RULE = "SMC107"
@@ -46,7 +46,7 @@ def _inspect(prepared: Prepared, _: Options) -> dict[str, Any]:
 
 def _verify(prepared: Prepared, options: Options) -> dict[str, Any]:
     """Findings below the level that fails stand in the details of the pass."""
-    from compat_matrix.zoo.verify.findings import Severity
+    from compat_matrix.models.verify.findings import Severity
 
     found = [item for item in _findings(prepared.directory / "model") if item.rule != FINGERPRINT_RULE]
     level = None if options.fail_on == "never" else Severity[options.fail_on.upper()]
@@ -66,8 +66,8 @@ def _fingerprint(prepared: Prepared, _: Options) -> dict[str, Any]:
 
 
 def _findings(model: Path, only: str = "") -> list[Any]:
-    from compat_matrix.zoo.verify.findings import all_rules
-    from compat_matrix.zoo.verify.run import verify
+    from compat_matrix.models.verify.findings import all_rules
+    from compat_matrix.models.verify.run import verify
 
     rules = [rule for rule in all_rules() if rule.id == only or not only]
     report = verify(model, rules)

@@ -21,9 +21,9 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from compat_matrix.cells.outcomes import ExitCode, Outcome
 from compat_matrix.gate.drift import MAX_REQUESTS, Drift
 from compat_matrix.gate.pairs import NOT_PLANNED, ROLES, Pair, Side
-from compat_matrix.outcomes import ExitCode, Outcome
 
 SCHEMA = 1
 SAME = "same"

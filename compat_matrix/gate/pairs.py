@@ -15,11 +15,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from compat_matrix.outcomes import Outcome
-from compat_matrix.plan import NO_CONSUMER, PLAN_FILE, PRODUCE, RESULTS_FILE, Cell, Plan
-from compat_matrix.plugins import registry
-from compat_matrix.plugins.registry import OURS, Registry
-from compat_matrix.results import DESELECTED, Result, read_results
+from compat_matrix.cells import registry
+from compat_matrix.cells.outcomes import Outcome
+from compat_matrix.cells.plan import NO_CONSUMER, PLAN_FILE, PRODUCE, RESULTS_FILE, Cell, Plan
+from compat_matrix.cells.registry import OURS, Registry
+from compat_matrix.cells.results import DESELECTED, Result, read_results
 
 READS, WRITES, BOTH = "reads", "writes", "both"
 ROLES = (READS, WRITES, BOTH)

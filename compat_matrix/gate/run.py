@@ -10,17 +10,18 @@ from pathlib import Path
 
 from rich.console import Console
 
-from compat_matrix import interrupts, running
-from compat_matrix.expectations import Ledger
+from compat_matrix.cells.plan import NO_CONSUMER, PLAN_FILE, Plan
+from compat_matrix.cells.registry import OURS, Registry
+from compat_matrix.common import interrupts
+from compat_matrix.common.writing import write_set
+from compat_matrix.engine import running
 from compat_matrix.gate.compare import compare
 from compat_matrix.gate.drift import drifts
 from compat_matrix.gate.pairs import Pair, Run, pairs_of_folders, pairs_of_run
-from compat_matrix.plan import NO_CONSUMER, PLAN_FILE, Plan
-from compat_matrix.planning import Axes, make_plan
-from compat_matrix.plugins.registry import OURS, Registry
+from compat_matrix.plan.planning import Axes, make_plan
 from compat_matrix.report import gate_html, gate_markdown, gate_terminal, junit
 from compat_matrix.runtimes.runtime import Runtime
-from compat_matrix.writing import write_set
+from compat_matrix.verdict import Ledger
 
 RUN_FOLDER = "run"
 JSON_FILE, MARKDOWN_FILE, HTML_FILE, JUNIT_FILE = "gate.json", "gate.md", "gate.html", "junit.xml"

@@ -13,10 +13,10 @@ from typing import Any
 import tomlkit
 from tomlkit.exceptions import TOMLKitError
 
-from compat_matrix.consumers import Consumer
+from compat_matrix.cells.consumers import Consumer
+from compat_matrix.cells.producers import Producer
+from compat_matrix.cells.registry import OURS, UNKNOWN, PluginError, Registry, usable_name
 from compat_matrix.plugins import probe, tables
-from compat_matrix.plugins.registry import OURS, UNKNOWN, PluginError, Registry, usable_name
-from compat_matrix.producers import Producer
 from compat_matrix.runtimes.programs import PYTHON, Program
 from compat_matrix.workers import protocol
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from compat_matrix.expectations import Ledger
-from compat_matrix.plugins.registry import Registry
+from compat_matrix.cells.registry import Registry
+from compat_matrix.verdict import Ledger
 
 
 def ledger_text(path: Path, registry: Registry) -> str:

@@ -9,8 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from compat_matrix.consumers import Consumer
-from compat_matrix.plugins.registry import UNKNOWN
+from compat_matrix.cells.consumers import Consumer
+from compat_matrix.cells.registry import UNKNOWN
 from compat_matrix.runtimes import programs
 from compat_matrix.runtimes.programs import Program
 from compat_matrix.runtimes.runtime import Runtime, local_runtime

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from compat_matrix.outcomes import ExitCode
+from compat_matrix.cells.outcomes import ExitCode
 from compat_matrix.report.gate_words import EXIT_WORDS, KIND_WORDS, ROLE_WORDS, headline, total_counts
 from compat_matrix.report.html import environment
 

@@ -9,9 +9,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from compat_matrix.outcomes import ExitCode
+from compat_matrix.cells.outcomes import ExitCode
+from compat_matrix.cells.results import one_line
 from compat_matrix.report.gate_words import EXIT_WORDS, KIND_WORDS, ROLE_WORDS, headline, names
-from compat_matrix.results import one_line
 
 MAX_BLOCKING, MAX_OTHERS = 12, 8  # causes shown
 

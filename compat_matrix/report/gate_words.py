@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from compat_matrix.outcomes import ExitCode
+from compat_matrix.cells.outcomes import ExitCode
 
 Record = Mapping[str, Any]
 

@@ -14,9 +14,9 @@ from packaging.version import InvalidVersion, Version
 from rich.table import Table
 from rich.text import Text
 
-from compat_matrix.outcomes import Outcome
-from compat_matrix.plan import Cell, Plan
-from compat_matrix.results import DESELECTED, Result
+from compat_matrix.cells.outcomes import Outcome
+from compat_matrix.cells.plan import Cell, Plan
+from compat_matrix.cells.results import DESELECTED, Result
 
 SCHEMA = 1
 # What becomes of the cells of a field, in the order it is told.

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from compat_matrix.outcomes import Outcome
-from compat_matrix.plan import Plan
+from compat_matrix.cells.outcomes import Outcome
+from compat_matrix.cells.plan import Plan
+from compat_matrix.cells.results import Result
 from compat_matrix.report import grid, html
-from compat_matrix.results import Result
 
 SHOWN_UNEXPECTED = 200  # with everything that is known of them; the rest is counted
 SHOWN_CELLS = 50  # ids under an entry

@@ -12,8 +12,8 @@ from typing import Any
 
 import jinja2
 
-from compat_matrix.outcomes import Outcome
-from compat_matrix.results import DESELECTED
+from compat_matrix.cells.outcomes import Outcome
+from compat_matrix.cells.results import DESELECTED
 
 # Shown per matrix field when its cells disagree: the first of these that occurs.
 WORST_FIRST = (

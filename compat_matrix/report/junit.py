@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 from xml.etree import ElementTree
 
-from compat_matrix.outcomes import Outcome
+from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.report.gate_words import side_words
 
 FAILURE, ERROR, SKIPPED = "failure", "error", "skipped"

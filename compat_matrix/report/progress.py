@@ -9,7 +9,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 
-from compat_matrix.results import Result, one_line
+from compat_matrix.cells.results import Result, one_line
 
 PLAIN_STEPS = 20  # plain lines: about as many in a run
 

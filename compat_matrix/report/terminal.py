@@ -10,10 +10,10 @@ from rich.console import Console
 from rich.table import Column, Table
 from rich.text import Text
 
-from compat_matrix.outcomes import ExitCode, Outcome
-from compat_matrix.plan import Cell, Plan
+from compat_matrix.cells.outcomes import ExitCode, Outcome
+from compat_matrix.cells.plan import Cell, Plan
+from compat_matrix.cells.results import DESELECTED, Result, one_line
 from compat_matrix.report import grid
-from compat_matrix.results import DESELECTED, Result, one_line
 
 MAX_LISTED = 40  # of one kind of trouble; the rest is counted and stands in summary.json
 MAX_ROWS = 40  # of more artifacts than this, only those that do not pass everything have a row

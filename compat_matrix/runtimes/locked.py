@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from compat_matrix.alone import alone
+from compat_matrix.common.alone import alone
 from compat_matrix.runtimes import interpreters, places, records, uv
 
 DONE = "savedmodel-compat-plugin"  # its last file: an environment without it does not count

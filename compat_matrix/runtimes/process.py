@@ -17,7 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
-from compat_matrix import interrupts
+from compat_matrix.common import interrupts
 
 CHANNEL = "SAVEDMODEL_COMPAT_FD"
 MAX_REPLY = 64 << 20  # bytes; a line longer than this is no reply

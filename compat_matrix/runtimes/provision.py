@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from compat_matrix.alone import alone
+from compat_matrix.common.alone import alone
 from compat_matrix.runtimes import adhoc, interpreters, places, records, registry, uv
 from compat_matrix.runtimes.places import RuntimeTrouble
 from compat_matrix.runtimes.records import Record

@@ -13,8 +13,9 @@ from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
-from compat_matrix.cli import UNEXPECTED, USAGE, main, printable
-from compat_matrix.zoo.verify.findings import all_rules
+from compat_matrix.cli import UNEXPECTED, USAGE, main
+from compat_matrix.common.printable import printable
+from compat_matrix.models.verify.findings import all_rules
 
 SOUND = Path(__file__).parents[2] / "fixtures_v1" / "half_plus_two" / "model"
 OUT = "written"  # beside the model: what the commands that write make, and nothing else
@@ -69,9 +70,9 @@ def needs_command(folder: Path) -> str:
 
 def verify_command(folder: Path) -> str:
     """`savedmodel-compat verify`; returns the rules that found something, the worst first."""
-    from compat_matrix.zoo.verify.run import verify
-    from compat_matrix.zoo.verify.sarif import log
-    from compat_matrix.zoo.verify.text import report_lines
+    from compat_matrix.models.verify.run import verify
+    from compat_matrix.models.verify.sarif import log
+    from compat_matrix.models.verify.text import report_lines
 
     report = verify(folder)
     print(printable("\n".join(report_lines(report, set()))))
@@ -127,7 +128,7 @@ def slim_command(folder: Path) -> str:
 
 def signatures_command(folder: Path) -> str:
     """`signatures list`, and `rename` of the first there is, with a copy."""
-    from compat_matrix.zoo.edits.listing import signatures_of
+    from compat_matrix.models.edits.listing import signatures_of
     from reference_impl.format.container import layout
 
     _cli("signatures", "list", folder)

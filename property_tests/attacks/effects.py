@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from compat_matrix.consumers.serving.messages import PredictionLog
+from compat_matrix.serving.messages import PredictionLog
 from property_tests.attacks import forge
 from reference_impl.format import schema
 from reference_impl.format.bundle.checksum import masked_crc32c

@@ -12,9 +12,9 @@ from pathlib import Path
 
 sys.path.append(str(Path(__file__).parents[2] / "tests"))
 
-from compat_matrix.outcomes import Outcome
-from compat_matrix.plan import RESULTS_FILE
-from compat_matrix.results import DESELECTED, read_results
+from compat_matrix.cells.outcomes import Outcome
+from compat_matrix.cells.plan import RESULTS_FILE
+from compat_matrix.cells.results import DESELECTED, read_results
 from property_tests.faults.full_disk import Disk
 from property_tests.faults.matrix_faults import FaultyWorld
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from rich.console import Console
 
-from compat_matrix.outcomes import Outcome
-from compat_matrix.plan import LEDGER_FILE, PLAN_FILE, RESULTS_FILE, Cell, Plan
-from compat_matrix.results import Observation, Result, write_results
+from compat_matrix.cells.outcomes import Outcome
+from compat_matrix.cells.plan import LEDGER_FILE, PLAN_FILE, RESULTS_FILE, Cell, Plan
+from compat_matrix.cells.results import Observation, Result, write_results
 
 DAY = datetime.date(2025, 6, 1)
 CHECKS = ("load", "signatures", "values", "relocate")
@@ -44,7 +44,7 @@ def finished_run(out: Path, failing: int) -> None:
 
 def report(out: Path) -> None:
     """`matrix report`."""
-    from compat_matrix import running
+    from compat_matrix.engine import running
 
     running.report(out, Console(file=io.StringIO(), width=120), DAY)
 

@@ -124,7 +124,7 @@ def read_tensors(folder: Path) -> None:
 
 
 def results_file(folder: Path) -> None:
-    from compat_matrix.results import read_results
+    from compat_matrix.cells.results import read_results
 
     results = read_results(folder / "results.jsonl")
     for result in results:
@@ -133,7 +133,7 @@ def results_file(folder: Path) -> None:
 
 
 def plan_file(folder: Path) -> None:
-    from compat_matrix.plan import Cell, Plan
+    from compat_matrix.cells.plan import Cell, Plan
 
     plan = Plan.read(folder / "plan.json")
     again = Plan(tuple(Cell.from_json(json.loads(json.dumps(cell.to_json()))) for cell in plan), plan.narrowed)
@@ -146,8 +146,8 @@ def plan_file(folder: Path) -> None:
 def ledger_file(folder: Path) -> None:
     import datetime
 
-    from compat_matrix.expectations import Ledger
-    from compat_matrix.plan import Cell
+    from compat_matrix.cells.plan import Cell
+    from compat_matrix.verdict import Ledger
 
     ledger = Ledger.read(folder / "expectations.toml")
     cell = Cell("c", "tf2", "2.9.0", "reference", "2.9.0", "load", "local", "x", "local")
@@ -159,7 +159,7 @@ def ledger_file(folder: Path) -> None:
 
 def artifact(folder: Path) -> None:
     from compat_matrix.checks.artifact import altered_files, read_artifact
-    from compat_matrix.planning import fixture_artifacts
+    from compat_matrix.plan.planning import fixture_artifacts
 
     refused: list[Exception] = []
     for read in (lambda: fixture_artifacts(folder), lambda: altered_files(folder / "a"), lambda: read_artifact(folder / "a")):
@@ -172,10 +172,10 @@ def artifact(folder: Path) -> None:
 
 
 def harness_errors() -> tuple[type[Exception], ...]:
+    from compat_matrix.cells.plan import PlanError
+    from compat_matrix.cells.results import ResultsError
     from compat_matrix.checks.artifact import ArtifactError
-    from compat_matrix.expectations import LedgerError
-    from compat_matrix.plan import PlanError
-    from compat_matrix.results import ResultsError
+    from compat_matrix.verdict import LedgerError
 
     return ArtifactError, LedgerError, PlanError, ResultsError
 

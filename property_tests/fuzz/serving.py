@@ -46,7 +46,7 @@ def other_answers() -> list[bytes]:
 
 def responses() -> list[bytes]:
     """Of Predict over gRPC."""
-    from compat_matrix.consumers.serving import messages
+    from compat_matrix.serving import messages
     from reference_impl.format import schema
 
     texts = [
@@ -66,14 +66,14 @@ class _Said:
         self.bodies = list(bodies)
 
     def exchange(self, *_: object) -> Any:
-        from compat_matrix.consumers.serving.connection import Response
+        from compat_matrix.serving.connection import Response
 
         return Response(200, self.bodies.pop(0))
 
 
 def _each(questions: list[Callable[[], object]]) -> None:
     """Ask all of them. Raises what the last one refused that was refused, where no answer was taken."""
-    from compat_matrix.consumers.serving.client import ServingError
+    from compat_matrix.serving.client import ServingError
 
     refused: list[ServingError] = []
     for ask in questions:
@@ -86,7 +86,7 @@ def _each(questions: list[Callable[[], object]]) -> None:
 
 
 def _client(*bodies: bytes) -> Any:
-    from compat_matrix.consumers.serving.rest_client import RestClient
+    from compat_matrix.serving.rest_client import RestClient
 
     client = RestClient("127.0.0.1", 1)
     client._connection = _Said(*bodies)  # type: ignore[assignment]
@@ -96,8 +96,8 @@ def _client(*bodies: bytes) -> Any:
 def rest_predict(folder: Path) -> None:
     import numpy as np
 
-    from compat_matrix.consumers.serving.client import ModelRef
-    from compat_matrix.consumers.serving.rest_client import COLUMNS, ROWS
+    from compat_matrix.serving.client import ModelRef
+    from compat_matrix.serving.rest_client import COLUMNS, ROWS
     from compat_matrix.workers.tensors import CARRIERS, Tensor
     from property_tests.fuzz.parsers import Wrong
 
@@ -115,7 +115,7 @@ def rest_predict(folder: Path) -> None:
 
 
 def rest_other(folder: Path) -> None:
-    from compat_matrix.consumers.serving.client import ModelRef
+    from compat_matrix.serving.client import ModelRef
 
     data, ref = (folder / "answer.json").read_bytes(), ModelRef("m")
     _each(
@@ -129,7 +129,7 @@ def rest_other(folder: Path) -> None:
 
 
 def grpc_predict(folder: Path) -> None:
-    from compat_matrix.consumers.serving import messages, tensors
+    from compat_matrix.serving import messages, tensors
     from compat_matrix.workers.tensors import CARRIERS
     from property_tests.fuzz.parsers import Wrong
     from reference_impl.format import limits, schema
@@ -146,7 +146,7 @@ _QUESTIONS = ("GetModelStatus", "GetModelMetadata", "Classify", "Regress", "Mult
 
 def other_responses() -> list[bytes]:
     """Of the other methods over gRPC, each behind the number of its method."""
-    from compat_matrix.consumers.serving import messages
+    from compat_matrix.serving import messages
     from reference_impl.format import schema
 
     packed = schema.parse_text(
@@ -172,7 +172,7 @@ def other_responses() -> list[bytes]:
 
 def mutate_other(seeds: list[bytes]) -> Callable[[random.Random, bytes], bytes]:
     """Changes an answer as a message of its method."""
-    from compat_matrix.consumers.serving import messages
+    from compat_matrix.serving import messages
     from property_tests.fuzz import mutation
     from property_tests.fuzz.wire import Mutator
 
@@ -201,8 +201,8 @@ class _Channel:
 def grpc_other(folder: Path) -> None:
     from types import SimpleNamespace
 
-    from compat_matrix.consumers.serving.client import ModelRef, Task
-    from compat_matrix.consumers.serving.grpc_client import GrpcClient
+    from compat_matrix.serving.client import ModelRef, Task
+    from compat_matrix.serving.grpc_client import GrpcClient
 
     data, ref = (folder / "answer.pb").read_bytes(), ModelRef("m")
     client = GrpcClient.__new__(GrpcClient)  # there need be no gRPC to read its messages
@@ -221,7 +221,7 @@ def grpc_other(folder: Path) -> None:
 
 
 def serving_errors() -> tuple[type[Exception], ...]:
-    from compat_matrix.consumers.serving.client import ServingError
+    from compat_matrix.serving.client import ServingError
     from reference_impl.errors import SavedModelError
 
     return ServingError, SavedModelError

@@ -20,8 +20,8 @@ class _Echo:
     """Answers each output with the input of its tensor."""
 
     def __init__(self) -> None:
-        from compat_matrix.consumers.serving import messages
-        from compat_matrix.runtimes.standin import memory
+        from compat_matrix.serving import messages
+        from compat_matrix.serving.standin import memory
         from reference_impl.format import schema
 
         memory.FILLED = _FILLED
@@ -34,7 +34,7 @@ class _Echo:
 
 def requests() -> list[bytes]:
     """Of Predict over gRPC."""
-    from compat_matrix.consumers.serving import messages
+    from compat_matrix.serving import messages
     from reference_impl.format import schema
 
     values = [
@@ -79,14 +79,14 @@ def example_bodies() -> list[bytes]:
 def refusals() -> tuple[type[BaseException], ...]:
     from google.protobuf.message import DecodeError
 
-    from compat_matrix.runtimes.standin.errors import ServingError
+    from compat_matrix.serving.standin.errors import ServingError
 
     return (ServingError, DecodeError)  # the transport answers for the second
 
 
 def grpc_predict(folder: Path) -> None:
-    from compat_matrix.consumers.serving import messages
-    from compat_matrix.runtimes.standin import memory, predict, tensor_protos
+    from compat_matrix.serving import messages
+    from compat_matrix.serving.standin import memory, predict, tensor_protos
 
     servable: Any = _Echo()
     data = (folder / "request.pb").read_bytes()
@@ -98,8 +98,8 @@ def grpc_predict(folder: Path) -> None:
 
 
 def rest_predict(folder: Path) -> None:
-    from compat_matrix.consumers.serving import messages
-    from compat_matrix.runtimes.standin import json_predict, memory, predict
+    from compat_matrix.serving import messages
+    from compat_matrix.serving.standin import json_predict, memory, predict
 
     servable: Any = _Echo()
     data = (folder / "request.json").read_bytes()
@@ -110,8 +110,8 @@ def rest_predict(folder: Path) -> None:
 
 
 def rest_examples(folder: Path) -> None:
-    from compat_matrix.consumers.serving import messages
-    from compat_matrix.runtimes.standin import inference, json_examples, memory
+    from compat_matrix.serving import messages
+    from compat_matrix.serving.standin import inference, json_examples, memory
 
     data = (folder / "request.json").read_bytes()
     request: Any = messages.ClassificationRequest()

@@ -17,7 +17,7 @@ from property_tests.fuzz.wire import Mutator
 
 FIXTURES = Path(__file__).parents[2] / "fixtures_v1"
 SEEDS = Path(__file__).parent / "seeds"
-LEDGER = Path(__file__).parents[2] / "compat_matrix" / "expectations"
+LEDGER = Path(__file__).parents[2] / "compat_matrix" / "verdict"
 _SMALL = 20_000  # bytes of a seed
 
 Mutate = Callable[[Random, bytes], bytes]
@@ -159,8 +159,8 @@ def _structures() -> list[bytes]:
 
 
 def _result_seeds() -> list[bytes]:
-    from compat_matrix.outcomes import Outcome
-    from compat_matrix.results import Observation, Result
+    from compat_matrix.cells.outcomes import Outcome
+    from compat_matrix.cells.results import Observation, Result
 
     failed = Observation(
         Outcome.CALL_ERROR, "x.Error", "no op Foo", {"skew": {"text": "t"}}, {"log": "evidence/a"}, {"load": 0.5}
@@ -170,8 +170,8 @@ def _result_seeds() -> list[bytes]:
 
 
 def _plan_seeds() -> list[bytes]:
-    from compat_matrix.outcomes import Outcome
-    from compat_matrix.plan import Cell, Decision, Plan
+    from compat_matrix.cells.outcomes import Outcome
+    from compat_matrix.cells.plan import Cell, Decision, Plan
 
     decided = Decision(Outcome.NOT_APPLICABLE, "no functions")
     cells = (
@@ -192,7 +192,7 @@ def _plan_mutator(seeds: list[bytes]) -> Mutate:
 
 def _with_plan_id(data: bytes) -> bytes:
     """With the id that the cells have now, where they are cells: a wrong id hides everything behind it."""
-    from compat_matrix.plan import Cell, Plan, PlanError
+    from compat_matrix.cells.plan import Cell, Plan, PlanError
 
     try:
         tree = json.loads(data)
@@ -217,8 +217,8 @@ def _provenances() -> list[bytes]:
 
 
 _MODEL_MUTATOR = _messages("SavedModel")
-_REQUEST_MUTATOR = _messages("PredictRequest", "compat_matrix.consumers.serving.schema")
-_RESPONSE_MUTATOR = _messages("PredictResponse", "compat_matrix.consumers.serving.schema")
+_REQUEST_MUTATOR = _messages("PredictRequest", "compat_matrix.serving.schema")
+_RESPONSE_MUTATOR = _messages("PredictResponse", "compat_matrix.serving.schema")
 
 _NPZ = _files("*/io/*.npz", 2000, 12)
 _INDEXES = _files("*/model/variables/variables.index")

@@ -19,11 +19,11 @@ def _printable(text: str) -> None:
 
 def run_verify(folder: Path) -> None:
     """Text, JSON, SARIF and JUnit of a report. A model that cannot be read is a finding; then the reader's error is raised."""
-    from compat_matrix.cli import printable
-    from compat_matrix.zoo.verify import junit, sarif
-    from compat_matrix.zoo.verify.findings import Severity, all_rules
-    from compat_matrix.zoo.verify.run import verify
-    from compat_matrix.zoo.verify.text import report_lines
+    from compat_matrix.common.printable import printable
+    from compat_matrix.models.verify import junit, sarif
+    from compat_matrix.models.verify.findings import Severity, all_rules
+    from compat_matrix.models.verify.run import verify
+    from compat_matrix.models.verify.text import report_lines
     from reference_impl.format.container import layout
 
     report = verify(folder, name="model")
@@ -40,8 +40,8 @@ def run_diff(folder: Path) -> None:
     """With itself, and with another model in both directions."""
     import click
 
-    from compat_matrix.zoo.diff import diff
-    from compat_matrix.zoo.diff.text import lines
+    from compat_matrix.models.diff import diff
+    from compat_matrix.models.diff.text import lines
 
     if not diff(folder, folder).equal:
         raise Wrong("different from itself")
@@ -55,10 +55,10 @@ def run_diff(folder: Path) -> None:
 
 def run_contract(folder: Path) -> None:
     """The contract of a model, as the text of its file; broken by nothing but another model."""
-    from compat_matrix import strict_json
+    from compat_matrix.common import strict_json
+    from compat_matrix.models.contract import file, rules, values  # noqa: F401
+    from compat_matrix.models.contract.form import contract_of
     from compat_matrix.workers import tensors  # noqa: F401  what imports it late would do so while it is watched
-    from compat_matrix.zoo.contract import file, rules, values  # noqa: F401
-    from compat_matrix.zoo.contract.form import contract_of
 
     contract = contract_of(folder)
     if list(rules.compare(contract, contract_of(folder))):
@@ -69,8 +69,8 @@ def run_contract(folder: Path) -> None:
 
 def run_compat(folder: Path) -> None:
     """In some releases, old and new."""
+    from compat_matrix.models.compat import compat
     from compat_matrix.skew.history import history
-    from compat_matrix.zoo.compat import compat
 
     count = len(history().releases)
     for graph in compat(folder, sorted({*range(0, count, 7), count - 1})):
@@ -79,18 +79,18 @@ def run_compat(folder: Path) -> None:
 
 def run_slim(folder: Path) -> None:
     """All that may go goes, and what is left is proved."""
-    from compat_matrix.zoo.edits.result import edit
-    from compat_matrix.zoo.edits.slim import slim
+    from compat_matrix.models.edits.result import edit
+    from compat_matrix.models.edits.slim import slim
 
     json.dumps(edit(folder, None, slim).to_json(), allow_nan=False)
 
 
 def run_signatures(folder: Path) -> None:
     """Each signature is renamed, copied and dropped, its arguments put in the opposite order; the lists."""
-    from compat_matrix.zoo.edits import signatures
-    from compat_matrix.zoo.edits.arguments import rename_arguments
-    from compat_matrix.zoo.edits.listing import signatures_of
-    from compat_matrix.zoo.edits.result import edit
+    from compat_matrix.models.edits import signatures
+    from compat_matrix.models.edits.arguments import rename_arguments
+    from compat_matrix.models.edits.listing import signatures_of
+    from compat_matrix.models.edits.result import edit
     from reference_impl.format.container import layout
 
     for graph in signatures_of(layout.read(folder)):
@@ -114,7 +114,7 @@ def run_signatures(folder: Path) -> None:
 
 def contract_file(folder: Path) -> None:
     """A contract that somebody edited."""
-    from compat_matrix.zoo.contract import file, rules
+    from compat_matrix.models.contract import file, rules
 
     contract = file.read(folder / "m.contract.json")
     if list(rules.compare(contract, contract)):
@@ -125,8 +125,8 @@ def contract_file(folder: Path) -> None:
 
 def contracts() -> list[bytes]:
     """Contracts of fixtures: several signatures, defaults, order, answers."""
-    from compat_matrix.zoo.contract import file
-    from compat_matrix.zoo.contract.form import contract_of
+    from compat_matrix.models.contract import file
+    from compat_matrix.models.contract.form import contract_of
 
     fixtures = Path(__file__).parents[2] / "fixtures_v1"
     found = []
@@ -145,6 +145,6 @@ def contracts() -> list[bytes]:
 
 
 def contract_errors() -> tuple[type[Exception], ...]:
-    from compat_matrix.zoo.contract.file import ContractError
+    from compat_matrix.models.contract.file import ContractError
 
     return (ContractError,)

@@ -25,7 +25,7 @@ from property_tests.mutants.reach import Reach, reach
 ROOT = Path(__file__).parents[2]
 MODULES = (
     *("reference_impl/format/**/*.py", "reference_impl/graph/**/*.py", "reference_impl/inspection/*.py"),
-    *("compat_matrix/canonical/*.py", "compat_matrix/expectations/*.py", "compat_matrix/strict_json.py"),
+    *("compat_matrix/canonical/*.py", "compat_matrix/verdict/*.py", "compat_matrix/common/strict_json.py"),
 )
 KILLED, SURVIVED, NOT_REACHED = "killed", "survived", "not reached"
 

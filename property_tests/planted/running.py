@@ -10,15 +10,16 @@ from types import TracebackType
 from typing import Optional
 
 from compat_matrix.cases import CASES_DIR, read_case
+from compat_matrix.cells.consumers import CONSUMERS, Consumer
+from compat_matrix.cells.plan import Cell
+from compat_matrix.cells.producers import Producer
+from compat_matrix.cells.registry import OURS
+from compat_matrix.cells.results import Observation, normalise
 from compat_matrix.checks import CHECKS, run_cell
 from compat_matrix.checks.produce import produce
-from compat_matrix.consumers import CONSUMERS, Consumer
-from compat_matrix.plan import Cell
-from compat_matrix.plugins.registry import OURS
-from compat_matrix.producers import Producer
-from compat_matrix.results import Observation, normalise
-from compat_matrix.runtimes import Host, local_runtime
+from compat_matrix.hosts.host import Host
 from compat_matrix.runtimes.programs import PYTHON, Program
+from compat_matrix.runtimes.runtime import local_runtime
 from property_tests.planted.cases import BY_REFERENCE
 from property_tests.planted.worker import ACCEPTS, SAVER
 

@@ -12,7 +12,9 @@ import pytest
 import recorded
 
 import reference_impl
-from compat_matrix.runtimes import Host, Runtime, places, resolve
+from compat_matrix.hosts.host import Host
+from compat_matrix.runtimes import places, resolve
+from compat_matrix.runtimes.runtime import Runtime
 from reference_impl.format.container import layout
 
 pytestmark = pytest.mark.tensorflow

@@ -14,7 +14,7 @@ import recorded
 from made_modules import module
 
 import reference_impl
-from compat_matrix.runtimes import Host
+from compat_matrix.hosts.host import Host
 from reference_impl import errors
 from reference_impl.format.container import layout
 

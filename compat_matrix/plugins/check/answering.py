@@ -12,10 +12,10 @@ import numpy as np
 from compat_matrix.checks import oracle
 from compat_matrix.checks.checkpoint import compare_held
 from compat_matrix.checks.signatures import compare_signatures
+from compat_matrix.hosts.host import stamp
 from compat_matrix.plugins.check import explain, models
 from compat_matrix.plugins.check.exam import TAGS, Exam, NotAsked, X, call_recorded, requests_of, unsupported
 from compat_matrix.plugins.check.session import Mistake
-from compat_matrix.runtimes.host import stamp
 from compat_matrix.workers import tensors
 from compat_matrix.workers.tensors import Tensor
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from compat_matrix.generators import fixtures_root
+from compat_matrix.cells.generators import fixtures_root
 from compat_matrix.workers import tensors
 from compat_matrix.workers.signature_wire import DTYPES
 from compat_matrix.workers.tensors import CARRIERS, Tensor

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from compat_matrix.alone import alone
+from compat_matrix.common.alone import alone
 from compat_matrix.runtimes.native.wheel import NotForNative, Wheel, wheel_of
 from compat_matrix.runtimes.places import RuntimeTrouble, home
 from compat_matrix.runtimes.runtime import Runtime

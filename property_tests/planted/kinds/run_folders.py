@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from compat_matrix.results import DESELECTED
+from compat_matrix.cells.results import DESELECTED
 from property_tests.planted.kinds.declaring import Planted
 from property_tests.planted.kinds.planting import Plant
 from property_tests.planted.kinds.scenes import FAILED_RUN, RUNS, TOLERANT_RUN, TOLERANT_RUNS, savedmodel_compat

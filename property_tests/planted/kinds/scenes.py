@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from compat_matrix.cases import CASES_DIR
-from compat_matrix.runtimes.standin import executable
+from compat_matrix.serving.standin import executable
 from compat_matrix.workers import provenance, tensors
 
 ROOT = Path(__file__).parents[3]

@@ -6,7 +6,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from compat_matrix.runtimes.standin import executable
+from compat_matrix.serving.standin import executable
 from property_tests.planted import faults
 from property_tests.planted.kinds.declaring import Plant, Planted
 from property_tests.planted.kinds.planting import artifact_of, release
@@ -31,7 +31,7 @@ def serves(fault: str) -> Plant:
     def plant(folder: Path) -> None:
         other = shutil.copytree(artifact_of(folder) / "model", folder / "other")
         assert faults.apply(fault, other)
-        release(folder, "compat_matrix/runtimes/standin/servable.py", OTHER_MODEL.format(other=str(other)))
+        release(folder, "compat_matrix/serving/standin/servable.py", OTHER_MODEL.format(other=str(other)))
         executable.write(folder / "server", sys.executable, str(folder / "site"))
 
     return plant

@@ -22,7 +22,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
 import skew_models  # noqa: E402
 
-from compat_matrix.runtimes import Host  # noqa: E402
+from compat_matrix.hosts.host import Host  # noqa: E402
 from compat_matrix.runtimes.resolve import resolve  # noqa: E402
 from compat_matrix.runtimes.worker import NotStarted, ReplyError, WorkerDied  # noqa: E402
 from compat_matrix.workers import tensors  # noqa: E402

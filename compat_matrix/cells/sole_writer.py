@@ -1,0 +1,43 @@
+"""One command at a time writes to an output folder."""
+
+from __future__ import annotations
+
+import fcntl
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from compat_matrix.cells.plan import PLAN_FILE
+
+LOCK_FILE = ".lock"  # of an output folder
+_held: set[Path] = set()  # output folders of this process
+
+
+class FolderInUse(BlockingIOError):
+    """Another process writes to the output folder."""
+
+
+@contextmanager
+def sole_writer(folder: Path, *, beside_others: bool = False) -> Iterator[None]:
+    """Hold an output folder, made if need be, so that no second command writes to it. May be nested in one process.
+
+    Raises FolderInUse at once when another process holds it: what that one is writing must neither be emptied nor mixed. A folder
+    that holds files of somebody else gets no lock file: nothing is written there, every command refuses it. With
+    ``beside_others`` it gets one: for commands that write beside such files.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder.resolve()
+    present = {item.name for item in path.iterdir()}
+    if path in _held or (not beside_others and present and not present & {LOCK_FILE, PLAN_FILE}):
+        yield
+        return
+    with (path / LOCK_FILE).open("w") as stream:
+        try:
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise FolderInUse(f"another run is writing to {folder}. Wait until it ends, or choose another folder.") from None
+        _held.add(path)
+        try:
+            yield
+        finally:
+            _held.discard(path)

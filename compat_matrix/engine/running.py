@@ -1,0 +1,434 @@
+"""A run from its output folder: prepare it, let pytest execute the cells, judge, write the reports."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import fnmatch
+import json
+import os
+import platform
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import psutil
+from packaging.version import Version
+from rich.console import Console
+
+from compat_matrix.cells.outcomes import Outcome
+from compat_matrix.cells.plan import ASKING, LEDGER_FILE, MAKING, PLAN_FILE, RESULTS_FILE, RUNTIMES_FILE, Cell, Plan
+from compat_matrix.cells.registry import OURS, Registry
+from compat_matrix.cells.results import Result, ResultsError, read_results, remove_results, write_results
+from compat_matrix.cells.sole_writer import LOCK_FILE, sole_writer
+from compat_matrix.common import interrupts
+from compat_matrix.common.writing import write_set, write_text
+from compat_matrix.plan.made_programs import make_programs
+from compat_matrix.report import grid, grid_html, html, junit, terminal
+from compat_matrix.runtimes.runtime import LOCAL, Runtime, local_runtime
+from compat_matrix.verdict import Ledger
+from compat_matrix.verdict.summary import summarise
+
+RUN_FILE, SUMMARY_FILE, CELLS_FILE, JUNIT_FILE, HTML_FILE = "run.json", "summary.json", "cells.txt", "junit.xml", "report.html"
+GRID_FILE = "grid.json"  # of a run over many runtimes
+SCRATCH_FOLDER = "scratch"
+FOLDERS = ("artifacts", "evidence", "logs", SCRATCH_FOLDER)
+GIVEN_FOLDER = "given"  # what a run is about, where it is made for the run alone
+RUN_SCHEMA = 1
+MEMORY_PER_PROCESS = 3 << 30  # bytes: four workers with a TensorFlow each
+TAIL_CHARACTERS, TAIL_LINES = 4000, 20  # of a log, on the page
+INTERRUPTED, NO_TESTS_COLLECTED = 2, 5  # of pytest
+
+
+class RunError(Exception):
+    """The run cannot start or be continued; the message says why. A usage error unless ``harness``."""
+
+    def __init__(self, message: str, harness: bool = False) -> None:
+        super().__init__(message)
+        self.harness = harness
+
+
+def default_processes() -> int:
+    """How many pytest processes this machine carries: one per CPU it grants us, as far as the free memory goes, at most 8."""
+    cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, min(cpus, int(psutil.virtual_memory().available // MEMORY_PER_PROCESS), 8))
+
+
+def select(plan: Plan, selectors: Mapping[str, Sequence[str]], cells: Sequence[str]) -> set[str]:
+    """Ids of the cells that ``selectors`` (axis -> patterns with ``*``) and ``cells`` (ids) choose. Raises RunError when none."""
+    unknown = sorted(set(cells) - set(plan.by_id))
+    if unknown:
+        raise RunError(f"no such cell: {unknown[0]} (savedmodel-compat matrix plan lists them)")
+    chosen = {
+        cell.id
+        for cell in plan
+        if (not cells or cell.id in cells)
+        and all(
+            any(fnmatch.fnmatchcase(getattr(cell, axis), pattern) for pattern in patterns)
+            for axis, patterns in selectors.items()
+            if patterns
+        )
+    }
+    reasons = {cell.decided.reason for cell in plan if cell.id in chosen and cell.decided}
+    if not chosen:
+        absent = sorted({cell.decided.reason for cell in plan if cell.decided and cell.decided.outcome is Outcome.NOT_RUN})
+        raise RunError(": ".join(["the selection holds no cell", *(["; ".join(absent)] if absent else [])]))
+    if all(cell.decided and cell.decided.outcome is Outcome.NOT_APPLICABLE for cell in plan if cell.id in chosen):
+        raise RunError(f"all {len(chosen)} selected cells are not applicable: {'; '.join(sorted(reasons))}")
+    return chosen
+
+
+def prepare(
+    out: Path,
+    plan: Plan,
+    ledger_text: str,
+    resume: bool,
+    runtimes: Sequence[Runtime] = (),
+    options: Sequence[str] = (),
+    registry: Registry = OURS,
+) -> set[str]:
+    """Make ``out`` ready for a run of ``plan`` in ``runtimes``; returns the ids of cells that need not run again.
+
+    A folder of an earlier run is emptied (only of what a run writes), or with ``resume`` taken over: what was observed of a cell
+    stands if this plan asks the same of it, whatever became of other cells. Raises RunError for a run that has nothing in common
+    with the plan. ``options`` are those of ``matrix run`` that make such a plan.
+    """
+    done: set[str] = set()
+    for name in (SUMMARY_FILE, JUNIT_FILE, HTML_FILE, GRID_FILE):  # they tell of what was observed before
+        (out / name).unlink(missing_ok=True)
+    if resume and (out / PLAN_FILE).is_file():
+        done = _take_over(out, plan, Ledger.parse(ledger_text))
+        shutil.rmtree(out / SCRATCH_FOLDER, ignore_errors=True)  # of a session that was killed
+    else:
+        remove_results(out / RESULTS_FILE)
+        for name in (RUN_FILE, CELLS_FILE):
+            (out / name).unlink(missing_ok=True)
+        for name in FOLDERS:
+            shutil.rmtree(out / name, ignore_errors=True)
+    plan.write(out / PLAN_FILE)
+    registry.write(out)
+    write_text(out / LEDGER_FILE, ledger_text)
+    known = {"schema": RUN_SCHEMA, "options": list(options), "runtimes": [runtime.to_json() for runtime in runtimes]}
+    write_text(out / RUNTIMES_FILE, json.dumps(known, indent=1) + "\n")
+    return done
+
+
+def _take_over(out: Path, plan: Plan, ledger: Ledger) -> set[str]:
+    """Keep the results of the cells that an earlier plan of this folder asked in the same way, judged anew; their ids."""
+    earlier = Plan.read(out / PLAN_FILE)
+    try:
+        results = read_results(out / RESULTS_FILE)
+    except ResultsError as error:
+        raise RunError(str(error), harness=True) from error
+    same = {
+        cell.id
+        for cell in plan
+        if not cell.decided
+        and cell.id in earlier.by_id
+        and replace(earlier.by_id[cell.id], decided=None, artifact="") == replace(cell, artifact="")
+    }
+    if earlier.plan_id != plan.plan_id and not same:
+        raise RunError(f"{out} holds a run of another plan: it cannot be resumed")
+    # Those of this very plan as well: a session that ended between writing its results and its plan left them.
+    asked = {earlier.plan_id: same, plan.plan_id: {cell.id for cell in plan if not cell.decided}}
+    kept = [r for r in results if _final(r) and r.cell in asked.get(r.plan_id, ())]
+    write_results(out / RESULTS_FILE, _judged([replace(result, plan_id=plan.plan_id) for result in kept], plan, ledger))
+    return {result.cell for result in kept}
+
+
+def _judged(results: Sequence[Result], plan: Plan, ledger: Ledger) -> Sequence[Result]:
+    """The results in the light of a ledger: what they say of it themselves may be of an older one."""
+    for result in results:
+        if result.plan_id == plan.plan_id and result.cell in plan.by_id and result.outcome.observable:
+            ledger.judged(plan.by_id[result.cell], result)
+    return results
+
+
+def _prepared(out: Path) -> dict[str, Any]:
+    """What :func:`prepare` noted of the runtimes and the options of a folder."""
+    path = out / RUNTIMES_FILE
+    return dict(json.loads(path.read_text(encoding="utf-8"))) if path.exists() else {"runtimes": [], "options": []}
+
+
+def runtimes_of(out: Path) -> dict[str, Runtime]:
+    """The runtimes of a prepared folder, by name."""
+    known = map(Runtime.from_json, _prepared(out)["runtimes"])
+    return {runtime.name: runtime for runtime in known} or {local_runtime().name: local_runtime()}
+
+
+def replay_options(out: Path) -> Callable[[Cell], str]:
+    """A function that gives the options of ``matrix run`` that plan a cell of this folder again."""
+    known = _prepared(out)
+    specs = {item["name"]: ("--server" if item.get("server") else "--runtime", item["spec"]) for item in known["runtimes"]}
+
+    def options(cell: Cell) -> str:
+        needed = [specs[name] for name in dict.fromkeys((cell.producer_runtime, cell.runtime)) if name in specs]
+        words = [] if set(specs) <= {LOCAL} else [word for option in needed for word in option]
+        return "".join(f" {shlex.quote(word)}" for word in [*words, *known["options"]])
+
+    return options
+
+
+def _final(result: Result) -> bool:
+    """Whether a result needs no second try: only the machine's faults are retried, and only by somebody asking for it."""
+    return result.outcome not in (Outcome.NOT_RUN, Outcome.ENV_ERROR)
+
+
+def execute(out: Path, plan: Plan, wanted: set[str], processes: int, pytest_args: Sequence[str]) -> None:
+    """Run the cells ``wanted`` of the prepared folder in pytest. Raises RunError when pytest could not do it.
+
+    Where many runtimes answer, everything is made first, in a session of its own: then each is asked about all artifacts.
+    """
+    write_text(out / CELLS_FILE, "".join(f"{cell_id}\n" for cell_id in sorted(wanted)))
+    phases = [""]
+    if plan.in_phases:
+        made = {plan.by_id[cell_id].is_production for cell_id in wanted}
+        phases = [phase for phase, makes in ((MAKING, True), (ASKING, False)) if makes in made] or [""]
+    for phase in phases:
+        status = _session(out, phase, processes, pytest_args)
+        if status == NO_TESTS_COLLECTED and wanted and phase != MAKING:  # -k
+            raise RunError("the selection holds no cell that could be executed")
+        if status == INTERRUPTED:
+            break  # by -x
+
+
+class _Interruption:
+    """A pytest plugin that notes whether a session was interrupted from outside, and hands that on to the other processes.
+
+    They would notice only after seconds: those of pytest-xdist are ended by a message, which nobody reads while a cell runs.
+    """
+
+    came = False
+
+    def pytest_keyboard_interrupt(self, excinfo: Any) -> None:
+        self.came = excinfo.type is KeyboardInterrupt  # a derived class is how pytest-xdist does -x
+        if self.came:
+            for process in psutil.Process().children():
+                with contextlib.suppress(psutil.Error, ProcessLookupError):
+                    if os.getsid(process.pid) == os.getsid(0):  # a worker has a session of its own, and is ended by its host
+                        process.send_signal(signal.SIGINT)
+
+
+def _session(out: Path, phase: str, processes: int, pytest_args: Sequence[str]) -> int:
+    """One pytest session; its exit status. Raises KeyboardInterrupt when it was interrupted from outside."""
+    import pytest
+
+    arguments = [str(out / PLAN_FILE), "-p", "compat_matrix.pytest_plugin"]
+    # Nothing around the output folder (a conftest.py, a pyproject.toml) and no installed plugin has a say.
+    arguments += ["-c", os.devnull, "--rootdir", str(out), "--confcutdir", str(out), "-p", "no:cacheprovider"]
+    arguments += ["-p", "no:tmpdir"]  # a parallel run would leave its folder in the system's
+    arguments += ["--capture=no"]  # what a worker prints goes to its own files
+    arguments += ["--compat-cells", str(out / CELLS_FILE), *(["--compat-phase", phase] if phase else [])]
+    if processes > 1:
+        arguments += ["-p", "xdist", "-n", str(processes), "--dist", "loadgroup"]
+    if not any(argument.startswith("-v") for argument in pytest_args):
+        arguments += ["--compat-progress", "-p", "no:terminalreporter"]  # it would speak of an interruption, too
+    with _environment("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1"):
+        interruption = _Interruption()
+        status = int(pytest.main([*arguments, *pytest_args], plugins=[interruption]))
+    interrupts.check()
+    if interruption.came:
+        raise KeyboardInterrupt
+    if status == pytest.ExitCode.USAGE_ERROR:
+        raise RunError("pytest refused its arguments")
+    if status not in (0, 1, INTERRUPTED, NO_TESTS_COLLECTED):
+        raise RunError(f"pytest ended with status {status}", harness=True)
+    return status
+
+
+@contextlib.contextmanager
+def _environment(name: str, value: str) -> Iterator[None]:
+    before = os.environ.get(name)
+    os.environ[name] = value
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[name]
+        else:
+            os.environ[name] = before
+
+
+def describe_run(require: bool | str, selection: Mapping[str, Any], processes: int) -> dict[str, Any]:
+    """The content of ``run.json``: how and where a run was started."""
+    tool = tool_version()
+    return {
+        "schema": RUN_SCHEMA,
+        "started": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+        "seconds": None,
+        "require": require,
+        "selection": dict(selection),
+        "processes": processes,
+        "tool_version": str(tool) if tool else None,
+        "revision": _revision(),
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+    }
+
+
+def tool_version() -> Version | None:
+    """The installed version of this project; None in a checkout that is not installed."""
+    try:
+        return Version(version("savedmodel-compat"))
+    except PackageNotFoundError:
+        return None
+
+
+def _revision() -> str | None:
+    """The git revision of this checkout, with ``+`` when files were changed; None when it is no checkout."""
+    package = Path(__file__).resolve().parents[1]
+    if not (package.parent / ".git").exists() or not shutil.which("git"):
+        return None
+    answers = []
+    for command in (["rev-parse", "HEAD"], ["status", "--porcelain", "--untracked-files=no"]):
+        done = subprocess.run(["git", "-C", str(package), *command], capture_output=True, text=True, check=False, timeout=30)
+        if done.returncode:
+            return None
+        answers.append(done.stdout.strip())
+    return answers[0] + ("+" if answers[1] else "")
+
+
+@dataclass(frozen=True)
+class Order:
+    """A run as a command asks for it. ``chosen``: ids of cells; ``options``: those of ``matrix run`` that plan as much again."""
+
+    plan: Plan
+    chosen: set[str]
+    ledger_text: str
+    runtimes: Sequence[Runtime] = ()
+    options: Sequence[str] = ()
+    selection: Mapping[str, Any] = field(default_factory=dict)
+    processes: int | None = None
+    resume: bool = False
+    require: bool | str = False  # SERVING: of the cells that a server is asked
+    pytest_args: Sequence[str] = ()
+    registry: Registry = OURS
+
+
+def selection_of(
+    selectors: Mapping[str, Sequence[str]], fixtures: Path | None = None, cases: Path | None = None
+) -> dict[str, Any]:
+    """What ``run.json`` says of a selection: the selectors that are set, and which folders the models came from."""
+    places = {"cases": cases, "fixtures": fixtures}
+    given = {name: list(values) for name, values in selectors.items() if values}
+    return given | {name: [str(path.resolve())] for name, path in places.items() if path}
+
+
+def carry_out(out: Path, order: Order, console: Console | None = None) -> dict[str, Any]:
+    """Prepare the folder, run what is missing, write the reports; returns the summary. Raises what its parts raise.
+
+    ``console``: where the report is printed, in place of stdout. Raises RunError for a folder that holds something else,
+    FolderInUse for one that another process writes to, KeyboardInterrupt when the run is interrupted: then there is no report.
+    """
+    if out.is_dir() and {path.name for path in out.iterdir()} - {GIVEN_FOLDER, LOCK_FILE} and not (out / PLAN_FILE).is_file():
+        raise RunError(f"{out} holds files that are not from a run; choose another folder")
+    with sole_writer(out):
+        return _carry_out(out, order, console)
+
+
+def _carry_out(out: Path, order: Order, console: Console | None) -> dict[str, Any]:
+    before = float(_description(out).get("seconds") or 0) if order.resume else 0.0
+    done = prepare(out, order.plan, order.ledger_text, order.resume, order.runtimes, order.options, order.registry)
+    missing = _with_productions(order.plan, order.chosen) - done
+    wanted = {cell.id for cell in order.plan if cell.id in missing and not cell.decided}
+    make_programs(order.plan, wanted, order.runtimes, order.registry)
+    description = describe_run(order.require, order.selection, order.processes or default_processes())
+    run(out, order.plan, description, wanted, order.pytest_args, before)
+    return report(out, console or stdout_console(), datetime.date.today())
+
+
+def _with_productions(plan: Plan, chosen: set[str]) -> set[str]:
+    """The chosen cells and those that make the artifacts they ask about.
+
+    An artifact that is there is no reason to leave its production out: it has a result of its own, or owes one.
+    """
+    asked = {cell.artifact_id for cell in plan if cell.id in chosen and not cell.decided}
+    return chosen | {cell.id for cell in plan if cell.is_production and cell.artifact_id in asked}
+
+
+def _description(out: Path) -> dict[str, Any]:
+    """How the run of a folder was started; empty when the folder does not say."""
+    path = out / RUN_FILE
+    return dict(json.loads(path.read_text(encoding="utf-8"))) if path.exists() else {}
+
+
+def run(
+    out: Path, plan: Plan, description: dict[str, Any], wanted: set[str], pytest_args: Sequence[str], before: float = 0.0
+) -> None:
+    """Execute the prepared folder and leave ``run.json`` beside the results, also when it is interrupted.
+
+    ``before``: seconds of earlier sessions of this run, which its own are added to.
+    """
+    started = time.monotonic()
+    write_text(out / RUN_FILE, json.dumps(description, indent=1) + "\n")
+    try:
+        execute(out, plan, wanted, description["processes"], pytest_args)
+    finally:
+        description["seconds"] = round(before + time.monotonic() - started, 1)
+        write_text(out / RUN_FILE, json.dumps(description, indent=1) + "\n")
+
+
+def started_with(out: Path) -> dict[str, Any]:
+    """The selection a run was started with; empty when the folder does not say."""
+    return dict(_description(out).get("selection", {}))
+
+
+def report(out: Path, console: Console, today: datetime.date) -> dict[str, Any]:
+    """Judge a folder from its files alone and write ``summary.json``, ``report.html``, ``junit.xml``; returns the summary.
+
+    The summary is the seal of the set: where there is none, a report was not finished.
+    Raises PlanError, ResultsError, LedgerError, or OSError for files that cannot be used, FolderInUse while the run goes on.
+    """
+    with sole_writer(out):
+        return _report(out, console, today)
+
+
+def _report(out: Path, console: Console, today: datetime.date) -> dict[str, Any]:
+    plan = Plan.read(out / PLAN_FILE)
+    ledger = Ledger.read(out / LEDGER_FILE) if (out / LEDGER_FILE).exists() else Ledger()
+    results = _judged(read_results(out / RESULTS_FILE), plan, ledger)
+    summary = summarise(plan, results, ledger, today, _description(out))
+    records = [json.loads(result.to_line()) for result in results]
+    reasons = {entry.index: {"kind": entry.kind, "reason": entry.reason, "issue": entry.issue} for entry in ledger.entries}
+    tails = _log_tails(out, records)
+    texts = {}
+    if plan.is_grid:
+        texts[GRID_FILE] = json.dumps(grid.record(plan, results, summary, reasons), indent=1) + "\n"
+        texts[HTML_FILE] = grid_html.render(plan, results, summary, reasons, tails)
+    else:
+        texts[HTML_FILE] = html.render(plan.to_json(), records, summary, reasons, tails)
+    texts[JUNIT_FILE] = junit.of_run(plan.to_json(), records, summary)
+    interrupts.check()
+    write_set(out, {**texts, SUMMARY_FILE: json.dumps(summary, indent=1) + "\n"})
+    files = [str(out / name) for name in (HTML_FILE, SUMMARY_FILE, RESULTS_FILE, JUNIT_FILE, GRID_FILE) if (out / name).exists()]
+    terminal.render(plan, results, summary, console, files)
+    return summary
+
+
+def _log_tails(out: Path, records: Iterable[dict[str, Any]]) -> dict[str, dict[str, str]]:
+    """Cell -> name of an evidence text -> its end, for the cells that somebody has to look at."""
+    tails: dict[str, dict[str, str]] = {}
+    for record in records:
+        if record["expected"] is not False:
+            continue
+        for name, relative in record["evidence"].items():
+            path = (out / relative).resolve()
+            if path.suffix == ".txt" and path.is_relative_to(out.resolve()) and path.is_file():
+                with path.open("rb") as stream:  # a worker may have written gigabytes
+                    stream.seek(-min(path.stat().st_size, 4 * TAIL_CHARACTERS), os.SEEK_END)
+                    lines = stream.read().decode("utf-8", "replace")[-TAIL_CHARACTERS:].splitlines()
+                tails.setdefault(record["cell"], {})[name] = "\n".join(lines[-TAIL_LINES:])
+    return tails
+
+
+def stdout_console() -> Console:
+    """The console for reports: as wide as the terminal, or wide enough for the matrix where there is none."""
+    return Console(width=None if sys.stdout.isatty() else terminal.WIDTH, highlight=False)

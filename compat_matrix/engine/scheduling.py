@@ -1,0 +1,47 @@
+"""How pytest-xdist distributes the cells. Imported only when it does."""
+
+from __future__ import annotations
+
+from typing import Any
+from zlib import crc32
+
+from xdist.scheduler import LoadScopeScheduling
+
+from compat_matrix.cells.plan import Plan
+
+
+class ByScope(LoadScopeScheduling):  # type: ignore[misc]
+    """Cells of one scope go to one process, in their order; a process that dies costs the cell it was at.
+
+    The scope is the artifact, whose production comes first; in a plan over many runtimes it is the runtime, which takes
+    seconds to start, or a share of its artifacts where there are more processes than runtimes. The base class gives the cell
+    a process died at to the next process as well, and addresses a process that has not collected yet.
+    """
+
+    def __init__(self, config: Any, log: Any, plan: Plan) -> None:
+        super().__init__(config, log)
+        self.by_id = plan.by_id
+        self.by_runtime = plan.in_phases
+        self.shares = max(1, -(-self.numnodes // max(1, len(plan.runtimes))))
+
+    def _split_scope(self, nodeid: str) -> str:
+        """The scope of ``plan.json::cell id``."""
+        cell = self.by_id[nodeid.partition("::")[2]]
+        return f"{cell.runtime}/{crc32(cell.artifact_id.encode()) % self.shares}" if self.by_runtime else cell.artifact_id
+
+    def remove_node(self, node: Any) -> str | None:
+        """Take back what a process had left to do; returns the cell it died at, if it died."""
+        workload = self.assigned_work.pop(node)
+        pending = [(unit, nodeid) for unit in workload.values() for nodeid, done in unit.items() if not done]
+        if not pending:
+            return None
+        unit, crashed = pending[0]
+        unit[crashed] = True
+        self.workqueue.update({scope: unit for scope, unit in workload.items() if not all(unit.values())})
+        for other in self.assigned_work:
+            self._reschedule(other)
+        return str(crashed)
+
+    def _reschedule(self, node: Any) -> None:
+        if node in self.registered_collections:
+            super()._reschedule(node)

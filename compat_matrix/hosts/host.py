@@ -1,0 +1,226 @@
+"""The pool of workers and of what they have loaded."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from compat_matrix.cases import CASES_DIR
+from compat_matrix.cells.generators import fixtures_root
+from compat_matrix.cells.registry import OURS, Registry
+from compat_matrix.runtimes import programs
+from compat_matrix.runtimes.programs import Program
+from compat_matrix.runtimes.runtime import Runtime, local_runtime
+from compat_matrix.runtimes.worker import ReplyError, Worker, WorkerDied
+
+if TYPE_CHECKING:
+    from compat_matrix.serving.fleet import Fleet
+
+KEPT_LOADED = 4  # models a worker keeps for the next check
+AHEAD = 16  # models of which a server is told beforehand
+CLOSE_LIMIT = 30.0  # seconds to free a model
+RESTART_AFTER = 500  # models, where many are asked: TensorFlow keeps what it has once registered
+
+Failure = (ReplyError, WorkerDied)
+
+
+@dataclass
+class Loaded:
+    """A model in a worker. ``seconds`` and ``rss_kib`` are of its load."""
+
+    worker: Worker
+    directory: Path
+    handle: int
+    generation: int
+    seconds: float
+    rss_kib: int | None = None
+
+    @property
+    def alive(self) -> bool:
+        return self.worker.alive and self.worker.generation == self.generation
+
+    def ask(self, op: str, limit: float, **fields: Any) -> dict[str, Any]:
+        """A request about this model. Raises what :meth:`Worker.request` raises; WorkerDied too if its process is gone.
+
+        Another process has other models, perhaps one with this handle.
+        """
+        return self.worker.request(op, limit, self.generation, handle=self.handle, **fields)
+
+    def free(self) -> None:
+        """Free the model. Raises WorkerDied when the worker did not outlive that."""
+        if self.alive:
+            with suppress(ReplyError):
+                self.ask("close", CLOSE_LIMIT)
+
+    def close(self) -> None:
+        """Free the model; a worker that cannot even do that is replaced by the next request."""
+        with suppress(WorkerDied):
+            self.free()
+
+
+@dataclass
+class _Shared:
+    """What the checks of one artifact share: models by (directory, tags, stamp), or why there is none."""
+
+    models: OrderedDict[tuple[Any, ...], Loaded] = field(default_factory=OrderedDict)
+    failures: dict[tuple[Any, ...], Exception] = field(default_factory=dict)
+    deadly: set[tuple[Any, ...]] = field(default_factory=set)  # a process died over it, once
+
+
+class Host:
+    """Workers by runtime and program, kept warm; a context manager that ends them.
+
+    Only those of one runtime are kept: a plan over many is ordered by them, and each takes its memory. ``out`` is the output
+    folder of the run: logs go to ``out/logs``, scratch files to ``out/scratch``. Not for use by several threads; every process
+    of a parallel run has its own. ``cases`` is the folder of the cases that are produced,
+    ``generators`` that of the fixtures whose generators are run; ``upcoming``: of a server, the models it will be asked for;
+    ``registry``: the consumers and producers that the names of cells mean.
+    """
+
+    def __init__(
+        self,
+        out: Path,
+        runtimes: Mapping[str, Runtime] | None = None,
+        cases: Path | None = None,
+        generators: Path | None = None,
+        upcoming: Mapping[str, Sequence[Path]] | None = None,
+        registry: Registry = OURS,
+    ) -> None:
+        self.registry = registry
+        self.out = Path(out).absolute()
+        self.generators = Path(generators) if generators is not None else fixtures_root()
+        self.cases = Path(cases) if cases is not None else CASES_DIR
+        self._runtimes = dict(runtimes) if runtimes is not None else {local_runtime().name: local_runtime()}
+        self._workers: dict[tuple[str, str], Worker] = {}
+        self._shared: dict[tuple[str, str], _Shared] = {}
+        self._fleets: dict[str, Fleet] = {}
+        self._upcoming = {name: list(models) for name, models in (upcoming or {}).items()}
+        self._started = 0  # workers, so that each has its own log
+        self.scratch = self.out / "scratch" / str(os.getpid())
+
+    def __enter__(self) -> Host:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        for worker in self._workers.values():
+            worker.close()
+        self._workers.clear()
+        self._shared.clear()
+        self._close_fleets()
+        shutil.rmtree(self.scratch, ignore_errors=True)
+
+    def release(self) -> None:
+        """Free the models that checks shared, and forget why others could not be loaded; the workers stay."""
+        for shared in self._shared.values():
+            for model in shared.models.values():
+                model.close()
+        self._shared.clear()
+
+    def worker(self, runtime: str, program: str | Program, purpose: str = "") -> Worker:
+        """The worker of a runtime known by name; not started yet. Raises KeyError for an unknown runtime.
+
+        A ``purpose`` has a process of its own: what a producer registered while it saved must not help a consumer that loads.
+        """
+        name = programs.of(program).name + purpose
+        key = (runtime, name)
+        if key not in self._workers:
+            self._leave_others(runtime)
+            self._started += 1
+            logs = self.out / "logs" / f"{runtime}-{name}-{os.getpid()}-{self._started}"
+            self._workers[key] = Worker(self._runtimes[runtime], program, self.scratch / f"cwd-{runtime}-{name}", logs)
+        return self._workers[key]
+
+    def fleet(self, runtime: str) -> Fleet:
+        """The servers of a runtime that is asked over the wire; the first is started when a model is asked for."""
+        if runtime not in self._fleets:
+            from compat_matrix.serving import drivers, fleet
+
+            self._leave_others(runtime)
+            driver = drivers.of(self._runtimes[runtime].server)
+            self._fleets[runtime] = fleet.Fleet(driver, self.out / "logs" / f"{runtime}-{os.getpid()}").__enter__()
+        return self._fleets[runtime]
+
+    def ahead(self, runtime: str, model: Path) -> Sequence[Path]:
+        """The models a server will be asked for after ``model``."""
+        models = self._upcoming.get(runtime, [])
+        return models[models.index(model) + 1 :][:AHEAD] if model in models else ()
+
+    def _close_fleets(self) -> None:
+        while self._fleets:
+            self._fleets.popitem()[1].close()
+
+    def _leave_others(self, runtime: str) -> None:
+        """End the workers and servers of every other runtime."""
+        self._close_fleets()
+        for key in [key for key in self._workers if key[0] != runtime]:
+            self._workers.pop(key).close()
+            self._shared.pop(key, None)
+
+    @contextmanager
+    def model(self, worker: Worker, directory: Path, tags: Sequence[str], timeout: float, shared: bool) -> Iterator[Loaded]:
+        """A loaded MetaGraph. ``shared``: the same for all checks until the files change, failures included; else a fresh one.
+
+        A death is shared from the second time on.
+
+        Raises what :meth:`Worker.request` raises.
+        """
+        if shared:
+            yield self._shared_model(worker, directory, tags, timeout)
+            return
+        model = _load(worker, directory, tags, timeout)
+        try:
+            yield model
+        except BaseException:
+            model.close()
+            raise
+        model.free()
+
+    def _shared_model(self, worker: Worker, directory: Path, tags: Sequence[str], timeout: float) -> Loaded:
+        shared = self._shared.setdefault((worker.runtime.name, worker.program.name), _Shared())
+        key = (directory, tuple(tags), stamp(directory))
+        if key in shared.failures:
+            raise shared.failures[key]
+        worker.refresh()
+        model = shared.models.get(key)
+        if model is None or not model.alive:
+            for old in [known for known, kept in shared.models.items() if not kept.alive]:
+                del shared.models[old]
+            while len(shared.models) >= KEPT_LOADED:
+                shared.models.popitem(last=False)[1].close()
+            try:
+                model = _load(worker, directory, tags, timeout)
+            except Failure as failure:
+                # A process that dies was killed by the model, or by somebody else; that is known when it happens again.
+                if isinstance(failure, ReplyError) or key in shared.deadly:
+                    shared.failures[key] = failure
+                shared.deadly.add(key)
+                raise
+            shared.models[key] = model
+        shared.models.move_to_end(key)
+        return model
+
+
+def _load(worker: Worker, directory: Path, tags: Sequence[str], timeout: float) -> Loaded:
+    worker.hello()  # the start is not part of the load's time limit
+    start = time.perf_counter()
+    reply = worker.request("load", timeout, dir=str(directory), tags=list(tags), timeout=timeout)
+    seconds = time.perf_counter() - start
+    return Loaded(worker, directory, int(reply["handle"]), worker.generation, seconds, reply.get("rss_kib"))
+
+
+def stamp(directory: Path) -> tuple[tuple[str, int, int], ...]:
+    """Names, sizes and times of all files under ``directory``: equal as long as nobody wrote there."""
+    found = []
+    for folder, _, names in os.walk(directory):
+        for name in names:
+            path = os.path.join(folder, name)  # noqa: PTH118  (once per cell and file: a Path costs more than the call)
+            status = os.stat(path)  # noqa: PTH116
+            found.append((path, status.st_size, status.st_mtime_ns))
+    return tuple(sorted(found))

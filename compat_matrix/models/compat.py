@@ -1,0 +1,225 @@
+"""Which releases can load each part of a model, through each loader, and why the others cannot (COMPAT-02).
+
+Ops, attrs, values, dtypes and kernels are those of the op history; :mod:`~compat_matrix.models.features` adds what a loader
+needs besides. Three loaders differ in what they look at:
+
+    session  ``tf.compat.v1.saved_model.load``: imports the main graph, and drops default attrs that the model declares to have
+    c++      Serving, Go, Java, C: the same as it stands
+    objects  ``tf.saved_model.load``: every function, the main graph only of models without an object graph
+
+A model that is incomplete (files, assets) or pinned to a device is not told here: that is ``verify``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from compat_matrix.models import features
+from compat_matrix.models.downgrade import attrs
+from compat_matrix.skew.history import History, history
+from compat_matrix.skew.lacks import Lack
+from compat_matrix.skew.needs import Excuse, Part, Walk
+from compat_matrix.skew.protos import plain_value
+from reference_impl.format import schema
+from reference_impl.format.container import layout
+from reference_impl.format.names import CREATE, INITIALIZE, RESERVED_SIGNATURES, SIGNATURES
+from reference_impl.graph.object_graph import Paths
+
+SCHEMA = 1
+SESSION, CPP, OBJECTS = "session", "c++", "objects"
+LOADERS = (SESSION, CPP, OBJECTS)
+LOAD = "load"
+FIRST_OBJECTS = "1.15"  # as tf.compat.v2
+MAX_FUNCTIONS = 500  # of the object tree, told one by one
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What one release makes of one part through one loader.
+
+    Attributes:
+      loads: it loads, or can be called.
+      reasons: why not.
+      risks: attrs with a meaning that the release passes over without a word: it loads, and an answer may differ.
+    """
+
+    loads: bool
+    reasons: tuple[str, ...]
+    risks: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Use:
+    """A part of a MetaGraph: ``load``, ``signature KEY``, ``function PATH``, through one loader.
+
+    ``verdicts``: release -> Verdict, of the releases that were asked about and have the loader.
+    """
+
+    part: str
+    loader: str
+    verdicts: dict[int, Verdict]
+
+    @property
+    def members(self) -> tuple[int, ...]:
+        """The releases in which it loads."""
+        return tuple(index for index, verdict in self.verdicts.items() if verdict.loads)
+
+
+@dataclass(frozen=True)
+class GraphCompat:
+    """The uses of one MetaGraph."""
+
+    tags: tuple[str, ...]
+    written_by: str
+    producer: int
+    uses: tuple[Use, ...]
+
+    def loads(self, index: int, loaders: Collection[str] = LOADERS) -> bool:
+        """Whether every use is possible in a release through these loaders (those of them that it has)."""
+        return all(use.verdicts[index].loads for use in self.uses if use.loader in loaders and index in use.verdicts)
+
+
+def compat(model: Path, releases: Iterable[int], *, follow_links: bool = False) -> list[GraphCompat]:
+    """What each MetaGraph of a SavedModel needs. ``releases`` are numbers of the op history.
+
+    Raises SavedModelError, TableError.
+    """
+    table, asked = history(), tuple(releases)
+    return [of_graph(graph, asked, table) for graph in layout.read(model, follow_links=follow_links).saved_model.meta_graphs]
+
+
+def of_graph(graph: schema.MetaGraphDef, releases: Sequence[int], table: History) -> GraphCompat:
+    """The same of one MetaGraph."""
+    uses = _Asker(graph, releases, table).uses()
+    info = graph.meta_info_def
+    return GraphCompat(tuple(sorted(info.tags)), info.tensorflow_version, graph.graph_def.versions.producer, tuple(uses))
+
+
+class _Asker:
+    def __init__(self, graph: schema.MetaGraphDef, releases: Sequence[int], table: History) -> None:
+        self.graph, self.releases, self.table = graph, releases, table
+        self.walk = Walk(graph, table)
+        self.has_objects = graph.HasField("object_graph_def")
+        self.declared = {
+            (op.name, attr.name): plain_value(attr.default_value)
+            for op in graph.meta_info_def.stripped_op_list.op
+            for attr in op.attr
+            if attr.HasField("default_value")
+        }
+        # One object each, since what it excuses is remembered by it.
+        self.excuses: dict[str, Excuse] = {SESSION: self._strips, CPP: self._ignores, OBJECTS: self._ignores}
+        if not self.has_objects:
+            self.excuses[OBJECTS] = self._strips
+        self.selected = features.auto_selected(graph)
+        sessions = features.of_sessions(graph, table)
+        self.format = {
+            SESSION: sessions,
+            CPP: sessions,
+            OBJECTS: features.of_objects(graph, table),
+        }
+
+    def _ignores(self, node: schema.NodeDef, in_function: bool, index: int, attr: str) -> bool:
+        return index >= (self.table.index(attrs.IGNORED_SINCE) or 0)
+
+    def _strips(self, node: schema.NodeDef, in_function: bool, index: int, attr: str) -> bool:
+        if self._ignores(node, in_function, index, attr):
+            return True
+        at = (node.op, attr)
+        return not in_function and at in self.declared and plain_value(node.attr[attr]) == self.declared[at]
+
+    def uses(self) -> list[Use]:
+        walk = self.walk
+        found = []
+        keys = sorted(set(self.graph.signature_def) - set(RESERVED_SIGNATURES))
+        for loader in (SESSION, CPP):
+            found.append(self._use(LOAD, loader, walk.start, walk.at_load))
+            for key in keys:
+                reached = walk.reached(key)
+                nodes = [walk.uses[use].node for use in reached]
+                more = [
+                    *features.of_session_call(self.graph, nodes, self.table),
+                    *features.of_run(self.selected, nodes, self.table),
+                ]
+                found.append(self._use(f"signature {key}", loader, walk.start, [*walk.at_load, *reached], more))
+        if self.has_objects:
+            imported = [key for body in walk.bodies.values() for key in body]
+            at_load = walk.bodies_of(run_at_load(self.graph.object_graph_def.nodes))
+        else:
+            imported, at_load = [*walk.start, *walk.called], []
+        found.append(self._use(LOAD, OBJECTS, imported, at_load))
+        for key in keys:
+            reached = [use for use in walk.reached(key) if walk.holder[use] or not self.has_objects]
+            nodes = [walk.uses[use].node for use in reached]
+            more = [*features.of_signature(self.graph, key, self.table), *features.of_run(self.selected, nodes, self.table)]
+            found.append(self._use(f"signature {key}", OBJECTS, imported, [*at_load, *reached], more))
+        for path, node in self._functions():
+            run = [*at_load, *walk.bodies_of(node.function.concrete_functions)]
+            nodes = [walk.uses[use].node for use in run]
+            more = [*features.of_function(self.graph, node, self.table), *features.of_run(self.selected, nodes, self.table)]
+            found.append(self._use(f"function {path}", OBJECTS, imported, run, more))
+        return found
+
+    def _functions(self) -> list[tuple[str, schema.SavedObject]]:
+        objects: Any = self.graph.object_graph_def.nodes
+        paths, found = Paths(objects), []
+        signatures = {child.node_id for node in objects if node.user_object.identifier == SIGNATURES for child in node.children}
+        for number, node in enumerate(objects):
+            called = node.function.concrete_functions  # without one it was never called: there is nothing to load
+            if called and number not in signatures and not _internal(paths.label(number)):
+                found.append((paths.label(number), node))
+        return found[:MAX_FUNCTIONS]
+
+    def _use(self, name: str, loader: str, imported: Sequence[str], run: Sequence[str], more: Sequence[Lack] = ()) -> Use:
+        first = FIRST_OBJECTS if loader == OBJECTS else ""
+        imports_calls = loader != OBJECTS
+        part = self.walk.part(name, imported, run, first, imports_calls, self.excuses[loader], self.releases)
+        uses = list(dict.fromkeys(run))
+        formats = [*self.format[loader], *more]
+        if loader == CPP:
+            ops = [self.walk.uses[key].node.op for key in uses]
+            formats += features.of_programs_without_python(ops, name != LOAD, self.table)
+        return Use(name, loader, {index: self._verdict(part, formats, uses, index) for index in part.lacks})
+
+    def _verdict(self, part: Part, formats: Sequence[Lack], uses: Sequence[str], index: int) -> Verdict:
+        missing = [lack for lack in formats if index not in lack.members]
+        lacks = [*part.lacks[index], *(lack for lack in missing if lack.kind != features.SILENT)]
+        risks = [*(_reason(lack, part) for lack in missing if lack.kind == features.SILENT), *self._risks(uses, index)]
+        return Verdict(not lacks, tuple(_reason(lack, part) for lack in lacks), tuple(dict.fromkeys(risks)))
+
+    def _risks(self, uses: Sequence[str], index: int) -> tuple[str, ...]:
+        if index < (self.table.index(attrs.IGNORED_SINCE) or 0):
+            return ()
+        found: dict[str, None] = {}
+        for key in uses:
+            use = self.walk.uses[key]
+            here = use.history.definition(index) if use.history else None
+            if use.history is None or here is None:
+                continue
+            for name, value in use.attrs.items():
+                if here.attr(name) is None and not attrs.idle(use.history, name, value, index):
+                    found[f"passes over attr '{name}' of op '{use.node.op}', which is not at its default"] = None
+        return tuple(found)
+
+
+def run_at_load(nodes: Sequence[schema.SavedObject]) -> list[str]:
+    """The functions that the loader of an object graph runs: they make and fill resources."""
+    found = []
+    for node in nodes:
+        if node.WhichOneof("kind") != "resource":
+            continue
+        for child in node.children:
+            if child.local_name in (CREATE, INITIALIZE) and 0 <= child.node_id < len(nodes):
+                found += list(nodes[child.node_id].function.concrete_functions)
+    return found
+
+
+def _internal(path: str) -> bool:
+    return any(part.startswith(("_", "trace_")) for part in path.split("."))
+
+
+def _reason(lack: Lack, part: Part) -> str:
+    where = part.where(lack)
+    return f"lacks {lack.what}" + (f", {where}" if where else "")

@@ -1,0 +1,68 @@
+"""Two folders of models, compared model by model: those of one relative path belong together."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Optional
+
+from compat_matrix.models.diff import diff
+from compat_matrix.models.diff.model import ModelDiff, Options
+from compat_matrix.models.find import Model
+from compat_matrix.models.jobs import Died, ordered
+from reference_impl.errors import SavedModelError, about_the_model
+
+EQUAL, CLOSE, DIFFERENT, FIRST, SECOND, REFUSED, UNREAD = (
+    *("equal", "close", "different"),
+    *("only in the first", "only in the second", "refused", "unread"),
+)
+STATUSES = (EQUAL, CLOSE, DIFFERENT, FIRST, SECOND, REFUSED, UNREAD)
+
+
+@dataclass(frozen=True)
+class Pair:
+    """One relative path. ``status`` is one of STATUSES; ``refused`` is a model that cannot be read, ``unread`` a file that the
+    machine does not give. ``reason`` tells why; else there is a ``result`` where both sides have the model."""
+
+    path: str
+    status: str
+    result: Optional[ModelDiff] = None
+    reason: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        out: dict[str, Any] = {"path": self.path, "status": self.status}
+        if self.reason:
+            out["reason"] = self.reason
+        return out if self.result is None else {**out, "diff": self.result.to_json()}
+
+
+def pairs(first: Sequence[Model], second: Sequence[Model], options: Options, jobs: int = 1) -> Iterator[Pair]:
+    """Compare the models of two trees, in the order of their paths. One that cannot be read does not stop the others.
+
+    Args:
+      jobs: so many pairs at once, by processes.
+    """
+    mine, yours = [{model.relative: model for model in models} for models in (first, second)]
+    paths = sorted(mine.keys() | yours.keys())
+    both = [(path, mine[path], yours[path]) for path in paths if path in mine and path in yours]
+    compared = ordered(functools.partial(_pair, options), both, jobs)
+    for path in paths:
+        if path not in yours:
+            yield Pair(path, FIRST)
+        elif path not in mine:
+            yield Pair(path, SECOND)
+        else:
+            pair = next(compared)
+            yield Pair(path, UNREAD, reason=pair.reason) if isinstance(pair, Died) else pair
+
+
+def _pair(options: Options, item: tuple[str, Model, Model]) -> Pair:
+    path, mine, yours = item
+    try:
+        with mine.local() as one, yours.local() as other:
+            result = diff(one, other, options)
+    except (SavedModelError, OSError) as error:
+        refused = about_the_model(error)
+        return Pair(path, REFUSED if refused else UNREAD, reason=f"{type(error).__name__}: {error}")
+    return Pair(path, result.verdict, result)

@@ -1,0 +1,114 @@
+"""A SavedModel made one that an older release loads: rewritten, or refused by name; written to a new directory."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Optional
+
+from compat_matrix.models import compat
+from compat_matrix.models.downgrade.changes import Change
+from compat_matrix.models.downgrade.rewrite import rewrite
+from compat_matrix.skew.history import History, history
+from reference_impl import errors
+from reference_impl.format import schema
+from reference_impl.format.container import layout
+from reference_impl.format.container.fingerprint import fingerprint
+from reference_impl.format.container.writer import LayoutWriter
+from reference_impl.format.schema.ordered import ordered_bytes
+
+_GRAPHS = (layout.PB, layout.PBTXT, layout.CPB)
+_HUB_MODULE = "tfhub_module.pb"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a downgrade comes to.
+
+    Attributes:
+      release: the target's name in the op history.
+      message: the rewritten SavedModel.
+      changes: what was done, and how often.
+      refused: what the release lacks, today's does not, and nothing here can change; with the loaders that stop at it. Empty
+        when the model can be written.
+    """
+
+    release: str
+    message: schema.SavedModel
+    changes: tuple[tuple[Change, int], ...]
+    refused: tuple[tuple[str, tuple[str, ...]], ...]
+
+
+def plan(model: layout.Layout, index: int, loaders: Collection[str] = compat.LOADERS, table: Optional[History] = None) -> Plan:
+    """Rewrite a model in memory for the release of this number, and ask what still keeps it from loading there.
+
+    Raises SavedModelError, TableError.
+    """
+    table = table or history()
+    message = schema.SavedModel()
+    message.CopyFrom(model.saved_model)
+    counted: Counter[Change] = Counter()
+    refused: dict[str, dict[str, None]] = {}
+    for graph in message.meta_graphs:
+        before = _untouched(graph)
+        newest = len(table.releases) - 1
+        never = {(use.part, use.loader) for use in compat.of_graph(graph, [newest], table).uses if not use.members}
+        changes, needed = rewrite(graph, index, table)
+        counted.update(changes)
+        for use in compat.of_graph(graph, [index], table).uses:
+            verdict = use.verdicts.get(index)
+            if verdict is None or use.loader not in loaders or (use.part, use.loader) in never:
+                continue
+            for reason in (*verdict.reasons, *verdict.risks):
+                why = next((f"; {text}" for op, text in needed.items() if f"'{op}'" in reason), "")
+                refused.setdefault(f"{reason}{why}", {})[use.loader] = None
+        if _untouched(graph) != before:
+            raise AssertionError("a downgrade must not change signatures, assets, tags or the object graph")
+    return Plan(
+        table.releases[index].name,
+        message,
+        tuple(counted.items()),
+        tuple((reason, tuple(found)) for reason, found in refused.items()),
+    )
+
+
+def _untouched(graph: schema.MetaGraphDef) -> bytes:
+    """What no rewrite may change."""
+    copy = schema.MetaGraphDef()
+    copy.CopyFrom(graph)
+    copy.ClearField("graph_def")
+    copy.meta_info_def.ClearField("stripped_op_list")
+    return copy.SerializeToString(deterministic=True)
+
+
+def write(model: layout.Layout, plan: Plan, out: Path, prove: Optional[Callable[[Path], None]] = None) -> None:
+    """Write what a plan came to; all other files of the model go along as they are.
+
+    Args:
+      out: a new directory, put in place by one rename.
+      prove: called with the directory before that; what it raises keeps the model from being written.
+
+    Raises:
+      FileAccessError: the directory is the source or within it, is not empty, or cannot be written.
+      SavedModelError: a file of the source cannot be read.
+    """
+    source, target = Path(os.path.realpath(model.directory)), Path(os.path.realpath(out))
+    if target == source or source in target.parents:
+        raise errors.FileAccessError("is the model itself or lies in it: the source is only read", file=out)
+    with LayoutWriter(out) as writer:
+        for name in model.names:
+            if name not in _GRAPHS and name != layout.FINGERPRINT:
+                writer.carry(name, model.root.path(name))
+        text = model.file.suffix == ".pbtxt"
+        data = ordered_bytes(plan.message)
+        hub_module = model.root.exists(_HUB_MODULE)
+        writer.saved_model(plan.message, text=text, data=None if text else data, hub_module=hub_module)
+        if model.fingerprint is not None:
+            prefix = f"{layout.ASSETS}/"
+            assets = {name[len(prefix) :]: model.root.path(name) for name in model.names if name.startswith(prefix)}
+            writer.fingerprint(fingerprint(plan.message, data, writer.checkpoint_prefix, assets))
+        if prove is not None:
+            prove(writer.stage)

@@ -1,0 +1,88 @@
+"""A MetaGraph rewritten for an older release, as far as no answer depends on it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from compat_matrix.models.downgrade import attrs, removal
+from compat_matrix.models.downgrade.changes import Change
+from compat_matrix.models.downgrade.replace import Scope, replace
+from compat_matrix.models.handles import FIRST, FIXED, Handles
+from compat_matrix.skew import advice
+from compat_matrix.skew.history import History
+from reference_impl.format import schema
+
+
+def rewrite(graph: schema.MetaGraphDef, index: int, table: History) -> tuple[list[Change], dict[str, str]]:
+    """Rewrite a MetaGraph in place.
+
+    Args:
+      graph: changed.
+      index: the release's number in ``table``.
+
+    Returns:
+      What was done, each change as often as it was made; and for ops that could have been replaced what kept them from it.
+    """
+    changes: list[Change] = []
+    needed: dict[str, str] = {}
+    scopes = [Scope(graph.graph_def.node, None)]
+    scopes += [Scope(function.node_def, function) for function in graph.graph_def.library.function]
+    for scope in scopes:
+        for node in list(scope.nodes):
+            change, why = replace(node, scope, index, table)
+            changes += [change] if change else []
+            if why:
+                needed.setdefault(node.op, why)
+            changes += attrs.fit(node, index, table)
+        changes += _without_idle(scope, index, table)
+    changes += _handles(graph, index, table)
+    _stripped_ops(graph)
+    return changes, needed
+
+
+def _without_idle(scope: Scope, index: int, table: History) -> Iterator[Change]:
+    """Drop the nodes that the release does not know and that have no result."""
+    gone = {}
+    for node in scope.nodes:
+        known = table.op(node.op) if node.op in advice.IDLE_OPS else None
+        if known is not None and known.definition(index) is None:
+            gone[node.name] = node.op
+    if not gone:
+        return
+    removal.remove(scope.nodes, gone)
+    if scope.function is not None:
+        removal.forget_outputs(scope.function, gone)
+    for op in gone.values():
+        yield Change("drop_node", op, f"node '{op}' dropped: {advice.IDLE_OPS[op]}")
+
+
+def _handles(graph: schema.MetaGraphDef, index: int, table: History) -> Iterator[Change]:
+    """Let the main graph itself make the handles of which a function's call tells it what is freed by then."""
+    if not (table.index(FIRST) or 0) <= index < (table.index(FIXED) or 0):
+        return
+    handles = Handles(graph.graph_def.library)
+    for call, made in list(handles.used(graph.graph_def.node)):
+        if not handles.instead(call, made):
+            continue
+        before, kept = call.op, schema.NodeDef()
+        kept.CopyFrom(call)
+        call.ClearField("attr")
+        call.op, call.device = made.node.op, made.node.device or call.device
+        shapes = [(name, value) for name, value in kept.attr.items() if name == "_output_shapes"]
+        for name, value in (*made.node.attr.items(), *shapes):
+            call.attr[name].CopyFrom(value)
+        why = "the releases before 2.3 read freed memory of handles that a function hands out"
+        yield Change("replace_op", before, f"'{before}' of a function that only makes a '{call.op}' replaced by that: {why}")
+
+
+def _stripped_ops(graph: schema.MetaGraphDef) -> None:
+    """Loaders strip default attrs by the OpDefs that the model brings along: those of ops that are gone go too."""
+    ops = graph.meta_info_def.stripped_op_list.op
+    used = {node.op for node in graph.graph_def.node}
+    used |= {node.op for function in graph.graph_def.library.function for node in function.node_def}
+    idle = {op for op in advice.IDLE_OPS if op not in used}
+    kept = [definition for definition in ops if definition.name not in idle]
+    if len(kept) < len(ops):
+        copies = [schema.OpDef.FromString(definition.SerializeToString()) for definition in kept]
+        del ops[:]
+        ops.extend(copies)

@@ -1,0 +1,240 @@
+"""A SavedModel that is being edited: read once, changed in memory, written to a new directory in one step."""
+
+from __future__ import annotations
+
+import functools
+import os
+from pathlib import Path
+from typing import Any, Optional
+
+from compat_matrix.models.edits.bundle_copy import copied_size, copy_bundle
+from compat_matrix.models.edits.objects import Objects, check
+from compat_matrix.models.edits.proof import Computed, Facts, facts_of, prove_files, prove_message
+from compat_matrix.models.edits.refused import RefusedError
+from reference_impl.format import extension, schema
+from reference_impl.format.bundle.reader import OBJECT_GRAPH_KEY, BundleReader
+from reference_impl.format.container import files, layout
+from reference_impl.format.container.fingerprint import fingerprint
+from reference_impl.format.container.writer import LayoutWriter
+from reference_impl.format.schema.ordered import ordered_bytes
+from reference_impl.graph.closure import reachable, reversed_edges
+from reference_impl.graph.references import Library, check_functions
+
+_GRAPHS = (layout.PB, layout.PBTXT, layout.CPB)
+
+
+class Draft:
+    """A model and the edits made to it so far.
+
+    Args:
+      path: the source, which is only read.
+      follow_links: accept symbolic links that lead out of it.
+
+    Attributes:
+      message: the SavedModel; edits change it.
+      dropped_keys: checkpoint keys that are left out.
+      changes: what was done, one sentence each.
+      kept: what was asked for and not done, with the reason.
+      signatures: for each MetaGraph what it is to compute under which names, when all edits are done.
+      edited_functions: functions that do something else now, as restoring does when it restores less, and new ones.
+      removed: names of what is gone, by kind.
+
+    Raises:
+      SavedModelError: it cannot be read, or contradicts itself.
+    """
+
+    def __init__(self, path: files.AnyPath, *, follow_links: bool = False) -> None:
+        self.model = layout.read(path, follow_links=follow_links)
+        self.message = self.model.saved_model
+        for graph in self.message.meta_graphs:
+            check_functions(graph.graph_def.library, str(self.model.file))
+        self.changes: list[str] = []
+        self.kept: list[str] = []
+        self.dropped_keys: set[str] = set()
+        self.edited_functions: set[str] = set()
+        self.removed: dict[str, list[str]] = {"objects": [], "keys": [], "nodes": [], "functions": []}
+        self._tracked: Optional[schema.TrackableObjectGraph] = None
+        self._tracked_bytes = b""
+        self._objects: dict[int, Objects] = {}
+        self._keras: Optional[schema.KerasMetadata] = None
+        self._known: dict[bytes, bytes] = {}
+        self.facts: list[Facts] = [facts_of(graph, self._known) for graph in self.message.meta_graphs]
+        self.signatures: list[dict[str, Computed]] = [dict(facts.signatures) for facts in self.facts]
+        self.size_before = self._sizes()
+
+    @property
+    def file(self) -> str:
+        return str(self.model.file)
+
+    def graph(self, tags: Optional[str]) -> tuple[int, schema.MetaGraphDef]:
+        """The MetaGraph with these tags (separated by commas; None for the only one there is) and its position."""
+        graph = self.model.meta_graph(None if tags is None else [tag.strip() for tag in tags.split(",") if tag.strip()])
+        return next(index for index, item in enumerate(self.message.meta_graphs) if item is graph), graph
+
+    @functools.cached_property
+    def keys(self) -> list[str]:
+        """The keys of the checkpoint."""
+        if not self.model.has_checkpoint:
+            return []
+        with BundleReader(self.model.checkpoint_prefix) as reader:
+            return reader.keys()
+
+    def objects(self, index: int) -> Optional[Objects]:
+        """The object graph of a MetaGraph; None in models of TF 1.x. Raises MalformedError."""
+        graph = self.message.meta_graphs[index]
+        if not graph.HasField("object_graph_def"):
+            return None
+        if index not in self._objects:
+            tracked = self._read_tracked()
+            check(graph.object_graph_def, tracked, self.file)
+            if len(self.message.meta_graphs) > 1:
+                tracked = None  # several MetaGraphs share one checkpoint: whose objects it has nobody says
+            self._objects[index] = Objects(graph.object_graph_def, tracked, extension.read(graph, self.file))
+        return self._objects[index]
+
+    def _read_tracked(self) -> Optional[schema.TrackableObjectGraph]:
+        if self._tracked is None and OBJECT_GRAPH_KEY in self.keys:
+            with BundleReader(self.model.checkpoint_prefix) as reader:
+                self._tracked_bytes = bytes(reader.read(OBJECT_GRAPH_KEY).item())
+                self._tracked = reader.object_graph()
+        return self._tracked
+
+    def collect(self, index: int, everything: bool = False) -> tuple[dict[int, int], set[str]]:
+        """Drop the objects that nothing leads to any more, and tell all who know their numbers.
+
+        Returns:
+          Old number -> new one, and the checkpoint keys that no object has any more.
+        """
+        objects = self.objects(index)
+        if objects is None:
+            return {}, set()
+        new, keys = objects.collect(everything)
+        metadata = self._keras_metadata()
+        if metadata is not None and any(old != number for old, number in new.items()) | (len(new) < len(self.facts[index].paths)):
+            nodes = [node for node in metadata.nodes if node.node_id in new]
+            copy = schema.KerasMetadata()
+            for node in nodes:
+                kept = copy.nodes.add()
+                kept.CopyFrom(node)
+                kept.node_id = new[node.node_id]
+            metadata.CopyFrom(copy)
+        if objects.extension is not None:
+            graph = self.message.meta_graphs[index]
+            del graph.collection_def[extension.KEY]
+            extension.write(graph, objects.extension)
+        return new, keys & set(self.keys)
+
+    def _keras_metadata(self) -> Optional[schema.KerasMetadata]:
+        if self._keras is None and self.model.root.exists(layout.KERAS_METADATA):
+            self._keras = schema.KerasMetadata(nodes=list(self.model.keras_metadata.values()))
+        return self._keras
+
+    def finish(self) -> None:
+        """Bring what is derived into step: the checkpoint's object graph, and the constant from which the graph saves it."""
+        new = None if self._tracked is None else schema.serialize(self._tracked)
+        if new is not None and new != schema.serialize(schema.parse(schema.TrackableObjectGraph, self._tracked_bytes)):
+            for graph in self.message.meta_graphs:
+                _replace_constant(graph.graph_def.node, self._tracked_bytes, new)
+                found = [f for f in graph.graph_def.library.function if _replace_constant(f.node_def, self._tracked_bytes, new)]
+                self.edited_functions |= callers(graph.graph_def.library, {function.signature.name for function in found})
+            self._new_tracked: Optional[bytes] = new
+        else:
+            self._new_tracked = None
+        for index, graph in enumerate(self.message.meta_graphs):
+            prove_message(graph, self.facts[index], self.signatures[index], self.edited_functions, self.file, self._known)
+
+    def write(self, out: files.AnyPath) -> None:
+        """Write the model to a new directory and prove it there, before it gets its name.
+
+        Raises:
+          RefusedError: the directory is the source or within it, or holds something.
+          SavedModelError: what was written is not what it should be; nothing is left behind.
+        """
+        target, source = Path(os.path.realpath(out)), Path(os.path.realpath(self.model.directory))
+        if target == source or source in target.parents:
+            raise RefusedError("the output must not be the model itself or lie within it", file=target)
+        if os.path.lexists(target) and not (target.is_dir() and not os.listdir(target)):  # noqa: PTH208
+            raise RefusedError("the output exists already; edits are written to a new directory", file=target)
+        with LayoutWriter(target) as writer:
+            self._write_checkpoint(writer)
+            self._carry(writer)
+            data = ordered_bytes(self.message)
+            hub = self.message.saved_model_schema_version == 0
+            writer.saved_model(self.message, text=self.model.file.suffix == ".pbtxt", data=data, hub_module=hub)
+            if self.model.fingerprint is not None:
+                assets = {name: self.model.root.path(name) for name in self.model.names if name.startswith(layout.ASSETS)}
+                writer.fingerprint(fingerprint(self.message, data, writer.checkpoint_prefix, assets))
+            prove_files(self.model, writer.stage, self.message, self.dropped_keys)
+
+    @property
+    def _replaced(self) -> dict[str, bytes]:
+        return {} if self._new_tracked is None else {OBJECT_GRAPH_KEY: self._new_tracked}
+
+    def _write_checkpoint(self, writer: LayoutWriter) -> None:
+        replace = self._replaced
+        rewritten = bool(replace or self.dropped_keys)
+        if rewritten:
+            copy_bundle(self.model.checkpoint_prefix, writer.checkpoint_prefix, self.dropped_keys, replace)
+        own = f"{layout.CHECKPOINT}."
+        for name in self.model.names:
+            if name.startswith(f"{layout.VARIABLES}/") and not (rewritten and name.startswith(own)):
+                writer.carry(name, self.model.root.path(name), link=name.startswith(own))
+
+    def _carry(self, writer: LayoutWriter) -> None:
+        """Everything else that lies in the directory."""
+        metadata = None if self._keras is None else schema.serialize(self._keras)
+        for name in self.model.names:
+            if name in _GRAPHS or name == layout.FINGERPRINT or name.startswith(f"{layout.VARIABLES}/"):
+                continue
+            if name == layout.KERAS_METADATA and metadata is not None:
+                writer.part(name, metadata)
+            else:
+                writer.carry(name, self.model.root.path(name))
+
+    def sizes_after(self) -> dict[str, int]:
+        """What :func:`sizes_of` would say of the model if it was written."""
+        found = sizes_of(self.message, None)
+        found["checkpoint_bytes"] = self.size_before["checkpoint_bytes"]
+        if self._replaced or self.dropped_keys:
+            found["checkpoint_bytes"] = copied_size(self.model.checkpoint_prefix, self.dropped_keys, self._replaced)
+        return found
+
+    def _sizes(self) -> dict[str, int]:
+        return sizes_of(self.message, self.model.root)
+
+
+def sizes_of(message: schema.SavedModel, root: Optional[files.Root]) -> dict[str, int]:
+    """Return what a model consists of, in counts and bytes; without ``root`` nothing is said of its checkpoint.
+
+    Raises:
+      PathEscapeError, FileAccessError, LimitError: the checkpoint's files are not plain files of the model.
+    """
+    graphs = message.meta_graphs
+    found = {
+        "graph_bytes": message.ByteSize(),
+        "nodes": sum(len(graph.graph_def.node) for graph in graphs),
+        "functions": sum(len(graph.graph_def.library.function) for graph in graphs),
+        "function_nodes": sum(len(function.node_def) for graph in graphs for function in graph.graph_def.library.function),
+        "objects": sum(len(graph.object_graph_def.nodes) for graph in graphs),
+        "signatures": sum(len(graph.signature_def) for graph in graphs),
+    }
+    if root is not None:
+        names = [f"{layout.VARIABLES}/{name}" for name in root.names(layout.VARIABLES) if name.startswith("variables.")]
+        found["checkpoint_bytes"] = sum(root.size(name) for name in names)
+    return found
+
+
+def callers(library: schema.FunctionDefLibrary, names: set[str]) -> set[str]:
+    """Some functions, and all that call them."""
+    return set(reachable(sorted(names), reversed_edges(Library(library).calls().items()))) if names else set()
+
+
+def _replace_constant(nodes: Any, old: bytes, new: bytes) -> bool:
+    found = False
+    for node in nodes:
+        if node.op == "Const" and "value" in node.attr:
+            values = node.attr["value"].tensor.string_val
+            for position, value in enumerate(values):
+                if value == old:
+                    values[position], found = new, True
+    return found

@@ -1,0 +1,230 @@
+"""What a loader needs beyond ops: forms of signatures, of the object graph and of tables, each with the releases that read it.
+
+Every range was seen in the version grid (docs/grid.md): a genuine release loads the model, or fails so.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Optional
+
+from compat_matrix.models.handles import FIRST, FIXED, Handles, Made
+from compat_matrix.skew import advice
+from compat_matrix.skew.history import History
+from compat_matrix.skew.lacks import Lack
+from compat_matrix.skew.protos import dtype_name
+from reference_impl.format import schema
+from reference_impl.format.names import RESERVED_SIGNATURES
+from reference_impl.format.values.structure import nested_values
+from reference_impl.graph.closure import reachable
+from reference_impl.graph.edges import data_inputs, parse_input
+
+_HANDLE = "handle"
+_AUTO_SELECT = 3  # of tf.random.Algorithm
+_DRAWN = ("Normal", "Uniform", "UniformFullInt", "UniformInt")
+_ALGORITHM = 3  # which input of these ops says it
+_RANDOM = frozenset({"StatelessTruncatedNormalV2"} | {f"StatelessRandom{kind}V2" for kind in _DRAWN})
+KIND, SILENT = "format", "silent"  # what keeps a model from loading; what is lost without a word
+_CASES, _LISTED = ("Case", "StatelessCase"), "functions in a list of an attr (Case)"
+REFERENCE = 100  # data types above are references
+# To assign these, releases before 2.4 have kernels for XLA_CPU alone: the variable that is read on the CPU is another one.
+XLA_ALONE = frozenset({"uint32", "uint64", "qint16", "quint16"})
+_KERAS_OPTIMIZER = "optimizer"  # the identifier of Keras 2's optimizers; those of Keras 2.11 and newer save no slots
+_KERAS_2_UNTIL, _KERAS_NOT_IMPORTED = "2.15", ("2.6",)  # seen with 24 models of seven writers in 1.15 to 2.16
+_LOWERED = frozenset({"If", "While", "Case", "StatelessIf", "StatelessWhile", "StatelessCase"})
+
+
+def of_objects(graph: schema.MetaGraphDef, table: History) -> list[Lack]:
+    """What ``tf.saved_model.load`` needs of a release for the whole MetaGraph."""
+    found = list(_xla_alone(graph.graph_def.node, table))
+    signatures = [item for key, item in graph.signature_def.items() if key not in RESERVED_SIGNATURES]
+    infos = [info for item in signatures for info in (*item.inputs.values(), *item.outputs.values())]
+    if not graph.HasField("object_graph_def"):
+        found += [lack for lack in of_sessions(graph, table) if lack.value == _HANDLE]
+        if any(info.WhichOneof("encoding") in ("coo_sparse", "composite_tensor") for info in infos):
+            found.append(_since("2.1", "signatures with sparse or ragged tensors", table))
+        if any(info.dtype > REFERENCE for info in infos):
+            found.append(Lack(KIND, "", "", "ref", (), "signatures with references to variables as outputs"))
+        return found
+    found += _kernels(graph, table)
+    nodes = graph.object_graph_def.nodes
+    if any(_tensor_defaults(spec) for spec in map(_spec, nodes) if spec is not None):
+        found.append(_since("2.13", "a tensor as the default of an argument (tensor_value in a FunctionSpec)", table))
+    if any(node.saveable_objects for node in nodes):
+        found.append(_since("2.4", "content of tables, which is lost without a word", table, SILENT))
+        if not _saved_by_key(graph):
+            readers = tuple(index for index, release in enumerate(table.releases) if release.name not in ("2.11", "2.12"))
+            found.append(
+                Lack(KIND, "", "", "save", readers, "tables with content, saved since 2.13: a save function without a key")
+            )
+    found += _slots(nodes, table)
+    functions = graph.graph_def.library.function
+    if any(node.op in _CASES for function in functions for node in function.node_def):
+        found.append(_since("2.3", _LISTED, table))
+    handles = Handles(graph.graph_def.library)
+    inner = (use for function in functions for use in handles.used(function.node_def, in_function=True))
+    for call, made in itertools.islice(inner, 1):
+        found.append(_handed_out(call, made, table, SILENT))
+    return found
+
+
+def _slots(nodes: Sequence[schema.SavedObject], table: History) -> Iterator[Lack]:
+    """The class of optimizers with slot variables. Of all classes, importing tensorflow registers only that of Keras 2."""
+    holders = {node.user_object.identifier for node in nodes if node.slot_variables}
+    if holders - {_KERAS_OPTIMIZER}:
+        yield Lack(KIND, "", "", "slots", (), "slot variables of an optimizer that is no class of this TensorFlow (add_slot)")
+    elif holders:
+        last = table.index(_KERAS_2_UNTIL) or 0
+        members = tuple(index for index in range(last + 1) if table.releases[index].name not in _KERAS_NOT_IMPORTED)
+        what = (
+            "the optimizer class of Keras 2, for its slot variables (add_slot): import keras (2.6) or tf_keras (since 2.16) first"
+        )
+        yield Lack(KIND, "", "", "slots", members, what)
+
+
+def of_function(graph: schema.MetaGraphDef, node: schema.SavedObject, table: History) -> list[Lack]:
+    """What a call of one function of the object graph needs of ``tf.saved_model.load`` besides."""
+    spec = _spec(node)
+    found: list[Lack] = []
+    if spec is None:
+        return found
+    items = {item.key: item.value for item in spec.fullargspec.named_tuple_value.values}
+    defaults = items.get("kwonlydefaults", schema.StructuredValue()).dict_value.fields
+    functions = graph.object_graph_def.concrete_functions
+    traces = [functions[name].canonicalized_input_signature for name in node.function.concrete_functions if name in functions]
+    # Older releases wrote, and look for, traces without them.
+    if any(key in value.dict_value.fields for trace in traces for value in trace.tuple_value.values for key in defaults):
+        found.append(_since("2.4", "defaults of keyword arguments that it adds to a call", table))
+    arguments = len(items.get("args", schema.StructuredValue()).list_value.values) - spec.is_method
+    given = len(spec.input_signature.tuple_value.values)
+    if spec.input_signature.WhichOneof("kind") == "tuple_value" and given < arguments:
+        found.append(_since("2.12", "defaults under an input_signature that it adds to a call", table))
+    return found
+
+
+def of_signature(graph: schema.MetaGraphDef, key: str, table: History) -> list[Lack]:
+    """What a call of one signature needs of ``tf.saved_model.load`` besides."""
+    found = []
+    if any(info.WhichOneof("encoding") == "composite_tensor" for info in graph.signature_def[key].inputs.values()):
+        found.append(_since("2.4", "ragged tensors as inputs of signatures", table))
+    if not graph.HasField("object_graph_def") and any(node.op in _CASES for node in graph.graph_def.node):
+        found.append(_since("2.3", _LISTED, table))
+    return found
+
+
+def auto_selected(graph: schema.MetaGraphDef) -> frozenset[str]:
+    """The ops that draw, of which a node lets the device select the algorithm."""
+    found = set()
+    scopes = [(graph.graph_def.node, False)] + [(function.node_def, True) for function in graph.graph_def.library.function]
+    for place, in_function in scopes:
+        drawn = [node for node in place if node.op in _RANDOM]
+        constants = {node.name: node for node in place if node.op == "Const" and "value" in node.attr} if drawn else {}
+        for node in drawn:
+            inputs = data_inputs(node)
+            value = constants.get(parse_input(inputs[_ALGORITHM], in_function).source) if len(inputs) > _ALGORITHM else None
+            if value is not None and list(value.attr["value"].tensor.int_val) == [_AUTO_SELECT]:
+                found.add(node.op)
+    return frozenset(found)
+
+
+def of_run(selected: frozenset[str], nodes: Iterable[schema.NodeDef], table: History) -> list[Lack]:
+    """What any loader needs of a release to run these nodes besides; ``selected`` is of :func:`auto_selected`."""
+    if not selected or selected.isdisjoint(node.op for node in nodes):
+        return []
+    return [_since("2.7", "the random algorithm that the device selects (alg=3)", table)]
+
+
+def of_sessions(graph: schema.MetaGraphDef, table: History) -> list[Lack]:
+    """What a session needs of a release for the whole MetaGraph."""
+    found = []
+    nodes = graph.graph_def.node
+    # Asking a map of messages for what it does not have would put it there.
+    lowered = (node.attr for node in nodes if node.op in _LOWERED and "_lower_using_switch_merge" in node.attr)
+    if any(attr["_lower_using_switch_merge"].b for attr in lowered):
+        found.append(_since("1.14", "control flow that is lowered when it is run (_lower_using_switch_merge)", table))
+    handles = Handles(graph.graph_def.library)
+    called = [name for node in nodes for name in handles.library.references(node)]
+    bodies = [handles.library.functions[name].node_def for name in reachable(called, handles.library.calls())] if called else []
+    inner = (use for body in bodies for use in handles.used(body, in_function=True, returned=False))
+    for call, made in itertools.islice(itertools.chain(handles.used(nodes), inner), 1):
+        found.append(_handed_out(call, made, table, KIND))
+    return found
+
+
+def of_session_call(graph: schema.MetaGraphDef, nodes: Iterable[schema.NodeDef], table: History) -> list[Lack]:
+    """What a session needs of a release to run these nodes of the main graph."""
+    # Without functions a session puts variable and reader onto one device.
+    return list(_xla_alone(nodes, table)) if graph.HasField("object_graph_def") else []
+
+
+def of_programs_without_python(ops: Iterable[str], called: bool, table: History) -> list[Lack]:
+    """What a program without Python needs to load these ops or, if they are ``called``, to run them.
+
+    Until 2.11 the only library is that of Python, which has the kernels: a graph with them loads, and fails when they run.
+    """
+    found = []
+    for name in sorted(set(ops)):
+        known = table.op(name)
+        if known is not None and known.needs_python:
+            members = () if called else tuple(index for index in known.members if not known.in_python(index))
+            found.append(Lack(KIND, name, "", "python", members, f"a kernel of op '{name}' outside of Python"))
+    return found
+
+
+def _handed_out(call: schema.NodeDef, made: Made, table: History, kind: str) -> Lack:
+    what = (
+        f"safe memory for the handle that node '{call.name}' gets from function '{made.functions[0]}', which makes it "
+        f"({made.node.op}): the process may die"
+    )
+    first, fixed = (table.index(release) or 0 for release in (FIRST, FIXED))
+    safe = tuple(index for index in range(len(table.releases)) if not first <= index < fixed)
+    return Lack(kind, made.node.op, "", _HANDLE, safe, what)
+
+
+def _xla_alone(nodes: Iterable[schema.NodeDef], table: History) -> Iterator[Lack]:
+    assigned = {dtype_name(node.attr["dtype"].type) for node in nodes if node.op == "VarHandleOp" and "dtype" in node.attr}
+    dtypes = sorted(assigned & XLA_ALONE)
+    if dtypes:
+        yield _since("2.4", f"a CPU kernel to restore variables of {', '.join(dtypes)}", table)
+
+
+def _kernels(graph: schema.MetaGraphDef, table: History) -> Iterator[Lack]:
+    """To restore a variable it is assigned to, whatever the functions do with it."""
+    known = table.op("AssignVariableOp")
+    for dtype in sorted({node.variable.dtype for node in graph.object_graph_def.nodes if node.HasField("variable")}):
+        name = dtype_name(dtype)
+        members = advice.with_kernel(known, {"dtype": (name,)}, table) if known is not None else []
+        silent = [index for index, release in enumerate(table.releases) if not release.has_kernels]
+        if members and name not in XLA_ALONE:
+            yield Lack(KIND, "", "", name, tuple(sorted({*members, *silent})), f"a CPU kernel to assign variables of {name}")
+
+
+def _since(release: str, what: str, table: History, kind: str = KIND) -> Lack:
+    first = table.index(release) or 0
+    return Lack(kind, "", "", what, tuple(range(first, len(table.releases))), what)
+
+
+def _spec(node: schema.SavedObject) -> Optional[schema.FunctionSpec]:
+    kind = node.WhichOneof("kind")
+    return getattr(node, kind).function_spec if kind in ("function", "bare_concrete_function") else None
+
+
+def _tensor_defaults(spec: schema.FunctionSpec) -> bool:
+    return any(
+        value.WhichOneof("kind") in ("tensor_value", "numpy_value")
+        for value in nested_values(spec.fullargspec, spec.input_signature)
+    )
+
+
+def _saved_by_key(graph: schema.MetaGraphDef) -> bool:
+    """Whether the functions that save tables were traced for the checkpoint's key, a Python string, as before 2.13."""
+    nodes, functions = graph.object_graph_def.nodes, graph.object_graph_def.concrete_functions
+    for node in nodes:
+        for item in node.saveable_objects.values():
+            number = item.save_function
+            for name in nodes[number].function.concrete_functions if 0 <= number < len(nodes) else ():
+                signature = functions[name].canonicalized_input_signature if name in functions else schema.StructuredValue()
+                if any(value.WhichOneof("kind") == "string_value" for value in nested_values(signature)):
+                    return True
+    return False

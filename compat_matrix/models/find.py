@@ -1,0 +1,299 @@
+"""Which models a command is about: paths, trees of folders, lists in files, URLs (GOAL-07).
+
+    with find(["exports", "gs://bucket/models", "@more.txt"]) as found:
+        for model in found.models:
+            with model.local() as path:
+                ...
+
+Finding reads names only; what they hold is read when asked for. The order is that of the arguments, within a tree that of the
+names, so two runs over one zoo agree. Nothing is left out in silence: what a search did not enter is in ``skipped``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple, Optional, Protocol
+
+FORMATS = ("saved_model.pb", "saved_model.pbtxt", "saved_model.cpb")  # in the order in which loaders look for them
+MEMBERS = ("variables", "assets", "assets.extra", "debug")  # of a model: what lies in them are no models
+_UNFINISHED = "holds variables/variables.index but no saved_model file: an export that was not finished, or lost its graph"
+LINK, UNLISTED, UNFINISHED, ODD = "link", "unlisted", "unfinished", "odd"  # kinds of what is skipped
+MAX_DIRECTORIES = 10**6  # looked into below one argument
+MAX_LIST_BYTES = 2**26
+
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+(::|://)")
+
+
+class Unusable(ValueError):
+    """The arguments name nothing that can be looked at: a path that does not exist, an empty selection, no package for a URL."""
+
+
+@dataclass(frozen=True)
+class Skipped:
+    """What a search did not look into, and why."""
+
+    name: str
+    reason: str
+    kind: str = ""  # LINK, UNLISTED, UNFINISHED or ODD
+
+
+@dataclass(frozen=True)
+class Model:
+    """One SavedModel.
+
+    Attributes:
+      name: what a user would type for it: a path as the argument gave it, or a URL.
+      relative: its path below the argument it was found in, with slashes; of an argument that is itself a model its last name.
+      file: the saved_model.* file that loaders take.
+      place: where it is.
+    """
+
+    name: str
+    relative: str
+    file: str
+    place: Place
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether :meth:`local` has to copy it first."""
+        return self.place.remote
+
+    @contextlib.contextmanager
+    def local(self) -> Iterator[Path]:
+        """Its directory (or, when a file was named, the file), for as long as the context is open.
+
+        A remote model is copied into a temporary directory, which goes afterwards.
+
+        Raises:
+          OSError: it cannot be copied: the other side fails, a name leads out, it is larger than the limits of
+            `compat_matrix.models.remote` or than the disk has room for.
+        """
+        with self.place.local() as path:
+            yield path
+
+
+@dataclass
+class Found:
+    """What the arguments stand for."""
+
+    models: list[Model] = field(default_factory=list)
+    skipped: list[Skipped] = field(default_factory=list)
+
+
+class Place(Protocol):
+    """A directory or file to look for models in, here or elsewhere."""
+
+    name: str
+    remote: bool
+
+    def kind(self) -> str:
+        """``directory``, ``file`` or ``""`` for nothing."""
+
+    def identity(self) -> str:
+        """Two names of one place have one identity."""
+
+    def entries(self) -> list[Entry]:
+        """What is in the directory, by name. Raises OSError."""
+
+    def below(self, name: str) -> Place:
+        """A subdirectory."""
+
+    def holds(self, name: str) -> bool:
+        """Whether a file of this relative name exists."""
+
+    def local(self) -> contextlib.AbstractContextManager[Path]:
+        """See `Model.local`."""
+
+
+class Entry(NamedTuple):
+    """A member of a directory. ``kind``: directory, file, link (to a directory outside of the tree), other."""
+
+    name: str
+    kind: str
+    target: str = ""
+
+
+def find(arguments: Iterable[str], lists: Iterable[str] = (), *, follow_links: bool = False) -> Found:
+    """The models that ``arguments`` stand for, each once, in a deterministic order.
+
+    Args:
+      arguments: directories of models, saved_model.* files, trees of folders, URLs that fsspec knows, and ``@file``, a list.
+      lists: files with one such argument a line (``-`` is standard input); blank lines and those that begin with ``#`` count not.
+      follow_links: enter symbolic links to directories outside of the tree; without it they are named in ``skipped``.
+
+    Raises:
+      Unusable: an argument names nothing, a list cannot be read, or no model is there at all and nothing was skipped.
+    """
+    found, known = Found(), set[str]()
+    for argument in _expanded(arguments, lists):
+        place = place_of(argument, follow_links)
+        kind = place.kind()
+        if kind == "":
+            raise Unusable(f"{argument}: no such file or directory")
+        if kind == "file":
+            _add_file(place, found, known)
+        elif not _search(place, found, known):
+            raise Unusable(f"{argument}: no SavedModel is there ({', '.join(FORMATS)} in this directory or below it)")
+    if not found.models and not found.skipped:
+        raise Unusable("no model is named")
+    return found
+
+
+def place_of(argument: str, follow_links: bool = False) -> Place:
+    """The place that one argument names. Raises Unusable for a URL that nothing here can read."""
+    if not _URL.match(argument) or os.path.lexists(argument):
+        return Local(argument, follow_links)
+    if argument.lower().startswith("file://"):
+        import urllib.parse
+        import urllib.request  # costs as much as the rest of a small command, and is seldom asked for
+
+        return Local(urllib.request.url2pathname(urllib.parse.urlsplit(argument).path), follow_links)
+    from compat_matrix.models.remote import remote
+
+    return remote(argument)
+
+
+def _expanded(arguments: Iterable[str], lists: Iterable[str]) -> Iterator[str]:
+    for argument in arguments:
+        if argument.startswith("@"):
+            yield from _lines(argument[1:])
+        else:
+            yield argument
+    for name in lists:
+        yield from _lines(name)
+
+
+def _lines(name: str) -> Iterator[str]:
+    """The arguments that a list holds. Raises Unusable."""
+    try:
+        with open(0 if name == "-" else name, encoding="utf-8", closefd=name != "-") as file:
+            text = file.read(MAX_LIST_BYTES + 1)
+    except (OSError, UnicodeDecodeError, ValueError) as error:
+        raise Unusable(f"{name}: a list of models cannot be read: {error}") from error
+    if len(text) > MAX_LIST_BYTES:
+        raise Unusable(f"{name}: a list of more than {MAX_LIST_BYTES} characters")
+    for line in text.splitlines():
+        if line.strip() and not line.lstrip().startswith("#"):
+            yield line.strip()
+
+
+def _add_file(place: Place, found: Found, known: set[str]) -> None:
+    last = re.split(r"[\\/]", place.name)[-1]
+    if not last.endswith(tuple(os.path.splitext(name)[1] for name in FORMATS)):  # noqa: PTH122
+        raise Unusable(f"{place.name}: neither a directory nor a .pb, .pbtxt or .cpb file (a list of models is @{place.name})")
+    if place.identity() not in known:
+        known.add(place.identity())
+        found.models.append(Model(place.name, last, last, place))
+
+
+def _search(start: Place, found: Found, known: set[str]) -> bool:
+    """Add all models at and below a directory. False when there is none, also none that an earlier argument brought."""
+    pending: list[tuple[Place, str]] = [(start, "")]
+    looked, before = 0, len(found.models) + len(found.skipped)
+    repeated = False
+    while pending:
+        place, relative = pending.pop()
+        identity = place.identity()
+        if identity in known:
+            repeated = True
+            continue
+        known.add(identity)
+        looked += 1
+        if looked > MAX_DIRECTORIES:
+            reason = f"more than {MAX_DIRECTORIES} directories; not looked into: {place.name}, …"
+            found.skipped.append(Skipped(start.name, reason, UNLISTED))
+            break
+        try:
+            entries = place.entries()
+        except OSError as error:
+            found.skipped.append(Skipped(place.name, f"cannot be listed: {error.strerror or error}", UNLISTED))
+            continue
+        is_model = _look(place, relative, entries, found)
+        following = []
+        for entry in entries:
+            inner = f"{relative}/{entry.name}".lstrip("/")
+            if entry.kind == "directory" and not (is_model and entry.name in MEMBERS):
+                following.append((place.below(entry.name), inner))
+            elif entry.kind == "link" and not (is_model and entry.name in MEMBERS):
+                reason = f"a symbolic link out of the tree, to {entry.target}; not followed (--follow-links follows it)"
+                found.skipped.append(Skipped(place.below(entry.name).name, reason, LINK))
+        pending.extend(reversed(following))
+    return repeated or len(found.models) + len(found.skipped) > before
+
+
+def _look(place: Place, relative: str, entries: Sequence[Entry], found: Found) -> bool:
+    """Add the model that a directory is, if it is one."""
+    kinds = {entry.name: entry.kind for entry in entries}
+    file = next((name for name in FORMATS if kinds.get(name) == "file"), None)
+    if file is not None:
+        last = relative or re.split(r"[\\/]", place.identity().rstrip("/\\"))[-1]
+        found.models.append(Model(place.name, last, file, place))
+        return True
+    odd = next((name for name in FORMATS if name in kinds), None)
+    if odd is not None:
+        found.skipped.append(Skipped(place.name, f"its {odd} is no regular file", ODD))
+    elif kinds.get("variables") == "directory" and place.holds("variables/variables.index"):
+        found.skipped.append(Skipped(place.name, _UNFINISHED, UNFINISHED))
+        return True
+    return False
+
+
+class Local:
+    """A path of this machine.
+
+    Args:
+      name: the path as given.
+      follow_links: whether links out of the tree count as directories.
+      root: real path of the tree that a search began at.
+    """
+
+    remote = False
+
+    def __init__(self, name: str, follow_links: bool = False, root: Optional[str] = None) -> None:
+        self.name = name
+        self.follow_links = follow_links
+        self._root = root
+
+    def kind(self) -> str:
+        try:
+            return "directory" if os.path.isdir(self.name) else "file" if os.path.isfile(self.name) else ""  # noqa: PTH112,PTH113
+        except ValueError:  # NUL in the path
+            return ""
+
+    def identity(self) -> str:
+        return os.path.realpath(self.name)
+
+    def entries(self) -> list[Entry]:
+        root = self._root = self._root or self.identity()
+        with os.scandir(self.name) as found:
+            return sorted(self._entry(item, root) for item in found)
+
+    def _entry(self, item: os.DirEntry[str], root: str) -> Entry:
+        if not item.is_symlink():
+            is_directory = item.is_dir(follow_symlinks=False)
+            return Entry(item.name, "directory" if is_directory else "file" if item.is_file(follow_symlinks=False) else "other")
+        try:
+            kind = "directory" if item.is_dir() else "file" if item.is_file() else "other"
+        except OSError:  # a circle of links
+            return Entry(item.name, "other")
+        target = os.path.realpath(item.path)
+        if kind == "directory" and not self.follow_links:
+            # What is inside is met anyway under its own name.
+            inside = target == root or target.startswith(root.rstrip(os.sep) + os.sep)
+            return Entry(item.name, "other" if inside else "link", target)
+        return Entry(item.name, kind)
+
+    def below(self, name: str) -> Local:
+        return Local(os.path.join(self.name, name), self.follow_links, self._root)  # noqa: PTH118  keeps the name as given
+
+    def holds(self, name: str) -> bool:
+        return os.path.isfile(os.path.join(self.name, *name.split("/")))  # noqa: PTH113,PTH118
+
+    @contextlib.contextmanager
+    def local(self) -> Iterator[Path]:
+        yield Path(self.name)

@@ -1,0 +1,113 @@
+"""Many models by several processes: results in the order of the items, and a process that dies costs the item it was at.
+
+Processes are started anew (spawn), not forked: clients of object stores have threads. They end with the one that started them,
+however that ends: nobody writes to their pipe any more.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, Union
+
+from compat_matrix.common import interrupts
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+    from multiprocessing.context import SpawnProcess
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+class Died(NamedTuple):
+    """In place of a result: the process ended. ``reason`` says how."""
+
+    reason: str
+
+
+def ordered(function: Callable[[T], R], items: Iterable[T], jobs: int) -> Iterator[Union[R, Died]]:
+    """``function`` of every item, in their order.
+
+    Args:
+      function: of a module, or a `functools.partial` of one; an error that it raises ends the process.
+      items: can be pickled, as results can.
+      jobs: processes at most; with 1 it is this one.
+    """
+    waiting = deque(enumerate(items))
+    if jobs == 1 or len(waiting) < 2:
+        for _, item in waiting:
+            interrupts.check()
+            yield function(item)
+        return
+    from multiprocessing.connection import wait  # costs those who ask for one model more than reading it
+
+    done: dict[int, Union[R, Died]] = {}
+    idle: list[_Worker] = []
+    busy: dict[Any, tuple[int, _Worker]] = {}
+    told = 0
+    try:
+        while waiting or busy:
+            while waiting and len(busy) < jobs:
+                worker = idle.pop() if idle else _Worker(function)
+                number, item = waiting.popleft()
+                worker.ask(item)
+                busy[worker.connection] = number, worker
+            interrupts.check()
+            for connection in wait(list(busy)):
+                number, worker = busy.pop(connection)
+                done[number] = worker.answer()
+                if not isinstance(done[number], Died):
+                    idle.append(worker)
+            while told in done:
+                yield done.pop(told)
+                told += 1
+    finally:
+        for worker in [*idle, *(worker for _, worker in busy.values())]:
+            worker.end()
+
+
+class _Worker:
+    def __init__(self, function: Callable[[Any], Any]) -> None:
+        import multiprocessing
+        from multiprocessing import resource_tracker
+
+        context = multiprocessing.get_context("spawn")
+        self.connection, theirs = context.Pipe()
+        self.process: SpawnProcess = context.Process(target=_serve, args=(theirs, function), daemon=True)
+        resource_tracker.ensure_running()  # starting it unblocks SIGINT
+        with interrupts.starting_processes():
+            self.process.start()
+        theirs.close()
+
+    def ask(self, item: Any) -> None:
+        try:
+            self.connection.send(item)
+        except OSError:  # it has died since; the answer tells
+            return
+
+    def answer(self) -> Any:
+        try:
+            return self.connection.recv()
+        except (EOFError, OSError):
+            self.end(kill=False)
+            code = self.process.exitcode or 0
+            return Died(f"its process ended with {signal.Signals(-code).name if code < 0 else f'exit code {code}'}")
+
+    def end(self, kill: bool = True) -> None:
+        if kill:
+            self.process.kill()
+        self.process.join()
+        self.connection.close()
+
+
+def _serve(connection: Connection, function: Callable[[Any], Any]) -> None:
+    """The life of a process."""
+    interrupts.left_to_parent()
+    while True:
+        try:
+            item = connection.recv()
+        except (EOFError, OSError):
+            return
+        connection.send(function(item))

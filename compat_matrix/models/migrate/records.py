@@ -1,0 +1,137 @@
+"""What is written down of a migration: for each model one record, from which every report is made."""
+
+from __future__ import annotations
+
+import enum
+import json
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from compat_matrix.common import strict_json
+
+SCHEMA = 2
+
+
+class Status(str, enum.Enum):
+    """What became of a model; the worst of its parts."""
+
+    COPIED = "copied"  # it is of TF 2 already, and TensorFlow loads it
+    MIGRATED = "migrated"  # and proved
+    REPAIRED = "repaired"  # it is of TF 2 already, but TensorFlow loads only what `reference_impl` made of it; proved
+    UNPROVED = "unproved"  # a signature could not be asked, or the old one gives no answers to compare with
+    DIFFERS = "differs"  # the new one is not the old one
+    REFUSED = "refused"  # it cannot be converted, or not wholly
+    CRASHED = "crashed"  # the worker died or took too long
+    FAILED = "failed"  # a defect of ours or of the machine
+
+    def __str__(self) -> str:
+        return self.value
+
+    @property
+    def good(self) -> bool:
+        """Whether a model of this status is in the output."""
+        return self in (Status.COPIED, Status.MIGRATED, Status.REPAIRED)
+
+    @property
+    def transient(self) -> bool:
+        """Whether the machine or the moment may have been the reason: the next run tries again."""
+        return self in (Status.CRASHED, Status.FAILED)
+
+
+_BADNESS = list(Status)
+
+
+def worst(statuses: list[Status]) -> Status:
+    """The status of a model from those of its parts."""
+    return max(statuses, key=_BADNESS.index)
+
+
+@dataclass
+class Verdict:
+    """One thing that was compared. ``state``: equal, close (within the tolerance), differs, or absent with the reason."""
+
+    what: str
+    state: str
+    detail: str = ""
+
+
+@dataclass
+class Part:
+    """One MetaGraph.
+
+    Attributes:
+      output: its directory below the output folder.
+      asked: the signatures whose answers were compared.
+      not_asked: why not, by signature.
+      names: variable of TF 1 -> key in the new checkpoint.
+    """
+
+    tags: list[str]
+    status: Status = Status.FAILED
+    reason: str = ""
+    fix: str = ""
+    output: str = ""
+    signatures: list[str] = field(default_factory=list)
+    asked: list[str] = field(default_factory=list)
+    not_asked: dict[str, str] = field(default_factory=dict)
+    verdicts: list[Verdict] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    names: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass
+class Record:
+    """One model.
+
+    Attributes:
+      source_hash: of all its files.
+      settings: what a migration depends on beside the files.
+      kept: why the output folder still holds what an earlier run proved, "" where it does not.
+    """
+
+    name: str
+    relative: str
+    source_hash: str = ""
+    settings: str = ""
+    kind: str = ""
+    tensorflow: str = ""
+    bytes_before: int = 0
+    bytes_after: int = 0
+    seconds: float = 0.0
+    status: Status = Status.FAILED
+    reason: str = ""
+    fix: str = ""
+    kept: str = ""
+    parts: list[Part] = field(default_factory=list)
+
+    def to_json(self) -> dict[str, Any]:
+        """As it is stored."""
+        return {"schema": SCHEMA, **asdict(self)}
+
+
+def save(record: Record, path: Path, scratch: Path) -> None:
+    """Write a record by rename of a file in ``scratch``, a folder that no other writes to and that goes with the run.
+
+    Beside the records what killed writers leave would have to be looked for among thousands. Raises OSError.
+    """
+    for folder in (path.parent, scratch):
+        folder.mkdir(parents=True, exist_ok=True)
+    temporary = scratch / "record.json"
+    temporary.write_text(json.dumps(record.to_json(), indent=1) + "\n", encoding="utf-8")
+    temporary.replace(path)
+
+
+def load(path: Path) -> Record | None:
+    """A record of this version, None when there is none or it is no record: then the model is done again."""
+    try:
+        found = strict_json.loads(path.read_text(encoding="utf-8"))
+        if found.pop("schema") != SCHEMA:
+            return None
+        parts = [
+            Part(**{**part, "status": Status(part["status"]), "verdicts": [Verdict(**item) for item in part["verdicts"]]})
+            for part in found.pop("parts")
+        ]
+        return Record(**{**found, "status": Status(found["status"]), "parts": parts})
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        return None

@@ -1,0 +1,163 @@
+"""Findings, and the rules that make them.
+
+A rule's id never changes its meaning and is never given again; its name and words may become better. The hundreds are concerns:
+1 the file, 2 the checkpoint, 3 graph, functions and objects, 4 tables and assets, 5 where it runs, 6 what it does to a machine.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from compat_matrix.models.verify.model import Graph, Model
+
+
+class Severity(enum.IntEnum):
+    """How bad a finding is."""
+
+    INFO = 1  # good to know
+    WARNING = 2  # fails, or loses something, for some who use the model
+    ERROR = 3  # fails or answers wrongly for whoever loads it or calls what it promises
+
+    @property
+    def word(self) -> str:
+        return self.name.lower()
+
+
+class Finding(NamedTuple):
+    """One defect.
+
+    Attributes:
+      rule: id of the rule.
+      severity: that of the rule, or what the rule made of it here.
+      message: what is wrong, in one sentence.
+      fix: what the owner can do.
+      tags: the MetaGraph's, by commas; None for what concerns the whole directory.
+      file: relative to the model's directory.
+      node, function: where in the graph: a node, and the function it is in (None: the main graph).
+    """
+
+    rule: str
+    severity: Severity
+    message: str
+    fix: str
+    tags: str | None = None
+    file: str | None = None
+    node: str | None = None
+    function: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Field by field; the severity as a word."""
+        return {**self._asdict(), "severity": self.severity.word}
+
+    @property
+    def where(self) -> str:
+        """MetaGraph, function and node in words; empty for the whole directory."""
+        parts = [f"function {self.function}" if self.function else "", f"node {self.node}" if self.node else ""]
+        tags = [] if self.tags is None else [f"[{self.tags}]"]
+        return " ".join([*tags, ", ".join(filter(None, parts)) or self.file or ""]).strip()
+
+
+class Fault(NamedTuple):
+    """What a rule yields: the part of a finding that differs from one to the next."""
+
+    message: str
+    node: str | None = None
+    function: str | None = None
+    file: str | None = None
+    severity: Severity | None = None
+    fix: str | None = None
+
+
+ModelCheck = Callable[["Model"], Iterable[Fault]]
+GraphCheck = Callable[["Model", "Graph"], Iterable[Fault]]
+
+
+class Rule(NamedTuple):
+    """A rule.
+
+    Attributes:
+      id, name: ``SMC204``, ``value-missing``.
+      severity: of most of its findings.
+      summary: what it finds, one line.
+      why: what happens to whom.
+      fix: what to do about it.
+      check: faults of a model, or of one MetaGraph of it where ``per_graph``; None: found before rules can run.
+    """
+
+    id: str
+    name: str
+    severity: Severity
+    summary: str
+    why: str
+    fix: str
+    check: Callable[..., Iterable[Fault]] | None
+    per_graph: bool
+
+    @property
+    def is_safety(self) -> bool:
+        """Whether it is about what the model does to the machine."""
+        return self.id.startswith("SMC6")
+
+    def finding(self, fault: Fault, tags: str | None = None) -> Finding:
+        """The finding for a fault."""
+        severity = self.severity if fault.severity is None else fault.severity
+        places = (tags, fault.file, fault.node, fault.function)
+        return Finding(self.id, severity, fault.message, fault.fix or self.fix, *places)
+
+
+REGISTRY: dict[str, Rule] = {}
+
+
+def graph_rule(
+    id_: str, name: str, severity: Severity, *, summary: str, why: str, fix: str
+) -> Callable[[GraphCheck], GraphCheck]:
+    """Register a rule that looks at each MetaGraph: the decorated function yields its faults."""
+
+    def register(check: GraphCheck) -> GraphCheck:
+        _register(Rule(id_, name, severity, summary, why, fix, check, True))
+        return check
+
+    return register
+
+
+def model_rule(
+    id_: str, name: str, severity: Severity, *, summary: str, why: str, fix: str
+) -> Callable[[ModelCheck], ModelCheck]:
+    """Register a rule that looks at the whole directory."""
+
+    def register(check: ModelCheck) -> ModelCheck:
+        _register(Rule(id_, name, severity, summary, why, fix, check, False))
+        return check
+
+    return register
+
+
+def declare(id_: str, name: str, severity: Severity, *, summary: str, why: str, fix: str) -> Rule:
+    """Register a rule for what is found where no rule can run: a model that cannot be read."""
+    return _register(Rule(id_, name, severity, summary, why, fix, None, False))
+
+
+def _register(rule: Rule) -> Rule:
+    if rule.id in REGISTRY or rule.name in {known.name for known in REGISTRY.values()}:
+        raise ValueError(f"two rules are called {rule.id} or {rule.name}")
+    REGISTRY[rule.id] = rule
+    return rule
+
+
+def all_rules() -> list[Rule]:
+    """Every rule, by id."""
+    from compat_matrix.models.verify import rules
+
+    rules.load()
+    return sorted(REGISTRY.values(), key=lambda rule: rule.id)
+
+
+def few(names: Iterable[str], shown: int = 3) -> Iterator[str]:
+    """The first names, quoted, and how many there are more."""
+    listed = list(names)
+    yield from map(repr, listed[:shown])
+    if len(listed) > shown:
+        yield f"and {len(listed) - shown} more"

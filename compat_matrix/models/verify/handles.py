@@ -1,0 +1,136 @@
+"""Which nodes of the main graph, variables and tables, some computation assigns or fills: through identities and calls.
+
+A function is looked at once: which of its arguments it assigns, also by calls of its own and by branches and loops that it hands
+them to. No frames, no depth: a library of a million calls costs its size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Optional
+
+from reference_impl.errors import LimitError
+from reference_impl.format import schema
+from reference_impl.graph.closure import reversed_edges
+from reference_impl.graph.edges import data_inputs, parse_input
+from reference_impl.graph.references import CALL_OPS, Library
+
+if TYPE_CHECKING:
+    from compat_matrix.models.verify.model import Reached
+
+ASSIGN = frozenset({"Assign", "AssignVariableOp", "AssignAdd", "AssignAddVariableOp", "AssignVariableXlaConcatND"})
+FILL = frozenset(
+    {
+        "InitializeTable",
+        "InitializeTableV2",
+        "InitializeTableFromTextFile",
+        "InitializeTableFromTextFileV2",
+        "InitializeTableFromDataset",
+        "LookupTableImport",
+        "LookupTableImportV2",
+    }
+)
+_SAME = frozenset({"Identity", "IdentityN", "Switch", "RefSwitch", "Enter", "RefEnter", "Merge", "RefIdentity"})
+_STEPS = 10_000  # followed from one op
+_WORK = 5_000_000  # nodes looked at in all
+
+
+class Handles:
+    """The analysis of one MetaGraph.
+
+    Args:
+      library: the functions of the MetaGraph.
+      nodes: the nodes of its main graph by name.
+      ops: the ops that count as an assignment, of their first input.
+      calls: what ``library.calls()`` gives, where it is known.
+    """
+
+    def __init__(
+        self,
+        library: Library,
+        nodes: Mapping[str, schema.NodeDef],
+        ops: frozenset[str] = ASSIGN,
+        calls: Optional[Mapping[str, list[str]]] = None,
+    ):
+        self._library = library
+        self._calls = library.calls() if calls is None else calls
+        self._nodes = nodes
+        self._ops = ops
+        self._functions: dict[str, dict[str, schema.NodeDef]] = {}
+        self._arguments = self._assigned_arguments()
+
+    def assigned(self, reached: Reached) -> set[str]:
+        """The nodes of the main graph whose state some of the ``reached`` nodes assign."""
+        found: set[str] = set()
+        for name in reached.nodes:
+            node = self._nodes.get(name)
+            if node is not None:
+                for text in self._touched(node):
+                    found.update(_origins(text, self._nodes, False))
+        return found
+
+    def assigned_arguments(self, function: str) -> set[int]:
+        """The numbers of the arguments that a function of the library assigns."""
+        return self._arguments.get(function, set())
+
+    def _touched(self, node: schema.NodeDef) -> list[str]:
+        """The inputs of a node that it, or what it calls, assigns."""
+        inputs = data_inputs(node)
+        if node.op in self._ops:
+            return inputs[:1]
+        found = []
+        for called, first in self._callees(node):
+            found += [inputs[index + first] for index in self._arguments.get(called, ()) if index + first < len(inputs)]
+        return found
+
+    def _callees(self, node: schema.NodeDef) -> list[tuple[str, int]]:
+        """Functions that a node hands its inputs to, and how many of its inputs come before their arguments."""
+        library = self._library
+        called: Optional[str] = library.called(node)
+        if called is not None:
+            return [(called, 0)]
+        if node.op in CALL_OPS or not any(value.HasField("func") or value.list.func for value in node.attr.values()):
+            return []
+        first = 1 if node.op in ("If", "StatelessIf", "Case", "StatelessCase") else 0
+        return [(name, first) for name in sorted(set(library.references(node)))]
+
+    def _assigned_arguments(self) -> dict[str, set[int]]:
+        """Function -> numbers of the arguments that it assigns; to a fixed point, from the assignments to the callers."""
+        library = self._library
+        callers = reversed_edges(self._calls.items())
+        found: dict[str, set[int]] = {}
+        self._arguments = found
+        pending = [name for name, item in library.functions.items() if any(node.op in self._ops for node in item.node_def)]
+        work = 0
+        while pending:
+            name = pending.pop()
+            function = library.functions[name]
+            work += len(function.node_def)
+            if work > _WORK:
+                raise LimitError("too many calls to follow what is assigned", node=name, limit="_WORK")
+            if name not in self._functions:
+                self._functions[name] = {node.name: node for node in function.node_def}
+            numbers = {argument.name: index for index, argument in enumerate(function.signature.input_arg)}
+            touched = [text for node in function.node_def for text in self._touched(node)]
+            sources = {source for text in touched for source in _origins(text, self._functions[name], True)}
+            now = {numbers[source] for source in sources if source in numbers}
+            if not now <= found.get(name, set()):
+                found.setdefault(name, set()).update(now)
+                pending.extend(sorted(callers.get(name, ())))
+        return found
+
+
+def _origins(text: str, nodes: Mapping[str, schema.NodeDef], in_function: bool) -> set[str]:
+    """The nodes and arguments that a handle may come from."""
+    found, pending, seen = set(), [text], set[str]()
+    while pending and len(seen) < _STEPS:
+        source = parse_input(pending.pop(), in_function).source
+        if source in seen:
+            continue
+        seen.add(source)
+        node = nodes.get(source)
+        if node is not None and node.op in _SAME:
+            pending.extend(data_inputs(node))
+        else:
+            found.add(source)
+    return found

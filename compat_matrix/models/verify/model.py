@@ -1,0 +1,290 @@
+"""What the rules look at: a SavedModel and its MetaGraphs, each part read or computed once, when the first rule asks for it.
+
+All of it is untrusted: a node may name inputs, functions and objects that do not exist; every walk is iterative.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple, Optional
+
+from compat_matrix.models.verify.warmup import Warmup
+from compat_matrix.models.verify.warmup import read as read_warmup
+from compat_matrix.skew import arguments
+from compat_matrix.skew.history import history
+from compat_matrix.skew.protos import plain_value
+from reference_impl import errors
+from reference_impl.format import extension, schema
+from reference_impl.format.bundle.reader import BundleReader
+from reference_impl.format.container import layout
+from reference_impl.format.names import CUSTOM_GRADIENT, RESERVED_SIGNATURES
+from reference_impl.graph.closure import reachable
+from reference_impl.graph.edges import input_source, input_sources
+from reference_impl.graph.node_index import Nodes
+from reference_impl.graph.object_graph import Paths, counterparts
+from reference_impl.graph.references import Library
+from reference_impl.inspection.effects import effects
+from reference_impl.inspection.functions import Reach
+from reference_impl.inspection.restore_plan import Restored, restore_plan
+from reference_impl.inspection.signatures import init_ops
+from reference_impl.inspection.types import Effect
+
+Place = tuple[Optional[str], schema.NodeDef]  # function (None: the main graph), node of it
+
+
+class Body(NamedTuple):
+    """The main graph (no function), or a function of the library."""
+
+    function: Optional[str]
+    nodes: Any  # of NodeDef
+
+
+class Reached(NamedTuple):
+    """What running something may execute: nodes of the main graph, and functions."""
+
+    nodes: dict[str, None]
+    functions: dict[str, None]
+
+
+class Model:
+    """One SavedModel directory."""
+
+    def __init__(self, found: layout.Layout):
+        self.layout = found
+        self.graphs = [Graph(self, graph) for graph in found.saved_model.meta_graphs]
+
+    @functools.cached_property
+    def reader(self) -> Optional[BundleReader]:
+        """The checkpoint; None when there is none. Raises what `BundleReader` raises."""
+        if not self.layout.has_checkpoint and not self.layout.root.exists(layout.CHECKPOINT):
+            return None
+        return BundleReader(self.layout.checkpoint_prefix)
+
+    @functools.cached_property
+    def entries(self) -> Optional[Mapping[str, Any]]:
+        """The checkpoint's entries by key; None when there are none to be read (another rule says why)."""
+        try:
+            return None if self.reader is None else self.reader.entries()
+        except errors.SavedModelError as error:
+            _check_is_damage(error)
+            return None
+
+    @functools.cached_property
+    def tracked(self) -> Optional[schema.TrackableObjectGraph]:
+        """The object graph of the checkpoint; None when it has none or it cannot be read."""
+        try:
+            return None if self.reader is None else self.reader.object_graph()
+        except errors.SavedModelError as error:
+            _check_is_damage(error)
+            return None
+
+    @functools.cached_property
+    def warmup(self) -> Warmup:
+        """The requests that a model server answers while it loads the model. Raises what `warmup.read` raises."""
+        return read_warmup(self.layout)
+
+    def close(self) -> None:
+        if isinstance(self.__dict__.get("reader"), BundleReader):
+            self.__dict__["reader"].close()
+
+
+class Graph:
+    """One MetaGraph."""
+
+    def __init__(self, model: Model, proto: schema.MetaGraphDef):
+        self.model = model
+        self.proto = proto
+        self.tags = ", ".join(sorted(set(proto.meta_info_def.tags)))
+        self.objects = proto.object_graph_def
+        self.has_objects = proto.HasField("object_graph_def")
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether ``tf.saved_model.load`` cuts functions out of the main graph instead of rebuilding the object graph."""
+        return not self.has_objects or len(self.model.graphs) > 1
+
+    @functools.cached_property
+    def main(self) -> Nodes:
+        """The nodes of the main graph."""
+        return Nodes(self.proto.graph_def)
+
+    @property
+    def nodes(self) -> dict[str, schema.NodeDef]:
+        """Those by name."""
+        return self.main.by_name
+
+    @functools.cached_property
+    def library(self) -> Library:
+        return Library(self.proto.graph_def.library)
+
+    @functools.cached_property
+    def calls(self) -> dict[str, list[str]]:
+        return self.library.calls()
+
+    @functools.cached_property
+    def bodies(self) -> list[Body]:
+        """The main graph, then every function."""
+        functions = self.library.functions.items()
+        return [Body(None, self.main.messages), *[Body(name, function.node_def) for name, function in functions]]
+
+    @functools.cached_property
+    def names(self) -> list[list[str]]:
+        """For each body the names of its nodes."""
+        return [self.main.names, *[[node.name for node in body.nodes] for body in self.bodies[1:]]]
+
+    @functools.cached_property
+    def sources(self) -> list[list[list[str]]]:
+        """For each body, for each of its nodes, the nodes and arguments that its inputs come from."""
+        return [self.main.sources, *[input_sources(body.nodes, True) for body in self.bodies[1:]]]
+
+    def of_op(self, ops: Collection[str]) -> Iterator[Place]:
+        """(function or None, node) of every node of one of these ops."""
+        yield from [(None, node) for op, node in zip(self.main.ops, self.main.messages) if op in ops]
+        for body in self.bodies[1:]:
+            yield from [(body.function, node) for node in body.nodes if node.op in ops]
+
+    @functools.cached_property
+    def _with_functions(self) -> tuple[list[Place], list[Place]]:
+        """The nodes with a function in an attribute, and those with a custom gradient: found in one pass, which takes a while."""
+        naming, gradients = list[Place](), list[Place]()
+        for function, nodes in self.bodies:
+            for node in nodes:
+                attributes, found = node.attr, False
+                for key in attributes:
+                    value = attributes[key]
+                    kind = value.WhichOneof("value")
+                    found = found or kind == "func" or (kind == "list" and bool(value.list.func))
+                    if key == CUSTOM_GRADIENT:
+                        gradients.append((function, node))
+                if found:
+                    naming.append((function, node))
+        return naming, gradients
+
+    @functools.cached_property
+    def named(self) -> list[tuple[Optional[str], schema.NodeDef, list[str]]]:
+        """(function or None, node, functions that its attributes name) of every node that names some, there or not."""
+        return [(function, node, names) for function, node in self._with_functions[0] if (names := list(_named(node)))]
+
+    @property
+    def with_gradient(self) -> list[Place]:
+        """The nodes with a custom gradient, (function or None, node)."""
+        return self._with_functions[1]
+
+    @functools.cached_property
+    def plan(self) -> list[Restored]:
+        """What the restore op assigns. Raises LimitError."""
+        return restore_plan(self.proto, self.model.layout.file.name, self.main)
+
+    def between(self, fetched: Iterable[str], fed: Iterable[str]) -> dict[str, None]:
+        """The nodes of the main graph that compute the ``fetched`` tensors when the ``fed`` ones are given. All outputs of a fed
+        node count as given."""
+        ends = {input_source(text) for text in fed}
+        starts = [name for text in fetched if (name := input_source(text)) not in ends]
+        seen = dict.fromkeys(starts)
+        pending = list(seen)
+        while pending:
+            for name in self.main.waits.get(pending.pop(), ()):
+                if name not in seen and name not in ends:
+                    seen[name] = None
+                    pending.append(name)
+        return seen
+
+    def output_types(self, name: str) -> Optional[list[str]]:
+        """The types of the outputs of a node of the main graph, as `compat_matrix.skew.arguments.outputs` writes them; None
+        when they are not known."""
+        node = self.nodes[name]
+        function = self.library.functions.get(node.op)
+        if function is not None:
+            plain = not any(item.number_attr or item.type_list_attr for item in function.signature.output_arg)
+            return [""] * len(function.signature.output_arg) if plain else None
+        known = history().op(node.op)
+        op = known.definition(known.members[-1]) if known is not None else None
+        if op is None:
+            return None
+        sizes = {key: plain_value(value) for key, value in node.attr.items() if value.WhichOneof("value") in ("i", "list")}
+        return arguments.outputs(op, sizes)
+
+    def reached(self, names: Iterable[str]) -> Reached:
+        """What running nodes of the main graph may execute."""
+        nodes = reachable(names, self.main.waits)
+        starts = [name for node in nodes if node in self.nodes for name in self.library.references(self.nodes[node])]
+        return Reached(nodes, reachable(starts, self.calls))
+
+    @functools.cached_property
+    def signatures(self) -> dict[str, Reached]:
+        """Signature -> what a call of it may execute. Of a graph too large for that all signatures together, as ``*``."""
+        found = Reach(self.proto, self.library, self.calls, self.main).signatures
+        if found is None:
+            from reference_impl.inspection.signatures import slots_of
+
+            keys = [key for key in self.proto.signature_def if key not in RESERVED_SIGNATURES]
+            infos = [info for key in keys for info in self.proto.signature_def[key].outputs.values()]
+            names = [input_source(slot.tensor) for info in infos for slot in slots_of(info)[1]]
+            return {"*": self.reached(names)}
+        return {key: Reached(*reached) for key, reached in found.items() if key not in RESERVED_SIGNATURES}
+
+    @functools.cached_property
+    def init_nodes(self) -> list[str]:
+        """The nodes of the main graph that loaders run after restoring."""
+        return [input_source(item.op) for item in init_ops(self.proto)]
+
+    @functools.cached_property
+    def at_init(self) -> Reached:
+        """What the initialisers execute."""
+        return self.reached(self.init_nodes)
+
+    @functools.cached_property
+    def saved(self) -> schema.SavedObjectGraph:
+        """The object graph, with what the extension adds if it can be read (a rule of its own says if not)."""
+        try:
+            return extension.object_graph(self.proto, self.additional())
+        except errors.SavedModelError:
+            return self.objects
+
+    def additional(self) -> Optional[schema.Extension]:
+        """What this project stores beyond TensorFlow's format. Raises MalformedError."""
+        return extension.read(self.proto, self.model.layout.file.name)
+
+    @functools.cached_property
+    def paths(self) -> Paths:
+        return Paths(self.saved.nodes)
+
+    @functools.cached_property
+    def keys(self) -> dict[int, dict[str, str]]:
+        """Object -> {attribute: checkpoint key}, from the checkpoint's own object graph."""
+        return {} if self.model.tracked is None else counterparts(self.saved, self.model.tracked)
+
+    @functools.cached_property
+    def effects(self) -> tuple[Effect, ...]:
+        """Ops that act on the machine, and when."""
+        assets = self.model.layout.asset_definitions(self.proto)
+        return effects(self.proto, self.saved, assets, self.library, self.calls, self.paths, self.main)
+
+    @functools.cached_property
+    def used(self) -> Reached:
+        """What signatures and initialisers may execute, and every function that an object names."""
+        nodes = dict(self.at_init.nodes)
+        functions = dict(self.at_init.functions)
+        for reached in self.signatures.values():
+            nodes.update(reached.nodes)
+            functions.update(reached.functions)
+        functions.update(reachable(self.objects.concrete_functions, self.calls))
+        return Reached(nodes, functions)
+
+
+def _check_is_damage(error: errors.SavedModelError) -> None:
+    """Raise an error that tells of the machine and not of the model, about which nothing is known then."""
+    if not errors.about_the_model(error):
+        raise error
+
+
+def _named(node: schema.NodeDef) -> Iterator[str]:
+    """Names of functions in the attributes of a node; an empty one stands for none."""
+    pending = list(node.attr.values())
+    while pending:
+        value = pending.pop()
+        for function in [value.func] if value.HasField("func") else list(value.list.func):
+            if function.name:
+                yield function.name
+            pending.extend(function.attr.values())

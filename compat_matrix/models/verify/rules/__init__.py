@@ -1,0 +1,56 @@
+"""The rules, a module for each concern."""
+
+from __future__ import annotations
+
+import importlib
+
+from compat_matrix.models.verify.findings import Severity, declare
+
+_MODULES = (
+    "file",
+    "fingerprint",
+    "checkpoint",
+    "values",
+    "graph",
+    "objects",
+    "tables",
+    "assets",
+    "placement",
+    "loaders",
+    "cut_signatures",
+    "python_loading",
+    "inferred_shapes",
+    "effects",
+)
+
+NOT_APPLIED = declare(
+    "SMC100",
+    "rule-not-applied",
+    Severity.WARNING,
+    summary="A rule could not be applied, since what it looks at is damaged or too large.",
+    why="What the rule would have found stays unknown; the message says what stopped it. A rule of safety (SMC6..) that was not "
+    "applied is an error, whichever rules were selected: damage must not hide what a model does.",
+    fix="Repair what the other findings name, then verify again.",
+)
+UNREADABLE = declare(
+    "SMC101",
+    "unreadable",
+    Severity.ERROR,
+    summary="The saved_model file is missing, damaged, of an unknown version, or without a MetaGraph.",
+    why="No loader can load it. Often a download or copy that broke off, or a pointer file in place of the content.",
+    fix="Export or copy the model again; compare sizes and checksums with the source.",
+)
+UNFINISHED = declare(
+    "SMC102",
+    "unfinished",
+    Severity.ERROR,
+    summary="A directory holds variables/ but no saved_model file.",
+    why="An export that was not finished or lost its graph; a server that watches the folder may pick it up at any moment.",
+    fix="Export again, into a new directory that is renamed when it is complete.",
+)
+
+
+def load() -> None:
+    """Import the modules, so that every rule is registered."""
+    for name in _MODULES:
+        importlib.import_module(f"{__name__}.{name}")

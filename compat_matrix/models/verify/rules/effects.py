@@ -1,0 +1,111 @@
+"""Ops that act on the machine, and when: the table is `reference_impl.inspection.op_effects`, the search that of `inspect`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from compat_matrix.models.verify.findings import Fault, Severity, few, graph_rule
+from reference_impl.inspection.effects import signature_label
+from reference_impl.inspection.op_effects import PRINTS, PYTHON_OPS, READS, UNKNOWN
+from reference_impl.inspection.types import Effect
+
+if TYPE_CHECKING:
+    from compat_matrix.models.verify.model import Graph, Model
+
+
+@graph_rule(
+    "SMC601",
+    "acts-at-load",
+    Severity.ERROR,
+    summary="Loading the model already does something to the machine: writes or reads files, reaches the network, runs code.",
+    why="Loading is enough, nobody has to call anything: an initialiser can do whatever an op can. Model servers also answer the "
+    "model's own warm-up requests while they load it.",
+    fix="Load it only if you trust its author, best in a sandbox without network. In a model of your own: take the op out of the "
+    "initialiser, or the request out of assets.extra/tf_serving_warmup_requests.",
+)
+def acts_at_load(model: Model, graph: Graph) -> Iterator[Fault]:
+    for effect in graph.effects:
+        if effect.kind == UNKNOWN or effect.op in PYTHON_OPS or not (effect.at_load or effect.at_load is None):
+            continue
+        severity = {PRINTS: Severity.INFO, READS: Severity.WARNING}.get(effect.kind)
+        when = (
+            "perhaps at load (too much to follow)"
+            if effect.at_load is None
+            else f"at load ({', '.join(_labels(effect.at_load))})"
+        )
+        yield Fault(f"{when} {_does(effect)}", effect.node, effect.function, severity=severity)
+    warmed = {signature_label(name) for name in model.warmup.signatures}
+    for effect in graph.effects:
+        by = [label for label in effect.at_call or () if label in warmed]
+        if by and not effect.at_load and effect.kind != UNKNOWN and effect.op not in PYTHON_OPS:
+            severity = {PRINTS: Severity.INFO, READS: Severity.WARNING}.get(effect.kind)
+            when = f"at load in a model server, by a warm-up request ({', '.join(_labels(by))})"
+            yield Fault(f"{when} {_does(effect)}", effect.node, effect.function, severity=severity)
+
+
+@graph_rule(
+    "SMC602",
+    "acts-at-call",
+    Severity.WARNING,
+    summary="A call does something to the machine: writes or reads files, reaches the network, runs code.",
+    why="Whoever may send a request makes the server do it; where a request names the path, any file that the server may touch.",
+    fix="Make sure that this is meant. Signatures that need no such op can be kept and the others dropped.",
+)
+def acts_at_call(model: Model, graph: Graph) -> Iterator[Fault]:
+    for effect in graph.effects:
+        if effect.kind == UNKNOWN or effect.op in PYTHON_OPS or effect.at_load or effect.at_load is None:
+            continue
+        called = effect.at_call or ()
+        harmless = effect.kind == PRINTS or not called
+        when = f"at a call of {', '.join(_labels(called))}" if called else "in a part that nothing names"
+        yield Fault(f"{when} {_does(effect)}", effect.node, effect.function, severity=Severity.INFO if harmless else None)
+
+
+@graph_rule(
+    "SMC603",
+    "op-unknown",
+    Severity.WARNING,
+    summary="An op that no TensorFlow release has: it comes from a library of somebody else.",
+    why="Without the library the graph cannot be imported; with it, the op can do anything.",
+    fix="Say with the model which library it needs, and load that first (tf.load_op_library). `ops needs` tells which parts work "
+    "without it.",
+)
+def op_unknown(model: Model, graph: Graph) -> Iterator[Fault]:
+    """One finding for an op."""
+    places: dict[str, list[Effect]] = {}
+    for effect in graph.effects:
+        if effect.kind == UNKNOWN:
+            places.setdefault(effect.op, []).append(effect)
+    for op, effects in places.items():
+        used = dict.fromkeys(label for effect in effects for label in (*(effect.at_load or ()), *(effect.at_call or ())))
+        where = f", used by {', '.join(_labels(list(used)))}" if used else ", which nothing runs"
+        count = sum(effect.count for effect in effects)
+        times = f" ({count} times)" if count > 1 else ""
+        yield Fault(f"the op {op!r}{times}{where}", effects[0].node, effects[0].function)
+
+
+@graph_rule(
+    "SMC604",
+    "python-function",
+    Severity.ERROR,
+    summary="The graph calls a Python function, which is not in the model.",
+    why="Only the process that exported the model has it: elsewhere the call fails, or runs another function of the same number.",
+    fix="Write the function with TensorFlow ops and export again, or take it out of what is served.",
+)
+def python_function(model: Model, graph: Graph) -> Iterator[Fault]:
+    for effect in graph.effects:
+        if effect.op in PYTHON_OPS:
+            used = [*(effect.at_load or ()), *(effect.at_call or ())]
+            where = f"is run by {', '.join(_labels(used))}" if used else "is run by nothing"
+            yield Fault(f"{effect.op} {where}", effect.node, effect.function, severity=None if used else Severity.INFO)
+
+
+def _does(effect: Effect) -> str:
+    times = f" ({effect.count} times)" if effect.count > 1 else ""
+    paths = f": {', '.join(few(effect.paths))}" if effect.paths else ""
+    return f"{effect.op}{times} {effect.does}{paths}"
+
+
+def _labels(labels: tuple[str, ...] | list[str]) -> list[str]:
+    return [*labels[:3], f"{len(labels) - 3} more"] if len(labels) > 3 else list(labels)

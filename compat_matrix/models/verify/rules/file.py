@@ -1,0 +1,103 @@
+"""The saved_model file itself: which one, how large, and whether tags choose one MetaGraph."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from compat_matrix.models.verify.findings import Fault, Severity, few, graph_rule, model_rule
+from reference_impl.graph.unique_names import repeated
+
+if TYPE_CHECKING:
+    from compat_matrix.models.verify.model import Graph, Model
+
+MESSAGE_BYTES = 2**31 - 1  # what protobuf can hold in one message
+NEAR = 2**30  # half of it
+FIRST = 3  # of the largest constants, named
+
+
+@model_rule(
+    "SMC103",
+    "several-files",
+    Severity.WARNING,
+    summary="More than one of saved_model.pb, .pbtxt and .cpb.",
+    why="TensorFlow takes the .pb, other tools another one: who loads the model and who reviews it may see different models.",
+    fix="Delete those that are not meant, or export into a fresh directory.",
+)
+def several_files(model: Model) -> Iterator[Fault]:
+    if model.layout.alternatives:
+        others = " and ".join(model.layout.alternatives)
+        yield Fault(f"{model.layout.file.name} was looked at; beside it lies {others}", file=model.layout.alternatives[0])
+
+
+@model_rule(
+    "SMC104",
+    "same-tags",
+    Severity.ERROR,
+    summary="Several MetaGraphs have the same tags.",
+    why="A loader is told tags and needs them to name one MetaGraph; some take the first, some refuse.",
+    fix="Give each MetaGraph tags of its own.",
+)
+def same_tags(model: Model) -> Iterator[Fault]:
+    for tags in repeated(graph.tags for graph in model.graphs):
+        yield Fault(f"several MetaGraphs have the tags {tags or '(none)'}", file=model.layout.file.name)
+
+
+@model_rule(
+    "SMC105",
+    "near-size-limit",
+    Severity.WARNING,
+    summary="The MetaGraphs take more than half of the 2 GB that one protobuf message may have.",
+    why="Nothing can write or read a larger message: the next export, or a tool that adds something, fails.",
+    fix="Make large constants variables or assets; leave out training functions.",
+)
+def near_size_limit(model: Model) -> Iterator[Fault]:
+    file = model.layout.file
+    if file.suffix == ".pb" and file.stat().st_size < NEAR // 4:
+        return  # no message is four times as large as its file, and measuring takes a while
+    size = model.layout.saved_model.ByteSize()
+    if size >= NEAR:
+        severity = Severity.ERROR if size > MESSAGE_BYTES else None
+        share = f"{size:,} bytes of MetaGraphs, {size * 100 // MESSAGE_BYTES} % of what a message may have"
+        yield Fault(f"{share}{_largest(model)}", file=model.layout.file.name, severity=severity)
+
+
+def _largest(model: Model) -> str:
+    sizes = [
+        (node.attr["value"].ByteSize(), node.name, function)
+        for graph in model.graphs
+        for function, node in graph.of_op(("Const",))
+        if "value" in node.attr
+    ]
+    top = sorted(sizes, key=lambda item: -item[0])[:FIRST]
+    told = [f"{size:,} in {name!r}" + (f" of {function}" if function else "") for size, name, function in top]
+    return f"; largest constants: {', '.join(told)}" if told else ""
+
+
+@model_rule(
+    "SMC108",
+    "special-file",
+    Severity.ERROR,
+    summary="There is a named pipe, a socket, a device or a circle of symbolic links, or a directory in place of a file.",
+    why="Whoever reads or copies it waits for ever, reads without end, or fails: TensorFlow blocks on an asset that is a pipe. "
+    "reference_impl and this program open regular files only.",
+    fix="Delete it; if it stands for an asset or a shard, copy that file again from the source.",
+)
+def special_file(model: Model) -> Iterator[Fault]:
+    for name, what in model.layout.special().items():
+        yield Fault(f"{name} is {what}", file=name)
+
+
+@graph_rule(
+    "SMC106",
+    "no-serve-tag",
+    Severity.INFO,
+    summary="The tags do not name the MetaGraph for servers: none of them is `serve`.",
+    why="Model servers and most tools ask for the tag `serve` unless they are told otherwise.",
+    fix="`savedmodel-compat tags set` gives other tags; or tell the consumer which to ask for.",
+)
+def no_serve_tag(model: Model, graph: Graph) -> Iterator[Fault]:
+    tags = set(graph.proto.meta_info_def.tags)
+    served = any("serve" in other.proto.meta_info_def.tags for other in model.graphs)
+    if not served and graph is model.graphs[0]:
+        yield Fault(f"the tags are {', '.join(few(sorted(tags))) or 'none'}; no MetaGraph has `serve`")

@@ -1,0 +1,109 @@
+"""The object graph, which Python loads: every number in it is that of an object, every name that of a function."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from compat_matrix.models.verify.findings import Fault, Severity, graph_rule
+from reference_impl.errors import SavedModelError
+from reference_impl.graph.object_references import dangling, dangling_captures
+from reference_impl.graph.object_roles import long_lists, misfits
+from reference_impl.graph.saved_variables import invalid
+
+if TYPE_CHECKING:
+    from compat_matrix.models.verify.model import Graph, Model
+
+
+@graph_rule(
+    "SMC311",
+    "object-reference",
+    Severity.ERROR,
+    summary="An object refers to an object, a function, a constant or an asset that is not there.",
+    why="tf.saved_model.load fails, or makes something else of it; servers do not notice.",
+    fix="Export again; if a tool removed functions or nodes, it must edit the object graph too.",
+)
+def object_reference(model: Model, graph: Graph) -> Iterator[Fault]:
+    objects = graph.objects
+    for number, role, other in dangling(objects):
+        yield Fault(f"{role} of object {number} is object {other} of {len(objects.nodes)}")
+    for name, other in dangling_captures(objects):
+        yield Fault(f"a capture is object {other} of {len(objects.nodes)}", function=name)
+    for number, item in enumerate(objects.nodes):
+        yield from _named(graph, number, item)
+    for name in sorted(objects.concrete_functions):
+        if name not in graph.library.functions:
+            yield Fault(f"the object graph describes the function {name!r}, which is not in the library", function=name)
+
+
+@graph_rule(
+    "SMC312",
+    "variable-invalid",
+    Severity.ERROR,
+    summary="A variable of the object graph has a dtype, a shape or a setting that does not exist.",
+    why="Python cannot make the variable: tf.saved_model.load and reference_impl.load fail. Servers do not look at it.",
+    fix="Export again; in a model from somebody else, ask for an undamaged copy.",
+)
+def variable_invalid(model: Model, graph: Graph) -> Iterator[Fault]:
+    severity = Severity.WARNING if graph.is_cut else None
+    for number, item in enumerate(graph.objects.nodes):
+        reason = invalid(item.variable) if item.HasField("variable") else None
+        if reason is not None:
+            yield Fault(f"the variable {graph.paths.label(number)} ({item.variable.name!r}): {reason}", severity=severity)
+
+
+@graph_rule(
+    "SMC313",
+    "object-role",
+    Severity.ERROR,
+    summary="An object is in a role that it cannot play, such as a variable in place of the function that makes a table.",
+    why="tf.saved_model.load fails without naming it, or takes memory without end; reference_impl.load refuses the model.",
+    fix="Export again; in a model from somebody else, ask for an undamaged copy.",
+)
+def object_role(model: Model, graph: Graph) -> Iterator[Fault]:
+    severity = Severity.WARNING if graph.is_cut else None
+    for number, reason in misfits(graph.objects):
+        yield Fault(f"{graph.paths.label(number)}: {reason}", severity=severity)
+    for number, length in long_lists(graph.objects):
+        yield Fault(f"{graph.paths.label(number)} is a list or tuple of {length} elements by its names", severity=severity)
+    for name, function in sorted(graph.objects.concrete_functions.items()):
+        definition = graph.library.functions.get(name)
+        if definition is not None and len(function.bound_inputs) > len(definition.signature.input_arg):
+            held, taken = len(function.bound_inputs), len(definition.signature.input_arg)
+            yield Fault(f"the function captures {held} objects and takes {taken} arguments", function=name, severity=severity)
+
+
+@graph_rule(
+    "SMC321",
+    "additions-damaged",
+    Severity.WARNING,
+    summary="What this project stored beyond TensorFlow's format cannot be read.",
+    why="TensorFlow does not look at it; reference_impl.load refuses the model.",
+    fix="Save the model again with reference_impl.save, or remove the collection savedmodel_compat.extension.",
+)
+def additions_damaged(model: Model, graph: Graph) -> Iterator[Fault]:
+    try:
+        graph.additional()
+    except SavedModelError as error:
+        yield Fault(f"{type(error).__name__}: {error}")
+
+
+def _named(graph: Graph, number: int, item: Any) -> Iterator[Fault]:
+    """Functions, nodes and assets that an object names."""
+    kind = item.WhichOneof("kind")
+    if kind in ("function", "bare_concrete_function"):
+        one = kind == "bare_concrete_function"
+        for name in [item.bare_concrete_function.concrete_function_name] if one else item.function.concrete_functions:
+            if name not in graph.objects.concrete_functions:
+                yield Fault(f"object {number} has the trace {name!r}, which the object graph does not describe", function=name)
+    elif kind == "constant":
+        node = graph.nodes.get(item.constant.operation)
+        if node is None or "value" not in node.attr:
+            fault = "is not there" if node is None else f"is a {node.op} without a value"
+            yield Fault(f"the constant of object {number} is node {item.constant.operation!r}, which {fault}")
+    elif kind == "captured_tensor" and item.captured_tensor.concrete_function not in graph.library.functions:
+        where = item.captured_tensor.concrete_function
+        yield Fault(f"object {number} is a tensor in the function {where!r}, which is not in the library", function=where)
+    elif kind == "asset" and not 0 <= item.asset.asset_file_def_index < len(graph.proto.asset_file_def):
+        count = len(graph.proto.asset_file_def)
+        yield Fault(f"object {number} is asset {item.asset.asset_file_def_index} of {count}")

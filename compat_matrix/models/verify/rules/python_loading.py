@@ -1,0 +1,201 @@
+"""What TensorFlow's Python loaders make of names, versions, types and collections that other loaders do not look at."""
+
+from __future__ import annotations
+
+import keyword
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from packaging.version import InvalidVersion, Version
+
+from compat_matrix.models.compat import run_at_load
+from compat_matrix.models.verify.findings import Fault, Severity, few, graph_rule
+from compat_matrix.skew import advice, contrib
+from compat_matrix.skew.history import history
+from compat_matrix.skew.needs import Walk
+from reference_impl.errors import SavedModelError
+from reference_impl.format import schema
+from reference_impl.format.names import LEGACY_INIT_OP, MAIN_OP, TRAIN_OP
+from reference_impl.format.values.structure import nested_values
+from reference_impl.graph.argument_names import tensorflow_name
+from reference_impl.graph.edges import input_source
+from reference_impl.graph.saved_variables import invalid_settings
+from reference_impl.graph.variable_defs import COLLECTIONS, variable_defs
+from reference_impl.inspection.signatures import slots_of
+
+if TYPE_CHECKING:
+    from compat_matrix.models.verify.model import Graph, Model
+
+_REGISTERED = schema.TypeSpecProto.REGISTERED_TYPE_SPEC
+_KNOWN = frozenset(schema.TypeSpecProto.TypeSpecClass.values()) - {schema.TypeSpecProto.UNKNOWN}
+_BUILT_IN = "tf."  # how the names of the types begin that importing tensorflow registers
+
+
+@graph_rule(
+    "SMC309",
+    "collection-broken",
+    Severity.WARNING,
+    summary="A collection names a node that is not in the graph, or defines a variable as none can be.",
+    why="TensorFlow's Python loaders import every collection: tf.compat.v1.saved_model.load fails, and tf.saved_model.load too "
+    "if the graph has no objects. Servers do not look at collections.",
+    fix="Export again; if a tool cut the graph, it must edit the collections too.",
+)
+def collection_broken(model: Model, graph: Graph) -> Iterator[Fault]:
+    severity = None if graph.is_cut else Severity.INFO
+    for key, collection in sorted(graph.proto.collection_def.items()):
+        lost = [name for name in collection.node_list.value if name.partition(":")[0] not in graph.nodes]
+        if lost and key not in _OPS_OF_LOADERS:
+            yield Fault(f"collection {key!r} names {', '.join(few(lost))}, which does not exist", severity=severity)
+    for key in COLLECTIONS:
+        try:
+            for _, node, definition in variable_defs(graph.proto, [key], model.layout.file.name):
+                names = [definition.variable_name, definition.initializer_name, definition.snapshot_name]
+                lost = [name for name in names if name and input_source(name) not in graph.nodes]
+                reason = f"names {', '.join(few(lost))}, which does not exist" if lost else invalid_settings(definition)
+                if reason:
+                    yield Fault(f"the variable {node!r} of collection {key!r}: {reason}", severity=severity)
+        except SavedModelError as error:
+            yield Fault(f"collection {key!r}: {error.reason}", severity=severity)
+
+
+_OPS_OF_LOADERS = (MAIN_OP, LEGACY_INIT_OP, TRAIN_OP)  # SMC302 tells of these
+
+
+@graph_rule(
+    "SMC526",
+    "input-name",
+    Severity.WARNING,
+    summary="The name of an input cannot be the name of a Python parameter: a keyword, empty, or like another one.",
+    why="tf.saved_model.load fails ('is not a valid parameter name', 'duplicate parameter name') on Python 3.11 and newer for "
+    "keywords, on any Python for the others. It writes other characters than letters and digits as '_' first.",
+    fix="Rename the input (`savedmodel-compat signatures rename --input OLD=NEW`); servers take any name.",
+)
+def input_name(model: Model, graph: Graph) -> Iterator[Fault]:
+    for what, function, positional, names in _parameters(graph):
+        first: dict[str, str] = {f"arg_{number}": f"argument {number}" for number in range(positional)}
+        for name in names:
+            parameter = tensorflow_name(name)
+            if not parameter.isidentifier() or keyword.iskeyword(parameter):
+                why = "empty" if not name else "a Python keyword" if keyword.iskeyword(parameter) else "no Python name"
+                yield Fault(f"input {name!r} of {what}: its name is {why}", function=function)
+            elif parameter in first:
+                yield Fault(
+                    f"inputs {first[parameter]!r} and {name!r} of {what} become one parameter, {parameter!r}", function=function
+                )
+            first.setdefault(parameter, name)
+
+
+def _parameters(graph: Graph) -> Iterator[tuple[str, str | None, int, list[str]]]:
+    """(what takes them, function, number of positional ones, names) of the parameters of each function that Python makes."""
+    if graph.is_cut:
+        for key, signature in sorted(graph.proto.signature_def.items()):
+            yield f"signature {key!r}", None, 0, [name for item in sorted(signature.inputs.items()) for name in _names(*item)]
+        return
+    for name, function in sorted(graph.objects.concrete_functions.items()):
+        both = function.canonicalized_input_signature.tuple_value.values
+        if len(both) == 2:
+            yield f"function {name!r}", name, len(both[0].tuple_value.values), sorted(both[1].dict_value.fields)
+
+
+def _names(name: str, info: schema.TensorInfo) -> list[str]:
+    """The parameters that an input of a cut signature becomes."""
+    kind, slots = slots_of(info)
+    return [name] if kind == "dense" else [f"{name}_{slot.part}" for slot in slots]
+
+
+@graph_rule(
+    "SMC527",
+    "writer-version",
+    Severity.WARNING,
+    summary="The TensorFlow version that the model says it was written by is not a version.",
+    why="TensorFlow's Python loaders parse it (InvalidVersion): tf.compat.v1.saved_model.load fails, and tf.saved_model.load too "
+    "if the graph has no objects. Servers do not look at it.",
+    fix="Write a version such as 1.15.0 into meta_info_def.tensorflow_version, or nothing.",
+)
+def writer_version(model: Model, graph: Graph) -> Iterator[Fault]:
+    text = graph.proto.meta_info_def.tensorflow_version
+    try:
+        if text:
+            Version(text)
+    except InvalidVersion:
+        yield Fault(f"tensorflow_version is {text!r}", severity=None if graph.is_cut else Severity.INFO)
+
+
+@graph_rule(
+    "SMC528",
+    "type-not-registered",
+    Severity.WARNING,
+    summary="A function takes or gives a composite tensor of a type that TensorFlow alone does not know.",
+    why="tf.saved_model.load fails ('has not been registered', 'is not supported by this version of TensorFlow') unless the "
+    "package of the type is imported first. Servers do not notice.",
+    fix="Import the package first (tensorflow_probability for names with tfp), or export functions of plain tensors.",
+)
+def type_not_registered(model: Model, graph: Graph) -> Iterator[Fault]:
+    if graph.is_cut:
+        return
+    first: dict[str, str] = {}
+    for where, value in _structures(graph.objects):
+        for spec in _type_specs(value):
+            number, name = spec.type_spec_class, spec.type_spec_class_name
+            if number not in _KNOWN or (number == _REGISTERED and not name.startswith(_BUILT_IN)):
+                first.setdefault(name, where)
+    for name, where in first.items():
+        yield Fault(f"{where} has the type {name!r}", function=where)
+
+
+def _type_specs(value: schema.StructuredValue) -> Iterator[schema.TypeSpecProto]:
+    """The type specs in a structure, and those inside of type specs."""
+    pending = [value]
+    while pending:
+        for part in nested_values(pending.pop()):
+            if part.WhichOneof("kind") == "type_spec_value":
+                yield part.type_spec_value
+                pending.append(part.type_spec_value.type_state)
+
+
+def _structures(objects: schema.SavedObjectGraph) -> Iterator[tuple[str, schema.StructuredValue]]:
+    """(function, structure) of every structure that the loader decodes."""
+    for name, function in sorted(objects.concrete_functions.items()):
+        yield name, function.canonicalized_input_signature
+        yield name, function.output_signature
+    for node in objects.nodes:
+        kind = node.WhichOneof("kind")
+        if kind in ("function", "bare_concrete_function"):
+            item: Any = getattr(node, kind)
+            names: Iterable[str] = item.concrete_functions if kind == "function" else [item.concrete_function_name]
+            for value in (item.function_spec.fullargspec, item.function_spec.input_signature):
+                yield next(iter(names), "a function without traces"), value
+
+
+@graph_rule(
+    "SMC529",
+    "newest-release-lacks",
+    Severity.WARNING,
+    summary="The newest TensorFlow of the op history lacks an op, an attr, a value or a kernel that loading the graph needs.",
+    why="tf.saved_model.load of that release fails; older ones may load the model (`savedmodel-compat compat`).",
+    fix="Load it in a release that has everything (`savedmodel-compat compat MODEL`), or export again with a newer one.",
+)
+def newest_release_lacks(model: Model, graph: Graph) -> Iterator[Fault]:
+    """Ops that no release has are left to SMC603, Python functions to SMC604."""
+    table = history()
+    newest = len(table.releases) - 1
+    walk = Walk(graph.proto, table)
+    if graph.is_cut:
+        imported, running = [*walk.start, *walk.called], walk.running
+    else:
+        imported = [key for keys in walk.bodies.values() for key in keys]
+        running = walk.bodies_of(run_at_load(graph.objects.nodes))
+    part = walk.part("load", imported, running, excuse=_passes_over, releases=[newest])
+    for lack in part.lacks[newest]:
+        if lack.kind == "unknown_op" and table.op(lack.op) is None:
+            continue
+        where = part.where(lack)
+        help_ = contrib.replacement(lack.op, "contrib/") if lack.kind == "unknown_op" else None
+        had = advice.existence(table, lack.members)
+        said = [f"TensorFlow {table.releases[newest].name} lacks {lack.what}", had, where]
+        yield Fault(", ".join(filter(None, said)), fix=help_.text if help_ is not None and help_.text else None)
+
+
+def _passes_over(node: schema.NodeDef, in_function: bool, index: int, attr: str) -> bool:
+    """The newest releases pass over attrs that they do not know."""
+    return True

@@ -1,0 +1,124 @@
+"""The rules on a model: `verify`."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from compat_matrix.models.verify.findings import Fault, Finding, Rule, Severity, all_rules
+from compat_matrix.models.verify.model import Model
+from compat_matrix.models.verify.rules import NOT_APPLIED, UNREADABLE
+from reference_impl import errors
+from reference_impl.format.container import files, layout
+
+if TYPE_CHECKING:
+    from compat_matrix.models.find import Model as Named
+
+MAX_FINDINGS = 20  # of one rule in one MetaGraph; how many more there are is told
+
+
+class Report(NamedTuple):
+    """What was found in one model.
+
+    Attributes:
+      name: of the model, as the user calls it.
+      findings: the worst first, then by rule.
+      error: why it could not be looked at for a reason that is not the model's (permissions, network); None otherwise.
+    """
+
+    name: str
+    findings: tuple[Finding, ...] = ()
+    error: str | None = None
+
+    def worst(self) -> Severity | None:
+        return max((finding.severity for finding in self.findings), default=None)
+
+    def to_json(self) -> dict[str, Any]:
+        return {"name": self.name, "error": self.error, "findings": [finding.to_json() for finding in self.findings]}
+
+
+def verify(
+    path: files.AnyPath, rules: Sequence[Rule] | None = None, *, name: str | None = None, follow_links: bool = False
+) -> Report:
+    """Apply rules to the SavedModel at ``path``. It is read, never run.
+
+    Args:
+      path: its directory, or a saved_model.* file.
+      rules: those of `compat_matrix.models.verify.select.choose`; all by default.
+      name: what to call it in the report; the path by default.
+      follow_links: accept symbolic links that lead out of the directory.
+
+    Returns:
+      The findings. A model that cannot be read has one that says so; the report has an ``error`` only when the operating system
+      refuses.
+    """
+    chosen = all_rules() if rules is None else rules
+    called = str(path) if name is None else name
+    try:
+        model = Model(layout.read(path, follow_links=follow_links))
+    except errors.SavedModelError as error:
+        if not errors.about_the_model(error):
+            return Report(called, error=str(error))
+        found = [UNREADABLE.finding(Fault(f"{type(error).__name__}: {error}"))] if UNREADABLE in chosen else []
+        return Report(called, tuple(found))
+    try:
+        findings = [finding for rule in chosen for finding in _apply(rule, model, NOT_APPLIED in chosen)]
+    except errors.FileAccessError as error:
+        return Report(called, error=str(error))
+    finally:
+        model.close()
+    return Report(called, tuple(sorted(findings, key=lambda item: (-item.severity, item.rule))))
+
+
+def verify_found(model: Named, rules: Collection[str], follow_links: bool) -> Report:
+    """`verify` of a model that a search has found, wherever it is. Nothing that goes wrong with it ends the run over the others.
+
+    Args:
+      rules: ids; whole rules are not handed from process to process.
+    """
+    try:
+        with model.local() as path:
+            chosen = [rule for rule in all_rules() if rule.id in rules]
+            return verify(path, chosen, name=model.name, follow_links=follow_links)
+    except OSError as error:
+        return Report(model.name, error=str(error))
+    except Exception as error:
+        import traceback
+
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        return Report(model.name, error=f"a defect of ours: {type(error).__name__}: {error} ({last.name}, line {last.lineno})")
+
+
+def _apply(rule: Rule, model: Model, tell: bool) -> Iterator[Finding]:
+    """The findings of one rule. One that meets damage it was not made for is reported as not applied.
+
+    Args:
+      tell: report it for any rule; it is reported for rules of safety in any case.
+    """
+    if rule.check is None:
+        return
+    for graph in model.graphs if rule.per_graph else [None]:
+        tags = None if graph is None else graph.tags
+        try:
+            yield from _first(rule, rule.check(model) if graph is None else rule.check(model, graph), tags)
+        except errors.SavedModelError as error:
+            if not errors.about_the_model(error):
+                raise
+            # A model must not pass a rule of safety by being damaged where the rule looks.
+            severity = Severity.ERROR if rule.is_safety else None
+            if tell or rule.is_safety:
+                text = f"{rule.id} ({rule.name}): {type(error).__name__}: {error}"
+                yield NOT_APPLIED.finding(Fault(text, severity=severity), tags)
+
+
+def _first(rule: Rule, faults: Iterable[Fault], tags: str | None) -> Iterator[Finding]:
+    """The first findings, and one that says how many there are more, as bad as the worst of these."""
+    more, worst = 0, Severity.INFO
+    for number, fault in enumerate(faults):
+        finding = rule.finding(fault, tags)
+        if number < MAX_FINDINGS:
+            yield finding
+        else:
+            more, worst = more + 1, max(worst, finding.severity)
+    if more:
+        yield rule.finding(Fault(f"{more} more findings of this rule are not listed", severity=worst), tags)

@@ -1,0 +1,151 @@
+"""The shapes that TensorFlow infers when Python imports a graph, and where it then refuses the graph.
+
+Only ops whose shape functions are in `compat_matrix.models.verify.shape_functions` are inferred. Every other tensor has an
+unknown shape, which fits everything: what is inferred here is never more than TensorFlow infers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Optional
+
+from compat_matrix.models.verify.shape_functions import RULES, Call, Misfit, Shape, check_ranks, merge
+from reference_impl.errors import SavedModelError
+from reference_impl.format import schema
+from reference_impl.format.values.shapes import shape_of, shape_text
+from reference_impl.format.values.tensor_proto import decode
+from reference_impl.graph.edges import output_number, parse_input
+
+SHAPES = "_output_shapes"
+_MAX_VALUES = 64  # of a constant that is looked at: shapes, axes, permutations are shorter
+SCALARS_SINCE = 22  # before this GraphDef version a Placeholder of shape [] had an unknown one
+
+
+class Shapes:
+    """The shapes of one graph or function.
+
+    Args:
+      nodes: its NodeDefs.
+      sources: for each node those that it waits for.
+      producer: the GraphDef version with which it is imported.
+      function: None for the main graph. The arguments have the shapes that it says.
+      fed: nodes whose outputs have these shapes instead, in a part of a graph that is copied out of it: copies do not have what
+        nodes say of their shapes. None for what is imported as it stands.
+
+    Attributes:
+      misfits: (node, what TensorFlow refuses), in the order of the graph.
+    """
+
+    def __init__(
+        self,
+        nodes: Sequence[schema.NodeDef],
+        sources: Sequence[Sequence[str]],
+        producer: int,
+        function: Any = None,
+        fed: Optional[Mapping[str, list[Shape]]] = None,
+    ) -> None:
+        self._in_function = function is not None
+        self._scalars = producer >= SCALARS_SINCE
+        self._fed = fed
+        self._known: dict[str, list[Shape]] = {}
+        self._nodes = {node.name: node for node in nodes}
+        self.misfits: list[tuple[str, str]] = []
+        if function is not None:
+            for index, argument in enumerate(function.signature.input_arg):
+                self._known[argument.name] = [_argument_shape(function, index)]
+        for number in _in_order([node.name for node in nodes], sources):
+            self._infer(nodes[number])
+
+    def outputs(self, name: str) -> list[Shape]:
+        """The shapes of the outputs of a node; empty when they are not known."""
+        return self._known.get(name, [])
+
+    def of(self, text: str) -> Shape:
+        """The shape of the tensor that an input or a signature names; None when it is not known."""
+        edge = parse_input(text, self._in_function)
+        shapes = self._known.get(edge.source, [])
+        number = self._number(edge.source, edge.port)
+        return shapes[number] if number is not None and number < len(shapes) else None
+
+    def _number(self, source: str, port: str) -> Optional[int]:
+        """The number of an output. In a function it is said by name: known where the op has but one output."""
+        if not self._in_function or source not in self._nodes:
+            return output_number(port) or 0
+        shapes = self._known.get(source, [])
+        return 0 if len(shapes) == 1 and port.endswith(":0") else None
+
+    def _infer(self, node: schema.NodeDef) -> None:
+        if self._fed is not None and node.name in self._fed:
+            self._known[node.name] = self._fed[node.name]
+            return
+        texts = [text for text in node.input if not text.startswith("^")]
+        shapes = [self.of(text) for text in texts]
+        found: list[Shape] = []
+        try:
+            check_ranks(node.op, shapes)
+            rule = RULES.get(node.op)
+            if rule is not None:
+                found = rule(Call(node, shapes, lambda number: self._value(texts[number]), self._scalars))
+        except Misfit as error:
+            self.misfits.append((node.name, f"{node.op} does not fit its inputs: {error}"))
+            found = []
+        self._known[node.name] = self._said(node, found)
+
+    def _said(self, node: schema.NodeDef, found: list[Shape]) -> list[Shape]:
+        """What is inferred, together with what the node itself says of its outputs."""
+        if SHAPES not in node.attr or self._fed is not None:
+            return found
+        said = [shape_of(shape) for shape in node.attr[SHAPES].list.shape]
+        if not found:
+            return said
+        if len(said) != len(found):
+            return found
+        out: list[Shape] = []
+        for number, (first, second) in enumerate(zip(found, said)):
+            try:
+                out.append(merge(first, second))
+            except Misfit:
+                texts = f"{shape_text(second)}, and TensorFlow infers {shape_text(first)}"
+                self.misfits.append((node.name, f"{SHAPES} says of output {number} of {node.op} that its shape is {texts}"))
+                out.append(None)
+        return out
+
+    def _value(self, text: str) -> Optional[Any]:
+        """The value of a small constant that an input names, as an array; None for anything else."""
+        node = self._nodes.get(parse_input(text, self._in_function).source)
+        if node is None or node.op != "Const" or "value" not in node.attr:
+            return None
+        shape = shape_of(node.attr["value"].tensor.tensor_shape)
+        if shape is None or len(shape) > 1 or any(size is None or size > _MAX_VALUES for size in shape):
+            return None
+        try:
+            return decode(node.attr["value"].tensor)
+        except SavedModelError:
+            return None
+
+
+def _argument_shape(function: Any, index: int) -> Shape:
+    """The shape that a function says an argument of it has."""
+    if index not in function.arg_attr or SHAPES not in function.arg_attr[index].attr:
+        return None
+    shapes = function.arg_attr[index].attr[SHAPES].list.shape
+    return shape_of(shapes[0]) if len(shapes) == 1 else None
+
+
+def _in_order(names: Sequence[str], sources: Sequence[Sequence[str]]) -> Iterator[int]:
+    """The numbers of the nodes, each after those that it waits for; nodes in circles are left out."""
+    numbers = {name: number for number, name in enumerate(names)}
+    waiting = [0] * len(names)
+    users: list[list[int]] = [[] for _ in names]
+    for number, wanted in enumerate(sources):
+        for source in {numbers[name] for name in wanted if name in numbers}:
+            waiting[number] += 1
+            users[source].append(number)
+    ready = [number for number, count in enumerate(waiting) if not count]
+    while ready:
+        number = ready.pop()
+        yield number
+        for user in users[number]:
+            waiting[user] -= 1
+            if not waiting[user]:
+                ready.append(user)

@@ -1,0 +1,54 @@
+"""Findings for people: a line each, the fix below; and the whole of a rule."""
+
+from __future__ import annotations
+
+import textwrap
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+
+from compat_matrix.models.find import Skipped
+from compat_matrix.models.verify.findings import Finding, Rule, Severity
+from compat_matrix.models.verify.run import Report
+
+WIDTH = 100
+
+
+def report_lines(report: Report, seen: set[str]) -> Iterator[str]:
+    """One model. ``seen`` are the rules whose fix has been told, which is told once."""
+    yield report.name
+    if report.error:
+        yield f"  could not be looked at: {report.error}"
+    for finding in report.findings:
+        where = f"{finding.where}: " if finding.where else ""
+        yield f"  {finding.severity.word:<7}  {finding.rule}  {where}{finding.message}"
+        if finding.rule not in seen:
+            seen.add(finding.rule)
+            yield f"           fix: {finding.fix}"
+
+
+def summary(reports: Sequence[Report], skipped: Sequence[Skipped]) -> Iterator[str]:
+    """What was not looked into, and the counts."""
+    for item in skipped:
+        yield f"not looked into: {item.name}: {item.reason}"
+    counts = Counter(finding.severity for report in reports for finding in report.findings)
+    found = [plural(counts[severity], severity.word) for severity in reversed(Severity) if counts[severity]]
+    failed = sum(report.error is not None for report in reports)
+    parts = [plural(len(reports), "model"), ", ".join(found) or "nothing found"]
+    parts += [f"{failed} could not be looked at"] if failed else []
+    yield ": ".join(parts[:2]) + "".join(f"; {part}" for part in parts[2:])
+
+
+def plural(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def rule_text(rule: Rule) -> str:
+    """A rule explained."""
+    head = f"{rule.id} {rule.name} ({rule.severity.word})"
+    paragraphs = [rule.summary, f"Why: {rule.why}", f"Fix: {rule.fix}"]
+    return "\n\n".join([head, *[textwrap.fill(part, WIDTH) for part in paragraphs]])
+
+
+def by_severity(findings: Iterable[Finding]) -> Counter[str]:
+    """How many of each severity."""
+    return Counter(finding.severity.word for finding in findings)

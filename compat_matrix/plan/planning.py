@@ -1,0 +1,387 @@
+"""Make the plan: artifacts x consumers x checks, and what declared capabilities rule out. Nothing is executed."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from packaging.requirements import InvalidRequirement, Requirement
+
+from compat_matrix.cases import CaseError, CaseInfo, all_cases
+from compat_matrix.cells.consumers import CPP, Consumer
+from compat_matrix.cells.generators import GeneratorInfo, all_generators, fixtures_root
+from compat_matrix.cells.outcomes import Outcome
+from compat_matrix.cells.plan import ABSENT, NO_CONSUMER, PRODUCE, Cell, Decision, Plan, PlanError, is_complete
+from compat_matrix.cells.producers import GENERATE, Producer
+from compat_matrix.cells.registry import OURS, Registry
+from compat_matrix.checks import CHECKS, SERVE_CHECKS, Check
+from compat_matrix.common import strict_json
+from compat_matrix.runtimes.native import build as native
+from compat_matrix.runtimes.runtime import Runtime, local_runtime
+from compat_matrix.verdict import Ledger
+
+ARTIFACT_SCHEMA = 1
+PARTS = ("model", "io", "saved_model.pb", "saved_model.pbtxt", "saved_model.cpb")  # of what looks like an artifact, or a model
+MAX_JSON = 1 << 24  # bytes; a provenance.json or io.json larger than this is no description of requests
+
+
+@dataclass(frozen=True)
+class Artifact:
+    """What the plan knows of an artifact that exists or is to be made.
+
+    ``kinds`` are the kinds of its requests, ``checks`` the only ones to plan (None: all); ``runtime`` makes it (``""``: it is
+    committed); ``refused``: why that runtime does not. ``own``: the program that makes it brings its version along, whatever
+    TensorFlow there is.
+    """
+
+    case: str
+    producer: str
+    version: str
+    path: str
+    kinds: frozenset[str]
+    runtime: str = ""
+    checks: tuple[str, ...] | None = None
+    timeout: float | None = None
+    refused: str | None = None
+    own: bool = False
+
+
+@dataclass(frozen=True)
+class Axes:
+    """Which runtimes answer, and what is asked of which.
+
+    The runtimes called ``home`` are asked every check about the committed artifacts and their own. Everybody else is asked one
+    question about an artifact: for its answers where it can give any, else to load it. With ``checks`` all are asked these.
+    Servers are asked everything that can be asked of one; with ``served_only`` nobody else is asked, the others just write.
+    """
+
+    runtimes: tuple[Runtime, ...]
+    home: Collection[str] = ()
+    checks: tuple[str, ...] | None = None
+    served_only: bool = False
+
+    def asked(self, artifact: Artifact, runtime: Runtime, consumer: Consumer, checks: Mapping[str, Check]) -> list[Check]:
+        """The checks to plan of a consumer in ``runtime``, which is no server."""
+        possible = [check for check in checks.values() if check.among(artifact.checks) and check.among(consumer.checks)]
+        if self.checks is not None:
+            return [check for check in possible if check.name in self.checks]
+        if runtime.name in self.home and artifact.runtime in ("", runtime.name):
+            return possible
+        answers = [check for check in possible if check.name == "values"]
+        if answers and not answers[0].not_applicable(consumer.capabilities, artifact.kinds):
+            return answers
+        return [check for check in possible if check.name == "load"]
+
+
+def make_plan(
+    ledger: Ledger,
+    fixtures: Path | None = None,
+    cases: Path | None = None,
+    axes: Axes | None = None,
+    producers: Collection[str] | None = None,
+    only: Collection[str] = (),
+    registry: Registry = OURS,
+) -> Plan:
+    """The plan: fixtures and what is made of the cases, all consumers, the runtimes of ``axes`` (default: the local one).
+
+    ``fixtures`` and ``cases`` are folders in place of all that is ours; ``producers`` those to plan (default: the usual ones);
+    ``only``: patterns (with ``*``) of the names of the cases to plan, if given; ``registry``: consumers and producers.
+    Raises PlanError for a fixture or a case that cannot be read.
+    """
+    axes = axes or Axes((local_runtime(),), home=(local_runtime().name,))
+    axes = replace(axes, runtimes=tuple(r if r.server else native.examined(r, CPP) for r in axes.runtimes))
+    ours = fixtures is None and cases is None
+    wanted = [p for p in registry.producers.values() if (p.name in producers if producers is not None else p.usual)]
+    artifacts = [artifact for one in wanted for artifact in plugin_artifacts(one, axes.runtimes)]
+    if (ours or fixtures) and any(producer.program is None and producer.artifacts is None for producer in wanted):
+        artifacts += fixture_artifacts(fixtures or fixtures_root(), only)
+        if fixtures and not cases and not artifacts:
+            raise _no_artifact(fixtures)
+    try:
+        infos = all_cases(cases) if ours or cases else []
+    except (CaseError, FileNotFoundError) as error:
+        raise PlanError(str(error)) from error
+    names = [producer.name for producer in wanted if not producer.exports]
+    for runtime in axes.runtimes:
+        if runtime.server:
+            continue
+        artifacts += case_artifacts(infos, runtime, names, registry)
+        if ours or fixtures:
+            artifacts += generator_artifacts(fixtures or fixtures_root(), runtime, names, registry)
+    if only:
+        artifacts = [artifact for artifact in artifacts if any(fnmatch.fnmatchcase(artifact.case, name) for name in only)]
+    plan = expand(artifacts, registry.consumers, CHECKS, axes, ledger)
+    return replace(plan, narrowed=bool(only) or not (axes.home or axes.served_only))
+
+
+class NothingToPlan(PlanError):
+    """A folder that was named holds no artifacts, or one that is not finished. The message says what to do."""
+
+
+def fixture_artifacts(root: Path, only: Collection[str] = ()) -> list[Artifact]:
+    """Every folder of ``root`` that holds a ``provenance.json``. Raises PlanError when one cannot be read.
+
+    Raises NothingToPlan for what would otherwise be left out without a word: a folder of ``root`` that holds a model or requests
+    and no ``provenance.json``, or an artifact in place of the folder it lies in. With ``only`` (patterns) other folders do not
+    matter.
+    """
+    if not root.is_dir():
+        raise PlanError(f"no folder of fixtures at {root}")
+    if is_complete(root) and (root / "model").is_dir():
+        raise NothingToPlan(f"{root} is an artifact itself. Name the folder it lies in: {root.resolve().parent}")
+    for folder in sorted(path for path in root.iterdir() if path.is_dir() and not is_complete(path)):
+        wanted = not only or any(fnmatch.fnmatchcase(folder.name, name) for name in only)
+        if wanted and any((folder / part).exists() for part in PARTS):
+            raise NothingToPlan(
+                f"{folder} has no provenance.json, so it is not an artifact. Write one (docs/contracts.md, section 1), move the "
+                f"folder away, or check its SavedModel without it: savedmodel-compat check {folder}"
+            )
+    return [fixture_artifact(path.parent.resolve()) for path in sorted(root.glob("*/provenance.json"))]
+
+
+def _no_artifact(root: Path) -> NothingToPlan:
+    return NothingToPlan(
+        f"{root} holds no artifact, which is a folder with provenance.json, model/ and io/. "
+        f"To check a SavedModel without these: savedmodel-compat check {root}"
+    )
+
+
+def plugin_artifacts(producer: Producer, runtimes: Sequence[Runtime]) -> list[Artifact]:
+    """What a producer of other people has written, or will write. Raises PlanError for what cannot be read."""
+    if producer.artifacts is not None:
+        found = fixture_artifacts(producer.artifacts)
+        if not found:
+            raise _no_artifact(producer.artifacts)
+        return [replace(artifact, producer=producer.name) for artifact in found]
+    able = [runtime for runtime in runtimes if not runtime.server]
+    made = []
+    for runtime in able[:1] if producer.version else able:
+        version = producer.version or runtime.tensorflow_version or ABSENT
+        made += [
+            Artifact(
+                case=export.name,
+                producer=producer.name,
+                version=version,
+                path=f"artifacts/{export.name}/{producer.name}@{version}",
+                kinds=frozenset(export.kinds),
+                runtime=runtime.name,
+                checks=export.checks,
+                timeout=export.timeout,
+                refused=runtime.lacks.get(producer.name)
+                or (None if producer.version else _requirement(export.requires, version, str(export.file))),
+                own=producer.version is not None,
+            )
+            for export in producer.exports
+        ]
+    return made
+
+
+def fixture_artifact(path: Path) -> Artifact:
+    """The artifact at ``path``. Raises PlanError when it cannot be read."""
+    provenance, questions = _read(path / "provenance.json"), _read(path / "io" / "io.json")
+    try:
+        return Artifact(
+            case=provenance["case"],
+            producer=provenance["producer"]["name"],
+            version=provenance["producer"]["versions"]["tensorflow"],
+            path=str(path),
+            kinds=frozenset(request["kind"] for request in questions["requests"]),
+        )
+    except (KeyError, TypeError) as error:
+        raise PlanError(f"{path}: provenance.json or io.json lacks {error}") from error
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        if path.stat().st_size > MAX_JSON:
+            raise PlanError(f"{path}: larger than {MAX_JSON} bytes")
+        data = strict_json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise PlanError(f"{path}: {error}") from error
+    if not isinstance(data, dict) or data.get("schema") != ARTIFACT_SCHEMA:
+        raise PlanError(f"{path}: not of schema {ARTIFACT_SCHEMA}")
+    return data
+
+
+def case_artifacts(
+    cases: Iterable[CaseInfo], runtime: Runtime, producers: Collection[str] | None = None, registry: Registry = OURS
+) -> list[Artifact]:
+    """Every case with every producer that can build one (of ``producers``, if given), made in ``runtime``."""
+    able = _able(PRODUCE, producers, registry)
+    made = []
+    for case in cases:
+        kinds = frozenset(request.kind for request in case.requests)
+        made += [replace(_to_make(case, name, runtime, kinds), checks=case.checks, timeout=case.timeout) for name in able]
+    return made
+
+
+def generator_artifacts(
+    root: Path, runtime: Runtime, producers: Collection[str] | None = None, registry: Registry = OURS
+) -> list[Artifact]:
+    """The fixtures of ``root`` anew: every generator with every producer that runs them (of ``producers``, if given).
+
+    The kinds of the requests are those of the committed artifact. Raises PlanError for what cannot be read.
+    """
+    able = _able(GENERATE, producers, registry)
+    try:
+        generators = all_generators(root) if able else []
+    except (CaseError, OSError) as error:
+        raise PlanError(str(error)) from error
+    kinds = {generator.name: fixture_artifact(generator.file.parent).kinds for generator in generators}
+    return [_to_make(generator, name, runtime, kinds[generator.name]) for generator in generators for name in able]
+
+
+def _able(capability: str, producers: Collection[str] | None, registry: Registry) -> list[str]:
+    able = [p.name for p in registry.producers.values() if capability in p.capabilities and not p.exports]
+    return [name for name in able if producers is None or name in producers]
+
+
+def _to_make(source: CaseInfo | GeneratorInfo, producer: str, runtime: Runtime, kinds: frozenset[str]) -> Artifact:
+    """What ``producer`` makes of a case, or of a generator, in ``runtime``."""
+    version = runtime.tensorflow_version or ABSENT
+    return Artifact(
+        case=source.name,
+        producer=producer,
+        version=version,
+        path=f"artifacts/{source.name}/{producer}@{version}",
+        kinds=kinds,
+        runtime=runtime.name,
+        refused=runtime.lacks.get(producer) or _requirement(source.requires, version, str(source.file)),
+    )
+
+
+def _requirement(requires: str | None, version: str, file: str) -> str | None:
+    """Why a runtime does not meet the REQUIRES of a case, or None."""
+    if not requires or version == ABSENT:
+        return None
+    try:
+        requirement = Requirement(requires)
+    except InvalidRequirement as error:
+        raise PlanError(f"{file}: REQUIRES: {error}") from error
+    if requirement.specifier.contains(version, prereleases=True):
+        return None
+    return f"the case requires {requires}, the runtime has {version}"
+
+
+def expand(
+    artifacts: Sequence[Artifact],
+    consumers: Mapping[str, Consumer],
+    checks: Mapping[str, Check],
+    axes: Axes,
+    ledger: Ledger,
+) -> Plan:
+    """The product of all axes. Ordered by artifact where one runtime answers, the production before what is asked about it;
+    by runtime where many do, all productions first.
+
+    Raises PlanError when two runtimes cannot be told apart.
+    """
+    _told_apart(axes.runtimes)
+    ordered = sorted(artifacts, key=lambda a: (a.case, a.producer, a.version))
+    by_name = {runtime.name: runtime for runtime in axes.runtimes}
+    productions = [_production(artifact, by_name[artifact.runtime]) if artifact.runtime else None for artifact in ordered]
+    refusals = [(cell.decided or _expected_refusal(cell, ledger)) if cell else None for cell in productions]
+    # Whoever brings a version along is asked once, not in every runtime.
+    first = next((runtime for runtime in axes.runtimes if not runtime.server), None)
+    here = {
+        runtime.name: {name: one for name, one in consumers.items() if one.version is None or runtime is first}
+        for runtime in axes.runtimes
+    }
+    if len(axes.runtimes) == 1:
+        (only,) = axes.runtimes
+        cells = []
+        for artifact, production, refused in zip(ordered, productions, refusals):
+            cells += [production] if production else []
+            cells += _questions(artifact, only, here[only.name], checks, axes, refused)
+        return Plan(tuple(cells))
+    position = {runtime.name: index for index, runtime in enumerate(axes.runtimes)}
+    made = sorted((cell for cell in productions if cell), key=lambda cell: position[cell.runtime])
+    for runtime in axes.runtimes:
+        for artifact, refused in zip(ordered, refusals):
+            # Of what nobody makes here there is nothing to ask anybody.
+            if refused is None or not artifact.runtime:
+                made += _questions(artifact, runtime, here[runtime.name], checks, axes, None)
+    return Plan(tuple(made))
+
+
+def _told_apart(runtimes: Sequence[Runtime]) -> None:
+    versions = [(r.consumer, r.tensorflow_version) for r in runtimes]  # a server is told from a TensorFlow by its consumer
+    for what, values in (("name", [(r.name,) for r in runtimes]), ("version", versions)):
+        value, count = Counter(values).most_common(1)[0]
+        if count > 1:
+            names = ", ".join(runtime.name for runtime, own in zip(runtimes, values) if own == value)
+            raise PlanError(f"two runtimes of one {what} ({value[-1]}): {names}; give one of them a label (LABEL=RUNTIME)")
+
+
+def _production(artifact: Artifact, runtime: Runtime) -> Cell:
+    refused = artifact.refused and Decision(Outcome.NOT_APPLICABLE, artifact.refused)
+    return cell_of(artifact, NO_CONSUMER, "", PRODUCE, runtime.name, refused or (None if artifact.own else _absent(runtime)))
+
+
+def _questions(
+    artifact: Artifact,
+    runtime: Runtime,
+    consumers: Mapping[str, Consumer],
+    checks: Mapping[str, Check],
+    axes: Axes,
+    refused: Decision | None,
+) -> list[Cell]:
+    """What one runtime is asked about one artifact."""
+    version, cells = runtime.tensorflow_version or ABSENT, []
+    if refused and refused.outcome is not Outcome.NOT_APPLICABLE:
+        refused = None  # no TensorFlow: every cell says so itself, after what does not apply at all
+    if runtime.server:
+        for check in SERVE_CHECKS.values():
+            if check.among(artifact.checks):
+                reason = check.not_applicable((), artifact.kinds)
+                decided = refused or (Decision(Outcome.NOT_APPLICABLE, reason) if reason else _absent(runtime, runtime.consumer))
+                cells.append(cell_of(artifact, runtime.consumer, version, check.name, runtime.name, decided))
+        return cells
+    if axes.served_only:
+        return cells
+    for consumer in consumers.values():
+        lacks = runtime.lacks.get(consumer.name)
+        for check in axes.asked(artifact, runtime, consumer, checks):
+            reason = check.not_applicable(consumer.capabilities, artifact.kinds) or lacks
+            absent = _absent(runtime, consumer.name)
+            if consumer.version and (artifact.own or artifact.runtime != runtime.name):
+                absent = None  # neither who wrote it nor who reads it needs the TensorFlow of this runtime
+            decided = refused or (Decision(Outcome.NOT_APPLICABLE, reason) if reason else absent)
+            cells.append(cell_of(artifact, consumer.name, consumer.version or version, check.name, runtime.name, decided))
+    return cells
+
+
+def _absent(runtime: Runtime, consumer: str = "") -> Decision | None:
+    if runtime.tensorflow_version is None:
+        return Decision(Outcome.NOT_RUN, runtime.no_tensorflow)
+    unready = runtime.unready.get(consumer)
+    return Decision(Outcome.NOT_RUN, unready) if unready else None
+
+
+def cell_of(artifact: Artifact, consumer: str, version: str, check: str, runtime: str, decided: Decision | None) -> Cell:
+    """The cell of a check of an artifact. Raises PlanError for a name that makes no cell id."""
+    cell = Cell(
+        case=artifact.case,
+        producer=artifact.producer,
+        producer_version=artifact.version,
+        consumer=consumer,
+        consumer_version=version,
+        check=check,
+        runtime=runtime,
+        artifact=artifact.path,
+        producer_runtime=artifact.runtime,
+        timeout=artifact.timeout,
+        decided=decided,
+    )
+    return Cell.from_json(cell.to_json())  # a name that makes no cell id is found here, not in the middle of the run
+
+
+def _expected_refusal(production: Cell, ledger: Ledger) -> Decision | None:
+    """NOT_APPLICABLE for the cells of an artifact the ledger expects not to be made."""
+    entry = ledger.entry_for(production)
+    if entry is None:
+        return None
+    return Decision(Outcome.NOT_APPLICABLE, f"producer is expected to refuse this case: {entry.reason}")

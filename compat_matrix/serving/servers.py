@@ -1,0 +1,55 @@
+"""Model servers as runtimes of a plan: what a command line names becomes a column of the matrix, here or not."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from packaging.version import InvalidVersion, Version
+
+from compat_matrix.cells.plan import SERVING, STANDIN
+from compat_matrix.runtimes.runtime import LABELLED, Runtime
+
+UNKNOWN = "0+unknown"  # of a server that does not say; a label (LABEL=SPEC) tells two of them apart
+_TAG = re.compile(r":([A-Za-z0-9_.-]+?)(?:-devel)?(?:-gpu)?(?:@sha256:.*)?\Z")
+
+
+def server_runtime(spec: str, build: Callable[[], None] | None = None) -> Runtime:
+    """The runtime of a server: an image, `standin`, `binary:PATH`, `remote:HOST:PORT`; LABEL=SPEC names it.
+
+    One that is not here becomes a runtime that is not ready, with the command that would provide it as its reason. ``build``
+    makes the image of the stand-in where an engine is there and it is not. Raises ValueError for a spec that means nothing.
+    """
+    from compat_matrix.serving import drivers
+
+    label = LABELLED.fullmatch(spec.strip())
+    wanted = label[2] if label else spec.strip()
+    driver = drivers.of(wanted)
+    if build and wanted == STANDIN:
+        build()
+    unready = {}
+    try:
+        identity = driver.identify()
+    except drivers.NotHere as missing:
+        kind = drivers.STANDIN if wanted == STANDIN else drivers.SERVING
+        identity = drivers.ServerIdentity(kind, _version_of_tag(wanted))
+        unready = {consumer: str(missing) for consumer in (SERVING, STANDIN)}
+    finally:
+        driver.close()
+    consumer = STANDIN if identity.kind == drivers.STANDIN else SERVING
+    version = identity.version or UNKNOWN
+    runtime = Runtime(
+        f"{consumer}{version}", Path(sys.executable), version, spec=wanted, unready=unready, server=wanted, consumer=consumer
+    )
+    return runtime.labelled(label[1]) if label else runtime
+
+
+def _version_of_tag(spec: str) -> str | None:
+    """What the tag of an image that is not here says of its version."""
+    tag = _TAG.search(spec)
+    try:
+        return str(Version(tag[1])) if tag else None
+    except InvalidVersion:
+        return None

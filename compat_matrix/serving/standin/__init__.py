@@ -1,0 +1,17 @@
+"""A stand-in for ``tensorflow_model_server``: TensorFlow Serving's gRPC and REST API on the C API of a TensorFlow wheel.
+
+It exists to test our client and drivers where no image can be pulled, and to check a model at the level of the protocol.
+Reports name it ``standin``, never ``tensorflow-serving``. Run by the Python of a TensorFlow runtime: it needs that wheel's
+libraries, grpcio, protobuf and NumPy, and never imports tensorflow.
+
+    python -m compat_matrix.serving.standin serve --port=8500 --rest_api_port=8501 --model_name=m --model_base_path=/models/m
+    python -m compat_matrix.serving.standin executable PATH     # a tensorflow_model_server to hand to a driver
+    python -m compat_matrix.serving.standin build               # the container image
+
+Where it knowingly differs from the real server: requests are not merged into batches (only held to their rules); a changed config
+is looked at at once, not at the next poll; gRPC shares no port with another process; JSON numbers are rounded correctly. It has
+no TensorFlow Lite, TLS, profiler, CORS, platform config or parameters of threads: each is refused or said on the log.
+Faults that tests ask for by environment variables: ``faults.py``.
+"""
+
+NAME = "standin"

@@ -1,0 +1,236 @@
+"""JSON as the real server's parser takes it: NaN, Inf and Infinity are numbers, and errors have its texts and offsets.
+
+Python's parser reads the usual document; what it refuses is read again by :class:`_Slow`, which says what is wrong.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from typing import Any
+
+from compat_matrix.serving.standin import json_numbers, json_writer
+from compat_matrix.serving.standin.errors import ServingError, invalid
+
+_DEEPEST = 400
+_SHOWN = 1 << 20  # bytes of a value in an error
+# Numbers that are perhaps too big for a double, and halves of surrogate pairs: Python takes one without the other.
+_DOUBTFUL = re.compile(r"[eE]\+?\d{3}|\d{300}|\\u[dD][89a-fA-F]")
+_NUMBER = re.compile(r"-?(?:(NaN|Inf(?:inity)?)|(0|[1-9]\d*)(\.\d*)?([eE][+-]?\d*)?)")
+_PLAIN = {"n": ("null", None), "t": ("true", True), "f": ("false", False)}
+_LETTERS = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
+
+
+def _first_of_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object. Of members with one name the first counts."""
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        found.setdefault(name, value)
+    return found
+
+
+_decode = json.JSONDecoder(
+    object_pairs_hook=_first_of_each, parse_float=json_numbers.double, parse_int=json_numbers.integer
+).decode
+
+
+def parse(body: bytes) -> dict[str, Any]:
+    """The object that a request is. Strings hold undecodable bytes as surrogates. Raises :class:`ServingError`."""
+    if not body:
+        raise invalid("JSON Parse error: The document is empty")
+    text = body.decode("utf-8", "surrogateescape").removeprefix("\ufeff")
+    if not _DOUBTFUL.search(text):
+        try:
+            return _object(_decode(text))
+        except (ValueError, RecursionError):
+            pass
+    return _object(_Slow(text).document())
+
+
+def as_name(text: str) -> str:
+    """A string for a message's field, which holds no undecodable bytes."""
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
+def _object(value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise format_error(value, "Is not object")
+    return value
+
+
+def format_error(value: Any, text: str) -> ServingError:
+    return invalid(f"JSON Value: {shown(value)} {text}")
+
+
+def shown(value: Any) -> str:
+    """A value inside an error's text, which is cut when it is long: indentation may make it a thousand times as long."""
+    writer = json_writer.Writer(_SHOWN)
+    single = isinstance(value, float) and (not math.isfinite(value) or abs(value) <= 3.4028234663852886e38)
+    try:
+        writer.value(json_writer.Raw(json_writer.decimal(value, single)) if isinstance(value, float) else value)
+    except (json_writer.TooLong, RecursionError):
+        return writer.text()[:_SHOWN].decode("utf-8", "replace") + "...TRUNCATED"
+    return writer.text().decode("utf-8", "replace")
+
+
+def kind(value: Any) -> str:
+    """The JSON type's name in error texts."""
+    if value is None or isinstance(value, bool):
+        return {None: "Null", True: "True", False: "False"}[value]
+    if isinstance(value, (int, float)):
+        return "Number"
+    return "Object" if isinstance(value, dict) else "Array" if isinstance(value, list) else "String"
+
+
+class _Slow:
+    """A recursive-descent parser that knows where it is."""
+
+    def __init__(self, text: str) -> None:
+        self._text, self._at = text, 0
+
+    def document(self) -> Any:
+        self._space()
+        if self._at == len(self._text):
+            raise self._error("The document is empty.")
+        value = self._value(0)
+        self._space()
+        if self._at < len(self._text):
+            raise self._error("The document root must not be followed by other values.")
+        return value
+
+    def _error(self, text: str, at: int | None = None) -> ServingError:
+        offset = len(self._text[: self._at if at is None else at].encode("utf-8", "surrogateescape"))
+        return invalid(f"JSON Parse error: {text} at offset: {offset}")
+
+    def _space(self) -> None:
+        while self._peek() in (" ", "\n", "\r", "\t"):
+            self._at += 1
+
+    def _peek(self) -> str:
+        return self._text[self._at : self._at + 1]
+
+    def _value(self, depth: int) -> Any:
+        if depth > _DEEPEST:
+            raise self._error("Terminate parsing due to Handler error.")
+        letter = self._peek()
+        if letter == "{":
+            return self._members(depth)
+        if letter == "[":
+            return self._items(depth)
+        if letter == '"':
+            return self._string()
+        if letter in _PLAIN and letter:
+            word, value = _PLAIN[letter]
+            if not self._text.startswith(word, self._at):
+                raise self._error("Invalid value.")
+            self._at += len(word)
+            return value
+        return self._number()
+
+    def _members(self, depth: int) -> dict[str, Any]:
+        out: dict[str, Any] = {}
+        self._at += 1
+        self._space()
+        if self._peek() == "}":
+            self._at += 1
+            return out
+        while True:
+            if self._peek() != '"':
+                raise self._error("Missing a name for object member.")
+            name = self._string()
+            self._space()
+            if self._peek() != ":":
+                raise self._error("Missing a colon after a name of object member.")
+            self._at += 1
+            self._space()
+            out.setdefault(name, self._value(depth + 1))
+            self._space()
+            if self._peek() == "}":
+                self._at += 1
+                return out
+            if self._peek() != ",":
+                raise self._error("Missing a comma or } after an object member.")
+            self._at += 1
+            self._space()
+
+    def _items(self, depth: int) -> list[Any]:
+        out: list[Any] = []
+        self._at += 1
+        self._space()
+        if self._peek() == "]":
+            self._at += 1
+            return out
+        while True:
+            out.append(self._value(depth + 1))
+            self._space()
+            if self._peek() == "]":
+                self._at += 1
+                return out
+            if self._peek() != ",":
+                raise self._error("Missing a comma or ] after an array element.")
+            self._at += 1
+            self._space()
+
+    def _string(self) -> str:
+        start = self._at
+        out: list[str] = []
+        self._at += 1
+        while True:
+            letter = self._peek()
+            if letter == '"':
+                self._at += 1
+                return "".join(out)
+            if not letter:
+                raise self._error("Missing a closing quotation mark in string.", start)
+            if letter < " ":
+                raise self._error("Invalid encoding in string.")
+            self._at += 1
+            out.append(self._escape(self._at - 1) if letter == "\\" else letter)
+
+    def _escape(self, start: int) -> str:
+        letter = self._peek()
+        self._at += 1
+        if letter in _LETTERS and letter:
+            return _LETTERS[letter]
+        if letter != "u":
+            raise self._error("Invalid escape character in string.", start)
+        code = self._hex(start)
+        if 0xD800 <= code < 0xE000:
+            if code >= 0xDC00:  # a low half by itself is written as three bytes
+                return chr(code).encode("utf-8", "surrogatepass").decode("utf-8", "surrogateescape")
+            if self._text[self._at : self._at + 2] != "\\u":
+                raise self._error("The surrogate pair in string is invalid.", start)
+            self._at += 2
+            low = self._hex(start)
+            if not 0xDC00 <= low < 0xE000:
+                raise self._error("The surrogate pair in string is invalid.", start)
+            code = 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00)
+        return chr(code)
+
+    def _hex(self, start: int) -> int:
+        digits = self._text[self._at : self._at + 4]
+        if not re.fullmatch("[0-9a-fA-F]{4}", digits):
+            raise self._error("Incorrect hex digit after \\u escape in string.", start)
+        self._at += 4
+        return int(digits, 16)
+
+    def _number(self) -> Any:
+        start, match = self._at, _NUMBER.match(self._text, self._at)
+        if match is None:
+            raise self._error("Invalid value.", start + (self._peek() == "-"))
+        self._at = match.end()
+        word, _, fraction, exponent = match.groups()
+        negative = match.group().startswith("-")
+        if word:
+            number = float("nan") if word == "NaN" else float("inf")
+            return -number if negative else number
+        if fraction == ".":
+            raise self._error("Miss fraction part in number.", match.end(3))
+        if exponent and not exponent[-1].isdigit():
+            raise self._error("Miss exponent in number.")
+        text = match.group()
+        number = json_numbers.integer(text) if fraction is None and exponent is None else json_numbers.double(text)
+        if math.isinf(number):
+            raise self._error("Number too big to be stored in double.", start)
+        return number

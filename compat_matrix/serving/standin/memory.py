@@ -1,0 +1,137 @@
+"""How much memory requests may take: each beside what it sent, and all of them together.
+
+A request says in a few bytes how large a tensor is. What it did not send is bounded (INVALID_ARGUMENT), before anything is made.
+What it did send is counted, with what parsing makes of it, against the room that all requests share: they wait for each other. A
+request that is larger than the room runs when it is alone.
+
+There is a room for each of three stages, entered in this order: the message, its inputs, its answer. A request waits in one room
+only for those that are further on, so requests never wait for each other in a circle.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import contextvars
+import threading
+import time
+from collections import deque
+from collections.abc import Iterator
+from typing import Optional
+
+from compat_matrix.serving.standin.errors import ServingError, invalid
+from reference_impl.format.limits import FILLED_BYTES
+
+FILLED = FILLED_BYTES  # bytes that one request may make the server hold beside those it sent; and its answer beside its inputs
+ROOM = 1 << 30  # bytes of each stage
+KEPT = 1 << 30  # bytes of strings that one model may go on pointing at
+# How many bytes the server holds for each byte it has. A message of two bytes is an object of forty, an empty list in JSON one of
+# sixty; a tensor is copied for the session, its answer out of it, and written as text or as a message that is sent.
+PARSED, COPIED, WRITTEN = 32, 4, 16
+
+
+class Room:
+    """Bytes that requests hold together; the one that came first enters first."""
+
+    def __init__(self, size: int) -> None:
+        self._size, self._held = size, 0
+        self._waiting: deque[object] = deque()
+        self._changed = threading.Condition()
+
+    def enter(self, size: int, seconds: Optional[float]) -> None:
+        """Wait until there is room for ``size`` bytes, or nobody else is there. Raises :class:`ServingError`: not in time."""
+        ticket = object()
+        with self._changed:
+            self._waiting.append(ticket)
+            try:
+                if not self._changed.wait_for(lambda: self._waiting[0] is ticket and self._fits(size), seconds):
+                    raise ServingError("RESOURCE_EXHAUSTED", "stand-in: the memory for requests is held by others")
+                self._held += size
+            finally:
+                self._waiting.remove(ticket)
+                self._changed.notify_all()
+
+    def _fits(self, size: int) -> bool:
+        return not self._held or self._held + size <= self._size
+
+    def leave(self, size: int) -> None:
+        with self._changed:
+            self._held -= size
+            self._changed.notify_all()
+
+
+_MESSAGES, _INPUTS, _ANSWERS = Room(ROOM), Room(ROOM), Room(ROOM)
+
+
+class Share:
+    """What one request holds in the rooms.
+
+    Args:
+      sent: bytes of its message.
+      timeout_ms: how long it may wait in all; 0 for without end.
+    """
+
+    def __init__(self, sent: int, timeout_ms: int = 0) -> None:
+        self._end = time.monotonic() + timeout_ms / 1000 if timeout_ms > 0 else None
+        self._left = contextlib.ExitStack()
+        self._inputs = sent
+
+    def __enter__(self) -> Share:
+        self._enter(_MESSAGES, self._inputs * PARSED)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._left.close()
+
+    def _enter(self, room: Room, size: int) -> None:
+        room.enter(size, None if self._end is None else max(0.0, self._end - time.monotonic()))
+        self._left.callback(room.leave, size)
+
+    def take_inputs(self, size: int, filled: int, what: str) -> None:
+        """Before the inputs are made.
+
+        Args:
+          size: bytes of all of them.
+          filled: of these, bytes that were not sent.
+          what: what they are, for the error.
+
+        Raises:
+          ServingError: they are too large for what was sent.
+        """
+        if filled > FILLED:
+            raise invalid(
+                f"stand-in: {what} would take {_shown(filled)} bytes more than the request has; at most {FILLED} are given"
+            )
+        self._inputs = max(self._inputs, size)
+        self._enter(_INPUTS, size * COPIED)
+
+    def take_answer(self, size: int) -> None:
+        """Before the results of a run are copied. Raises :class:`ServingError`: they are too large for what was sent."""
+        if size > self._inputs + FILLED:
+            raise invalid(
+                f"stand-in: the answer would take {size} bytes; at most {FILLED} more than the inputs ({self._inputs}) are given"
+            )
+        self._enter(_ANSWERS, size * WRITTEN)
+
+
+def _shown(size: int) -> str:
+    """A number of bytes. Python refuses to print what a shape of 250 large dimensions multiplies to."""
+    return str(size) if size < 1 << 63 else "2^63 or more"
+
+
+_current: contextvars.ContextVar[Share] = contextvars.ContextVar("share")
+
+
+@contextlib.contextmanager
+def request(sent: int, timeout_ms: int = 0) -> Iterator[Share]:
+    """The share of the request that this thread works on. Raises :class:`ServingError`: it waited too long."""
+    with Share(sent, timeout_ms) as share:
+        token = _current.set(share)
+        try:
+            yield share
+        finally:
+            _current.reset(token)
+
+
+def current() -> Share:
+    """The share of this thread's request."""
+    return _current.get()

@@ -1,0 +1,107 @@
+"""Tensors of the harness <-> TensorProto, the form in which gRPC and warm-up records carry them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from compat_matrix.workers import tensors
+from compat_matrix.workers.tensors import Tensor
+from reference_impl import errors
+from reference_impl.format import limits
+from reference_impl.format.schema import TensorProto
+from reference_impl.format.values import dtypes, tensor_proto
+
+# The list that holds the elements of a dtype where they are not in `tensor_content`.
+_FIELDS = {
+    "float32": "float_val",
+    "float64": "double_val",
+    "complex64": "scomplex_val",
+    "complex128": "dcomplex_val",
+    "int64": "int64_val",
+    "uint32": "uint32_val",
+    "uint64": "uint64_val",
+    "bool": "bool_val",
+    "string": "string_val",
+    "float16": "half_val",
+    "bfloat16": "half_val",
+    **dict.fromkeys(("int8", "int16", "int32", "uint8", "uint16", "qint8", "quint8", "qint16", "quint16", "qint32"), "int_val"),
+    **dict.fromkeys(("int4", "uint4", "int2", "uint2"), "int_val"),
+}
+_STRING_COST = 64  # memory of one element at least, as the format layer reckons
+
+
+def to_proto(tensor: Tensor, *, typed: bool = False) -> TensorProto:
+    """A tensor as a message.
+
+    Args:
+      tensor: what to carry.
+      typed: one element after the other in the list of its type, as TensorFlow Serving answers; else numbers as bytes.
+
+    Raises:
+      DtypeError: no such dtype, or a string tensor with elements that are not bytes.
+    """
+    dtype = dtypes.by_name(tensor.dtype)
+    array = np.asarray(tensor.array)
+    proto = TensorProto(dtype=dtype.number)
+    proto.tensor_shape.SetInParent()
+    for size in array.shape:
+        proto.tensor_shape.dim.add(size=size)
+    if dtype.name == "string":
+        for item in array.ravel().tolist():
+            if not isinstance(item, bytes):
+                raise errors.DtypeError(f"a {type(item).__name__} is no element of a string tensor")
+            proto.string_val.append(item)
+    elif typed and dtype.name.startswith("float8"):
+        proto.float8_val = array.tobytes()
+    elif typed and dtype.name in _FIELDS:
+        getattr(proto, _FIELDS[dtype.name]).extend(_elements(dtype.name, array))
+    else:
+        proto.tensor_content = array.astype(array.dtype.newbyteorder("<")).tobytes()
+    return proto
+
+
+def _elements(dtype: str, array: np.ndarray[Any, Any]) -> list[Any]:
+    if dtype in ("float16", "bfloat16"):
+        array = array.view(np.uint16)
+    elif dtype.startswith("complex"):
+        array = np.ascontiguousarray(array).reshape(-1).view(array.real.dtype)
+    flat: list[Any] = array.ravel().tolist()
+    return flat
+
+
+def from_proto(proto: TensorProto) -> Tensor:
+    """The tensor of a message; of fewer elements than the shape asks for, the last one fills the rest.
+
+    Raises:
+      SavedModelError: DtypeError, ShapeError, LimitError of `reference_impl.format.values.tensor_proto.decode`.
+    """
+    array = tensor_proto.decode(proto)
+    dtype = dtypes.by_number(proto.dtype)
+    if dtype.is_ref:
+        raise errors.DtypeError(f"a {dtype.name} has no value outside its graph")
+    tensor = tensors.from_numpy(array, dtype.name)
+    if dtype.bits is not None and dtype.bits < 8:  # what is above the bits of the value differs between writers
+        return Tensor(dtype.name, np.asarray(tensor.array & tensor.array.dtype.type(2**dtype.bits - 1)))
+    return tensor
+
+
+def from_protos(protos: Mapping[str, TensorProto]) -> dict[str, Tensor]:
+    """Tensors by name, in the order of the names. All together are at most as large as one may be.
+
+    Raises:
+      SavedModelError: as `from_proto`; its `node` is the name.
+    """
+    left, out = limits.TENSOR_BYTES, {}
+    for name in sorted(protos):
+        try:
+            out[name] = from_proto(protos[name])
+        except errors.SavedModelError as error:
+            error.node = name
+            raise
+        left -= out[name].array.size * (_STRING_COST if out[name].dtype == "string" else out[name].array.itemsize)
+        if left < 0:
+            raise errors.LimitError("the tensors of one answer", node=name, limit="TENSOR_BYTES")
+    return out

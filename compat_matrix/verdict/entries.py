@@ -1,0 +1,203 @@
+"""Entries of the ledger: one ``[[expect]]`` table each, read and checked, and what it can say of a cell."""
+
+from __future__ import annotations
+
+import datetime
+import fnmatch
+import functools
+import re
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+from packaging.specifiers import InvalidSpecifier
+from packaging.version import InvalidVersion, Version
+
+from compat_matrix.cells.outcomes import Outcome
+from compat_matrix.cells.plan import BOTH, NO_CONSUMER, OUR_CONSUMERS, PRODUCE, Cell
+from compat_matrix.verdict.ranges import Range
+
+KINDS = ("bug", "by_design", "unsupported_upstream", "environment")
+MAX_TOLD = 5  # names in a title
+SELECTORS = ("case", "producer", "consumer", "check")
+# An error may have many causes; only an entry that says which one can be contradicted.
+NEEDS_ERROR = (Outcome.LOAD_ERROR, Outcome.CALL_ERROR, Outcome.REJECTED, Outcome.DISAGREE)
+
+
+class LedgerError(ValueError):
+    """The expectation file cannot be used. ``problems`` holds one line each."""
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        super().__init__("\n".join(problems))
+        self.problems = list(problems)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One ``[[expect]]`` table. Selectors are tuples of patterns, any of which may match."""
+
+    index: int
+    case: tuple[str, ...]
+    producer: tuple[str, ...]
+    consumer: tuple[str, ...]
+    check: tuple[str, ...]
+    outcome: Outcome
+    kind: str
+    reason: str
+    producer_version: Range | None = None
+    consumer_version: Range | None = None
+    error_class: str | None = None
+    message: str | None = None
+    issue: str | None = None
+    added: datetime.date | None = None
+    until: datetime.date | Version | None = None
+    wide: str | None = None
+    rule: str | None = None  # the entry was made by this rule of reasons.toml, and can be made anew
+
+    def names(self, cell: Cell) -> bool:
+        """Whether the selectors match, whatever the versions."""
+        return self.names_question(cell.case, cell.producer, cell.consumer, cell.check)
+
+    def names_question(self, case: str, producer: str, consumer: str, check: str) -> bool:
+        """Whether the selectors match these names."""
+        if check == PRODUCE and not (self.consumer == (NO_CONSUMER,) and self.check == (PRODUCE,)):
+            return False  # `*` means any consumer, and a production has none
+        if (BOTH in consumer) is not (self.outcome is Outcome.DISAGREE):
+            return False  # and not two of them
+        return (
+            matches(self.check, check) and self.asks(consumer) and matches(self.producer, producer) and matches(self.case, case)
+        )
+
+    def asks(self, consumer: str) -> bool:
+        """Whether the entry speaks of a consumer. A pattern means our programs: a server, a plug-in and no consumer are named."""
+        by_name = consumer not in OUR_CONSUMERS and BOTH not in consumer
+        return consumer in self.consumer or (not by_name and matches(self.consumer, consumer))
+
+    def of_producer(self, version: str) -> bool:
+        """Whether the entry speaks of a producer's version."""
+        return self.producer_version is None or version in self.producer_version
+
+    def of_consumer(self, version: str) -> bool:
+        """Whether the entry speaks of a consumer's version."""
+        return self.consumer_version is None or version in self.consumer_version
+
+    def selects(self, cell: Cell) -> bool:
+        """Whether the entry speaks of this cell."""
+        return self.names(cell) and self.of_producer(cell.producer_version) and self.of_consumer(cell.consumer_version)
+
+    def describes(self, outcome: Outcome, error_class: str | None, message_normalised: str) -> bool:
+        """Whether a failure is the one recorded here."""
+        if outcome is not self.outcome:
+            return False
+        if self.error_class and self.error_class not in (error_class, (error_class or "").rpartition(".")[2]):
+            return False
+        return self.message is None or re.search(self.message, message_normalised) is not None
+
+    def expired(self, today: datetime.date, tool: Version | None) -> bool:
+        """Whether ``until`` is over: the day has passed, or this version of the project was to have repaired it."""
+        if isinstance(self.until, Version):
+            return tool is not None and tool >= self.until
+        return self.until is not None and today > self.until
+
+    def title(self) -> str:
+        """``case/producer/consumer/check -> OUTCOME``, to name the entry in a message."""
+        selector = "/".join(_some(getattr(self, name)) for name in SELECTORS)
+        return f"entry {self.index + 1} ({selector} -> {self.outcome})"
+
+
+def _some(names: tuple[str, ...]) -> str:
+    return ",".join(names if len(names) <= MAX_TOLD else [*names[: MAX_TOLD - 1], f"{len(names) - MAX_TOLD + 1} more"])
+
+
+def matches(patterns: tuple[str, ...], text: str) -> bool:
+    """Whether one of ``patterns`` (names, ``*`` for anything) is ``text``."""
+    return text in patterns or patterns == ("*",) or _any_of(patterns).fullmatch(text) is not None
+
+
+@functools.cache
+def _any_of(patterns: tuple[str, ...]) -> re.Pattern[str]:
+    # Without backtracking into what a `*` has taken, however many there are; `read_patterns` lets no other sign of fnmatch in.
+    return re.compile("|".join(map(fnmatch.translate, patterns)))
+
+
+def read_entry(index: int, table: Any) -> Entry:
+    """One table as an Entry. Raises ValueError."""
+    if not isinstance(table, dict):
+        raise ValueError("is not a table")
+    known = {f.name for f in fields(Entry)} - {"index"}
+    unknown = sorted(set(table) - known)
+    if unknown:
+        raise ValueError(f"unknown field {unknown[0]!r} (known: {', '.join(sorted(known))})")
+    for name in ("outcome", "kind", "reason", "added"):
+        if name not in table:
+            raise ValueError(f"{name} is missing")
+    values: dict[str, Any] = {name: read_patterns(name, table.get(name)) for name in SELECTORS}
+    for name in ("error_class", "message", "issue", "wide", "rule", "kind", "reason"):
+        values[name] = _text(name, table[name]) if name in table else None
+    values["outcome"] = _outcome(table["outcome"])
+    if values["kind"] not in KINDS:
+        raise ValueError(f"kind is {values['kind']!r}, not one of {', '.join(KINDS)}")
+    if re.match(r"\W*(todo|fixme|xxx)\b", values["reason"], re.IGNORECASE):
+        raise ValueError("the reason is still to be written")
+    if values["outcome"] in NEEDS_ERROR and not (values["error_class"] or values["message"]):
+        raise ValueError(f"{values['outcome']} needs error_class or message: any error would do otherwise")
+    check_regex(values["message"])
+    for name in ("producer_version", "consumer_version"):
+        values[name] = read_range(name, table.get(name))
+    values["added"] = _date("added", table["added"])
+    values["until"] = _until(table.get("until"))
+    return Entry(index=index, **values)
+
+
+def _text(name: str, value: Any) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise ValueError(f"{name} must be a text that says something")
+    return value
+
+
+def read_patterns(name: str, value: Any) -> tuple[str, ...]:
+    patterns = tuple(value) if isinstance(value, list) else (value,)
+    if not patterns or not all(isinstance(p, str) and re.fullmatch(r"[\w.+*-]+", p) for p in patterns):
+        raise ValueError(f"{name} must be a name, a pattern with *, or a list of these, not {value!r}")
+    return patterns
+
+
+def _outcome(value: Any) -> Outcome:
+    outcome = Outcome(value)
+    if not outcome.expectable:
+        raise ValueError(f"{outcome} cannot be expected")
+    return outcome
+
+
+def check_regex(pattern: str | None) -> None:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # of what will mean something else one day
+            re.compile(pattern or "")
+    except (re.error, Warning, RecursionError, OverflowError) as error:
+        raise ValueError(f"message is no regular expression: {error}") from error
+
+
+def read_range(name: str, value: Any) -> Range | None:
+    if value is None:
+        return None
+    try:
+        return Range(_text(name, value))
+    except InvalidSpecifier as error:
+        raise ValueError(f"{name}: {error}") from error
+
+
+def _date(name: str, value: Any) -> datetime.date:
+    if not isinstance(value, datetime.date) or isinstance(value, datetime.datetime):
+        raise ValueError(f"{name} must be a date (2025-01-31, without quotes), not {value!r}")
+    return value
+
+
+def _until(value: Any) -> datetime.date | Version | None:
+    if value is None or not isinstance(value, str):
+        return None if value is None else _date("until", value)
+    try:
+        return Version(value)
+    except InvalidVersion as error:
+        raise ValueError(f"until is neither a date nor a version: {error}") from error

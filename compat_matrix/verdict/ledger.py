@@ -1,0 +1,243 @@
+"""The ledger: which entry speaks of a cell, and what the results say about the entries. Pure functions, no files but one read."""
+
+from __future__ import annotations
+
+import datetime
+import enum
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import tomlkit
+from packaging.version import Version
+from tomlkit.exceptions import TOMLKitError
+
+from compat_matrix.cells.outcomes import Outcome
+from compat_matrix.cells.plan import Cell, Plan
+from compat_matrix.cells.results import Result
+from compat_matrix.verdict.entries import Entry, LedgerError, matches, read_entry
+
+SCHEMA = 1
+MAX_QUESTIONS = 20  # an entry that selects more needs the field `wide`
+
+Names = tuple[str, str, str, str]  # case, producer, consumer, check: a question, whatever the versions
+
+
+class Verdict(enum.Enum):
+    """What a result is in the light of the ledger."""
+
+    AS_EXPECTED = "as_expected"
+    UNEXPECTED_FAIL = "unexpected_fail"
+    UNEXPECTED_PASS = "unexpected_pass"
+    WRONG_ERROR = "wrong_error"
+    NOT_JUDGED = "not_judged"
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """The entries of one file, in its order."""
+
+    entries: tuple[Entry, ...] = ()
+    _by_names: dict[Names, tuple[Entry, ...]] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    @classmethod
+    def read(cls, path: Path) -> Ledger:
+        """Read a file. Raises LedgerError with every problem found."""
+        try:
+            text = path.read_text(encoding="utf-8")
+        except (OSError, ValueError) as error:
+            raise LedgerError([f"{path}: {error}"]) from error
+        try:
+            return cls.parse(text)
+        except LedgerError as error:
+            raise LedgerError([f"{path}: {problem}" for problem in error.problems]) from error
+
+    @classmethod
+    def parse(cls, text: str) -> Ledger:
+        """Parse TOML text. Raises LedgerError with every problem found."""
+        try:
+            data = tomlkit.parse(text).unwrap()
+        except TOMLKitError as error:
+            raise LedgerError([f"not TOML: {error}"]) from error
+        if data.get("schema") != SCHEMA:
+            raise LedgerError([f"schema must be {SCHEMA}, not {data.get('schema')!r}"])
+        tables = data.get("expect", [])
+        unknown = sorted(set(data) - {"schema", "expect"})
+        if unknown or not isinstance(tables, list):
+            raise LedgerError([f"unknown key {key!r}" for key in unknown] or ["expect must be an array of tables: [[expect]]"])
+        entries, problems = [], []
+        for index, table in enumerate(tables):
+            try:
+                entries.append(read_entry(index, table))
+            except ValueError as error:
+                problems.append(f"entry {index + 1}: {error}")
+        if problems:
+            raise LedgerError(problems)
+        return cls(tuple(entries))
+
+    def entry_for(self, cell: Cell) -> Entry | None:
+        """The first entry that speaks of a cell (two are reported as an overlap)."""
+        return next(self.entries_for(cell), None)
+
+    def entries_for(self, cell: Cell) -> Iterator[Entry]:
+        """All entries that speak of a cell, in the order of the file."""
+        for entry in self.named(names_of(cell)):
+            if entry.of_producer(cell.producer_version) and entry.of_consumer(cell.consumer_version):
+                yield entry
+
+    def named(self, names: Names) -> tuple[Entry, ...]:
+        """The entries whose selectors match a question. Remembered: a grid asks each of hundreds of pairs."""
+        found = self._by_names.get(names)
+        if found is None:
+            found = self._by_names[names] = tuple(entry for entry in self.entries if entry.names_question(*names))
+        return found
+
+    def verdict(self, cell: Cell, result: Result) -> tuple[Verdict, Entry | None]:
+        """Judge one result."""
+        entry = self.entry_for(cell)
+        outcome = result.outcome
+        if outcome is Outcome.NOT_RUN:
+            return Verdict.NOT_JUDGED, entry
+        if outcome is Outcome.NOT_APPLICABLE:
+            return Verdict.AS_EXPECTED, None
+        if entry is None or not (outcome.expectable or outcome is Outcome.PASS):
+            return (Verdict.UNEXPECTED_FAIL if outcome.gate_failure else Verdict.AS_EXPECTED), entry
+        if outcome is Outcome.PASS:
+            return Verdict.UNEXPECTED_PASS, entry
+        as_recorded = entry.describes(outcome, result.error_class, result.message_normalised)
+        return (Verdict.AS_EXPECTED if as_recorded else Verdict.WRONG_ERROR), entry
+
+    def judged(self, cell: Cell, result: Result) -> Result:
+        """``result`` with ``expected`` and ``expectation`` filled in."""
+        verdict, entry = self.verdict(cell, result)
+        result.expected = None if verdict is Verdict.NOT_JUDGED else verdict is Verdict.AS_EXPECTED
+        result.expectation = entry.index if entry else None
+        return result
+
+
+@dataclass
+class LedgerReport:
+    """All that is wrong between plan, results and ledger. Every member is a list of JSON objects."""
+
+    unexpected_fail: list[dict[str, Any]] = field(default_factory=list)
+    unexpected_pass: list[dict[str, Any]] = field(default_factory=list)
+    wrong_error: list[dict[str, Any]] = field(default_factory=list)
+    dead_entry: list[dict[str, Any]] = field(default_factory=list)
+    too_wide: list[dict[str, Any]] = field(default_factory=list)
+    overlap: list[dict[str, Any]] = field(default_factory=list)
+    expired: list[dict[str, Any]] = field(default_factory=list)
+    listed_not_run: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def stale(self) -> bool:
+        """Whether the ledger itself needs work; listed entries that did not come to run are no reproach."""
+        return bool(self.unexpected_pass or self.dead_entry or self.too_wide or self.overlap or self.expired)
+
+
+def judge_entries(ledger: Ledger, plan: Plan, today: datetime.date, tool: Version | None = None) -> LedgerReport:
+    """What can be said of the entries before anything runs: dead, too wide, overlapping, expired."""
+    report = LedgerReport()
+    questions: dict[int, set[Names]] = {entry.index: set() for entry in ledger.entries}  # of each entry, whatever the versions
+    in_range: dict[int, set[Names]] = {entry.index: set() for entry in ledger.entries}
+    for cell in askable_cells(plan):
+        names = names_of(cell)
+        for entry in ledger.named(names):
+            questions[entry.index].add(names)
+        selecting = list(ledger.entries_for(cell))
+        for entry in selecting:
+            in_range[entry.index].add(names)
+        if len(selecting) > 1:
+            members = {"entries": [e.index for e in selecting], "titles": [e.title() for e in selecting]}
+            report.overlap.append({"cell": cell.id, **members})
+    axes = Axes.of(plan)
+    for entry in ledger.entries:
+        fact = {"entry": entry.index, "title": entry.title(), "reason": entry.reason}
+        if not questions[entry.index] and axes.hold(entry):
+            report.dead_entry.append(fact)
+        if len(in_range[entry.index]) > MAX_QUESTIONS and not entry.wide:
+            report.too_wide.append({**fact, "cells": len(in_range[entry.index])})
+        if entry.expired(today, tool):
+            report.expired.append({**fact, "until": str(entry.until)})
+    return report
+
+
+def names_of(cell: Cell) -> Names:
+    """The question of a cell, whatever the versions."""
+    return cell.case, cell.producer, cell.consumer, cell.check
+
+
+def askable_cells(plan: Plan) -> list[Cell]:
+    """The cells of a plan but those it decided to be not applicable."""
+    return [cell for cell in plan if not (cell.decided and cell.decided.outcome is Outcome.NOT_APPLICABLE)]
+
+
+@dataclass(frozen=True)
+class Axes:
+    """Who writes and who reads in a plan, with their versions. One ledger serves many plans, of one TensorFlow and of many.
+
+    ``unmade``: case and producer of the artifacts that nobody here is to make. ``questions``: the cases and the checks, of a plan
+    that leaves some out.
+    """
+
+    producers: frozenset[tuple[str, str]]
+    consumers: frozenset[tuple[str, str]]
+    unmade: frozenset[tuple[str, str]]
+    questions: frozenset[tuple[str, str]] | None
+
+    @classmethod
+    def of(cls, plan: Plan) -> Axes:
+        productions: dict[tuple[str, str], bool] = {}
+        for cell in plan:
+            if cell.is_production:
+                made = cell.decided is None or cell.decided.outcome is not Outcome.NOT_APPLICABLE
+                productions[cell.case, cell.producer] = made or productions.get((cell.case, cell.producer), False)
+        return cls(
+            frozenset((cell.producer, cell.producer_version) for cell in plan),
+            frozenset((cell.consumer, cell.consumer_version) for cell in plan),
+            frozenset(names for names, made in productions.items() if not made),
+            frozenset((cell.case, cell.check) for cell in plan) if plan.narrowed else None,
+        )
+
+    def hold(self, entry: Entry) -> bool:
+        """Whether this plan has the producers, the consumers and the versions an entry speaks of, so that it ought to select."""
+        if any(matches(entry.case, case) and matches(entry.producer, producer) for case, producer in self.unmade):
+            return False
+        asked = self.questions
+        if asked is not None and not any(matches(entry.case, case) and matches(entry.check, check) for case, check in asked):
+            return False
+        return any(matches(entry.producer, name) and entry.of_producer(version) for name, version in self.producers) and any(
+            entry.asks(name) and entry.of_consumer(version) for name, version in self.consumers
+        )
+
+
+def judge(
+    ledger: Ledger, plan: Plan, results: Mapping[str, Result], today: datetime.date, tool: Version | None = None
+) -> LedgerReport:
+    """Join plan, results (by cell id; a missing one counts as not run) and ledger."""
+    report = judge_entries(ledger, plan, today, tool)
+    not_run: dict[int, list[str]] = {}
+    for cell in plan:
+        result = results.get(cell.id)
+        if result is None:
+            verdict, entry = Verdict.NOT_JUDGED, ledger.entry_for(cell)
+        else:
+            verdict, entry = ledger.verdict(cell, result)
+        if verdict is Verdict.NOT_JUDGED and entry:
+            not_run.setdefault(entry.index, []).append(cell.id)
+        if verdict in (Verdict.AS_EXPECTED, Verdict.NOT_JUDGED) or result is None:
+            continue
+        fact: dict[str, Any] = {
+            "cell": cell.id,
+            "outcome": str(result.outcome),
+            "error_class": result.error_class,
+            "message": result.message_normalised[:500],
+        }
+        if entry:
+            wanted = {"outcome": str(entry.outcome), "error_class": entry.error_class, "message": entry.message}
+            fact |= {"entry": entry.index, "wanted": wanted}
+        getattr(report, verdict.value).append(fact)
+    report.listed_not_run = [
+        {"entry": index, "title": ledger.entries[index].title(), "cells": cells} for index, cells in sorted(not_run.items())
+    ]
+    return report

@@ -1,0 +1,119 @@
+"""The verdict: plan joined with results and ledger. Pure; everything it needs is handed in.
+
+Exit code, when several apply (the first of this list):
+
+* 64 usage: nothing selected, wrong options (the command itself, there is no summary then),
+* 4 a SETUP_ERROR or ENV_ERROR: the harness or the machine failed, so nothing else can be trusted,
+* 1 a cell failed unexpectedly, or with another error than the recorded one, or consumers that are one loader disagree,
+* 2 the ledger is stale: a listed cell passes, an entry is dead, too wide, overlapping or expired,
+* 3 a cell that was to run has no result, or artifacts were to be asked about and no question was answered, or nothing at all
+  was observed, or (``require``) any cell was NOT_RUN, or any that only a server can answer (``require`` is "serving"),
+* 0 as expected.
+
+Cells left out on purpose (deselected, no TensorFlow in the runtime) do not make a run incomplete unless ``require`` is set, as
+long as something was compared.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from packaging.version import Version
+
+from compat_matrix.cells.outcomes import ExitCode, Outcome
+from compat_matrix.cells.plan import SERVING, Plan
+from compat_matrix.cells.results import DESELECTED, Result
+from compat_matrix.verdict import agreement
+from compat_matrix.verdict.ledger import Ledger, LedgerReport, judge
+
+SCHEMA = 1
+NO_RESULT = "no result: the run did not come to its end"
+DISCREPANCIES = ("unexpected_fail", "wrong_error", "unexpected_pass")
+
+
+def summarise(
+    plan: Plan,
+    results: Iterable[Result],
+    ledger: Ledger,
+    today: datetime.date,
+    run: Mapping[str, Any],
+) -> dict[str, Any]:
+    """``summary.json`` as a dict. ``run`` is the content of ``run.json`` (how the run was started)."""
+    by_cell = {result.cell: result for result in results if result.plan_id == plan.plan_id}
+    tool = Version(run["tool_version"]) if run.get("tool_version") else None
+    pairs = agreement.compared(plan, by_cell)
+    report = judge(ledger, agreement.extended(plan), {**by_cell, **pairs}, today, tool)
+    not_run = _not_run(plan, by_cell)
+    outcomes = Counter(by_cell[cell.id].outcome if cell.id in by_cell else Outcome.NOT_RUN for cell in plan)
+    unexpected = [{"kind": kind, **fact} for kind in DISCREPANCIES for fact in getattr(report, kind)]
+    not_applicable = outcomes[Outcome.NOT_APPLICABLE]
+    servers = any(plan.by_id[item["cell"]].is_served and item["reason"] != DESELECTED for item in not_run)
+    observed = len(plan.cells) - not_applicable - outcomes[Outcome.NOT_RUN]
+    answered = sum(not cell.is_production and cell.id in by_cell and by_cell[cell.id].outcome.observable for cell in plan)
+    owed = any(not plan.by_id[item["cell"]].is_production and item["reason"] != DESELECTED for item in not_run)
+    nothing = not observed or (owed and not answered)
+    return {
+        "schema": SCHEMA,
+        "plan_id": plan.plan_id,
+        "cells": len(plan.cells),
+        "not_applicable": not_applicable,
+        "planned": len(plan.cells) - not_applicable,
+        "observed": observed,
+        "answered": answered,
+        "partial": any(item["reason"] == DESELECTED for item in not_run),
+        "by_outcome": {str(outcome): outcomes[outcome] for outcome in Outcome if outcome is not Outcome.DISAGREE},
+        "unexpected": unexpected,
+        "not_carried": sum(len(result.details.get("not_carried", ())) for result in by_cell.values()),
+        "compared": sum(result.outcome is not Outcome.NOT_RUN for result in pairs.values()),
+        "disagreements": agreement.disagreements(pairs, {fact["cell"] for fact in unexpected}),
+        "not_run": not_run,
+        "ledger": vars(report),
+        "versions": _versions(plan, by_cell),
+        "run": dict(run),
+        "exit_code": int(_exit_code(report, outcomes, not_run, nothing, servers, run.get("require", False))),
+    }
+
+
+def _not_run(plan: Plan, by_cell: Mapping[str, Result]) -> list[dict[str, Any]]:
+    """Each cell that was not executed, with its reason and whether that was on purpose."""
+    out = []
+    for cell in plan:
+        result = by_cell.get(cell.id)
+        if result is None or result.outcome is Outcome.NOT_RUN:
+            reason = result.message if result else NO_RESULT
+            out.append({"cell": cell.id, "reason": reason, "on_purpose": bool(cell.decided) or reason == DESELECTED})
+    return out
+
+
+def _versions(plan: Plan, by_cell: Mapping[str, Result]) -> dict[str, dict[str, list[str]]]:
+    """What the workers said they are: consumer (or producer) -> component -> the versions seen."""
+    seen: dict[str, dict[str, set[str]]] = {}
+    for cell in plan:
+        name = cell.producer if cell.is_production else cell.consumer
+        for component, version in (by_cell[cell.id].versions if cell.id in by_cell else {}).items():
+            seen.setdefault(name, {}).setdefault(component, set()).add(str(version))
+    return {name: {key: sorted(values) for key, values in sorted(parts.items())} for name, parts in sorted(seen.items())}
+
+
+def _exit_code(
+    report: LedgerReport,
+    outcomes: Mapping[Outcome, int],
+    not_run: list[dict[str, Any]],
+    nothing_compared: bool,
+    servers: bool,
+    require: bool | str,
+) -> ExitCode:
+    if outcomes[Outcome.SETUP_ERROR] or outcomes[Outcome.ENV_ERROR]:
+        return ExitCode.HARNESS_ERROR
+    if report.unexpected_fail or report.wrong_error:
+        return ExitCode.UNEXPECTED
+    if report.stale:
+        return ExitCode.STALE_EXPECTATION
+    if nothing_compared or any(require is True or not item["on_purpose"] for item in not_run):
+        return ExitCode.INCOMPLETE
+    if servers and require == SERVING:
+        return ExitCode.INCOMPLETE
+    return ExitCode.AS_EXPECTED
