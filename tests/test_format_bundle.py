@@ -73,7 +73,7 @@ def test_every_dtype_is_in_the_bundles():
 def copy(source, target):
     """Writes a bundle again, tensors in the order of their bytes."""
     with BundleReader(source) as reader, BundleWriter(target, reader.num_shards) as writer:
-        stored = reader._parse_all()
+        stored = reader.stored()
         places = {}
         for raw, entry in stored.items():
             if not entry.slices:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 from reference_impl.errors import DtypeError, ShapeError
@@ -44,14 +45,11 @@ class Entry(NamedTuple):
     @property
     def elements(self) -> int:
         """Number of elements."""
-        count = 1
-        for size in self.shape:
-            count *= size
-        return count
+        return math.prod(self.shape)
 
 
 def parse_entry(value: bytes, node: str) -> Entry:
-    """Decodes the value of the key `node`. Errors do not name the file; the reader adds it.
+    """Decode the value of the key `node`. Errors do not name the file; the reader adds it.
 
     Raises:
       MalformedError: not a BundleEntryProto.
@@ -76,16 +74,14 @@ def _slice(part: Any) -> Slice:
 
 
 def _check_shape(entry: Entry) -> None:
-    """What a shape says must be countable, and no more than the entry's bytes can hold."""
+    """Refuse a shape that TensorFlow cannot count, or whose tensor does not fit the entry's bytes."""
     dtype, shape = entry.dtype, entry.shape
     if len(shape) > limits.RANK:
         raise ShapeError(f"a shape of {len(shape)} dimensions is more than TensorFlow can count")
-    product = dtype.itemsize or 1
-    for size in shape:
-        if size < 0:
-            raise ShapeError(f"the shape {shape} has a negative dimension")
-        product *= size or 1  # the other dimensions of an empty tensor count as well: NumPy multiplies them
-    if product > _MAX_BYTES:
+    if any(size < 0 for size in shape):
+        raise ShapeError(f"the shape {shape} has a negative dimension")
+    # The other dimensions of an empty tensor count as well: NumPy multiplies them.
+    if math.prod(size or 1 for size in shape) * (dtype.itemsize or 1) > _MAX_BYTES:
         raise ShapeError(f"the bytes of the shape {shape} are more than TensorFlow can count")
     if entry.slices:
         return

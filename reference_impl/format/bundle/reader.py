@@ -1,14 +1,12 @@
-"""Tensor bundles: the checkpoint format V2, which holds the variables of every SavedModel.
-
-    PREFIX.index                  a sorted table: the empty key holds the header, every other key the entry of one tensor
-    PREFIX.data-00000-of-00002    the shards: the tensors' bytes, one after the other
+"""Read a tensor bundle. The empty key of its index holds the header, every other key the entry of one tensor.
 
 A partitioned variable has an entry without bytes that lists its slices; each slice has an entry of its own.
-`BundleReader` and `reference_impl.format.bundle.writer.BundleWriter` read and write them without TensorFlow.
 """
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import mmap
 import os
 from collections.abc import Iterator, Mapping
@@ -35,7 +33,7 @@ from reference_impl.format.bundle.slices import Box, check_cover, slice_key, to_
 from reference_impl.format.bundle.table import MAGIC, TableReader
 from reference_impl.format.container.regular_files import map_file
 from reference_impl.format.names import OBJECT_GRAPH_KEY as OBJECT_GRAPH_KEY
-from reference_impl.format.wire import cut
+from reference_impl.format.values.tensor_proto import object_array
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -62,7 +60,6 @@ class BundleReader:
         self.prefix = os.fspath(prefix)
         self._index_file = index_file(self.prefix)
         self._shards: dict[int, Union[bytes, mmap.mmap]] = {}
-        self._raw: Optional[dict[bytes, bytes]] = None
         self._parsed: dict[bytes, Entry] = {}
         self._entries: Optional[dict[str, Entry]] = None
         try:
@@ -95,43 +92,38 @@ class BundleReader:
 
     # Listing
 
-    def _load(self) -> dict[bytes, bytes]:
-        """Raw keys and values of the whole index but the header, read once."""
-        if self._raw is None:
-            raw = dict(self._table)
-            raw.pop(HEADER_KEY, None)
-            self._raw = raw
-        return self._raw
+    @functools.cached_property
+    def _index_values(self) -> dict[bytes, bytes]:
+        """Keys and values of the whole index but the header."""
+        found = dict(self._table)
+        found.pop(HEADER_KEY, None)
+        return found
 
     def keys(self) -> list[str]:
-        """Every tensor's key, in the order of the index. The entries of slices are no keys."""
-        raw = self._load()
-        if next(iter(raw), b"").startswith(b"\0"):  # where the keys of slices begin
+        """Return every tensor's key, in the order of the index. The entries of slices are not keys."""
+        if next(iter(self._index_values), b"").startswith(b"\0"):  # where the keys of slices begin
             return list(self.entries())
-        return [self._decode(key) for key in raw]
+        return [self._decode(key) for key in self._index_values]
 
     def entries(self) -> Mapping[str, Entry]:
-        """Every tensor's entry by key; reads no data.
+        """Return every tensor's entry by key; reads no data.
 
         Raises:
           DtypeError, ShapeError, MalformedError: an entry is invalid.
         """
         if self._entries is None:
-            parsed = self._parse_all()
+            parsed = self.stored()
             parts = {slice_key(raw, part) for raw, entry in parsed.items() for part in entry.slices}
             self._entries = {self._decode(raw): entry for raw, entry in parsed.items() if raw not in parts}
         return MappingProxyType(self._entries)
 
-    def stored(self) -> Mapping[bytes, Entry]:
-        """Every entry by its key in the index, those of slices included. Raises what `entries` raises."""
-        return MappingProxyType(self._parse_all())
-
-    def _parse_all(self) -> dict[bytes, Entry]:
-        return {raw: self._lookup(raw) for raw in self._load()}
+    def stored(self) -> dict[bytes, Entry]:
+        """Return every entry by its key in the index, those of slices included. Raises what `entries` raises."""
+        return {raw: self._lookup(raw) for raw in self._index_values}
 
     def entry(self, key: str) -> Entry:
-        """The entry of one tensor. Raises MissingKeyError, and what `entries` raises."""
-        return self._lookup(key.encode("utf-8", "surrogatepass"))
+        """Return the entry of one tensor. Raises MissingKeyError, and what `entries` raises."""
+        return self._lookup(_raw(key))
 
     def __contains__(self, key: object) -> bool:
         try:
@@ -141,10 +133,10 @@ class BundleReader:
 
     def _lookup(self, raw: bytes) -> Entry:
         if raw not in self._parsed:
-            value = self._load().get(raw)
+            value = self._index_values.get(raw)
             if value is None:
                 raise MissingKeyError("the checkpoint has no such key", file=self._index_file, node=_shown(raw))
-            with _Located(raw, self._index_file):
+            with _located(raw, self._index_file):
                 self._parsed[raw] = parse_entry(value, _shown(raw))
         return self._parsed[raw]
 
@@ -157,7 +149,7 @@ class BundleReader:
     # Values
 
     def read(self, key: str, verify: bool = True) -> npt.NDArray[Any]:
-        """The value of one tensor.
+        """Return the value of one tensor.
 
         Args:
           key: one of `keys()`.
@@ -173,14 +165,13 @@ class BundleReader:
           TruncatedError: the shard ends before the tensor does.
           ChecksumError, ShapeError, DtypeError, MalformedError, UnsupportedError: the value is damaged or cannot be represented.
         """
-        raw = key.encode("utf-8", "surrogatepass")
-        entry = self._lookup(raw)
-        if entry.slices:
-            return self._read_slices(raw, entry, verify)
-        return self._read_whole(raw, entry, verify)
+        entry = self.entry(key)
+        array = self._read_slices(key, entry, verify) if entry.slices else self._read_whole(_raw(key), entry, verify)
+        array.flags.writeable = False
+        return array
 
     def is_plain(self, key: str) -> bool:
-        """Are the stored bytes what the tensor is in memory? Not for strings, variants, partitions, the other byte order.
+        """Return whether the stored bytes are the tensor in memory: no strings, variants, slices, or foreign byte order.
 
         Raises MissingKeyError.
         """
@@ -202,10 +193,8 @@ class BundleReader:
         Raises:
           MissingKeyError, MissingFileError, FileAccessError, TruncatedError, MalformedError, ChecksumError: as `read`.
         """
-        raw = key.encode("utf-8", "surrogatepass")
-        entry = self._lookup(raw)
         start = 0
-        for piece in self.pieces(raw, entry):
+        for piece in self.pieces(_raw(key), self.entry(key)):
             target[start : start + len(piece)] = piece
             start += len(piece)
 
@@ -231,7 +220,7 @@ class BundleReader:
                 self._release(entry, max(released - mmap.PAGESIZE, 0), start)  # also the page across the last border
                 released = start
         self._release(entry, max(released - mmap.PAGESIZE, 0), entry.size)
-        with _Located(raw, shard_file(self.prefix, entry.shard, self.num_shards)):
+        with self._in_shard(raw, entry):
             _check_crc(crc, entry)
 
     def _release(self, entry: Entry, begin: int, end: int) -> None:
@@ -244,7 +233,7 @@ class BundleReader:
                 data.madvise(mmap.MADV_DONTNEED, start, length)
 
     def verify(self, key: str) -> None:
-        """Raises what `read` raises, without making an array of numbers or strings."""
+        """Raise what `read` raises, without making an array."""
         for raw, part, _ in self.parts(key):
             self._verify_whole(raw, part)
 
@@ -254,28 +243,26 @@ class BundleReader:
         Raises:
           MissingKeyError, ShapeError, MalformedError: as `read`.
         """
-        raw = key.encode("utf-8", "surrogatepass")
-        entry = self._lookup(raw)
+        raw, entry = _raw(key), self.entry(key)
         return self._parts(raw, entry) if entry.slices else [(raw, entry, tuple([(0, size) for size in entry.shape]))]
 
     def check_places(self) -> None:
-        """Is every tensor where the index says, within its shard? Reads no data; for those who leave the reading to others.
+        """Check that every tensor lies within its shard. Reads no data: for callers that leave the reading to others.
 
         Raises:
           MissingFileError, FileAccessError, TruncatedError, MalformedError, ShapeError, DtypeError, MissingKeyError: what is not.
           CorruptTableError, ChecksumError, DuplicateKeyError, LimitError, UnsupportedError: the index is damaged.
         """
-        for raw, entry in self._parse_all().items():
+        for raw, entry in self.stored().items():
             if entry.slices:
                 self._parts(raw, entry)
             else:
                 self._data(raw, entry)
 
     def verify_all(self) -> None:
-        """Verifies every tensor in the order of the data. Raises the first error; MalformedError when tensors share bytes."""
-        entries = self._parse_all()
+        """Verify every tensor in the order of the data. Raises the first error; MalformedError when tensors share bytes."""
         shard, end = -1, 0
-        for raw, entry in sorted(entries.items(), key=lambda item: (item[1].shard, item[1].offset)):
+        for raw, entry in sorted(self.stored().items(), key=lambda item: (item[1].shard, item[1].offset)):
             if entry.slices:
                 self._parts(raw, entry)
                 continue
@@ -286,17 +273,19 @@ class BundleReader:
             self._release(entry, 0, entry.size)
 
     def object_graph(self) -> Any:
-        """The TrackableObjectGraph of an object-based checkpoint. Raises MissingKeyError for a name-based one."""
-        raw = OBJECT_GRAPH_KEY.encode()
-        entry = self._lookup(raw)
+        """Return the TrackableObjectGraph of an object-based checkpoint. Raises MissingKeyError for a name-based one."""
+        raw, entry = _raw(OBJECT_GRAPH_KEY), self.entry(OBJECT_GRAPH_KEY)
         if entry.shape or entry.dtype.name != "string" or entry.slices:
             raise ShapeError("the object graph is no string scalar", file=self._index_file, node=OBJECT_GRAPH_KEY)
         data = self._data(raw, entry)
-        with _Located(raw, shard_file(self.prefix, entry.shard, self.num_shards)):
+        with self._in_shard(raw, entry):
             # Not through `read`: listing a model should not have to import NumPy.
-            _, start, crc = tensor_data.decode_strings(data, 1, self._order, True)
+            (value,), crc = tensor_data.decode_elements(data, entry.dtype, 1, self._order, True)
             _check_crc(crc, entry)
-        return schema.parse(schema.TrackableObjectGraph, bytes(data[start:]), self.prefix, OBJECT_GRAPH_KEY)
+        return schema.parse(schema.TrackableObjectGraph, value, self.prefix, OBJECT_GRAPH_KEY)
+
+    def _in_shard(self, raw: bytes, entry: Entry) -> contextlib.AbstractContextManager[None]:
+        return _located(raw, shard_file(self.prefix, entry.shard, self.num_shards))
 
     def _data(self, raw: bytes, entry: Entry) -> memoryview:
         """The bytes of an entry, after everything about where they are has been checked."""
@@ -316,13 +305,10 @@ class BundleReader:
 
     def _read_whole(self, raw: bytes, entry: Entry, verify: bool) -> npt.NDArray[Any]:
         data = self._data(raw, entry)
-        with _Located(raw, shard_file(self.prefix, entry.shard, self.num_shards)):
-            if entry.dtype.name == "string":
-                lengths, start, crc = tensor_data.decode_strings(data, entry.elements, self._order, verify)
-                array = tensor_data.object_array([bytes(item) for item in cut(data, lengths, start)], entry.shape)
-            elif entry.dtype.name == "variant":
-                items, crc = tensor_data.decode_variants(data, entry.elements, self._order, verify)
-                array = tensor_data.object_array(items, entry.shape)
+        with self._in_shard(raw, entry):
+            if entry.dtype.itemsize is None:
+                items, crc = tensor_data.decode_elements(data, entry.dtype, entry.elements, self._order, verify)
+                array = tensor_data.reshaped(object_array(list(items)), entry.shape)
             else:
                 array = tensor_data.decode_numbers(data, entry.dtype, entry.shape, self._order)
                 crc = crc32c(data) if verify else 0
@@ -332,11 +318,9 @@ class BundleReader:
 
     def _verify_whole(self, raw: bytes, entry: Entry) -> None:
         data = self._data(raw, entry)
-        with _Located(raw, shard_file(self.prefix, entry.shard, self.num_shards)):
-            if entry.dtype.name == "string":
-                crc = tensor_data.decode_strings(data, entry.elements, self._order, True)[2]
-            elif entry.dtype.name == "variant":
-                crc = tensor_data.decode_variants(data, entry.elements, self._order, True)[1]
+        with self._in_shard(raw, entry):
+            if entry.dtype.itemsize is None:
+                _, crc = tensor_data.decode_elements(data, entry.dtype, entry.elements, self._order, True)
             else:
                 crc = 0
                 for start in range(0, len(data), HELD):  # without the copies that `pieces` makes
@@ -347,7 +331,7 @@ class BundleReader:
     def _parts(self, raw: bytes, entry: Entry) -> list[tuple[bytes, Entry, Box]]:
         """Key, entry and place of every slice of a partitioned tensor, after it is sure that they make up the tensor."""
         found = []
-        with _Located(raw, self._index_file):
+        with _located(raw, self._index_file):
             for part in entry.slices:
                 box = to_box(part, entry.shape)
                 part_key = slice_key(raw, part)
@@ -370,15 +354,16 @@ class BundleReader:
                 raise MalformedError("the slices of the tensor share bytes")
         return found
 
-    def _read_slices(self, raw: bytes, entry: Entry, verify: bool) -> npt.NDArray[Any]:
-        parts = self._parts(raw, entry)
-        with _Located(raw, self._index_file):
-            whole = tensor_data.empty(entry.dtype, entry.shape)
-        for part_key, part, box in parts:
+    def _read_slices(self, key: str, entry: Entry, verify: bool) -> npt.NDArray[Any]:
+        import numpy as np
+
+        parts = self.parts(key)
+        with _located(_raw(key), self._index_file):
+            whole = tensor_data.reshaped(np.empty(entry.elements, entry.dtype.numpy()), entry.shape)
+        for raw, part, box in parts:
             # The ellipsis makes the place of a scalar an array as well.
             place: Any = (*(slice(start, start + length) for start, length in box), ...)
-            whole[place] = self._read_whole(part_key, part, verify)
-        whole.flags.writeable = False
+            whole[place] = self._read_whole(raw, part, verify)
         return whole
 
     # Lifetime
@@ -387,10 +372,8 @@ class BundleReader:
         """Unmaps the files; a shard that arrays still view stays mapped as long as they live."""
         for data in (self._index, *self._shards.values()):
             if isinstance(data, mmap.mmap):
-                try:
+                with contextlib.suppress(BufferError):  # views exist
                     data.close()
-                except BufferError:
-                    pass  # views exist
         self._shards.clear()
 
     def __enter__(self) -> BundleReader:
@@ -400,25 +383,24 @@ class BundleReader:
         self.close()
 
 
-class _Located:
-    """Completes errors from layers that know neither key nor file."""
-
-    def __init__(self, raw: bytes, file: str) -> None:
-        self._raw = raw
-        self._file = file
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, _: object, error: Optional[BaseException], __: object) -> None:
-        if isinstance(error, SavedModelError):
-            error.file = error.file or self._file
-            error.node = error.node or _shown(self._raw)
+@contextlib.contextmanager
+def _located(raw: bytes, file: str) -> Iterator[None]:
+    """Complete errors from layers that know neither key nor file."""
+    try:
+        yield
+    except SavedModelError as error:
+        error.file, error.node = error.file or file, error.node or _shown(raw)
+        raise
 
 
 def _check_crc(crc: int, entry: Entry) -> None:
     if masked(crc) != entry.crc32c:
         raise ChecksumError(f"the checksum is {masked(crc):#010x}, the index says {entry.crc32c:#010x}")
+
+
+def _raw(key: str) -> bytes:
+    """Return a key as it stands in the index."""
+    return key.encode("utf-8", "surrogatepass")
 
 
 def _shown(raw: bytes) -> str:

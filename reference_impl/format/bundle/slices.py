@@ -5,6 +5,7 @@ The part of a tensor called `name` has an entry of its own, whose key encodes na
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 
@@ -20,7 +21,7 @@ FULL = (0, -1)
 
 
 def slice_key(name: bytes, part: Slice) -> bytes:
-    """Key under which the entry of a part stands in the index."""
+    """Return the key under which the entry of a part stands in the index."""
     out = [_ordered_number(0), _ordered_string(name), _ordered_number(len(part))]
     for start, length in part:
         out += (_ordered_signed(start), _ordered_signed(length))
@@ -28,18 +29,18 @@ def slice_key(name: bytes, part: Slice) -> bytes:
 
 
 def _ordered_number(value: int) -> bytes:
-    """A byte count, then the bytes: larger numbers sort higher."""
+    """Encode a number as a byte count and the bytes: larger numbers sort higher."""
     digits = value.to_bytes((value.bit_length() + 7) // 8, "big")
     return bytes((len(digits),)) + digits
 
 
 def _ordered_string(value: bytes) -> bytes:
-    """0x00 and 0xff are followed by their complement, so that the end mark sorts below everything that can follow."""
+    """Encode a string. 0x00 and 0xff are followed by their complement, so the end mark sorts below all that can follow."""
     return re.sub(rb"[\0\xff]", lambda match: match[0] + bytes((match[0][0] ^ 0xFF,)), value) + b"\0\1"
 
 
 def _ordered_signed(value: int) -> bytes:
-    """Two's complement in as few bytes as it needs; as many leading bits as there are bytes are inverted."""
+    """Encode in two's complement, in as few bytes as it needs; as many leading bits as there are bytes are inverted."""
     size = 1
     while not -(1 << (7 * size - 1)) <= value < 1 << (7 * size - 1):
         size += 1
@@ -48,10 +49,7 @@ def _ordered_signed(value: int) -> bytes:
 
 
 def to_box(part: Slice, shape: Sequence[int]) -> Box:
-    """The part with every length known.
-
-    Raises ShapeError when it is not a part of a tensor of this shape.
-    """
+    """Return the part with every length known. Raises ShapeError when it is not a part of a tensor of this shape."""
     if len(part) != len(shape):
         raise ShapeError(f"a slice of {len(part)} dimensions of a tensor of {len(shape)}")
     box = []
@@ -66,12 +64,15 @@ def to_box(part: Slice, shape: Sequence[int]) -> Box:
 
 
 def check_cover(boxes: Sequence[Box], shape: Sequence[int]) -> None:
-    """Raises ShapeError unless the boxes, each within `shape`, cover it completely and without overlap.
+    """Check that boxes, each within `shape`, cover it completely and do not overlap.
 
-    Boxes that do not overlap cover the shape exactly when they hold as many elements. Raises LimitError when the boxes are too
-    many and too tangled to be compared.
+    Boxes that do not overlap cover the shape if they hold as many elements.
+
+    Raises:
+      ShapeError: they leave something out or overlap.
+      LimitError: it would take too many comparisons to know.
     """
-    missing = _volume(shape) - sum(_volume([length for _, length in box]) for box in boxes)
+    missing = math.prod(shape) - sum(math.prod(length for _, length in box) for box in boxes)
     if shape and boxes:
         _check_disjoint(boxes, len(shape))
     if missing > 0:
@@ -81,7 +82,7 @@ def check_cover(boxes: Sequence[Box], shape: Sequence[int]) -> None:
 
 
 def _check_disjoint(boxes: Sequence[Box], rank: int) -> None:
-    """Sweeps along the dimension with the most cuts, comparing each box with those that reach to its start."""
+    """Sweep along the dimension with the most cuts and compare each box with those that reach to its start."""
     axis = max(range(rank), key=lambda d: len({box[d][0] for box in boxes}))
     active: list[Box] = []
     comparisons = 0
@@ -95,10 +96,3 @@ def _check_disjoint(boxes: Sequence[Box], rank: int) -> None:
             if all(a < c + d and c < a + b for (a, b), (c, d) in zip(box, other)):
                 raise ShapeError(f"the slices {box} and {other} overlap")
         active.append(box)
-
-
-def _volume(lengths: Sequence[int]) -> int:
-    volume = 1
-    for length in lengths:
-        volume *= length
-    return volume

@@ -38,6 +38,7 @@ _UNCOMPRESSED, _SNAPPY = 0, 1
 _SNAPPY_MAX_RATIO = 22
 # The ratio of limits.TABLE_KEYS_RATIO says nothing about a handful of keys.
 _KEYS_FREE_BYTES = 64 << 10
+_NOT_ANNOUNCED = "the keys are not those the index block announces"
 
 Name = Union[str, "os.PathLike[str]"]
 
@@ -79,16 +80,16 @@ class TableReader:
         end = 0
         for key, value in self._entries(self._read_block(index, "index block"), "index block"):
             if self._separators and key <= self._separators[-1]:
-                raise CorruptTableError("the keys of the index block are not sorted", file=self._file, node="index block")
+                raise self._corrupt("the keys of the index block are not sorted", "index block")
             handle, position = self._handle(value, 0, len(value), "index block")
             if handle.offset < end or position != len(value):
-                raise CorruptTableError("data blocks overlap or are out of order", file=self._file, node="index block")
+                raise self._corrupt("data blocks overlap or are out of order", "index block")
             end = handle.offset + handle.size + _TRAILER.size
             self._separators.append(key)
             self._handles.append(handle)
 
     def __iter__(self) -> Iterator[tuple[bytes, bytes]]:
-        """Yields every (key, value), in order.
+        """Yield every (key, value), in order.
 
         Raises:
           CorruptTableError: keys not sorted, a prefix longer than the key before, restarts that are none, lengths over the end.
@@ -106,22 +107,20 @@ class TableReader:
                 if last is not None and key <= last:
                     if key == last:
                         raise DuplicateKeyError(f"the key {key!r} occurs twice", file=self._file, node=where)
-                    raise CorruptTableError(f"the key {key!r} stands after {last!r}", file=self._file, node=where)
-                if floor is not None:  # the first key of a block, which a look-up must not seek in the block before
-                    if key <= floor:
-                        raise self._not_announced(where)
-                    floor = None
-                last = key
+                    raise self._corrupt(f"the key {key!r} stands after {last!r}", where)
+                if floor is not None and key <= floor:  # a look-up would seek the first key in the block before
+                    raise self._corrupt(_NOT_ANNOUNCED, where)
+                last, floor = key, None
                 budget -= len(key)
                 if budget < 0:
                     raise self._keys_too_long(where)
                 yield key, value
             if floor is not None or (last is not None and last > separator):
-                raise self._not_announced(where)
+                raise self._corrupt(_NOT_ANNOUNCED, where)
             floor = separator
 
     def get(self, key: bytes) -> Optional[bytes]:
-        """The value of `key`, or None. Reads one block; raises as iteration does."""
+        """Return the value of `key`, or None. Reads one block; raises as iteration does."""
         number = bisect.bisect_left(self._separators, key)
         if number == len(self._separators):
             return None
@@ -131,27 +130,23 @@ class TableReader:
                 return value if candidate == key else None
         return None
 
+    def _corrupt(self, reason: str, where: str) -> CorruptTableError:
+        return CorruptTableError(reason, file=self._file, node=where)
+
     def _block_too_long(self, size: str, where: str) -> LimitError:
         reason = f"the block has {size}, limit {limits.TABLE_BLOCK_BYTES}"
         return LimitError(reason, file=self._file, node=where, limit="TABLE_BLOCK_BYTES")
 
-    def _not_announced(self, where: str) -> CorruptTableError:
-        return CorruptTableError("the keys are not those the index block announces", file=self._file, node=where)
-
     def _keys_too_long(self, where: str) -> LimitError:
-        return LimitError(
-            f"the keys take more than {limits.TABLE_KEYS_RATIO} times the bytes that store them",
-            file=self._file,
-            node=where,
-            limit="TABLE_KEYS_RATIO",
-        )
+        reason = f"the keys take more than {limits.TABLE_KEYS_RATIO} times the bytes that store them"
+        return LimitError(reason, file=self._file, node=where, limit="TABLE_KEYS_RATIO")
 
     def _handle(self, data: bytes, position: int, end: int, where: str) -> tuple[_Handle, int]:
         try:
             offset, position = read_varint(data, position, end)
             size, position = read_varint(data, position, end)
         except ValueError as error:
-            raise CorruptTableError(f"block handle: {error}", file=self._file, node=where) from None
+            raise self._corrupt(f"block handle: {error}", where) from None
         if offset + size + _TRAILER.size > self._end:
             raise TruncatedError(
                 f"a block of {size} bytes at {offset} does not fit before the footer at {self._end}", file=self._file, node=where
@@ -178,18 +173,18 @@ class TableReader:
         try:
             length, _ = read_varint(block, 0, len(block))
         except ValueError as error:
-            raise CorruptTableError(f"Snappy: {error}", file=self._file, node=where) from None
+            raise self._corrupt(f"Snappy: {error}", where) from None
         if length > limits.TABLE_BLOCK_BYTES:
             raise self._block_too_long(f"{length} bytes once it is decompressed", where)
         if length > _SNAPPY_MAX_RATIO * len(block):
-            raise CorruptTableError(f"Snappy: {len(block)} bytes cannot hold {length}", file=self._file, node=where)
+            raise self._corrupt(f"Snappy: {len(block)} bytes cannot hold {length}", where)
         try:
             return bytes(cramjam.snappy.decompress_raw(block))
         except cramjam.DecompressionError as error:
-            raise CorruptTableError(f"Snappy: {error}", file=self._file, node=where) from None
+            raise self._corrupt(f"Snappy: {error}", where) from None
 
     def _entries(self, block: bytes, where: str) -> Iterator[tuple[bytes, bytes]]:
-        """Yields the entries of one block, checking every length and that the restarts are where they should be."""
+        """Yield the entries of one block; check every length and that the restarts are where they should be."""
         restarts, end = self._restarts(block, where)
         budget = _KEYS_FREE_BYTES + limits.TABLE_KEYS_RATIO * len(block)
         following = iter(restarts)
@@ -207,13 +202,13 @@ class TableReader:
                     fresh, position = read_varint(block, position, end)
                     length, position = read_varint(block, position, end)
                 except ValueError as error:
-                    raise CorruptTableError(f"entry at {start}: {error}", file=self._file, node=where) from None
+                    raise self._corrupt(f"entry at {start}: {error}", where) from None
             middle = position + fresh
             if shared > len(key) or middle + length > end:
-                raise CorruptTableError(f"entry at {start}: its lengths do not fit", file=self._file, node=where)
+                raise self._corrupt(f"entry at {start}: its lengths do not fit", where)
             if start == restart:
                 if shared:
-                    raise CorruptTableError(f"entry at {start}: a restart shares a prefix", file=self._file, node=where)
+                    raise self._corrupt(f"entry at {start}: a restart shares a prefix", where)
                 restart = next(following, -1)
             key = key[:shared] + block[position:middle]
             budget -= len(key)
@@ -222,17 +217,17 @@ class TableReader:
             position = middle + length
             yield key, block[middle:position]
         if restart != -1 and (end or len(restarts) > 1):
-            raise CorruptTableError(f"the restart {restart} is not the start of an entry", file=self._file, node=where)
+            raise self._corrupt(f"the restart {restart} is not the start of an entry", where)
 
     def _restarts(self, block: bytes, where: str) -> tuple[list[int], int]:
-        """Offsets of the restarts, and where the entries end."""
+        """Return the offsets of the restarts, and where the entries end."""
         count = struct.unpack_from("<I", block, len(block) - 4)[0] if len(block) >= 4 else 0
         end = len(block) - 4 - 4 * count
         if count == 0 or end < 0:
-            raise CorruptTableError(f"{len(block)} bytes cannot hold {count} restarts", file=self._file, node=where)
+            raise self._corrupt(f"{len(block)} bytes cannot hold {count} restarts", where)
         restarts = list(struct.unpack_from(f"<{count}I", block, end))
         if restarts[0] != 0:
-            raise CorruptTableError("the first restart is not the first entry", file=self._file, node=where)
+            raise self._corrupt("the first restart is not the first entry", where)
         return restarts, end
 
 
@@ -289,7 +284,7 @@ class TableWriter:
         self._pending: Optional[bytes] = None  # handle of the last closed block; its index key depends on the next key
 
     def add(self, key: bytes, value: bytes) -> None:
-        """Appends an entry. Raises DuplicateKeyError or CorruptTableError when `key` is not above the key before."""
+        """Append an entry. Raises DuplicateKeyError or CorruptTableError when `key` is not above the key before."""
         if self._last is not None and key <= self._last:
             if key == self._last:
                 raise DuplicateKeyError(f"the key {key!r} is written twice")
@@ -303,7 +298,7 @@ class TableWriter:
             self._close_block()
 
     def finish(self) -> None:
-        """Writes what is pending, the metaindex, the index and the footer."""
+        """Write what is pending, the metaindex, the index and the footer."""
         if not self._block.empty():
             self._close_block()
         metaindex = self._write_block(_BlockBuilder(1).finish())
@@ -331,7 +326,7 @@ def _shared_prefix(first: bytes, second: bytes) -> int:
 
 
 def _shortest_separator(low: bytes, high: bytes) -> bytes:
-    """A short key that is not below `low` and below `high`."""
+    """Return a short key that is not below `low`, but below `high`."""
     at = _shared_prefix(low, high)
     if at < len(low) and low[at] + 1 < high[at]:
         return low[:at] + bytes((low[at] + 1,))
@@ -339,7 +334,7 @@ def _shortest_separator(low: bytes, high: bytes) -> bytes:
 
 
 def _short_successor(key: bytes) -> bytes:
-    """A short key that is not below `key`."""
+    """Return a short key that is not below `key`."""
     for index, byte in enumerate(key):
         if byte != 0xFF:
             return key[:index] + bytes((byte + 1,))

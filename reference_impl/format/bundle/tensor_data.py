@@ -17,12 +17,13 @@ from __future__ import annotations
 
 import struct
 import sys
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, BinaryIO, Union
 
 from reference_impl.errors import ChecksumError, DtypeError, MalformedError, ShapeError
 from reference_impl.format.bundle.checksum import crc32c, masked
 from reference_impl.format.values.dtypes import DType
-from reference_impl.format.wire import read_varint, read_varints, write_varint
+from reference_impl.format.wire import cut, read_varint, read_varints, write_varint
 
 if TYPE_CHECKING:
     import numpy as np
@@ -33,7 +34,7 @@ _CHECKSUM_BYTES = 4
 
 
 def decode_numbers(data: memoryview, dtype: DType, shape: tuple[int, ...], order: str) -> npt.NDArray[Any]:
-    """A read-only array over `data` without a copy; bytes of the other order are swapped into a new array."""
+    """Return an array over `data` without a copy; bytes of the other order are swapped into a new array."""
     import numpy as np
 
     numpy_dtype = dtype.numpy()
@@ -45,20 +46,24 @@ def decode_numbers(data: memoryview, dtype: DType, shape: tuple[int, ...], order
 
 
 def reshaped(flat: npt.NDArray[Any], shape: tuple[int, ...]) -> npt.NDArray[Any]:
-    """The array in its shape, read-only. Raises ShapeError for what NumPy cannot hold (too many dimensions)."""
+    """Return the array in its shape. Raises ShapeError for what NumPy cannot hold (too many dimensions)."""
     try:
-        array = flat.reshape(shape)
+        return flat.reshape(shape)
     except ValueError as error:
         raise ShapeError(f"NumPy has no array of shape {shape}: {error}") from None
-    array.flags.writeable = False
-    return array
 
 
-def decode_strings(data: memoryview, count: int, order: str, verify: bool) -> tuple[list[int], int, int]:
-    """Reads the lengths of a string tensor, which are checked always, and with `verify` the checksum of the rest.
+def decode_elements(data: memoryview, dtype: DType, count: int, order: str, verify: bool) -> tuple[Iterable[bytes], int]:
+    """Decode a tensor of strings or variants.
 
-    Returns: lengths, the position of the first element, and the (plain) checksum of everything, 0 without `verify`.
+    Returns:
+      The elements, strings one by one as they are asked for, and the (plain) checksum of everything, 0 without `verify`. The
+      lengths of strings are checked always.
     """
+    return (_decode_strings if dtype.name == "string" else _decode_variants)(data, count, order, verify)
+
+
+def _decode_strings(data: memoryview, count: int, order: str, verify: bool) -> tuple[Iterable[bytes], int]:
     end = len(data)
     try:
         lengths, position = read_varints(data, count)
@@ -71,7 +76,7 @@ def decode_strings(data: memoryview, count: int, order: str, verify: bool) -> tu
     stored = bytes(data[position:start])
     if struct.unpack(order + "I", stored)[0] != masked(crc):
         raise ChecksumError("the checksum of the strings' lengths differs")
-    return lengths, start, crc32c(data[start:], crc32c(stored, crc)) if verify else 0
+    return map(bytes, cut(data, lengths, start)), crc32c(data[start:], crc32c(stored, crc)) if verify else 0
 
 
 def _fixed_lengths(lengths: list[int], order: str) -> bytes:
@@ -80,8 +85,7 @@ def _fixed_lengths(lengths: list[int], order: str) -> bytes:
     return b"".join(struct.pack(order + ("I" if length <= 0xFFFFFFFF else "Q"), length) for length in lengths)
 
 
-def decode_variants(data: memoryview, count: int, order: str, verify: bool) -> tuple[list[bytes], int]:
-    """The serialised VariantTensorDataProto of every element and the checksum of everything, 0 without `verify`."""
+def _decode_variants(data: memoryview, count: int, order: str, verify: bool) -> tuple[Iterable[bytes], int]:
     end = len(data)
     out: list[bytes] = []
     position = crc = 0
@@ -106,27 +110,8 @@ def decode_variants(data: memoryview, count: int, order: str, verify: bool) -> t
     return out, crc
 
 
-def object_array(items: list[bytes], shape: tuple[int, ...]) -> npt.NDArray[Any]:
-    """Read-only array of `bytes` objects."""
-    import numpy as np
-
-    out = np.empty(len(items), dtype=object)
-    out[:] = items
-    return reshaped(out, shape)
-
-
-def empty(dtype: DType, shape: tuple[int, ...]) -> npt.NDArray[Any]:
-    """An array to be filled. Raises ShapeError for what NumPy cannot hold."""
-    import numpy as np
-
-    try:
-        return np.empty(shape, dtype.numpy())
-    except ValueError as error:
-        raise ShapeError(f"NumPy has no array of shape {shape}: {error}") from None
-
-
 class _Sink:
-    """Writes to a stream, counting bytes and continuing a checksum."""
+    """A stream that counts its bytes and continues a checksum."""
 
     def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream
@@ -141,7 +126,7 @@ class _Sink:
 
 
 def encode(stream: BinaryIO, array: npt.NDArray[Any], dtype: DType) -> tuple[int, int]:
-    """Writes a tensor as TensorFlow does on this machine; returns size and masked checksum.
+    """Write a tensor as TensorFlow does on this machine; return size and masked checksum.
 
     Args:
       stream: where to write.
@@ -179,7 +164,7 @@ def _number_bytes(array: npt.NDArray[Any], dtype: DType) -> memoryview:
 
 
 def _carries(found: np.dtype[Any], dtype: DType) -> bool:
-    """Whether an array of this type holds the very bits: in NumPy's or ml_dtypes' own type, or in an integer standing for it."""
+    """Return whether an array of this type holds the very bits, as NumPy's or ml_dtypes' own type or as an integer."""
     if dtype.ml_dtype is None:
         return str(found.name) == dtype.carrier
     return str(found.name) == dtype.ml_dtype or (found.kind in "iu" and found.itemsize == dtype.itemsize)

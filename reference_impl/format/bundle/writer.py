@@ -1,11 +1,11 @@
-"""Writes tensor bundles as TensorFlow's own writer does: the same bytes for the same tensors in the same order."""
+"""Write a tensor bundle as TensorFlow's own writer does: the same bytes for the same tensors in the same order."""
 
 from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, Optional, Union
 
@@ -42,38 +42,33 @@ class BundleWriter:
         self._streams: list[BinaryIO] = []
         self._offsets: list[int] = []
         self._suffix = f".{secrets.token_hex(4)}.tmp"
-        try:
-            Path(self.prefix).parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise FileAccessError(f"cannot write: {error}", file=self.prefix) from None
         self.num_shards = 0
+        with self._aborting(self.prefix):
+            Path(self.prefix).parent.mkdir(parents=True, exist_ok=True)
         for _ in range(num_shards):
             self.add_shard()
 
     def add_shard(self) -> int:
-        """Starts another data file; returns its number."""
-        try:
+        """Start another data file; return its number."""
+        with self._aborting(self.prefix):
             self._streams.append(Path(self._temporary(self.num_shards)).open("xb"))  # noqa: SIM115
-        except OSError as error:
-            self.abort()
-            raise FileAccessError(f"cannot write: {error}", file=self.prefix) from None
         self._offsets.append(0)
         self.num_shards += 1
         return self.num_shards - 1
 
     def shard_bytes(self, shard: int) -> int:
-        """How much has been written to a data file."""
+        """Return how much has been written to a data file."""
         return self._offsets[shard]
 
     def _shard_file(self, shard: int) -> str:
         return shard_file(self.prefix, shard, self.num_shards)
 
     def _temporary(self, shard: int) -> str:
-        """Where a shard is written; how many there will be is not known yet."""
+        """Return where a shard is written; how many there will be is not known yet."""
         return f"{self.prefix}.data-{shard:05}{self._suffix}"
 
     def add(self, key: str, value: Any, dtype: Union[str, DType, None] = None, shard: int = 0) -> None:
-        """Appends one tensor.
+        """Append one tensor.
 
         Args:
           key: its name in the checkpoint.
@@ -91,7 +86,7 @@ class BundleWriter:
     def add_slice(
         self, key: str, shape: Sequence[int], part: Slice, value: Any, dtype: Union[str, DType, None] = None, shard: int = 0
     ) -> None:
-        """Appends one slice of a partitioned tensor; whether the slices make up the tensor is for the caller to see to.
+        """Append one slice of a partitioned tensor. The caller sees to it that the slices make up the tensor.
 
         Args:
           key: name of the whole tensor.
@@ -138,17 +133,14 @@ class BundleWriter:
         array = _as_array(value)
         chosen = _dtype_of(array, dtype)
         entry = _entry(chosen, array.shape)
-        try:
+        with self._aborting(self._shard_file(shard)):
             size, crc = tensor_data.encode(self._streams[shard], array, chosen)
-        except OSError as error:
-            self.abort()  # nobody knows how much has been written
-            raise FileAccessError(f"cannot write: {error}", file=self._shard_file(shard)) from None
         entry.shard_id, entry.offset, entry.size, entry.crc32c = shard, self._offsets[shard], size, crc
         self._offsets[shard] += size
         self._entries[raw] = entry
 
     def finish(self) -> None:
-        """Completes the bundle. An index that was there before is removed first: old index and new data never meet."""
+        """Complete the bundle. An index that was there before is removed first: old index and new data never meet."""
         index = Path(index_file(self.prefix))
         temporary = Path(f"{index}{self._suffix}")
         try:
@@ -173,8 +165,17 @@ class BundleWriter:
             table.add(raw, schema.serialize(self._entries[raw]))
         table.finish()
 
+    @contextmanager
+    def _aborting(self, file: str) -> Iterator[None]:
+        """Abort when the system refuses: nobody knows how much has been written."""
+        try:
+            yield
+        except OSError as error:
+            self.abort()
+            raise FileAccessError(f"cannot write: {error}", file=file) from None
+
     def abort(self) -> None:
-        """Removes the temporary files."""
+        """Remove the temporary files."""
         for stream in self._streams:
             with suppress(OSError):  # a full disk: what is left in the buffer
                 stream.close()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Union
 
 from reference_impl import errors
@@ -104,9 +105,7 @@ def _from_content(content: bytes, dtype: DType, count: int) -> npt.NDArray[Any]:
 
 
 def _strings(content: bytes, count: int) -> npt.NDArray[Any]:
-    """The lengths of all strings, then their bytes."""
-    import numpy as np
-
+    """Decode strings: the lengths of all of them, then their bytes."""
     if count > len(content):
         raise errors.ShapeError(f"length of string {len(content)}: {len(content)} bytes cannot hold those of {count}")
     try:
@@ -115,9 +114,16 @@ def _strings(content: bytes, count: int) -> npt.NDArray[Any]:
         raise errors.ShapeError(f"length of string {error}") from None
     if position + sum(lengths) != len(content):
         raise errors.ShapeError(f"the lengths of {count} strings do not add up to {len(content)} bytes")
-    flat = np.empty(count, object)
-    flat[:] = list(cut(content, lengths, position))
-    return flat
+    return object_array(list(cut(content, lengths, position)))
+
+
+def object_array(items: Sequence[bytes]) -> npt.NDArray[Any]:
+    """Return an array of these objects. `np.array` would make text of them, without the zero bytes at their ends."""
+    import numpy as np
+
+    array = np.empty(len(items), object)
+    array[:] = items
+    return array
 
 
 def _from_list(proto: schema.TensorProto, dtype: DType, count: int) -> npt.NDArray[Any]:
@@ -133,8 +139,7 @@ def _from_list(proto: schema.TensorProto, dtype: DType, count: int) -> npt.NDArr
     else:
         values: Any = getattr(proto, _LIST_OF[dtype.name])
         if dtype.name == "string":
-            flat = np.empty(len(values), object)
-            flat[:] = list(values)
+            flat = object_array(list(values))
         elif dtype.name in ("float16", "bfloat16"):
             flat = np.array(values, np.int64).astype(np.uint16).view(numpy_dtype)
         elif dtype.name.startswith("complex"):
