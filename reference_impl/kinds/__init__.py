@@ -10,8 +10,9 @@ A reader is a function ``read(load, number, node)``; `load` holds the state of a
 
     load, checkpoint, tensors           what readers get: the file, the values, what is made so far
     library, export_library, traces     FunctionDefs of a load and of an export, and the traces that are exported
-    binding, patterns, flat_arguments   from the arguments of a call to the trace that fits, and its tensors
-    function_specs, specs               Python signatures and TypeSpecs in messages
+    binding                             Python signatures
+    patterns, flat_arguments            from the arguments of a call to the trace that fits, and its tensors
+    specs                               TypeSpecs and literals in messages
     captures                            the tensors of captured objects
     rebuild, gradients, unknown_ops     a traced graph of a FunctionDef, where only a graph will do
     containers, listed_variables        what a model around a loaded object sees of it

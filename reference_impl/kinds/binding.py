@@ -1,8 +1,7 @@
-"""From a call's arguments to the canonical form that traces are compared with.
+"""Python signatures of functions: a FunctionSpec in the file, and the canonical form of a call.
 
-A FunctionSpec stores the Python signature of a function. The canonical form of a call has every argument that may be
-positional in a tuple, everything else in a dict, and the defaults filled in; so ``f(x)``, ``f(x=x)`` and
-``f(x, training=False)`` are one.
+The canonical form, which traces are compared with, has every argument that may be positional in a tuple, everything else in a
+dict, and the defaults filled in; so ``f(x)``, ``f(x=x)`` and ``f(x, training=False)`` are one.
 
 RFC: PY-01, PY-09, FMT-03
 """
@@ -10,59 +9,47 @@ RFC: PY-01, PY-09, FMT-03
 from __future__ import annotations
 
 import inspect
-import keyword
-from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Optional
 
-from reference_impl.errors import BindingError
-from reference_impl.graph.argument_names import python_name
+from reference_impl import tensorflow_api as api
+from reference_impl.errors import BindingError, MalformedError, SavedModelError
+from reference_impl.format import schema
+from reference_impl.format.values import structure
+from reference_impl.kinds import specs
 
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+# The fields of a FullArgSpec, and the types of their values; each may be None.
+_FIELDS: dict[str, tuple[type, ...]] = {
+    "args": (list, tuple),
+    "varargs": (str,),
+    "varkw": (str,),
+    "defaults": (tuple, list),
+    "kwonlyargs": (list, tuple),
+    "kwonlydefaults": (dict,),
+}
 
 
+@dataclass
 class Binder:
     """The Python signature of a loaded function.
 
-    Args:
-      name: for messages.
-      args, varargs, varkw, defaults, kwonlyargs, kwonlydefaults: as of `inspect.getfullargspec`.
-      is_method: drop the first argument (files of older writers keep `self`).
-      input_signature: the specs given to tf.function, or None.
+    Attributes:
+      name, file: for messages.
+      signature: the parameters.
+      input_signature: the specs given to tf.function, a StructuredValue; None where there are none.
       jit_compile: True, False or None.
     """
 
-    def __init__(
-        self,
-        name: str,
-        args: Sequence[str],
-        varargs: Optional[str] = None,
-        varkw: Optional[str] = None,
-        defaults: Sequence[Any] = (),
-        kwonlyargs: Sequence[str] = (),
-        kwonlydefaults: Optional[Mapping[str, Any]] = None,
-        is_method: bool = False,
-        input_signature: Any = None,
-        jit_compile: Optional[bool] = None,
-    ):
-        self.name = name
-        self.input_signature = input_signature
-        self.jit_compile = jit_compile
-        names = list(args)
-        values = dict(zip(names[len(names) - len(defaults) :], defaults)) if defaults else {}
-        if is_method or names[:1] == ["self"]:
-            names = names[1:]
-        kinds = inspect.Parameter
-        empty = inspect.Parameter.empty
-        parameters = [kinds(_identifier(n), kinds.POSITIONAL_OR_KEYWORD, default=values.get(n, empty)) for n in names]
-        self._simple = len(parameters) if not (varargs or varkw or kwonlyargs) else -1
-        if varargs:
-            parameters.append(kinds(_identifier(varargs), kinds.VAR_POSITIONAL))
-        values = dict(kwonlydefaults or {})
-        parameters += [kinds(_identifier(n), kinds.KEYWORD_ONLY, default=values.get(n, empty)) for n in kwonlyargs]
-        if varkw:
-            parameters.append(kinds(_identifier(varkw), kinds.VAR_KEYWORD))
-        # Not validated: TensorFlow lets an argument without a default follow one that has one (functools.partial).
-        self.signature = inspect.Signature(parameters, __validate_parameters__=False)
+    name: str
+    file: str
+    signature: inspect.Signature
+    input_signature: Optional[Any] = None
+    jit_compile: Optional[bool] = None
+
+    def __post_init__(self) -> None:
+        kinds = [parameter.kind for parameter in self.signature.parameters.values()]
+        self._only_positional = len(kinds) if all(kind in _POSITIONAL for kind in kinds) else -1
 
     def canonical(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Return the canonical form of a call.
@@ -70,7 +57,7 @@ class Binder:
         Raises:
           BindingError: an argument is missing, unknown or given twice; the message names it.
         """
-        if not kwargs and len(args) == self._simple:
+        if not kwargs and len(args) == self._only_positional:
             return args, kwargs
         try:
             bound = self.signature.bind(*args, **kwargs)
@@ -106,16 +93,6 @@ class Binder:
         return args[:end]
 
 
-def _identifier(name: str) -> str:
-    """Return a parameter name that `inspect` accepts; names in a file may be anything.
-
-    Adapted as TensorFlow does it: in a re-export this name must fit the one that its reader makes of the input's name.
-
-    RFC: SIG-07
-    """
-    return name if name.isidentifier() and not keyword.iskeyword(name) else python_name(name)
-
-
 def _same(value: Any, default: Any) -> bool:
     plain = isinstance(value, (bool, int, float, str, bytes))
     return value is default or (plain and type(value) is type(default) and bool(value == default))
@@ -124,3 +101,92 @@ def _same(value: Any, default: Any) -> bool:
 def _short(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= 300 else text[:297] + "..."
+
+
+class UnknownDefault:
+    """Stands for the default of an argument whose type is not known here; no trace matches it."""
+
+    def __init__(self, reason: SavedModelError):
+        self.reason = reason
+
+    def __repr__(self) -> str:
+        return f"<unknown: {self.reason}>"
+
+
+def read(spec: Any, name: str, file: str) -> Binder:
+    """Return the Python signature in a FunctionSpec. Raises StructureError, MalformedError.
+
+    RFC: FMT-03
+    """
+    stored = structure.decode(spec.fullargspec, file, name) if spec.HasField("fullargspec") else None
+    if not isinstance(stored, structure.NamedTuple):
+        raise MalformedError("a FunctionSpec without FullArgSpec", file=file, node=name)
+    fields = {key: value for key, value in stored.fields if value is not None}
+    for key, kinds in _FIELDS.items():
+        names = fields.get(key, ()) if key in ("args", "kwonlyargs") else ()
+        if not isinstance(fields.get(key, kinds[0]()), kinds) or not all(isinstance(each, str) for each in names):
+            raise MalformedError(f"the field {key!r} of the FullArgSpec is {_short(fields[key])}", file=file, node=name)
+    fullargspec = inspect.FullArgSpec(
+        args=list(fields.get("args", ())),
+        varargs=fields.get("varargs"),
+        varkw=fields.get("varkw"),
+        defaults=tuple(_default(value) for value in fields.get("defaults", ())),
+        kwonlyargs=list(fields.get("kwonlyargs", ())),
+        kwonlydefaults={key: _default(value) for key, value in fields.get("kwonlydefaults", {}).items()},
+        annotations={},
+    )
+    declared = spec.HasField("input_signature") and not spec.input_signature.HasField("none_value")
+    return Binder(
+        name,
+        file,
+        api.signature_of_fullargspec(fullargspec, spec.is_method),
+        spec.input_signature if declared else None,
+        {schema.FunctionSpec.ON: True, schema.FunctionSpec.OFF: False}.get(spec.jit_compile),
+    )
+
+
+def _default(value: Any) -> Any:
+    try:
+        return specs.to_tf(value)
+    except SavedModelError as error:
+        return UnknownDefault(error)
+
+
+def write(out: Any, signature: Optional[inspect.Signature], input_signature: Any, jit_compile: Optional[bool], path: str) -> None:
+    """Write a Python signature as a FunctionSpec.
+
+    Args:
+      out: the FunctionSpec.
+      signature: None for a function that has no Python signature.
+      input_signature: a StructuredValue, None where there is none.
+      jit_compile: None where the function does not say it.
+      path: of the function, for messages.
+
+    Raises:
+      SaveError: a default value cannot be stored.
+
+    RFC: FN-09
+    """
+    kinds = inspect.Parameter
+    parameters = list(signature.parameters.values()) if signature is not None else []
+    positional = [p for p in parameters if p.kind in _POSITIONAL]
+    keyword = [p for p in parameters if p.kind is kinds.KEYWORD_ONLY]
+    starred = {p.kind: p.name for p in parameters if p.kind in (kinds.VAR_POSITIONAL, kinds.VAR_KEYWORD)}
+    first = next((i for i, p in enumerate(positional) if p.default is not kinds.empty), len(positional))
+    defaults = tuple(None if p.default is kinds.empty else p.default for p in positional[first:])
+    fields = {
+        "args": [p.name for p in positional],
+        "varargs": starred.get(kinds.VAR_POSITIONAL),
+        "varkw": starred.get(kinds.VAR_KEYWORD),
+        "defaults": defaults or None,
+        "kwonlyargs": [p.name for p in keyword],
+        "kwonlydefaults": {p.name: p.default for p in keyword if p.default is not kinds.empty} or None,
+        "annotations": {},
+    }
+    stored = out.fullargspec.named_tuple_value
+    stored.name = "FullArgSpec"
+    for key, value in fields.items():
+        stored.values.add(key=key).value.CopyFrom(specs.encode(value, path, key))
+    out.input_signature.CopyFrom(structure.encode(None) if input_signature is None else input_signature)
+    if jit_compile is not None:
+        out.jit_compile = schema.FunctionSpec.ON if jit_compile else schema.FunctionSpec.OFF

@@ -29,11 +29,10 @@ from reference_impl import tensorflow_api as api
 from reference_impl.errors import BindingError, MalformedError, MissingKeyError, UnsupportedModelError
 from reference_impl.format.names import plain_name
 from reference_impl.graph.argument_names import python_name, python_names
-from reference_impl.kinds import captures, patterns, rebuild
+from reference_impl.kinds import binding, captures, patterns, rebuild, specs
 from reference_impl.kinds.binding import Binder
 from reference_impl.kinds.captured_tensor import CapturedTensor
 from reference_impl.kinds.flat_arguments import as_named, differ, to_tensors
-from reference_impl.kinds.function_specs import flat_signature, make_binder, signature_of
 from reference_impl.kinds.library import FunctionLibrary
 from reference_impl.kinds.load import Load
 from reference_impl.kinds.unknown_ops import why_not_found
@@ -49,7 +48,7 @@ def read(load: Load, number: int, node: Any) -> LoadedConcreteFunction:
     known = load.functions.get(name)
     binder = known.binder if known is not None else None  # a trace of a function that is known has its signature
     if binder is None and bare.HasField("function_spec"):
-        binder = make_binder(name, bare.function_spec, load.file)
+        binder = binding.read(bare.function_spec, name, load.file)
     function = trace(load, name, binder)
     function.set_flat_arguments(list(bare.argument_keywords), bare.allowed_positional_arguments)
     return function
@@ -66,12 +65,37 @@ def trace(load: Load, name: str, binder: Optional[Binder]) -> LoadedConcreteFunc
         if name not in load.graph.concrete_functions:  # asking for it would make it
             raise MissingKeyError("the object graph does not describe the function", file=load.file, node=name)
         saved = load.graph.concrete_functions[name]
-        load.functions[name] = load.trace_class(load.library, name, signature_of(saved, function_def, load.file), binder)
+        load.functions[name] = load.trace_class(load.library, name, _signature_of(saved, function_def, load.file), binder)
         load.functions[name].saved = saved
     function: LoadedConcreteFunction = load.functions[name]
     if function.binder is None:
         function.binder = binder
     return function
+
+
+def _signature_of(saved: Any, function: Any, file: str) -> Callable[[], tuple[Any, Any]]:
+    """Return a function that returns ``((args, kwargs), results)`` of a SavedConcreteFunction: nests of TypeSpecs and literals.
+
+    The flat arguments of a function that has no structured ones are given as positional ones.
+    """
+    name = function.signature.name
+
+    def decode() -> tuple[Any, Any]:
+        inputs = specs.decode(saved.canonicalized_input_signature, file, name)
+        if inputs is None:
+            given = max(0, len(function.signature.input_arg) - len(saved.bound_inputs))
+            inputs = tuple(rebuild.input_specs(function)[:given]), {}
+        if not (isinstance(inputs, tuple) and len(inputs) == 2 and isinstance(inputs[0], tuple) and isinstance(inputs[1], dict)):
+            raise MalformedError("the input signature is not a pair of tuple and dict", file=file, node=name)
+        return inputs, specs.decode(saved.output_signature, file, name)
+
+    return decode
+
+
+def _flat_signature(function: Any) -> tuple[Any, Any]:
+    """Return ``((args, kwargs), results)`` of a FunctionDef that nothing else describes: all its tensors in their order."""
+    results = [tf.TensorSpec(None, specs.tf_dtype(result.type)) for result in function.signature.output_arg]
+    return (tuple(rebuild.input_specs(function)), {}), results
 
 
 def find(load: Load, name: str) -> Optional[LoadedConcreteFunction]:
@@ -82,7 +106,7 @@ def find(load: Load, name: str) -> Optional[LoadedConcreteFunction]:
     if name in load.functions or name not in load.library:
         return load.functions.get(name)
     function_def = load.library.get(name)
-    function = LoadedConcreteFunction(load.library, name, lambda: flat_signature(function_def))
+    function = LoadedConcreteFunction(load.library, name, lambda: _flat_signature(function_def))
     arguments = [argument.name for argument in function_def.signature.input_arg]
     function.set_flat_arguments(arguments, len(arguments))
     return function
@@ -102,7 +126,7 @@ def _gradient_maker(load: Load, name: str) -> Callable[[FunctionLibrary], Loaded
     saved = load.graph.concrete_functions[name]
     captured = [load.objects[number] for number in saved.bound_inputs]
     owners = [weakref.ref(owner) if isinstance(owner, api.Resource) else owner for owner in captured]
-    signature = signature_of(saved, load.library.get(name), load.file)
+    signature = _signature_of(saved, load.library.get(name), load.file)
 
     def make(library: FunctionLibrary) -> LoadedConcreteFunction:
         function = LoadedConcreteFunction(library, name, signature)

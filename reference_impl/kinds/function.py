@@ -12,17 +12,16 @@ from typing import Any
 
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import FunctionMatchError, SavedModelError
-from reference_impl.kinds import function_specs, patterns, specs
+from reference_impl.kinds import binding, patterns, specs
 from reference_impl.kinds.binding import Binder
 from reference_impl.kinds.concrete_function import LoadedConcreteFunction, refuse_to_reduce, trace
-from reference_impl.kinds.function_specs import make_binder
 from reference_impl.kinds.load import Load
 
 
 def read(load: Load, number: int, node: Any) -> LoadedFunction:
     """Make the function of a `function` node."""
     name = load.names.get(number, "function")
-    binder = make_binder(name, node.function.function_spec, load.file)
+    binder = binding.read(node.function.function_spec, name, load.file)
     return LoadedFunction(name, binder, [trace(load, each, binder) for each in node.function.concrete_functions])
 
 
@@ -88,8 +87,8 @@ class LoadedFunction(api.RestoredFunction):
     @property
     def input_signature(self) -> Any:
         """The specs that the function was declared with, None for a function traced by its calls."""
-        decode = self.binder.input_signature
-        return None if decode is None else specs.to_tf(decode())
+        declared = self.binder.input_signature
+        return None if declared is None else specs.decode(declared, self.binder.file, self.saved_name)
 
     def __copy__(self) -> LoadedFunction:
         return type(self)(self.saved_name, self.binder, self.concrete_functions)
@@ -134,13 +133,13 @@ def write(out: Any, function: Any, names: Sequence[str], path: str) -> None:
     RFC: FN-09, FMT-03
     """
     out.concrete_functions.extend(names)
-    if not isinstance(function, LoadedFunction):
-        declared = None if function.input_signature is None else specs.from_tf(tuple(function.input_signature))
-        function_specs.write(out.function_spec, api.python_signature(function), declared, api.jit_compile(function), path)
-    else:
+    if isinstance(function, LoadedFunction):
         binder = function.binder
-        given = binder.input_signature() if callable(binder.input_signature) else binder.input_signature
-        function_specs.write(out.function_spec, binder.signature, given, binder.jit_compile, path)
+        binding.write(out.function_spec, binder.signature, binder.input_signature, binder.jit_compile, path)
+        return
+    given = function.input_signature
+    declared = None if given is None else specs.encode(tuple(given), path, "input_signature")
+    binding.write(out.function_spec, api.python_signature(function), declared, api.jit_compile(function), path)
 
 
 class InputSignatureError(FunctionMatchError, TypeError):

@@ -34,7 +34,7 @@ from reference_impl.graph.references import CALL_OPS
 from reference_impl.graph.return_nodes import return_nodes
 from reference_impl.kinds import gradients, unknown_ops
 from reference_impl.kinds.library import FunctionLibrary
-from reference_impl.kinds.specs import tf_dtype
+from reference_impl.kinds.specs import shape_of, tf_dtype
 
 HANDLES = (schema.DT_RESOURCE, schema.DT_VARIANT)
 _CALLS = CALL_OPS - {"RemoteCall", "TPUPartitionedCall"}
@@ -246,7 +246,7 @@ def _is_stateful(op: str) -> bool:
 
 def _output_shapes(node: Any) -> list[tf.TensorShape]:
     """Return the shapes of a node's outputs that the file has."""
-    return [to_shape(shape) for shape in node.attr["_output_shapes"].list.shape] if "_output_shapes" in node.attr else []
+    return [shape_of(shape) for shape in node.attr["_output_shapes"].list.shape] if "_output_shapes" in node.attr else []
 
 
 def input_specs(function_def: Any) -> list[tf.TensorSpec]:
@@ -257,18 +257,13 @@ def input_specs(function_def: Any) -> list[tf.TensorSpec]:
         shape = None
         attrs = function_def.arg_attr[index].attr if index in function_def.arg_attr else {}
         if "_output_shapes" in attrs and attrs["_output_shapes"].list.shape:
-            shape = to_shape(attrs["_output_shapes"].list.shape[0])
+            shape = shape_of(attrs["_output_shapes"].list.shape[0])
         elif index < len(shapes):
-            shape = to_shape(shapes[index])
+            shape = shape_of(shapes[index])
         elif argument.type in HANDLES:
             shape = ()
         specs.append(tf.TensorSpec(shape, tf_dtype(argument.type, node=argument.name), argument.name))
     return specs
-
-
-def to_shape(proto: Any) -> tf.TensorShape:
-    """Return a TensorShapeProto (ours) as a TensorShape."""
-    return tf.TensorShape(None if proto.unknown_rank else [None if dim.size < 0 else dim.size for dim in proto.dim])
 
 
 def specialised(library: FunctionLibrary, name: str, inputs: Sequence[tf.Tensor]) -> Any:

@@ -13,7 +13,6 @@ import tensorflow as tf
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import MalformedError, UnknownSignatureError
 from reference_impl.format.names import SIGNATURES
-from reference_impl.format.values import structure
 from reference_impl.kinds import specs
 from reference_impl.kinds.concrete_function import LoadedConcreteFunction
 from reference_impl.kinds.load import Load
@@ -87,7 +86,7 @@ def complete(function: LoadedConcreteFunction, definition: Any) -> None:
 def _refine(spec: tf.TypeSpec, info: Any) -> tf.TypeSpec:
     if info is None or not isinstance(spec, tf.TensorSpec) or spec.shape.rank is not None:
         return spec
-    return tf.TensorSpec(specs.shape_to_tf(structure.decode_shape(info.tensor_shape)), spec.dtype, spec.name)
+    return tf.TensorSpec(specs.shape_of(info.tensor_shape), spec.dtype, spec.name)
 
 
 def is_live_map(obj: Any) -> bool:

@@ -1,4 +1,4 @@
-"""Structures between the format's value types and TensorFlow's objects.
+"""Nests of TypeSpecs and literals, between messages and TensorFlow's objects.
 
 `reference_impl.format.values.structure` keeps everything as data. Here its TensorSpecs, TypeSpecs, dtypes, shapes and
 tensors become those of TensorFlow, and back.
@@ -18,7 +18,7 @@ import numpy as np
 import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
-from reference_impl.errors import DtypeError, StructureError
+from reference_impl.errors import DtypeError, SavedModelError, SaveError, StructureError
 from reference_impl.format import schema
 from reference_impl.format.values import dtypes, structure, tensor_proto
 
@@ -41,6 +41,35 @@ _CLASSES = {
 }
 
 
+def decode(message: Any, file: str = "", node: str = "") -> Any:
+    """Return the nest in a StructuredValue; errors name `file` and `node`. Raises what `structure.decode` and `to_tf` raise."""
+    value = structure.decode(message, file, node)
+    try:
+        return to_tf(value)
+    except SavedModelError as error:
+        error.file, error.node = error.file or file, error.node or node
+        raise
+
+
+def encode(value: Any, path: str, what: str) -> schema.StructuredValue:
+    """Return a nest of a function as a StructuredValue.
+
+    Args:
+      value: the nest.
+      path: of the function, for messages.
+      what: the nest holds, for messages.
+
+    Raises:
+      SaveError: the nest holds a value that cannot be stored.
+
+    RFC: FN-09
+    """
+    try:
+        return structure.encode(from_tf(value))
+    except SavedModelError as error:
+        raise SaveError(f"{what} of the function cannot be stored: {error.reason}", node=path, clause="FN-09") from error
+
+
 def to_tf(value: Any) -> Any:
     """Return a decoded nest with TensorFlow's own leaves.
 
@@ -48,14 +77,12 @@ def to_tf(value: Any) -> Any:
       StructureError: a TypeSpec of a class that is not there.
       DtypeError: a dtype this TensorFlow does not know.
     """
-    if isinstance(value, structure.TensorSpec):
-        return tf.TensorSpec(shape_to_tf(value.shape), dtype_to_tf(value.dtype), value.name)
-    if isinstance(value, structure.BoundedTensorSpec):
-        return tf.TensorSpec(shape_to_tf(value.shape), dtype_to_tf(value.dtype), value.name)
+    if isinstance(value, (structure.TensorSpec, structure.BoundedTensorSpec)):
+        return tf.TensorSpec(value.shape.dims, tf_dtype(value.dtype.number), value.name)
     if isinstance(value, dtypes.DType):
-        return dtype_to_tf(value)
+        return tf_dtype(value.number)
     if isinstance(value, structure.TensorShape):
-        return shape_to_tf(value)
+        return tf.TensorShape(value.dims)
     if isinstance(value, structure.NamedTuple):
         fields = [field for field, _ in value.fields]
         return named_tuple(value.name, tuple(fields))._make([to_tf(item) for _, item in value.fields])
@@ -102,43 +129,34 @@ def from_tf(value: Any) -> Any:
     return value
 
 
-def dtype_to_tf(dtype: dtypes.DType) -> tf.DType:
-    """Raises DtypeError for a dtype this TensorFlow does not know."""
-    try:
-        return tf.dtypes.as_dtype(dtype.number)
-    except TypeError:
-        raise DtypeError(f"TensorFlow {tf.__version__} has no dtype {dtype.name}") from None
-
-
 def tf_dtype(number: int, file: str = "", node: str = "") -> tf.DType:
     """Return the dtype with a number of the DataType enumeration. Raises DtypeError, which names `file` and `node`."""
     try:
-        return dtype_to_tf(dtypes.by_number(number))
+        name = dtypes.by_number(number).name
+        return tf.dtypes.as_dtype(number)
     except DtypeError as error:
-        raise DtypeError(error.reason, file=file, node=node) from None
+        reason = error.reason
+    except TypeError:
+        reason = f"TensorFlow {tf.__version__} has no dtype {name}"
+    raise DtypeError(reason, file=file, node=node)
 
 
 def dtype_from_tf(dtype: tf.DType) -> dtypes.DType:
     return dtypes.by_number(dtype.as_datatype_enum)
 
 
-def shape_to_tf(shape: structure.TensorShape) -> tf.TensorShape:
-    return tf.TensorShape(shape.dims)
+def shape_of(proto: schema.TensorShapeProto) -> tf.TensorShape:
+    """Return the shape in a TensorShapeProto. Raises ShapeError."""
+    return tf.TensorShape(structure.decode_shape(proto).dims)
 
 
 def shape_from_tf(shape: tf.TensorShape) -> structure.TensorShape:
     return structure.TensorShape(None if shape.rank is None else tuple(shape.as_list()))
 
 
-def shape_proto(shape: tf.TensorShape) -> Any:
+def shape_proto(shape: tf.TensorShape) -> schema.TensorShapeProto:
     """Return the TensorShapeProto of a shape."""
-    out = schema.TensorShapeProto()
-    if shape.rank is None:
-        out.unknown_rank = True
-    else:
-        for size in shape.as_list():
-            out.dim.add(size=-1 if size is None else size)
-    return out
+    return structure.encode_shape(shape_from_tf(shape))
 
 
 def tensor_to_tf(proto: Any) -> tf.Tensor:

@@ -19,7 +19,7 @@ from reference_impl.errors import SavedModelError, SaveError
 from reference_impl.format import schema
 from reference_impl.format.values import structure
 from reference_impl.graph.argument_names import result_name
-from reference_impl.kinds import function_specs, specs
+from reference_impl.kinds import binding, specs
 from reference_impl.kinds.concrete_function import LoadedConcreteFunction
 from reference_impl.kinds.export_library import Source
 
@@ -154,14 +154,14 @@ def write_bare(out: Any, trace: Trace, name: str, path: str) -> None:
     out.argument_keywords.extend(trace.keywords)
     out.allowed_positional_arguments = trace.positional
     if trace.signature is not None:
-        function_specs.write(out.function_spec, _with_defaults(trace), _declared(trace), None, path)
+        binding.write(out.function_spec, _with_defaults(trace), _declared(trace), None, path)
 
 
 def _declared(trace: Trace) -> Any:
     """Return the input signature of a traced function of plain tensors. TensorFlow before 2.14 needs one to convert arguments."""
     if trace.source is not None or trace.inputs[1] or not all(isinstance(spec, tf.TensorSpec) for spec in trace.inputs[0]):
         return None
-    return specs.from_tf(tuple(tf.TensorSpec(spec.shape, spec.dtype) for spec in trace.inputs[0]))
+    return structure.encode(specs.from_tf(tuple(tf.TensorSpec(spec.shape, spec.dtype) for spec in trace.inputs[0])))
 
 
 def _with_defaults(trace: Trace) -> inspect.Signature:
@@ -219,13 +219,13 @@ def saved_concrete(trace: Trace, bound: Sequence[int], path: str) -> Any:
     if trace.saved is not None:
         return out
     try:
-        out.canonicalized_input_signature.CopyFrom(_encoded(None if trace.flat else trace.inputs, path, "arguments"))
+        out.canonicalized_input_signature.CopyFrom(specs.encode(None if trace.flat else trace.inputs, path, "arguments"))
     except SaveError:
         for name, reason in _reasons(trace.inputs[0], trace.inputs[1], trace.signature).items():
             text = f"the value of argument {name!r} cannot be stored: {reason}"
             raise SaveError(text, node=path, clause="FN-09") from None
         raise
-    out.output_signature.CopyFrom(_encoded(_named(trace.outputs), path, "results"))
+    out.output_signature.CopyFrom(specs.encode(_named(trace.outputs), path, "results"))
     return out
 
 
@@ -261,7 +261,3 @@ def is_flat(trace: Trace) -> bool:
     args, kwargs = trace.inputs
     plain = not args and all(isinstance(spec, tf.TensorSpec) for spec in kwargs.values())
     return plain and isinstance(trace.outputs, Mapping) and all(isinstance(spec, tf.TypeSpec) for spec in trace.outputs.values())
-
-
-def _encoded(value: Any, path: str, what: str) -> Any:
-    return structure.encode(function_specs.storable(value, path, what), path)

@@ -13,7 +13,6 @@ import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import MissingValueError, SavedModelError
-from reference_impl.format.values import dtypes, structure
 from reference_impl.kinds import specs
 from reference_impl.kinds.load import Load
 
@@ -53,8 +52,7 @@ def make(proto: Any, value: Optional[tf.Tensor], device: str = "") -> tf.Variabl
       value: its value, which has its dtype and fits its shape; None leaves it without one.
       device: where it is placed; by default where the scopes of the caller say.
     """
-    dtype = specs.dtype_to_tf(dtypes.by_number(proto.dtype))
-    shape = specs.shape_to_tf(structure.decode_shape(proto.shape))
+    dtype, shape = specs.tf_dtype(proto.dtype), specs.shape_of(proto.shape)
     keywords = {
         "trainable": proto.trainable,
         "name": proto.name or None,

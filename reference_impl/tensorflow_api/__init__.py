@@ -63,7 +63,13 @@ from reference_impl.tensorflow_api.runtime import (
     register_function,
     remove_function,
 )
-from reference_impl.tensorflow_api.signatures import is_unknown_argument, python_signature, takes_flat_arguments, traced_arguments
+from reference_impl.tensorflow_api.signatures import (
+    is_unknown_argument,
+    python_signature,
+    signature_of_fullargspec,
+    takes_flat_arguments,
+    traced_arguments,
+)
 from reference_impl.tensorflow_api.strategies import as_first_replica
 from reference_impl.tensorflow_api.trackables import (
     Asset,

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import inspect
+import keyword
 from typing import Any, Optional
 
 import tensorflow as tf
+
+from reference_impl.graph.argument_names import python_name
 
 
 def is_unknown_argument(leaf: Any) -> bool:
@@ -67,13 +70,32 @@ def python_signature(function: Any) -> Optional[inspect.Signature]:
     spec = getattr(getattr(function, "_function_spec", None), "fullargspec", None)
     if spec is None:
         return None
-    names = list(spec.args)
-    values = dict(zip(names[len(names) - len(spec.defaults or ()) :], spec.defaults or ()))
-    if getattr(function._function_spec, "is_method", False) or names[:1] == ["self"]:  # not in 2.13
-        names = names[1:]
-    found = [kinds(name, kinds.POSITIONAL_OR_KEYWORD, default=values.get(name, kinds.empty)) for name in names]
-    found += [kinds(spec.varargs, kinds.VAR_POSITIONAL)] if spec.varargs else []
-    values = spec.kwonlydefaults or {}
-    found += [kinds(name, kinds.KEYWORD_ONLY, default=values.get(name, kinds.empty)) for name in spec.kwonlyargs]
-    found += [kinds(spec.varkw, kinds.VAR_KEYWORD)] if spec.varkw else []
-    return inspect.Signature(found, __validate_parameters__=False)
+    return signature_of_fullargspec(spec, getattr(function._function_spec, "is_method", False))  # not in 2.13
+
+
+def signature_of_fullargspec(spec: inspect.FullArgSpec, is_method: bool) -> inspect.Signature:
+    """Return the signature that `inspect.getfullargspec` or a file describes, without `self`.
+
+    It is not validated: TensorFlow lets an argument without a default follow one that has one (functools.partial). Names in a
+    file may be anything; they become what TensorFlow makes of the names of inputs, since these must fit in a re-export.
+
+    RFC: SIG-07
+    """
+    kinds = inspect.Parameter
+    defaults = spec.defaults or ()
+    values = dict(zip(spec.args[len(spec.args) - len(defaults) :], defaults))
+    args = spec.args[1:] if is_method or spec.args[:1] == ["self"] else spec.args
+    parts: list[tuple[Any, list[str], dict[str, Any]]] = [
+        (kinds.POSITIONAL_OR_KEYWORD, args, values),
+        (kinds.VAR_POSITIONAL, [spec.varargs] if spec.varargs else [], {}),
+        (kinds.KEYWORD_ONLY, spec.kwonlyargs, spec.kwonlydefaults or {}),
+        (kinds.VAR_KEYWORD, [spec.varkw] if spec.varkw else [], {}),
+    ]
+    parameters = [
+        kinds(_identifier(name), kind, default=known.get(name, kinds.empty)) for kind, names, known in parts for name in names
+    ]
+    return inspect.Signature(parameters, __validate_parameters__=False)
+
+
+def _identifier(name: str) -> str:
+    return name if name.isidentifier() and not keyword.iskeyword(name) else python_name(name)

@@ -21,7 +21,6 @@ from reference_impl.format import schema
 from reference_impl.format.bundle.reader import BundleReader
 from reference_impl.format.container.layout import VARIABLES, Layout
 from reference_impl.format.names import CREATE, INITIALIZE
-from reference_impl.format.values import dtypes, structure
 from reference_impl.graph.edges import Ref, parse_ref
 from reference_impl.inspection import machine_ops
 from reference_impl.inspection.effects import LOAD, Start
@@ -129,8 +128,7 @@ class Loader:
         root.asset_paths = list(dict.fromkeys(found))
 
     def make_variable(self, variable: Variable) -> tf.Variable:
-        shape = specs.shape_to_tf(structure.decode_shape(variable.shape))
-        dtype = specs.dtype_to_tf(dtypes.by_number(variable.dtype))
+        shape, dtype = specs.shape_of(variable.shape), specs.tf_dtype(variable.dtype)
         device = self.program.graph.nodes[variable.name].device if self.options.keep_variable_devices else ""
         with tf.device(device) if device else contextlib.nullcontext():
             made = api.UninitializedVariable(shape=shape, dtype=dtype, trainable=variable.trainable, name=variable.name)
@@ -334,7 +332,7 @@ class Loader:
             return tf.SparseTensorSpec(_shape(output.info.tensor_shape), specs.tf_dtype(output.info.dtype, self.file, output.key))
         if output.kind == "composite":
             value = schema.StructuredValue(type_spec_value=output.info.composite_tensor.type_spec)
-            return specs.to_tf(structure.decode(value, self.file, output.key))
+            return specs.decode(value, self.file, output.key)
         return _spec(dtype, output.info.tensor_shape, output.key)
 
     def prune(self, feeds: Feeds, fetches: Any, name: str) -> LoadedConcreteFunction:
@@ -358,4 +356,4 @@ def _spec(dtype: int, shape: Optional[Any], name: str) -> tf.TensorSpec:
 
 
 def _shape(shape: Optional[Any]) -> tf.TensorShape:
-    return tf.TensorShape(None) if shape is None else specs.shape_to_tf(structure.decode_shape(shape))
+    return tf.TensorShape(None) if shape is None else specs.shape_of(shape)

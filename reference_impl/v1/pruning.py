@@ -12,7 +12,6 @@ import tensorflow as tf
 
 from reference_impl.errors import BindingError
 from reference_impl.format import schema
-from reference_impl.format.values import structure
 from reference_impl.kinds import specs
 from reference_impl.v1.signatures import SPARSE_PARTS
 
@@ -44,7 +43,7 @@ class Fetches:
             self.tensors += [component.name for component in fetch.composite_tensor.components]
             value = schema.StructuredValue()
             value.type_spec_value.ParseFromString(fetch.composite_tensor.type_spec.SerializeToString())
-            return specs.to_tf(structure.decode(value, node="prune"))
+            return specs.decode(value, node="prune")
         if hasattr(fetch, "coo_sparse"):
             self.tensors += [getattr(fetch.coo_sparse, f"{part}_tensor_name") for part in SPARSE_PARTS]
             return tf.SparseTensorSpec(None, tf.dtypes.as_dtype(fetch.dtype))

@@ -10,6 +10,7 @@ from made_models import edit, save
 import reference_impl
 from reference_impl import errors
 from reference_impl import errors as format_errors
+from reference_impl.format.values import structure
 
 pytestmark = pytest.mark.tensorflow
 
@@ -117,6 +118,37 @@ def test_a_constant_of_more_elements_than_can_be_written_down_is_refused(tf, tmp
     edit(tmp_path, damage)
     with pytest.raises(error, match="onstant"):
         reference_impl.load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("args", 5),
+        ("args", [1, 2]),
+        ("args", "xk"),
+        ("varargs", 7),
+        ("varkw", ["more"]),
+        ("defaults", 3),
+        ("kwonlyargs", "a"),
+        ("kwonlydefaults", ("a", 1)),
+    ],
+)
+def test_a_python_signature_with_a_field_of_another_type_is_refused(tf, tmp_path, field, value):
+    root = tf.Module()
+    root.scale = tf.function(lambda x, k=3: x * float(k))
+    root.scale(tf.constant(1.0))
+    directory = save(tf, tmp_path, root)
+
+    def damage(meta_graph):
+        for node in meta_graph.object_graph_def.nodes:
+            for item in node.function.function_spec.fullargspec.named_tuple_value.values:
+                if item.key == field:
+                    item.value.CopyFrom(structure.encode(value))
+
+    edit(directory, damage)
+    with pytest.raises(errors.MalformedError, match=f"scale: the field '{field}' of the FullArgSpec") as caught:
+        reference_impl.load(directory)
+    assert caught.value.file.endswith("saved_model.pb")
 
 
 def test_FMT_11_a_list_or_a_variable_may_be_the_root(tf, tmp_path):
