@@ -111,8 +111,7 @@ def written(function: schema.FunctionDef, mentions: Mentions, hashes: dict[str, 
     """
     if not mentions.plain:
         return None
-    nameless = schema.FunctionDef()
-    nameless.CopyFrom(function)
+    nameless = schema.copy_of(function)
     nameless.signature.name = ""
     data, temporary = _TEMPORARY.subn(b"", schema.serialize(nameless))
     if temporary != mentions.temporary:

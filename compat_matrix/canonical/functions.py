@@ -219,7 +219,6 @@ def _wrapped(library: Library, function: schema.FunctionDef) -> Optional[str]:
 
 def declared(item: schema.OpDef.ArgDef) -> bytes:
     """What an OpDef says of an argument apart from its name."""
-    copy = schema.OpDef.ArgDef()
-    copy.CopyFrom(item)
+    copy = schema.copy_of(item)
     copy.name = copy.description = ""
     return schema.serialize(copy)

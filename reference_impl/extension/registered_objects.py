@@ -122,8 +122,7 @@ def write(out: Any, node: Node) -> Optional[Any]:
             out.serialized_user_proto.CopyFrom(saved.serialized_user_proto)
         if state is None:
             return None
-        copy = schema.RegisteredState()
-        copy.CopyFrom(state)
+        copy = schema.copy_of(state)
         copy.node_id = node.number
         return copy
     cls = type(node.object)

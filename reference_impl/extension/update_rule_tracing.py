@@ -108,8 +108,7 @@ def _trace(optimizer: Any, dtype: tf.DType, path: str, shape: Any) -> Rule:
 
 def add(library: Library, rule: Rule) -> str:
     """Put the function of a rule into a library; return its name there."""
-    definition = schema.FunctionDef()
-    definition.CopyFrom(rule.definition)
+    definition = schema.copy_of(rule.definition)
     for node in definition.node_def:
         node.attr.pop(CUSTOM_GRADIENT, None)  # nobody differentiates an update
     name = library.derive(definition, "update")

@@ -69,8 +69,7 @@ def object_graph(meta_graph: schema.MetaGraphDef, extension: Optional[schema.Ext
     graph = meta_graph.object_graph_def
     if extension is None or not any(item.slots for item in extension.optimizers):
         return graph
-    copy = schema.SavedObjectGraph()
-    copy.CopyFrom(graph)
+    copy = schema.copy_of(graph)
     for item in extension.optimizers:
         node = copy.nodes[item.node_id]
         for slot in item.slots:

@@ -191,8 +191,7 @@ def select_arguments(function: Any, positions: Sequence[int]) -> None:
       function: the FunctionDef, changed in place.
       positions: present positions of the arguments that remain.
     """
-    before = schema.FunctionDef()
-    before.CopyFrom(function)
+    before = schema.copy_of(function)
     del function.signature.input_arg[:]
     function.signature.input_arg.extend(before.signature.input_arg[position] for position in positions)
     function.ClearField("arg_attr")
@@ -215,8 +214,7 @@ def reorder(function: Any, order: Sequence[int], results: Sequence[int] = ()) ->
       function: the FunctionDef.
       order, results: present positions of the first arguments and results.
     """
-    copy = schema.FunctionDef()
-    copy.CopyFrom(function)
+    copy = schema.copy_of(function)
     select_arguments(copy, [*order, *range(len(order), len(function.signature.input_arg))])
     for position, source in enumerate(results):
         copy.signature.output_arg[position].CopyFrom(function.signature.output_arg[source])

@@ -115,9 +115,7 @@ class Library:
             if definition is None:
                 raise SaveError("the runtime has no such function", node=name)
             return definition
-        copy = schema.FunctionDef()
-        copy.CopyFrom(source.get(name))
-        return copy
+        return schema.copy_of(source.get(name))
 
     def _rename(self, source: Source, definition: Any, name: str) -> Iterator[tuple[Source, str, str]]:
         """Give a copied FunctionDef its new name and its references theirs; yields what it refers to."""

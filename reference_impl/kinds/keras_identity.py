@@ -36,8 +36,7 @@ def keep(obj: Any, saved: Any, described: Optional[Any]) -> None:
       saved: its SavedUserObject.
       described: its KerasObject of keras_metadata.pb, if there is one; as old files have it, the metadata is in `saved`.
     """
-    kept = schema.SavedUserObject()
-    kept.CopyFrom(saved)
+    kept = schema.copy_of(saved)
     if described is not None and described.identifier == saved.identifier:
         kept.metadata = described.metadata
         kept.version.CopyFrom(described.version)

@@ -129,8 +129,7 @@ class FunctionLibrary:
 
     def renamed(self, name: str) -> Any:
         """Return a copy of a function with live names, as the runtime gets it."""
-        copy = schema.FunctionDef()
-        copy.CopyFrom(self.get(name))
+        copy = schema.copy_of(self.get(name))
         copy.signature.name = self.live_name(name)
         for attributes in (copy.attr, *[argument.attr for argument in copy.arg_attr.values()]):
             node_attributes.check(attributes, tuple(attributes), self.file, f"function {name}")

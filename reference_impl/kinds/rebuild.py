@@ -140,8 +140,7 @@ class _Interpreter:
                 if output.shape.is_compatible_with(shape):
                     output.set_shape(shape)
             return operation
-        copy = schema.NodeDef()
-        copy.CopyFrom(node)
+        copy = schema.copy_of(node)
         op_def = api.op_def(node.op)
         if op_def is None:
             raise unknown_ops.unknown_op(self.library, node, self.name)

@@ -49,8 +49,7 @@ class _Builder:
         self._constants: dict[int, str] = {}  # number of a node -> its Const node
         self._replicas: dict[int, list[str]] = {}  # handles of variables of a strategy beside the first
         self._out = schema.MetaGraphDef()
-        self._extension = schema.Extension()
-        self._extension.CopyFrom(self._collected.extension)
+        self._extension = schema.copy_of(self._collected.extension)
 
     def build(self) -> schema.MetaGraphDef:
         out, library = self._out, self._functions.library

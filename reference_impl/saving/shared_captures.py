@@ -50,8 +50,7 @@ class SharedCaptures:
         """Return the name of a function without some arguments. `same`: position of an argument -> the one that replaces it."""
         key = name, tuple(sorted(same.items()))
         if key not in self._made:
-            out = schema.FunctionDef()
-            out.CopyFrom(self._library.definitions[name])
+            out = schema.copy_of(self._library.definitions[name])
             arguments = [argument.name for argument in out.signature.input_arg]
             renamed = {arguments[index]: arguments[other] for index, other in same.items()}
             replace_tensors(out, lambda text: renamed.get(text, text))

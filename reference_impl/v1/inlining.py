@@ -122,8 +122,7 @@ class _Inlined:
         return node
 
     def _inner(self, node: Any) -> Any:
-        copy = schema.NodeDef()
-        copy.CopyFrom(self.bodies[node.name])
+        copy = schema.copy_of(self.bodies[node.name])
         copy.name = self.nodes[node.name]
         copy.device = node.device or self.call.device
         copy.attr.pop("_class", None)  # it names nodes of the function

@@ -83,8 +83,7 @@ class Program:
         self.meta_graph = meta_graph
         self.ops = OpTable(meta_graph, file, op_def)
         self._function_names = UniqueNames(self.ops.library)
-        graph_def = schema.GraphDef()
-        graph_def.CopyFrom(meta_graph.graph_def)
+        graph_def = schema.copy_of(meta_graph.graph_def)
         call_gradient_functions(graph_def)
         functionalise_library(graph_def.library, self.ops, self._free_name)
         self.graph = Graph(graph_def, file)

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from reference_impl import errors
-from reference_impl.format import schema
-from reference_impl.format.values.shapes import Shape, shape_of
+from reference_impl.format.values.shapes import Shape, shape_of, shape_proto
 from reference_impl.graph.edges import Ref, parse_ref
 from reference_impl.graph.node_index import Graph
 from reference_impl.graph.op_table import INT64, OpTable
@@ -86,8 +85,8 @@ def tensors_of(info: Any) -> list[tuple[str, Ref, int, Any]]:
     if encoding == "coo_sparse":
         sparse = info.coo_sparse
         names = (sparse.indices_tensor_name, sparse.values_tensor_name, sparse.dense_shape_tensor_name)
-        rank = -1 if info.tensor_shape.unknown_rank else len(info.tensor_shape.dim)
-        shapes = (_shape_proto(-1, rank), _shape_proto(-1), _shape_proto(rank))
+        rank = None if info.tensor_shape.unknown_rank else len(info.tensor_shape.dim)
+        shapes = (shape_proto((None, rank)), shape_proto((None,)), shape_proto((rank,)))
         kinds = (INT64, info.dtype, INT64)
         return [(part, parse_ref(name), kind, shape) for part, name, kind, shape in zip(SPARSE_PARTS, names, kinds, shapes)]
     if encoding == "composite_tensor":
@@ -150,10 +149,3 @@ def _may_be_one(one: Shape, other: Shape) -> bool:
     if one is None or other is None:
         return True
     return len(one) == len(other) and all(a == b or a is None or b is None for a, b in zip(one, other))
-
-
-def _shape_proto(*sizes: int) -> Any:
-    shape = schema.TensorShapeProto()
-    for size in sizes:
-        shape.dim.add(size=size)
-    return shape

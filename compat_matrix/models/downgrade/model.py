@@ -48,8 +48,7 @@ def plan(model: layout.Layout, index: int, loaders: Collection[str] = compat.LOA
     Raises SavedModelError, TableError.
     """
     table = table or history()
-    message = schema.SavedModel()
-    message.CopyFrom(model.saved_model)
+    message = schema.copy_of(model.saved_model)
     counted: Counter[Change] = Counter()
     refused: dict[str, dict[str, None]] = {}
     for graph in message.meta_graphs:
@@ -77,8 +76,7 @@ def plan(model: layout.Layout, index: int, loaders: Collection[str] = compat.LOA
 
 def _untouched(graph: schema.MetaGraphDef) -> bytes:
     """What no rewrite may change."""
-    copy = schema.MetaGraphDef()
-    copy.CopyFrom(graph)
+    copy = schema.copy_of(graph)
     copy.ClearField("graph_def")
     copy.meta_info_def.ClearField("stripped_op_list")
     return copy.SerializeToString(deterministic=True)

@@ -17,7 +17,7 @@ def remove(nodes: Any, gone: Collection[str]) -> None:
         if any(text[1:] in gone for text in node.input if text.startswith("^")):
             _replace_inputs(node, waits, present)
     kept = [node for node in nodes if node.name not in gone]
-    copies = [_copy(node) for node in kept]
+    copies = [schema.copy_of(node) for node in kept]
     del nodes[:]
     nodes.extend(copies)
 
@@ -51,9 +51,3 @@ def _replace_inputs(node: schema.NodeDef, waits: dict[str, list[str]], present: 
 def _assign(field: MutableSequence[str], values: list[str]) -> None:
     del field[:]
     field.extend(values)
-
-
-def _copy(node: schema.NodeDef) -> schema.NodeDef:
-    out = schema.NodeDef()
-    out.CopyFrom(node)
-    return out

@@ -17,6 +17,8 @@ from reference_impl.format.bundle.slices import FULL, Slice, slice_key, to_box
 from reference_impl.format.bundle.table import TableWriter
 from reference_impl.format.values import dtypes
 from reference_impl.format.values.dtypes import DType
+from reference_impl.format.values.shapes import shape_proto
+from reference_impl.format.values.tensor_proto import object_array
 
 
 class BundleWriter:
@@ -194,21 +196,15 @@ class BundleWriter:
 
 
 def _entry(dtype: DType, shape: Sequence[int]) -> Any:
-    entry = schema.BundleEntryProto(dtype=dtype.number)
-    entry.shape.SetInParent()  # a scalar's shape is an empty message, not an absent one
-    for size in shape:
-        entry.shape.dim.add(size=size)
-    return entry
+    return schema.BundleEntryProto(dtype=dtype.number, shape=shape_proto(shape))
 
 
 def _as_array(value: Any) -> Any:
-    """NumPy's own conversion would cut the zero bytes off the end of `bytes`."""
+    """Return an array. NumPy's own conversion would cut the zero bytes off the end of `bytes`."""
     import numpy as np
 
     if isinstance(value, (bytes, str)):
-        out = np.empty((), dtype=object)
-        out[()] = value
-        return out
+        return object_array([value]).reshape(())
     if isinstance(value, (list, tuple)):
         items = np.array(value, dtype=object)
         if any(isinstance(item, (bytes, str)) for item in items.flat):

@@ -15,10 +15,10 @@ from __future__ import annotations
 from typing import Any
 
 from reference_impl.format.schema import _pool
-from reference_impl.format.schema._codec import parse, parse_text, serialize, to_text
+from reference_impl.format.schema._codec import copy_of, parse, parse_text, serialize, to_text
 from reference_impl.format.schema._examine import is_repeated
 
-__all__ = ["is_repeated", "parse", "parse_text", "serialize", "to_text"]
+__all__ = ["copy_of", "is_repeated", "parse", "parse_text", "serialize", "to_text"]
 
 
 def __getattr__(name: str) -> Any:

@@ -8,6 +8,7 @@ from google.protobuf.internal.containers import RepeatedScalarFieldContainer, Sc
 from google.protobuf.internal.enum_type_wrapper import EnumTypeWrapper
 from google.protobuf.message import Message
 
+from ._codec import copy_of as copy_of
 from ._codec import parse as parse
 from ._codec import parse_text as parse_text
 from ._codec import serialize as serialize

@@ -89,15 +89,22 @@ def parse_text(cls: type[M], text: Union[str, bytes], file: File = None) -> M:
 
 
 def serialize(message: Message) -> bytes:
-    """The bytes of a message, equal for equal messages (maps sorted by key) in one release of protobuf."""
+    """Return the bytes of a message, equal for equal messages (maps sorted by key) in one release of protobuf."""
     try:
         return message.SerializeToString(deterministic=True)
     except (EncodeError, RecursionError, ValueError) as error:
         raise errors.LimitError(f"{message.DESCRIPTOR.full_name} cannot be serialised: {error}", limit="MESSAGE_BYTES") from error
 
 
+def copy_of(message: M) -> M:
+    """Return a copy of a message."""
+    out = type(message)()
+    out.CopyFrom(message)
+    return out
+
+
 def to_text(message: Message) -> str:
-    """Text format, types inside an Any expanded where this schema knows them."""
+    """Return a message in text format, with the types inside an Any expanded where this schema knows them."""
     from google.protobuf import text_format
 
     return text_format.MessageToString(message, descriptor_pool=_pool.schema().pool)

@@ -44,6 +44,7 @@ from google.protobuf.message import Message
 """
 
 _OWN_NAMES = """
+from ._codec import copy_of as copy_of
 from ._codec import parse as parse
 from ._codec import parse_text as parse_text
 from ._codec import serialize as serialize

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Optional
 
 from reference_impl.format import schema
@@ -10,14 +11,22 @@ Shape = Optional[tuple[Optional[int], ...]]
 
 
 def shape_of(proto: schema.TensorShapeProto) -> Shape:
-    """A shape as a tuple; None for unknown rank, None in place of an unknown size."""
+    """Return a shape as a tuple: None for an unknown rank, None in place of an unknown size."""
     if proto.unknown_rank:
         return None
     return tuple([dim.size if dim.size >= 0 else None for dim in proto.dim])
 
 
+def shape_proto(sizes: Optional[Iterable[Optional[int]]]) -> schema.TensorShapeProto:
+    """Return the message of a shape, the inverse of `shape_of`."""
+    out = schema.TensorShapeProto(unknown_rank=sizes is None)
+    for size in sizes or ():
+        out.dim.add(size=-1 if size is None else size)
+    return out
+
+
 def shape_text(shape: Shape) -> str:
-    """``[?,3]``, ``[]``, or ``[...]`` for unknown rank."""
+    """Return ``[?,3]``, ``[]``, or ``[...]`` for an unknown rank."""
     if shape is None:
         return "[...]"
     return "[" + ",".join("?" if size is None else str(size) for size in shape) + "]"

@@ -18,6 +18,7 @@ from reference_impl.format import limits, schema
 from reference_impl.format.container.files import AnyPath
 from reference_impl.format.values import dtypes, tensor_proto
 from reference_impl.format.values.dtypes import DType
+from reference_impl.format.values.shapes import shape_of, shape_proto
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -195,16 +196,13 @@ def _decode_named_tuple(value: schema.NamedTupleValue, depth: int) -> NamedTuple
 
 
 def decode_shape(shape: schema.TensorShapeProto) -> TensorShape:
-    """A shape out of a message. Raises ShapeError: a size below -1, or sizes beside an unknown rank."""
-    if shape.unknown_rank:
-        if shape.dim:
-            raise errors.ShapeError("a shape of unknown rank has dimensions")
-        return TensorShape(None)
-    sizes = tuple(None if dim.size == -1 else dim.size for dim in shape.dim)
-    if any(size is not None and size < 0 for size in sizes):
+    """Return a shape out of a message. Raises ShapeError: a size below -1, or sizes beside an unknown rank."""
+    if shape.unknown_rank and shape.dim:
+        raise errors.ShapeError("a shape of unknown rank has dimensions")
+    if any(dim.size < -1 for dim in shape.dim):
         raise errors.ShapeError("a dimension is negative")
     names = tuple(dim.name for dim in shape.dim)
-    return TensorShape(sizes, names if any(names) else ())
+    return TensorShape(shape_of(shape), names if any(names) else ())
 
 
 def encode(value: Any, node: Optional[str] = None) -> schema.StructuredValue:
@@ -312,17 +310,15 @@ def _text(text: str) -> str:
 
 
 def encode_shape(shape: TensorShape) -> schema.TensorShapeProto:
-    """A shape as a message. Raises ShapeError."""
-    if shape.dims is None:
-        return schema.TensorShapeProto(unknown_rank=True)
-    out = schema.TensorShapeProto()
-    names = shape.names or ("",) * len(shape.dims)
-    if len(names) != len(shape.dims):
-        raise errors.ShapeError(f"{len(names)} names for {len(shape.dims)} dimensions")
-    for size, name in zip(shape.dims, names):
+    """Return a shape as a message. Raises ShapeError."""
+    for size in shape.dims or ():
         if size is not None and not 0 <= size <= _MAX_INT64:
             raise errors.ShapeError(f"a dimension of {size}")
-        out.dim.add(size=-1 if size is None else size, name=name)
+    out = shape_proto(shape.dims)
+    if shape.names and len(shape.names) != len(out.dim):
+        raise errors.ShapeError(f"{len(shape.names)} names for {len(out.dim)} dimensions")
+    for dim, name in zip(out.dim, shape.names):
+        dim.name = name
     return out
 
 

@@ -15,6 +15,7 @@ from reference_impl import errors
 from reference_impl.format import limits, schema
 from reference_impl.format.values import dtypes
 from reference_impl.format.values.dtypes import DType
+from reference_impl.format.values.shapes import shape_proto
 from reference_impl.format.wire import cut, read_varints
 
 if TYPE_CHECKING:
@@ -117,7 +118,7 @@ def _strings(content: bytes, count: int) -> npt.NDArray[Any]:
     return object_array(list(cut(content, lengths, position)))
 
 
-def object_array(items: Sequence[bytes]) -> npt.NDArray[Any]:
+def object_array(items: Sequence[Union[bytes, str]]) -> npt.NDArray[Any]:
     """Return an array of these objects. `np.array` would make text of them, without the zero bytes at their ends."""
     import numpy as np
 
@@ -159,10 +160,7 @@ def encode(array: Union[npt.NDArray[Any], np.generic]) -> schema.TensorProto:
 
     values = np.asarray(array)
     dtype = dtypes.from_numpy(values.dtype)
-    out = schema.TensorProto(dtype=dtype.number)
-    out.tensor_shape.SetInParent()
-    for size in values.shape:
-        out.tensor_shape.dim.add(size=size)
+    out = schema.TensorProto(dtype=dtype.number, tensor_shape=shape_proto(values.shape))
     if dtype.name != "string":
         little = values.astype(values.dtype.newbyteorder("<")) if values.dtype.kind in "iufcb" else values
         out.tensor_content = np.ascontiguousarray(little).tobytes()

@@ -59,8 +59,7 @@ class EditableFunction:
         self.arguments = {argument.name: argument.type for argument in definition.signature.input_arg}
         self.nodes: dict[str, Any] = {}
         for node in definition.node_def:
-            copy = schema.NodeDef()
-            copy.CopyFrom(node)
+            copy = schema.copy_of(node)
             self.nodes[node.name] = copy
         self._tensors: dict[str, str] = {}  # text of a tensor -> text of the one that replaces it
         self._controls: dict[str, str] = {}  # node -> node that stands for it in control edges

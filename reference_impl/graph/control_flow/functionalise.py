@@ -46,8 +46,7 @@ def functionalise(definition: Any, ops: OpTable, name_function: Callable[[str], 
         if not is_functional(definition):
             _arrays(definition, ops)
         return []
-    before = schema.FunctionDef()
-    before.CopyFrom(definition)
+    before = schema.copy_of(definition)
     try:
         for node in definition.node_def:
             if node.op in _BACKWARD:
@@ -69,8 +68,7 @@ def functionalise_library(library: Any, ops: OpTable, name_function: Callable[[s
     A function that contradicts itself stays as it is. TensorFlow reports it when it is called.
     """
     for definition in [definition for definition in library.function if not is_functional(definition)]:
-        copy = schema.FunctionDef()
-        copy.CopyFrom(definition)
+        copy = schema.copy_of(definition)
         try:
             made = functionalise(copy, ops, name_function)
         except SavedModelError:
@@ -81,8 +79,7 @@ def functionalise_library(library: Any, ops: OpTable, name_function: Callable[[s
 
 def results_in_branches(definition: Any, ops: OpTable) -> bool:
     """Return whether a result of a FunctionDef has a value in one branch only; False for a graph that tf.cond does not write."""
-    copy = schema.FunctionDef()
-    copy.CopyFrom(definition)
+    copy = schema.copy_of(definition)
     try:
         _loops(copy, ops, lambda name: name)
         return bool(in_branches(Conditions(EditableFunction(copy, ops))))
