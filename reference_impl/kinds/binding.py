@@ -17,6 +17,7 @@ from reference_impl.errors import BindingError, MalformedError, SavedModelError
 from reference_impl.format import schema
 from reference_impl.format.values import structure
 from reference_impl.kinds import specs
+from reference_impl.kinds.patterns import shown
 
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 # The fields of a FullArgSpec, and the types of their values; each may be None.
@@ -62,8 +63,9 @@ class Binder:
         try:
             bound = self.signature.bind(*args, **kwargs)
         except TypeError as error:
-            reason = f"Binding inputs to tf.function failed due to `{error}`. Received args: {_short(args)} and kwargs: "
-            raise BindingError(f"{reason}{_short(kwargs)} for signature: {self.name}{self.signature}", node=self.name) from None
+            given = f"args: {shown(args, 300)} and kwargs: {shown(kwargs, 300)} for signature: {self.name}{self.signature}"
+            reason = f"Binding inputs to tf.function failed due to `{error}`. Received {given}"
+            raise BindingError(reason, node=self.name) from None
         bound.apply_defaults()
         positional: list[Any] = []
         keywords: dict[str, Any] = {}
@@ -98,11 +100,6 @@ def _same(value: Any, default: Any) -> bool:
     return value is default or (plain and type(value) is type(default) and bool(value == default))
 
 
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 300 else text[:297] + "..."
-
-
 class UnknownDefault:
     """Stands for the default of an argument whose type is not known here; no trace matches it."""
 
@@ -125,7 +122,7 @@ def read(spec: Any, name: str, file: str) -> Binder:
     for key, kinds in _FIELDS.items():
         names = fields.get(key, ()) if key in ("args", "kwonlyargs") else ()
         if not isinstance(fields.get(key, kinds[0]()), kinds) or not all(isinstance(each, str) for each in names):
-            raise MalformedError(f"the field {key!r} of the FullArgSpec is {_short(fields[key])}", file=file, node=name)
+            raise MalformedError(f"the field {key!r} of the FullArgSpec is {shown(fields[key])}", file=file, node=name)
     fullargspec = inspect.FullArgSpec(
         args=list(fields.get("args", ())),
         varargs=fields.get("varargs"),

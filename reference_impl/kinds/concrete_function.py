@@ -1,13 +1,11 @@
-"""Concrete functions: a FunctionDef, what it captures, and how to call it.
+"""Concrete functions: a FunctionDef, what it captures, and how it is called.
 
 Two ways lead through a call:
 
-* Executing eagerly with nobody watching, the function is called by name in TensorFlow's runtime. There is no Python graph,
-  no tracing and no import of the body; a model answers as soon as its functions are registered.
+* Executing eagerly with nobody watching, the function is called by name in TensorFlow's runtime, without a Python graph.
 * When a tape or an accumulator could be watching, when an outer function is being traced, or when somebody asks for what
   only a graph can tell (``.graph``, ``.inputs``), the function is rebuilt once (`reference_impl.kinds.rebuild`). From then on
-  the object *is* an ordinary concrete function, with the state of the one that was traced; gradients, nesting and re-export are
-  TensorFlow's own.
+  the object *is* an ordinary concrete function, and gradients, nesting and re-export are TensorFlow's own.
 
 A function holds what it captures: variables, tables and assets live as long as the function does, though its root may be gone.
 
@@ -18,7 +16,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import inspect
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, Optional
@@ -36,9 +33,6 @@ from reference_impl.kinds.flat_arguments import as_named, differ, to_tensors
 from reference_impl.kinds.library import FunctionLibrary
 from reference_impl.kinds.load import Load
 from reference_impl.kinds.unknown_ops import why_not_found
-
-KEYWORDS = "the keywords"
-_DISTRIBUTED = tf.distribute.DistributedValues
 
 
 def read(load: Load, number: int, node: Any) -> LoadedConcreteFunction:
@@ -175,7 +169,7 @@ class LoadedConcreteFunction(api.RestoredConcreteFunction):
         self.of_graph = False  # a part of a TF 1.x graph, whose arguments have no kind and whose results no name in its type
         self._built = False
         self.signature = signature
-        self._pattern: Optional[patterns.Pattern] = None
+        self._pattern: Optional[patterns.Match] = None
         self._results: Any = None
         self._handles: Optional[list[tf.Tensor]] = None
         self._live: Optional[str] = None
@@ -192,8 +186,6 @@ class LoadedConcreteFunction(api.RestoredConcreteFunction):
     def belong_to(self, resource: Any) -> None:
         """Refer weakly to a resource that this function creates, fills or saves: it must not keep its own owner alive."""
         self.capture([weakref.ref(resource) if owner is resource else owner for owner in self.owners])
-
-    # What it takes and gives
 
     @functools.cached_property
     def structured(self) -> tuple[Any, Any]:
@@ -250,8 +242,6 @@ class LoadedConcreteFunction(api.RestoredConcreteFunction):
         except Exception:  # a description must not fail, whatever is in the file
             return f"<ConcreteFunction {self.saved_name} at 0x{id(self):X}>"
 
-    # Calling
-
     @api.without_autograph
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Call with the arguments of the Python function, or, where that does not fit, with flat ones.
@@ -266,35 +256,34 @@ class LoadedConcreteFunction(api.RestoredConcreteFunction):
             return self.run(to_tensors(self, args, kwargs))
         try:
             canonical = (args, kwargs) if self.binder is None else self.binder.canonical(args, kwargs)
-            tensors = self.match(*canonical, patterns.CONVERT)
+            tensors = self.match(*canonical, convert=True)
         except (BindingError, patterns.Mismatch) as structured:
+            reason = structured.reason if isinstance(structured, BindingError) else str(structured)
             if self.flat_keywords is None:
-                reason = structured.reason if isinstance(structured, BindingError) else str(structured)
                 raise BindingError(reason, node=self.label) from None
             try:
                 tensors = to_tensors(self, args, kwargs)
             except BindingError as flat:
                 if not self.structured[0][0]:  # keywords alone: flat arguments are the same ones
                     raise flat from None
-                reason = structured.reason if isinstance(structured, BindingError) else str(structured)
                 raise type(flat)(f"{reason}; as flat arguments: {flat.reason}", node=self.label) from None
         return self.run(tensors)
 
-    def match(self, args: tuple[Any, ...], kwargs: dict[str, Any], level: int) -> list[tf.Tensor]:
+    def match(self, args: tuple[Any, ...], kwargs: dict[str, Any], convert: bool) -> list[tf.Tensor]:
         """Return the tensors of a canonical call in the order of the FunctionDef. Raises `patterns.Mismatch`."""
         if self._pattern is None:
             self._pattern = patterns.pattern(self.structured[0])
+        wanted = self.structured[0][1]
+        given = as_named(kwargs, wanted)
         tensors: list[tf.Tensor] = []
         try:
-            self._pattern.match((args, as_named(kwargs, self.structured[0][1])), level, tensors)
+            self._pattern((args, given), convert, tensors)
         except patterns.Mismatch as mismatch:
-            mismatch.path = _argument_path(mismatch.path, self.binder)
-            if mismatch.path == KEYWORDS:
-                wanted = self.structured[0][1]
+            if mismatch.path == "[1]":  # all keywords
                 taken = ", ".join(map(str, wanted)) or "no keywords"
-                mismatch = patterns.Mismatch(differ(as_named(kwargs, wanted), list(wanted), f"it takes {taken}"))
-                mismatch.path = "the call:"
-                raise mismatch from None
+                mismatch.path, mismatch.args = "the call:", (differ(given, list(wanted), f"it takes {taken}"),)
+            else:
+                mismatch.path = _argument_path(mismatch.path, self.binder)
             raise
         return tensors
 
@@ -305,7 +294,9 @@ class LoadedConcreteFunction(api.RestoredConcreteFunction):
           UnknownOpError: an op that this TensorFlow does not have.
           tf.errors.OpError: what the function's ops raise.
         """
-        if not tf.executing_eagerly() or self._built or api.may_record() or self._must_build():
+        graph = self._built or not tf.executing_eagerly() or api.may_record()
+        # XLA compiles a function only if it is called as a function, not by an op.
+        if graph or (self._results is None and "_XlaMustCompile" in self.library.get(self.saved_name).attr):
             self._build()
             return api.call_flat(self, tensors, self._graph_captures())
         if self._results is None:
@@ -330,15 +321,9 @@ class LoadedConcreteFunction(api.RestoredConcreteFunction):
             raise MalformedError(reason, file=self.library.file, node=self.saved_name)
         self._live = self.library.register(self.saved_name)
         handles = self._captured()
-        if not any(isinstance(owner, (weakref.ref, _DISTRIBUTED)) for owner in self.owners):
+        if not any(isinstance(owner, (weakref.ref, captures.DISTRIBUTED)) for owner in self.owners):
             self._handles = handles
         self._results = pack, count
-
-    def _must_build(self) -> bool:
-        """Return whether a call needs the graph: XLA compiles a function only if it is called as a function, not by an op."""
-        return self._results is None and "_XlaMustCompile" in self.library.get(self.saved_name).attr
-
-    # Captures
 
     def living_owners(self) -> list[Any]:
         """Return the captured objects. Raises UnsupportedModelError: a resource that the function belongs to is gone."""
@@ -355,7 +340,7 @@ class LoadedConcreteFunction(api.RestoredConcreteFunction):
 
         RFC: DIST-01
         """
-        if not any(isinstance(owner, _DISTRIBUTED) for owner in self.owners):
+        if not any(isinstance(owner, captures.DISTRIBUTED) for owner in self.owners):
             return api.ConcreteFunction.captured_inputs.fget(self)
         return list({id(handle): handle for handle in self._captured()}.values())
 
@@ -375,8 +360,6 @@ class LoadedConcreteFunction(api.RestoredConcreteFunction):
         flat = rebuild.specialised(self.library, self.saved_name, inputs)(*inputs)
         return pack(iter(tf.nest.flatten(flat, expand_composites=True)))
 
-    # The graph, when somebody needs it
-
     def __getattr__(self, name: str) -> Any:
         # Only reached for missing attributes. Those that the base class's __init__ sets need the graph.
         # TensorFlow's containers ask for others, which must build nothing.
@@ -394,10 +377,8 @@ class LoadedConcreteFunction(api.RestoredConcreteFunction):
             body = self._body()
             renamed = any(python_name(name) != name for name in kwargs)  # TensorFlow would sort them by the names it gives them
             if renamed or (self.of_graph and not args):
-                kinds = inspect.Parameter
                 keywords = python_names(kwargs)
-                parameters = [kinds(keywords[name], kinds.POSITIONAL_OR_KEYWORD) for name in sorted(kwargs)]
-                body.__signature__ = inspect.Signature(parameters)
+                body.__signature__ = rebuild.signature_with(keywords[name] for name in sorted(kwargs))
                 args, kwargs = tuple(kwargs[name] for name in sorted(kwargs)), {}
             elif self.binder is not None:
                 body.__signature__ = self.binder.signature
@@ -422,8 +403,8 @@ class LoadedConcreteFunction(api.RestoredConcreteFunction):
                 for handle, given in zip(self._captured(building=True), names)
             ]
             results = rebuild.interpret(self.library, name, inputs)
-            specs = tf.nest.flatten(outputs, expand_composites=True)
-            for result, spec in zip(results, [spec for spec in specs if isinstance(spec, tf.TypeSpec)]):
+            leaves = tf.nest.flatten(outputs, expand_composites=True)
+            for result, spec in zip(results, [leaf for leaf in leaves if isinstance(leaf, tf.TypeSpec)]):
                 if isinstance(spec, tf.TensorSpec):
                     result.set_shape(spec.shape)
             return patterns.packer(outputs)[1](iter(results))
@@ -442,4 +423,4 @@ def _argument_path(path: str, binder: Optional[Binder]) -> str:
         names = list(binder.signature.parameters) if binder is not None else []
         position = int(index)
         return f"argument {names[position] if position < len(names) else position}{rest}"
-    return KEYWORDS if path == "[1]" else "the arguments" + path
+    return "the arguments" + path

@@ -1,8 +1,10 @@
-"""The function library of an export (FN-05, FN-17, FMT-03, FMT-14, COMPAT-04).
+"""The function library of an export.
 
 FunctionDefs are copied: those of traced functions out of the eager runtime, those of loaded functions out of the file they were
 read from. Each gets a name of this export, made of its own and a number in the order of the walk, so that names depend on
 nothing but the object; what refers to it is renamed along. Two libraries may have functions of one name.
+
+RFC: FN-05, FN-17, FMT-03, FMT-14, COMPAT-04
 """
 
 from __future__ import annotations
@@ -51,54 +53,49 @@ class Library:
         self._shared: dict[tuple[Source, str], str] = {}
 
     def add(self, source: Source, name: str) -> str:
-        """A function and its closure; returns the name in this export.
-
-        Raises:
-          SaveError: there is no such function.
-        """
+        """Add a function and its closure, and return its name in this export. Raises SaveError: there is no such function."""
         self._complete([self._claim(source, name)])
         return self._names[self._key(source, name)]
 
     def derive(self, definition: Any, hint: str) -> str:
-        """A FunctionDef made out of one of the eager runtime. Its references are names of the runtime; returns its own."""
-        name = f"{_PREFIX}{hint}_{len(self._names)}"
-        self._names[None, name] = name
-        self.definitions[name], self._sources[name] = definition, None
+        """Add a FunctionDef made of one of the eager runtime, whose references are names of the runtime. Return its name."""
+        name = self._put(definition, hint)
         self._complete(reversed(list(self._rename(None, definition, name))))
         return name
 
+    def write(self, definition: Any, hint: str) -> str:
+        """Add a function of our own making, whose references are names of this export already. Return its name."""
+        name = definition.signature.name = self._put(definition, hint)
+        add_input_shapes(definition)
+        return name
+
+    def _put(self, definition: Any, hint: str) -> str:
+        name = f"{_PREFIX}{hint}_{len(self._names)}"
+        self._names[None, name] = name
+        self.definitions[name], self._sources[name] = definition, None
+        return name
+
     def _complete(self, claimed: Iterable[tuple[Source, str, str]]) -> None:
-        """Bring in functions that have a name, and whatever they refer to."""
+        """Add functions that have a name already, and whatever they refer to."""
         pending = list(claimed)
         while pending:
             source, old, new = pending.pop()
             if new not in self.definitions:
                 definition = self._fetch(source, old)
-                self.definitions[new] = definition
-                self._sources[new] = source
+                self.definitions[new], self._sources[new] = definition, source
                 pending += reversed(list(self._rename(source, definition, new)))
 
     def has(self, name: str) -> bool:
-        """Is a function of the eager runtime among them?"""
+        """Return whether a function of the eager runtime is among them."""
         return self.find(None, name) is not None
 
     def find(self, source: Source, name: str) -> Optional[str]:
-        """The name in this export of a function, None where it is not among them."""
+        """Return the name of a function in this export, None where it is not among them."""
         return self._names.get(self._key(source, name))
 
     def made_here(self, name: str) -> bool:
-        """Is a function of the export from this process, and not from a model that was loaded?"""
+        """Return whether a function of the export is from this process, and not from a model that was loaded."""
         return self._sources[name] is None
-
-    def write(self, definition: Any, hint: str) -> str:
-        """A function of our own making. Its references are names of this export already."""
-        name = f"{_PREFIX}{hint}_{len(self._names)}"
-        self._names[None, name] = name
-        definition.signature.name = name
-        add_input_shapes(definition)
-        self.definitions[name] = definition
-        self._sources[name] = None
-        return name
 
     def _key(self, source: Source, name: str) -> tuple[Source, str]:
         return (find_live(name) if source is None else None) or (source, name)
@@ -118,7 +115,7 @@ class Library:
         return schema.copy_of(source.get(name))
 
     def _rename(self, source: Source, definition: Any, name: str) -> Iterator[tuple[Source, str, str]]:
-        """Give a copied FunctionDef its new name and its references theirs; yields what it refers to."""
+        """Give a copied FunctionDef its new name and its references theirs; yield what it refers to."""
         definition.signature.name = name
         add_input_shapes(definition)
         remove_hints(definition)
@@ -130,12 +127,11 @@ class Library:
                 yield found
             for value in function_attributes(node.attr):
                 yield from self._rename_values(source, value)
-            if CUSTOM_GRADIENT in node.attr and node.attr[CUSTOM_GRADIENT].s == REFUSED.encode():
+            gradient = node.attr[CUSTOM_GRADIENT].s.decode("utf-8", "replace") if CUSTOM_GRADIENT in node.attr else NOT_SAVED
+            if gradient == REFUSED:
                 del node.attr[CUSTOM_GRADIENT]
-            if CUSTOM_GRADIENT in node.attr and node.attr[CUSTOM_GRADIENT].s != NOT_SAVED.encode():
-                node.attr[CUSTOM_GRADIENT].s = self.op_type(
-                    source, node.attr[CUSTOM_GRADIENT].s.decode("utf-8", "replace")
-                ).encode()
+            elif gradient != NOT_SAVED:
+                node.attr[CUSTOM_GRADIENT].s = self._op_type(source, gradient).encode()
             strip_defaults(node)
         for key in _TEXT_REFERENCES:
             if key in definition.attr and self._is_function(source, definition.attr[key].s.decode("utf-8", "replace")):
@@ -163,17 +159,16 @@ class Library:
             return name in source
         return api.op_def(name) is None and api.function_definition(name) is not None
 
-    def op_type(self, source: Source, op_type: str) -> str:
-        """The name in this export of a custom gradient's op type."""
-        live = find_suffix(op_type) if source is None else None
-        key = live or (source, op_type)
+    def _op_type(self, source: Source, op_type: str) -> str:
+        """Return the name of a custom gradient's op type in this export."""
+        key = self._suffix_key(source, op_type)
         if key not in self._op_types:
             self._op_types[key] = f"CustomGradient-{len(self._op_types)}"
             self.gradients[self._op_types[key]] = key
         return self._op_types[key]
 
     def keep_op_types(self, lost: Collection[str], refused: Mapping[str, str]) -> dict[str, str]:
-        """Give back their names to custom gradients that the export does not bring: by these a program may know them (FMT-14).
+        """Give back their names to custom gradients that the export does not bring: by these a program may know them.
 
         Args:
           lost: their op types in this export.
@@ -198,18 +193,18 @@ class Library:
                             node.attr[REASON].s = refused[old].encode()
         return kept
 
-    # Shared names of resources (RES-14, RP-06)
-
     def share(self, creator: str, name: str) -> None:
         """Say that the resource which the function `creator` makes is called `name`; shared names are derived from that.
 
         TensorFlow makes them of the author's paths, of random or running numbers. What shared a name goes on sharing one.
+
+        RFC: RES-14, RP-06
         """
         for function in self.closure(creator):
             for node in self.definitions[function].node_def:
                 shared = node.attr["shared_name"].s.decode("utf-8", "replace") if "shared_name" in node.attr else ""
                 if shared:
-                    key = self._shared_key(self._sources[function], shared)
+                    key = self._suffix_key(self._sources[function], shared)
                     self._shared.setdefault(key, name if name not in self._shared.values() else f"{name}_{len(self._shared)}")
 
     def apply_shared_names(self) -> None:
@@ -217,11 +212,12 @@ class Library:
         for function, definition in self.definitions.items():
             for node in definition.node_def:
                 if "shared_name" in node.attr and node.attr["shared_name"].s:
-                    key = self._shared_key(self._sources[function], node.attr["shared_name"].s.decode("utf-8", "replace"))
+                    key = self._suffix_key(self._sources[function], node.attr["shared_name"].s.decode("utf-8", "replace"))
                     node.attr["shared_name"].s = self._shared.get(key, key[1]).encode()
 
-    def _shared_key(self, source: Source, shared: str) -> tuple[Source, str]:
-        return (find_suffix(shared) if source is None else None) or (source, shared)
+    def _suffix_key(self, source: Source, name: str) -> tuple[Source, str]:
+        """Return the library and the original name of a shared resource or a gradient."""
+        return (find_suffix(name) if source is None else None) or (source, name)
 
     def closure(self, name: str) -> list[str]:
         """Return a function and all functions of the export that it calls, in order of discovery."""
@@ -232,7 +228,10 @@ class Library:
 
 
 def strip_defaults(node: Any) -> None:
-    """Leave out attributes that say what the op's default says, so that older readers need not know them (COMPAT-04)."""
+    """Leave out attributes that say what the op's default says, so that older readers need not know them.
+
+    RFC: COMPAT-04
+    """
     for key in _TOO_NEW.get(node.op, ()):
         node.attr.pop(key, None)
     op_def = api.op_def(node.op)
@@ -242,7 +241,7 @@ def strip_defaults(node: Any) -> None:
 
 
 def remove_hints(definition: Any) -> None:
-    """Take `_HINTS` out of a FunctionDef, with the control edges and control results that name them (COMPAT-04)."""
+    """Take `_HINTS` out of a FunctionDef, with the control edges and control results that name them."""
     hints = {node.name for node in definition.node_def if node.op in _HINTS}
     if hints:
         remove_nodes(definition, hints)
@@ -263,10 +262,8 @@ def add_input_shapes(definition: Any) -> None:
 
 
 def library_proto(library: Library) -> Any:
-    """The FunctionDefLibrary; functions sorted by name, which is the order of nobody's walk and the same for everyone's."""
-    out = schema.FunctionDefLibrary()
-    out.function.extend(library.definitions[name] for name in sorted(library.definitions))
-    return out
+    """Return the FunctionDefLibrary, with functions sorted by name."""
+    return schema.FunctionDefLibrary(function=(library.definitions[name] for name in sorted(library.definitions)))
 
 
 def is_function(obj: Any) -> bool:

@@ -104,17 +104,17 @@ class LoadedFunction(api.RestoredFunction):
         declared = self.binder.input_signature is not None
         positional, keywords = self.binder.canonical(args, kwargs)
         reasons: list[str] = []
-        for level in (patterns.EQUAL, patterns.CONVERT):
+        for convert in (False, True):
             reasons = []
             for function in self.concrete_functions:
                 try:
-                    return function, function.match(positional, keywords, level)
+                    return function, function.match(positional, keywords, convert)
                 except (patterns.Mismatch, SavedModelError) as mismatch:  # the latter: a type in its signature is not known here
                     reasons.append(str(mismatch))
         if declared and len(shorter := self.binder.without_defaults(positional)) < len(positional):
             for function in self.concrete_functions:
                 with contextlib.suppress(patterns.Mismatch, SavedModelError):
-                    return function, function.match(shorter, keywords, patterns.CONVERT)
+                    return function, function.match(shorter, keywords, convert=True)
         raise _no_match(self.saved_name, self.concrete_functions, positional, keywords, reasons, declared)
 
 

@@ -2,10 +2,8 @@
 
 FunctionDefs of two models may share names, so each load gives every function a live name, and every shared resource made
 inside a function a shared name, that no other load uses. A function and what it refers to enter TensorFlow's runtime when
-the function is called for the first time. Nothing is rebuilt before, so an op that this TensorFlow does not know concerns only
-callers of the function that uses the op.
-
-The original FunctionDefs stay as they were read: they are what a re-export writes.
+the function is called for the first time, so an op that this TensorFlow does not know concerns only callers of the function that
+uses it. The original FunctionDefs stay as they were read: they are what a re-export writes.
 
 RFC: RP-06, RP-07, FN-05
 """
@@ -125,7 +123,7 @@ class FunctionLibrary:
 
     def functions_of(self, node: Any) -> Iterator[str]:
         """Yield the functions that running a node may call: not its custom gradient, nor attributes that its op does not have."""
-        return self.index.references(node, gradients=False, keys=_function_attrs_of(node.op))
+        return self.index.references(node, gradients=False, keys=_attributes(node.op, *_FUNCTIONS))
 
     def renamed(self, name: str) -> Any:
         """Return a copy of a function with live names, as the runtime gets it."""
@@ -148,18 +146,19 @@ class FunctionLibrary:
         RFC: RP-06
         """
         where = f"{node.name} of function {function}"
-        node_attributes.check(node.attr, _shape_attrs(node), self.file, where)
+        shapes = _attributes(node.op, *_SHAPES)
+        node_attributes.check(node.attr, tuple(node.attr) if shapes is None else ("_output_shapes", *shapes), self.file, where)
         if node.op in node_attributes.TABLE_OPS:
             node_attributes.check_table(node, self.file, where)
         if node.op in self.index.functions:
             node.op = self.live_name(node.op)
-        for value in function_attributes(node.attr, _function_attrs_of(node.op)):
+        for value in function_attributes(node.attr, _attributes(node.op, *_FUNCTIONS)):
             for called in function_values(value):
                 if called.name in self.index.functions:
                     called.name = self.live_name(called.name)
         if node.op == "HashTableV2" and not node.attr["use_node_name_sharing"].b:
             node.attr["use_node_name_sharing"].b = True
-        if _has_shared_name(node.op):
+        if "shared_name" in (_attributes(node.op, "string") or ()) and node.op not in _PRIVATE:
             shared = node.attr["shared_name"]
             shared.s = (self._without_mark(shared.s) or f"{node.name}_{function}".encode()) + self._suffix.encode()
 
@@ -186,9 +185,8 @@ def _unmarked(shared: bytes) -> bytes:
 
 def find_live(name: str) -> Optional[tuple[FunctionLibrary, str]]:
     """Return the library and original name behind a live name, None for functions that no living load owns."""
-    original, mark, number = name.rpartition("__load")
-    library = _live.get(mark + number) if mark else None
-    return (library, original) if library is not None and original in library else None
+    found = find_suffix(name)
+    return found if found is not None and found[1] in found[0] else None
 
 
 def find_suffix(live: str) -> Optional[tuple[FunctionLibrary, str]]:
@@ -198,36 +196,18 @@ def find_suffix(live: str) -> Optional[tuple[FunctionLibrary, str]]:
     return None if library is None else (library, original)
 
 
-@functools.cache
-def _function_attrs_of(op: str) -> Optional[tuple[str, ...]]:
-    """Return the names of the attributes of an op that hold functions, None when this TensorFlow does not know the op."""
-    op_def = api.op_def(op)
-    return None if op_def is None else tuple(attr.name for attr in op_def.attr if attr.type in ("func", "list(func)"))
-
-
+# Types of attributes that hold functions, and shapes or tensors.
+_FUNCTIONS = ("func", "list(func)")
+_SHAPES = ("shape", "list(shape)", "tensor", "list(tensor)")
 # Ops whose kernels refuse to be given a name although they declare the attribute: each kernel has a resource of its own anyway.
 _PRIVATE = frozenset({"OneShotIterator"})
 
 
-def _shape_attrs(node: Any) -> tuple[str, ...]:
-    """Return the names of the attributes of a node that may hold shapes or tensors: all of them when the op is not known."""
-    known = _shape_attrs_of(node.op)
-    return tuple(node.attr) if known is None else known
-
-
 @functools.cache
-def _shape_attrs_of(op: str) -> Optional[tuple[str, ...]]:
+def _attributes(op: str, *kinds: str) -> Optional[tuple[str, ...]]:
+    """Return the names of the attributes of an op that have one of some types, None when this TensorFlow does not know the op."""
     op_def = api.op_def(op)
-    if op_def is None:
-        return None
-    kinds = ("shape", "list(shape)", "tensor", "list(tensor)")
-    return ("_output_shapes", *[attr.name for attr in op_def.attr if attr.type in kinds])
-
-
-@functools.cache
-def _has_shared_name(op: str) -> bool:
-    op_def = api.op_def(op)
-    return op not in _PRIVATE and op_def is not None and any(attr.name == "shared_name" for attr in op_def.attr)
+    return None if op_def is None else tuple(attr.name for attr in op_def.attr if attr.type in kinds)
 
 
 def _unregister(names: dict[str, None], suffix: str) -> None:

@@ -1,167 +1,161 @@
-"""What a concrete function accepts, and how its results are put together (FMT-05, PY-01..PY-09, A trace's structured signature).
+"""What a concrete function accepts, and how its results are put together.
 
 A decoded signature is a nest of lists, tuples, namedtuples and dicts whose leaves are TypeSpecs and Python literals.
-:func:`pattern` turns it into an object that compares arguments with it and takes their tensors out in the order in which the
-function wants them; :func:`packer` into a function that builds the result from the function's flat outputs.
+:func:`pattern` returns a function that compares arguments with it and takes out their tensors in the order of the FunctionDef;
+:func:`packer` a function that builds the result from the flat outputs.
+
+RFC: FMT-05, PY-01, PY-02, PY-03, PY-04, PY-05, PY-06, PY-07, PY-08, PY-09
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Optional
+from typing import Any
 
 import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
 
-# How far the comparison goes: the second pass over the traces takes arrays and numbers for tensors.
-EQUAL, CONVERT = range(2)
+# ``match(value, convert, tensors)`` appends the tensors of a value that fits; otherwise it raises Mismatch. With `convert`,
+# arrays and numbers fit where tensors are wanted.
+Match = Callable[[Any, bool, list[Any]], None]
 
 
 class Mismatch(Exception):
     """Where and why a value does not fit."""
 
-    def __init__(self, reason: str):
-        super().__init__(reason)
-        self.path = ""
+    path = ""
 
     def __str__(self) -> str:
         return f"{self.path or 'the value'} {self.args[0]}"
 
 
-class Pattern:
-    """A part of a structured signature. ``match`` appends the tensors of a value that fits; otherwise it raises Mismatch."""
+def pattern(nest: Any) -> Match:
+    """Return the function that compares values with a decoded signature. Its depth is limited by the decoder."""
+    if isinstance(nest, tf.TensorSpec):
+        return _tensor(nest)
+    if isinstance(nest, tf.TypeSpec):
+        return _variable(nest) if type(nest).__name__ == "VariableSpec" else _composite(nest)
+    if isinstance(nest, (list, tuple)):
+        return _sequence(nest)
+    return _mapping(nest) if isinstance(nest, dict) else _literal(nest)
 
-    def match(self, value: Any, level: int, tensors: list[Any]) -> None:
-        raise NotImplementedError
 
+def _tensor(spec: tf.TensorSpec) -> Match:
+    """Match tensors of one dtype and a compatible shape."""
+    dtype, shape, any_shape = spec.dtype, spec.shape, spec.shape.rank is None
 
-class TensorPattern(Pattern):
-    """A tensor of one dtype and a compatible shape."""
-
-    def __init__(self, spec: tf.TensorSpec):
-        self.spec = spec
-        self.dtype = spec.dtype
-        self.shape = spec.shape
-        self.any_shape = spec.shape.rank is None
-
-    def match(self, value: Any, level: int, tensors: list[Any]) -> None:
+    def match(value: Any, convert: bool, tensors: list[Any]) -> None:
         if isinstance(value, tf.Variable):
             value = tf.convert_to_tensor(value)
         elif not isinstance(value, (tf.Tensor, tf.TensorSpec)):
-            if level < CONVERT:
+            if not convert:
                 raise Mismatch(f"is {_name(value)}, not a tensor")
-            value = _convert(value, self.dtype)
-        if value.dtype != self.dtype:
-            raise Mismatch(f"has dtype {value.dtype.name}, not {self.dtype.name}")
-        if not self.any_shape and not self.shape.is_compatible_with(value.shape):
-            raise Mismatch(f"has shape {value.shape}, not {self.shape}")
+            value = _convert(value, dtype)
+        if value.dtype != dtype:
+            raise Mismatch(f"has dtype {value.dtype.name}, not {dtype.name}")
+        if not any_shape and not shape.is_compatible_with(value.shape):
+            raise Mismatch(f"has shape {value.shape}, not {shape}")
         tensors.append(value)
 
+    return match
 
-class VariablePattern(Pattern):
-    """A `tf.Variable` argument: the function gets its handle."""
 
-    def __init__(self, spec: Any):
-        self.spec = spec
+def _variable(spec: Any) -> Match:
+    """Match variables; the function gets the handle."""
 
-    def match(self, value: Any, level: int, tensors: list[Any]) -> None:
-        if isinstance(value, type(self.spec)):
-            if not self.spec.is_compatible_with(value):
-                raise Mismatch(f"is {value}, not {self.spec}")
+    def match(value: Any, convert: bool, tensors: list[Any]) -> None:
+        if isinstance(value, type(spec)):
+            if not spec.is_compatible_with(value):
+                raise Mismatch(f"is {value}, not {spec}")
             tensors.append(value)
             return
         if not isinstance(value, tf.Variable):
             raise Mismatch(f"is {_name(value)}, not a tf.Variable")
-        if value.dtype != self.spec.dtype or not self.spec.shape.is_compatible_with(value.shape):
-            raise Mismatch(
-                f"is a {value.dtype.name} variable of shape {value.shape}, not {self.spec.dtype.name} {self.spec.shape}"
-            )
+        if value.dtype != spec.dtype or not spec.shape.is_compatible_with(value.shape):
+            raise Mismatch(f"is a {value.dtype.name} variable of shape {value.shape}, not {spec.dtype.name} {spec.shape}")
         api.variable_accessed(value)
         tensors.append(value.handle)
 
+    return match
 
-class CompositePattern(Pattern):
-    """A ragged, sparse or other composite tensor: one or more tensors inside one value."""
 
-    def __init__(self, spec: tf.TypeSpec):
-        self.spec = spec
+def _composite(spec: tf.TypeSpec) -> Match:
+    """Match ragged, sparse and other composite tensors: one or more tensors inside one value."""
 
-    def match(self, value: Any, level: int, tensors: list[Any]) -> None:
-        if isinstance(value, (tf.Tensor, tf.Variable)) or not self.spec.is_compatible_with(value):
-            raise Mismatch(f"is {_name(value)}, not compatible with {self.spec}")
+    def match(value: Any, convert: bool, tensors: list[Any]) -> None:
+        if isinstance(value, (tf.Tensor, tf.Variable)) or not spec.is_compatible_with(value):
+            raise Mismatch(f"is {_name(value)}, not compatible with {spec}")
         tensors.extend(tf.nest.flatten(value, expand_composites=True))
 
+    return match
 
-class LiteralPattern(Pattern):
-    """A Python value that was part of the trace: only an equal one fits (PY-06; NaN equals NaN)."""
 
-    def __init__(self, literal: Any):
-        self.literal = literal
+def _literal(literal: Any) -> Match:
+    """Match Python values that equal one that was part of the trace; NaN equals NaN, and a NumPy scalar is the number it holds.
 
-    def match(self, value: Any, level: int, tensors: list[Any]) -> None:
+    RFC: PY-01, PY-06
+    """
+
+    def match(value: Any, convert: bool, tensors: list[Any]) -> None:
         if type(value).__module__ == "numpy" and getattr(value, "shape", None) == () and hasattr(value, "item"):
-            value = value.item()  # PY-01: a NumPy scalar is the number it holds
-        if not _equal(self.literal, value):
-            raise Mismatch(f"is {_shown(value)}, not {_shown(self.literal)}")
+            value = value.item()
+        if not _equal(literal, value):
+            raise Mismatch(f"is {shown(value)}, not {shown(literal)}")
+
+    return match
 
 
-class SequencePattern(Pattern):
-    """A list, tuple or namedtuple: the same kind and length.
+def _sequence(nest: Any) -> Match:
+    """Match lists, tuples or namedtuples of the same kind and length.
 
     RFC: PY-03, PY-04
     """
+    items, fields = [pattern(item) for item in nest], getattr(nest, "_fields", None)
+    kind = list if isinstance(nest, list) else tuple
+    name = kind.__name__ if fields is None else type(nest).__name__
 
-    def __init__(self, kind: type, items: tuple[Pattern, ...], fields: Optional[tuple[str, ...]] = None):
-        self.kind, self.items, self.fields = kind, items, fields
-        self.name = kind.__name__
+    def match(value: Any, convert: bool, tensors: list[Any]) -> None:
+        given = getattr(value, "_fields", None)
+        if fields is not None:
+            if given is None or tuple(given) != fields or type(value).__name__ != name:
+                raise Mismatch(f"is {_name(value)}, not the namedtuple {name}({', '.join(fields)})")
+        elif not isinstance(value, kind) or given is not None:
+            raise Mismatch(f"is {_name(value)}, not a {name}")
+        if len(value) != len(items):
+            raise Mismatch(f"has {len(value)} items, not {len(items)}")
+        for index, (inner, item) in enumerate(zip(items, value)):
+            _descend(inner, item, convert, tensors, index)
 
-    def match(self, value: Any, level: int, tensors: list[Any]) -> None:
-        fields = getattr(value, "_fields", None)
-        if self.fields is not None:
-            if fields is None or tuple(fields) != self.fields or type(value).__name__ != self.name:
-                raise Mismatch(f"is {_name(value)}, not the namedtuple {self.name}({', '.join(self.fields)})")
-        elif not isinstance(value, self.kind) or fields is not None:
-            raise Mismatch(f"is {_name(value)}, not a {self.name}")
-        if len(value) != len(self.items):
-            raise Mismatch(f"has {len(value)} items, not {len(self.items)}")
-        for index, (item, pattern) in enumerate(zip(value, self.items)):
-            _descend(pattern, item, level, tensors, f"[{index}]")
+    return match
 
 
-class MappingPattern(Pattern):
-    """A dict with the same keys; its tensors come in the order of the sorted keys."""
+def _mapping(nest: dict[Any, Any]) -> Match:
+    """Match dicts with the same keys; the tensors come in the order of the sorted keys."""
+    items = {key: pattern(nest[key]) for key in sorted(nest, key=_sort_key)}
 
-    def __init__(self, items: dict[Any, Pattern]):
-        self.items = {key: items[key] for key in sorted(items, key=_sort_key)}
-
-    def match(self, value: Any, level: int, tensors: list[Any]) -> None:
+    def match(value: Any, convert: bool, tensors: list[Any]) -> None:
         if not isinstance(value, Mapping):
             raise Mismatch(f"is {_name(value)}, not a dict")
-        if len(value) != len(self.items) or any(key not in value for key in self.items):
-            raise Mismatch(f"has the keys {sorted(value, key=_sort_key)}, not {list(self.items)}")
-        for key, pattern in self.items.items():
-            _descend(pattern, value[key], level, tensors, f"[{key!r}]")
+        if len(value) != len(items) or any(key not in value for key in items):
+            raise Mismatch(f"has the keys {sorted(value, key=_sort_key)}, not {list(items)}")
+        for key, inner in items.items():
+            _descend(inner, value[key], convert, tensors, key)
+
+    return match
 
 
-def pattern(nest: Any) -> Pattern:
-    """Return the pattern of a decoded signature. Its depth is limited by the decoder."""
-    if isinstance(nest, tf.TensorSpec):
-        return TensorPattern(nest)
-    if isinstance(nest, tf.TypeSpec):
-        return VariablePattern(nest) if type(nest).__name__ == "VariableSpec" else CompositePattern(nest)
-    if isinstance(nest, (list, tuple)):
-        fields = getattr(nest, "_fields", None)
-        kind = type(nest) if fields is not None else tuple if isinstance(nest, tuple) else list
-        return SequencePattern(kind, tuple(pattern(item) for item in nest), fields)
-    if isinstance(nest, dict):
-        return MappingPattern({key: pattern(item) for key, item in nest.items()})
-    return LiteralPattern(nest)
+def _descend(inner: Match, value: Any, convert: bool, tensors: list[Any], key: Any) -> None:
+    try:
+        inner(value, convert, tensors)
+    except Mismatch as mismatch:
+        mismatch.path = f"[{key!r}]{mismatch.path}"
+        raise
 
 
 def packer(nest: Any) -> tuple[int, Callable[[Iterator[Any]], Any]]:
-    """How to build a result like ``nest``: the number of tensors needed, and a function that takes them from an iterator."""
+    """Return how many tensors a result like `nest` is made of, and a function that makes it of an iterator of them."""
     if isinstance(nest, tf.TensorSpec):
         return 1, next
     if isinstance(nest, tf.TypeSpec):
@@ -181,22 +175,9 @@ def packer(nest: Any) -> tuple[int, Callable[[Iterator[Any]], Any]]:
     return 0, lambda _: nest
 
 
-def specs_of(nest: Any) -> list[tf.TypeSpec]:
-    """Return the TypeSpecs of a nest, in the order of its tensors."""
-    return [leaf for leaf in tf.nest.flatten(nest) if isinstance(leaf, tf.TypeSpec)]
-
-
-def _descend(inner: Pattern, value: Any, level: int, tensors: list[Any], step: str) -> None:
-    try:
-        inner.match(value, level, tensors)
-    except Mismatch as mismatch:
-        mismatch.path = step + mismatch.path
-        raise
-
-
 def _convert(value: Any, dtype: tf.DType) -> Any:
     if value is None or isinstance(value, tf.TypeSpec):
-        raise Mismatch(f"is {_shown(value)}, not a tensor")
+        raise Mismatch(f"is {shown(value)}, not a tensor")
     try:
         return tf.convert_to_tensor(value, dtype_hint=dtype)
     except (TypeError, ValueError) as error:
@@ -224,9 +205,10 @@ def _sort_key(key: Any) -> tuple[str, Any]:
 
 
 def _name(value: Any) -> str:
-    return f"{_shown(value)} ({type(value).__name__})"
+    return f"{shown(value)} ({type(value).__name__})"
 
 
-def _shown(value: Any) -> str:
+def shown(value: Any, most: int = 80) -> str:
+    """Return a value for a message, of so many characters at most."""
     text = repr(value)
-    return text if len(text) <= 80 else text[:77] + "..."
+    return text if len(text) <= most else text[: most - 3] + "..."

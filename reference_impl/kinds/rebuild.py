@@ -19,7 +19,7 @@ import functools
 import inspect
 import keyword
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Optional
 
 import tensorflow as tf
@@ -98,7 +98,8 @@ class _Interpreter:
     def __init__(self, library: FunctionLibrary, function_def: Any, inputs: Sequence[tf.Tensor]):
         arguments = [argument.name for argument in function_def.signature.input_arg]
         if len(arguments) != len(inputs):
-            raise self.error(function_def, f"{len(arguments)} arguments, {len(inputs)} tensors given")
+            reason = f"{len(arguments)} arguments, {len(inputs)} tensors given"
+            raise MalformedError(reason, file=library.file, node=function_def.signature.name)
         self.library = library
         self.function_def = function_def
         self.name = function_def.signature.name
@@ -106,9 +107,6 @@ class _Interpreter:
         self.operations: dict[str, tf.Operation] = {}
         self.values: dict[str, dict[str, list[tf.Tensor]]] = {name: {"0": [t]} for name, t in zip(arguments, inputs)}
         gradients.note_arguments(self.graph, dict(zip(arguments, inputs)))
-
-    def error(self, function_def: Any, reason: str) -> MalformedError:
-        return MalformedError(reason, file=self.library.file, node=function_def.signature.name)
 
     def run(self, order: Sequence[Any]) -> list[tf.Tensor]:
         returns = return_nodes(self.function_def, _is_stateful)
@@ -130,7 +128,7 @@ class _Interpreter:
         try:
             return self.values[edge.source][output or "0"][edge.number]  # type: ignore[index]  # None is reported below
         except (KeyError, IndexError, TypeError):
-            raise self.error(self.function_def, f"there is no tensor {text!r}") from None
+            raise MalformedError(f"there is no tensor {text!r}", file=self.library.file, node=self.name) from None
 
     def create(self, node: Any, inputs: list[tf.Tensor]) -> tf.Operation:
         called = node.op if node.op in self.library else node.attr["f"].func.name if node.op in _CALLS else ""
@@ -290,9 +288,13 @@ def _python_function(library: FunctionLibrary, name: str) -> Any:
     names = [argument.name for argument in library.get(name).signature.input_arg]
     if all(name.isidentifier() and not keyword.iskeyword(name) for name in names) and len(set(names)) == len(names):
         # So that the arguments of the new function have their names.
-        parameters = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in names]
-        body.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        body.__signature__ = signature_with(names)  # type: ignore[attr-defined]
     return as_tf_function(library, name, body)
+
+
+def signature_with(names: Iterable[str]) -> inspect.Signature:
+    """Return the Python signature with such arguments."""
+    return inspect.Signature([inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in names])
 
 
 def _opaque_call(library: FunctionLibrary, name: str, inputs: Sequence[tf.Tensor]) -> tf.Operation:

@@ -19,7 +19,7 @@ from reference_impl.errors import SavedModelError, SaveError
 from reference_impl.format import schema
 from reference_impl.format.values import structure
 from reference_impl.graph.argument_names import result_name
-from reference_impl.kinds import binding, specs
+from reference_impl.kinds import binding, rebuild, specs
 from reference_impl.kinds.concrete_function import LoadedConcreteFunction
 from reference_impl.kinds.export_library import Source
 
@@ -66,12 +66,8 @@ def trace_of(function: Any) -> Trace:
         if not keywords:
             keywords = _argument_names(function.library.get(function.saved_name), len(function.owners))
             if signature is None and function.structured[0][0]:  # made by loading, for itself: called with structures
-                parameters = [
-                    inspect.Parameter(f"arg_{i}", inspect.Parameter.POSITIONAL_OR_KEYWORD)
-                    for i in range(len(function.structured[0][0]))
-                ]
-                signature = inspect.Signature(parameters)
-        owners, saved = function.living_owners(), getattr(function, "saved", None)
+                signature = rebuild.signature_with(f"arg_{i}" for i in range(len(function.structured[0][0])))
+        owners, saved = function.living_owners(), function.saved
         return Trace(
             function.library, function.saved_name, owners, lambda: function.structured, keywords, positional, signature, saved
         )
