@@ -27,7 +27,7 @@ from compat_matrix.runtimes.runtime import local_runtime
 from compat_matrix.runtimes.worker import ReplyError, WorkerDied
 from compat_matrix.serving import staging
 from reference_impl.format import schema
-from reference_impl.graph.edges import parse_ref
+from reference_impl.graph.edges import parse_input
 
 FIXTURES = Path(__file__).parent.parent / "fixtures_v1"
 CASES = ("contrib_op", "empty_tags", "escaped_names", "half_plus_two", "hash_table_v2", "keras_functional_save", "table_no_init")
@@ -49,7 +49,7 @@ def edited(folder, edit):
 
 def wait_for(graph, node):
     """The answers of all signatures wait for a node."""
-    answers = {parse_ref(info.name).node for item in graph.signature_def.values() for info in item.outputs.values()}
+    answers = {parse_input(info.name).source for item in graph.signature_def.values() for info in item.outputs.values()}
     for other in graph.graph_def.node:
         if other.name in answers:
             other.input.append("^" + node)

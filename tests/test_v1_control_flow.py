@@ -16,6 +16,7 @@ from reference_impl.graph.control_flow.editable_function import V1_FLOW, Editabl
 from reference_impl.graph.control_flow.functionalise import functionalise
 from reference_impl.graph.control_flow.tensor_arrays import convert_tensor_arrays
 from reference_impl.graph.op_table import OpTable
+from tests.op_registry import op_def
 from tests.v1_flow_forge import record, record_effects
 
 FIXTURES = Path(__file__).parent.parent / "fixtures_v1"
@@ -154,7 +155,7 @@ def function_of(*nodes):
 
 
 def convert(function):
-    made = functionalise(function, OpTable(schema.MetaGraphDef(), "f"), lambda name: name)
+    made = functionalise(function, OpTable(schema.MetaGraphDef(), "f", op_def), lambda name: name)
     return made, [node.attr[V1_CONTROL_FLOW].s.decode() for node in function.node_def if V1_CONTROL_FLOW in node.attr]
 
 

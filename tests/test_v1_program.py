@@ -9,10 +9,12 @@ import pytest
 from reference_impl import errors
 from reference_impl.format import schema
 from reference_impl.graph.argument_names import argument_name
-from reference_impl.graph.edges import Ref, parse_ref
+from reference_impl.graph.edges import Edge, parse_input
 from reference_impl.graph.node_index import Graph
 from reference_impl.graph.unique_names import UniqueNames
-from reference_impl.v1.program import UnfedPlaceholderError, compile_program
+from reference_impl.v1.extract import UnfedPlaceholderError
+from reference_impl.v1.program import Program
+from tests.op_registry import op_def
 
 FLOAT, INT32, STRING, BOOL, RESOURCE = 1, 3, 7, 10, 20
 FIXTURES = Path(__file__).parent.parent / "fixtures_v1"
@@ -64,7 +66,7 @@ class Builder:
             definition.outputs[name].dtype = FLOAT
 
     def program(self):
-        return compile_program(self.meta_graph, "saved_model.pb")
+        return Program(self.meta_graph, "saved_model.pb", op_def)
 
 
 def nodes(extracted):
@@ -291,8 +293,8 @@ def test_restore_and_init_are_functions():
 
 @pytest.mark.parametrize("text", ["a", "a:0", "a:12", "^a", "scope/a:1"])
 def test_references_parse(text):
-    ref = parse_ref(text)
-    assert parse_ref(ref.text) == ref
+    ref = parse_input(text)
+    assert parse_input(ref.text) == ref
 
 
 def test_argument_names_are_legal_and_unique():
@@ -306,7 +308,7 @@ def test_ancestors_stop_at_feeds():
     build.node("x", "Placeholder", dtype=FLOAT)
     build.node("y", "Add", "x", "^x", T=FLOAT)
     graph = Graph(build.meta_graph.graph_def, "f")
-    assert graph.ancestors([Ref("y", 0)], stop=[Ref("x", 0)]) == ["y"]
+    assert graph.ancestors([Edge("y")], stop=[Edge("x")]) == ["y"]
 
 
 def graphs_of_tf1(case):
@@ -324,7 +326,7 @@ def test_every_fixture_compiles_to_functions(case):
     path, graphs = graphs_of_tf1(case)
     assert graphs
     for meta_graph in graphs:
-        program = compile_program(meta_graph, str(path))
+        program = Program(meta_graph, str(path), op_def)
         for key, signature in program.signatures.items():
             extracted = program.signature_function(key)
             assert len(extracted.results) == sum(len(output.tensors) for output in signature.outputs)

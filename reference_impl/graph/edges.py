@@ -1,8 +1,4 @@
-"""Inputs of nodes: which node and output, or which control dependency, an input names.
-
-`parse_input` reads the text of an input, the only place that does. An `Edge` is an input as it is written. A `Ref` is an input of
-a main graph with the number of its output, which can be compared, counted and written again.
-"""
+"""Inputs of nodes: which node and output, or which control dependency, an input names."""
 
 from __future__ import annotations
 
@@ -12,12 +8,11 @@ from typing import NamedTuple, Optional
 from reference_impl.format import schema
 
 CONTROL = ""  # port of a control edge
-CONTROL_INDEX = -1  # index of a control edge
 _DIGITS = 9  # no node has that many outputs, and Python refuses to read numbers of thousands of digits
 
 
 class Edge(NamedTuple):
-    """An input of a node as it is written.
+    """An input of a node, which can be compared and written again.
 
     Attributes:
       source: the node or argument.
@@ -25,12 +20,23 @@ class Edge(NamedTuple):
     """
 
     source: str
-    port: str
+    port: str = "0"
+
+    @property
+    def is_control(self) -> bool:
+        return self.port == CONTROL
 
     @property
     def number(self) -> Optional[int]:
         """The number at the end of the port: of an output, in a function among the tensors of one output argument."""
         return output_number(self.port)
+
+    @property
+    def text(self) -> str:
+        """The input as a node of a GraphDef writes it."""
+        if self.is_control:
+            return "^" + self.source
+        return self.source if self.port == "0" else f"{self.source}:{self.port}"
 
 
 def output_number(port: str) -> Optional[int]:
@@ -48,9 +54,9 @@ def parse_input(text: str, in_function: bool = False) -> Edge:
     if text.startswith("^"):
         return Edge(text[1:], CONTROL)
     name, colon, port = text.partition(":") if in_function else text.rpartition(":")
-    if colon and (in_function or _is_number(port)):
+    if colon and in_function:
         return Edge(name, port)
-    return Edge(text, "0")
+    return Edge(name, port.lstrip("0") or "0") if colon and _is_number(port) else Edge(text)
 
 
 def input_source(text: str, in_function: bool = False) -> str:
@@ -78,22 +84,3 @@ def input_sources(nodes: Iterable[schema.NodeDef], in_function: bool = False) ->
 def data_inputs(node: schema.NodeDef) -> list[str]:
     """Return the inputs of a node that carry tensors, in order."""
     return [text for text in node.input if not text.startswith("^")]
-
-
-class Ref(NamedTuple):
-    """An input of a node of a main graph: output `index` of `node`, or a control edge when the index is CONTROL_INDEX."""
-
-    node: str
-    index: int  # type: ignore[assignment]  # hides tuple.index
-
-    @property
-    def text(self) -> str:
-        if self.index == CONTROL_INDEX:
-            return "^" + self.node
-        return self.node if self.index == 0 else f"{self.node}:{self.index}"
-
-
-def parse_ref(text: str) -> Ref:
-    """Return an input of a main graph, or a tensor name of a SignatureDef, as a `Ref`."""
-    source, port = parse_input(text)
-    return Ref(source, CONTROL_INDEX if port == CONTROL else output_number(port) or 0)

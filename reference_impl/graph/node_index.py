@@ -15,7 +15,7 @@ from typing import Any
 from reference_impl import errors
 from reference_impl.format import schema
 from reference_impl.graph.closure import reachable
-from reference_impl.graph.edges import CONTROL_INDEX, Ref, input_sources, parse_ref
+from reference_impl.graph.edges import Edge, input_sources, parse_input
 from reference_impl.graph.unique_names import unique_name
 
 
@@ -71,7 +71,7 @@ class Graph:
         self.graph_def = graph_def
         self.nodes: dict[str, Any] = {}
         # Node -> tensors that must be computed before it runs, unless they are fed: no edges, since the node does not need them.
-        self.waits: dict[str, list[Ref]] = {}
+        self.waits: dict[str, list[Edge]] = {}
         for node in graph_def.node:
             if node.name in self.nodes:
                 raise errors.DuplicateKeyError("two nodes of this name", file=file, node=node.name)
@@ -102,7 +102,7 @@ class Graph:
         """Return a name like ``wanted`` that no node has."""
         return unique_name(wanted, self.nodes)
 
-    def ancestors(self, roots: Iterable[Ref], stop: Iterable[Ref] = (), stop_nodes: Iterable[str] = ()) -> list[str]:
+    def ancestors(self, roots: Iterable[Edge], stop: Iterable[Edge] = (), stop_nodes: Iterable[str] = ()) -> list[str]:
         """Return the names of all nodes that are needed for some tensors, in graph order.
 
         Data and control edges are followed. Control edges from a fed Placeholder are not, as in a Session.
@@ -116,14 +116,14 @@ class Graph:
           MalformedError: an edge leads to a node that is not in the graph.
         """
         fed, outside = set(stop), set(stop_nodes)
-        fed_nodes = {ref.node for ref in fed}
+        fed_nodes = {ref.source for ref in fed}
         placeholders = {name for name in fed_nodes if name in self.nodes and self.nodes[name].op.startswith("Placeholder")}
 
-        def needed(refs: Iterable[Ref], wanted_by: str) -> Iterator[str]:
+        def needed(refs: Iterable[Edge], wanted_by: str) -> Iterator[str]:
             for ref in refs:
-                after_feed = ref.index == CONTROL_INDEX and ref.node in placeholders
-                if ref not in fed and ref.node not in outside and not after_feed:
-                    yield self.node(ref.node, wanted_by).name
+                after_feed = ref.is_control and ref.source in placeholders
+                if ref not in fed and ref.source not in outside and not after_feed:
+                    yield self.node(ref.source, wanted_by).name
 
-        found = reachable(needed(roots, ""), lambda name: needed(map(parse_ref, self.nodes[name].input), name))
+        found = reachable(needed(roots, ""), lambda name: needed(map(parse_input, self.nodes[name].input), name))
         return [name for name in self.nodes if name in found]

@@ -16,7 +16,6 @@ from reference_impl.inspection.types import InitOp, Signature, SignatureArgument
 
 # Signatures that are no entry points: they name what a loader runs.
 _INIT_COLLECTIONS = (MAIN_OP, LEGACY_INIT_OP, TRAIN_OP)
-_INT64 = "int64"
 
 
 def signatures(meta_graph: schema.MetaGraphDef) -> tuple[Signature, ...]:
@@ -47,33 +46,44 @@ def _arguments(infos: Any, defaults: Any) -> Iterator[SignatureArgument]:
 
 
 def slots_of(info: schema.TensorInfo) -> tuple[str, list[TensorSlot]]:
-    """The kind of a TensorInfo and the tensors it stands for.
+    """Return the kind of a TensorInfo and the tensors it stands for, as `parts_of` does."""
+    kind, parts = parts_of(info)
+    return kind, [TensorSlot(part, name, dtype_name(dtype), shape_of(shape)) for part, name, dtype, shape in parts]
 
-    Returns:
-      ``dense`` with one slot named ``""``; ``sparse`` with ``values``, ``indices``, ``dense_shape``; ``composite`` with one slot
-      per component. Components of components are flattened in order, as the loader does.
+
+def parts_of(info: schema.TensorInfo) -> tuple[str, list[tuple[str, str, int, schema.TensorShapeProto]]]:
+    """Return the kind of a TensorInfo, and (part, tensor name, DataType, shape) of each tensor that it stands for.
+
+    ``dense`` has one part named ``""``; ``sparse`` has ``values``, ``indices``, ``dense_shape``; ``composite`` has one part for
+    each component. Components of components are flattened in order, as the loader does.
     """
-    shape = shape_of(info.tensor_shape)
+    shape = info.tensor_shape
     if info.WhichOneof("encoding") == "coo_sparse":
-        rank = None if shape is None else len(shape)
+        rank = -1 if shape.unknown_rank else len(shape.dim)
         coo = info.coo_sparse
         return "sparse", [
-            TensorSlot("values", coo.values_tensor_name, dtype_name(info.dtype), (None,)),
-            TensorSlot("indices", coo.indices_tensor_name, _INT64, (None, rank)),
-            TensorSlot("dense_shape", coo.dense_shape_tensor_name, _INT64, (rank,)),
+            ("values", coo.values_tensor_name, info.dtype, _shape(-1)),
+            ("indices", coo.indices_tensor_name, schema.DT_INT64, _shape(-1, rank)),
+            ("dense_shape", coo.dense_shape_tensor_name, schema.DT_INT64, _shape(rank)),
         ]
     if info.WhichOneof("encoding") == "composite_tensor":
-        flat: list[TensorSlot] = []
+        flat: list[tuple[str, str, int, schema.TensorShapeProto]] = []
         pending = list(reversed(info.composite_tensor.components))
         while pending:
             component = pending.pop()
             if component.WhichOneof("encoding") == "composite_tensor":
                 pending.extend(reversed(component.composite_tensor.components))
-                continue
-            for slot in slots_of(component)[1]:
-                flat.append(TensorSlot(f"component_{len(flat)}", slot.tensor, slot.dtype, slot.shape))
+            else:
+                flat += [(f"component_{len(flat) + index}", *rest) for index, (_, *rest) in enumerate(parts_of(component)[1])]
         return "composite", flat
-    return "dense", [TensorSlot("", info.name, dtype_name(info.dtype), shape)]
+    return "dense", [("", info.name, info.dtype, shape)]
+
+
+def _shape(*sizes: int) -> schema.TensorShapeProto:
+    shape = schema.TensorShapeProto()
+    for size in sizes:
+        shape.dim.add(size=size)
+    return shape
 
 
 def signature_spec(meta_graph: schema.MetaGraphDef) -> dict[str, dict[str, dict[str, dict[str, Any]]]]:

@@ -15,10 +15,10 @@ from typing import Any, NamedTuple, Optional
 
 from reference_impl import errors
 from reference_impl.graph.argument_names import argument_name
-from reference_impl.graph.edges import CONTROL_INDEX, Ref, parse_ref
+from reference_impl.graph.edges import CONTROL, Edge, parse_input
 from reference_impl.graph.function_builder import FunctionBuilder
 from reference_impl.graph.node_index import Graph
-from reference_impl.graph.op_table import OpTable
+from reference_impl.graph.op_table import OpTable, Output, output_at
 from reference_impl.graph.unique_names import UniqueNames
 
 _SCALAR_IS_UNKNOWN = 21  # graph version up to which the shape of a scalar placeholder meant that nothing is known
@@ -28,7 +28,7 @@ class Feed(NamedTuple):
     """An argument: its name for people, the tensor it replaces, its DataType and TensorShapeProto (or None)."""
 
     name: str
-    tensor: Ref
+    tensor: Edge
     dtype: int
     shape: Any
 
@@ -61,7 +61,7 @@ def extract(
     ops: OpTable,
     name: str,
     feeds: Sequence[Feed],
-    fetches: Mapping[str, Ref],
+    fetches: Mapping[str, Edge],
     *,
     targets: Sequence[str] = (),
     hoisted: Collection[str] = (),
@@ -83,7 +83,7 @@ def extract(
     fed = {feed.tensor: feed for feed in feeds}
     for target in targets:
         graph.node(target, name)
-    roots = [*fetches.values(), *(Ref(target, CONTROL_INDEX) for target in targets)]
+    roots = [*fetches.values(), *(Edge(target, CONTROL) for target in targets)]
     needed = graph.ancestors(roots, stop=fed, stop_nodes=hoisted)
     captures = _needed_captures(graph, needed, roots, fed, hoisted)
     if not unfed:
@@ -105,7 +105,7 @@ def extract(
     return Extracted(builder.function, tuple(captures), tuple(fetches))
 
 
-def _add_arguments(builder: FunctionBuilder, feeds: Sequence[Feed], captures: Mapping[str, int]) -> dict[Ref, str]:
+def _add_arguments(builder: FunctionBuilder, feeds: Sequence[Feed], captures: Mapping[str, int]) -> dict[Edge, str]:
     """Add the arguments of a function; return the tensors that they replace, in every input that names them.
 
     Args:
@@ -113,20 +113,20 @@ def _add_arguments(builder: FunctionBuilder, feeds: Sequence[Feed], captures: Ma
       feeds: its first arguments.
       captures: node whose handle is a further argument -> DataType.
     """
-    arguments: dict[Ref, str] = {}
+    arguments: dict[Edge, str] = {}
     for feed in feeds:
         argument = builder.argument(argument_name(feed.name), feed.dtype, shape=feed.shape, user_name=feed.name)
         arguments.setdefault(feed.tensor, argument)  # two keys of a SignatureDef may name one tensor: the first one feeds it
     for capture, dtype in captures.items():
-        arguments[Ref(capture, 0)] = builder.argument(argument_name(capture), dtype, user_name=capture)
+        arguments[Edge(capture)] = builder.argument(argument_name(capture), dtype, user_name=capture)
     return arguments
 
 
 def _needed_captures(
-    graph: Graph, needed: list[str], roots: list[Ref], fed: Mapping[Ref, Feed], hoisted: Collection[str]
+    graph: Graph, needed: list[str], roots: list[Edge], fed: Mapping[Edge, Feed], hoisted: Collection[str]
 ) -> list[str]:
-    wanted = {parse_ref(text) for node in needed for text in graph.nodes[node].input} | set(roots)
-    names = {ref.node for ref in wanted if ref.index != CONTROL_INDEX and ref not in fed}
+    wanted = {parse_input(text) for node in needed for text in graph.nodes[node].input} | set(roots)
+    names = {ref.source for ref in wanted if not ref.is_control and ref not in fed}
     return [node.name for node in graph if node.name in hoisted and node.name in names]
 
 
@@ -143,26 +143,26 @@ def _refuse_placeholders(graph: Graph, needed: list[str], name: str) -> None:
 class _Translator:
     """``node:1`` of a GraphDef -> ``node:output_arg:0`` of a FunctionDef."""
 
-    def __init__(self, graph: Graph, ops: OpTable, arguments: Mapping[Ref, str], inside: frozenset[str]):
+    def __init__(self, graph: Graph, ops: OpTable, arguments: Mapping[Edge, str], inside: frozenset[str]):
         self._graph, self._ops, self._arguments, self._inside = graph, ops, arguments, inside
-        self._outputs: dict[str, list[tuple[str, int, int]]] = {}
+        self._outputs: dict[str, list[Output]] = {}
 
-    def outputs(self, node: str) -> list[tuple[str, int, int]]:
+    def outputs(self, node: str) -> list[Output]:
         if node not in self._outputs:
             self._outputs[node] = self._ops.outputs(self._graph.node(node, node))
         return self._outputs[node]
 
-    def data(self, ref: Ref, wanted_by: str) -> str:
+    def data(self, ref: Edge, wanted_by: str) -> str:
         if ref in self._arguments:
             return self._arguments[ref]
         name, position, _ = self._output(ref, wanted_by)
-        return f"{ref.node}:{name}:{position}"
+        return f"{ref.source}:{name}:{position}"
 
-    def dtype(self, ref: Ref) -> int:
+    def dtype(self, ref: Edge) -> int:
         """Return the DataType of a tensor. A reference leaves a function as its value."""
         return self._output(ref, "")[2] % 100
 
-    def inputs(self, node: Any, waits: Sequence[Ref]) -> list[str]:
+    def inputs(self, node: Any, waits: Sequence[Edge]) -> list[str]:
         """Return the inputs of a node in the function, control edges to nodes outside left out.
 
         Args:
@@ -170,28 +170,26 @@ class _Translator:
           waits: tensors that must be there before the node runs; those from outside are.
         """
         found = []
-        for ref in map(parse_ref, node.input):
-            if ref.index != CONTROL_INDEX:
+        for ref in map(parse_input, node.input):
+            if not ref.is_control:
                 found.append(self.data(ref, node.name))
-            elif ref.node in self._inside:
+            elif ref.source in self._inside:
                 found.append(ref.text)
-        waited = [f"^{ref.node}" for ref in waits if ref not in self._arguments and ref.node in self._inside]
+        waited = [f"^{ref.source}" for ref in waits if ref not in self._arguments and ref.source in self._inside]
         return [*found, *(text for text in dict.fromkeys(waited) if text not in found)]
 
-    def _output(self, ref: Ref, wanted_by: str) -> tuple[str, int, int]:
-        outputs = self.outputs(ref.node)
-        if ref.index >= len(outputs):
-            raise errors.MalformedError(
-                f"output {ref.index} of {ref.node!r} is asked for, it has {len(outputs)}",
-                file=self._graph.file,
-                node=wanted_by or ref.node,
-            )
-        return outputs[ref.index]
+    def _output(self, ref: Edge, wanted_by: str) -> Output:
+        outputs = self.outputs(ref.source)
+        found = output_at(outputs, ref)
+        if found is None:
+            reason = f"output {ref.port or '(none)'} of {ref.source!r} is asked for, it has {len(outputs)}"
+            raise errors.MalformedError(reason, file=self._graph.file, node=wanted_by or ref.source)
+        return found
 
 
-def placeholder_shape(graph: Graph, ref: Ref) -> Optional[Any]:
+def placeholder_shape(graph: Graph, ref: Edge) -> Optional[Any]:
     """Return the TensorShapeProto of a fed Placeholder, None if it has none."""
-    node = graph.nodes.get(ref.node)
+    node = graph.nodes.get(ref.source)
     if node is None or not node.op.startswith("Placeholder") or "shape" not in node.attr:
         return None
     shape = node.attr["shape"].shape
@@ -199,8 +197,8 @@ def placeholder_shape(graph: Graph, ref: Ref) -> Optional[Any]:
     return None if unsaid else shape
 
 
-def static_shape(graph: Graph, ref: Ref) -> Optional[Any]:
+def static_shape(graph: Graph, ref: Edge) -> Optional[Any]:
     """Return the TensorShapeProto of a tensor that the exporter noted, None if there is none."""
-    node = graph.nodes.get(ref.node)
+    node = graph.nodes.get(ref.source)
     shapes = node.attr["_output_shapes"].list.shape if node is not None and "_output_shapes" in node.attr else ()
-    return shapes[ref.index] if 0 <= ref.index < len(shapes) else None
+    return shapes[ref.number] if ref.number is not None and ref.number < len(shapes) else None

@@ -19,7 +19,7 @@ from reference_impl import errors
 from reference_impl.format import schema
 from reference_impl.format.names import CUSTOM_GRADIENT
 from reference_impl.graph.closure import reachable
-from reference_impl.graph.edges import CONTROL_INDEX, Ref, input_source, parse_ref
+from reference_impl.graph.edges import Edge, input_source, parse_input
 from reference_impl.graph.node_defs import CALLS
 from reference_impl.graph.node_index import Graph
 from reference_impl.graph.op_table import OpTable
@@ -99,15 +99,15 @@ class _Inlined:
 
     def apply(self) -> list[str]:
         """Put the nodes into the graph; returns their names."""
-        inputs = [parse_ref(text) for text in self.call.input]
-        data = [ref for ref in inputs if ref.index != CONTROL_INDEX]
+        inputs = [parse_input(text) for text in self.call.input]
+        data = [ref for ref in inputs if not ref.is_control]
         wanted = self.function.signature.input_arg
         if len(data) != len(wanted):
             reason = f"calls {self.function.signature.name}, which takes {len(wanted)} arguments, with {len(data)}"
             raise errors.MalformedError(reason, file=self.graph.file, node=self.call.name)
         added = [self._argument(argument, ref) for argument, ref in zip(wanted, data)]
         ready = schema.NodeDef(name=self.ready, op="NoOp", device=self.call.device)
-        ready.input.extend([f"^{node.name}" for node in added] + [ref.text for ref in inputs if ref.index == CONTROL_INDEX])
+        ready.input.extend([f"^{node.name}" for node in added] + [ref.text for ref in inputs if ref.is_control])
         added.append(ready)
         added += [self._inner(node) for node in self.function.node_def]
         stub = self._stub()
@@ -116,7 +116,7 @@ class _Inlined:
         self.call.CopyFrom(stub)
         return [node.name for node in added]
 
-    def _argument(self, argument: Any, ref: Ref) -> Any:
+    def _argument(self, argument: Any, ref: Edge) -> Any:
         node = schema.NodeDef(name=self.arguments[argument.name], op="Identity", input=[ref.text], device=self.call.device)
         node.attr["T"].type = argument.type
         return node
@@ -145,7 +145,7 @@ class _Inlined:
             name, _, position = port.partition(":")
             for index, (output, inside, _) in enumerate(self.ops.outputs(self.bodies[source])):
                 if output == name and str(inside) == (position or "0"):
-                    return Ref(self.nodes[source], index).text
+                    return Edge(self.nodes[source], str(index)).text
         reason = f"refers to {text!r}, which is not in the function"
         raise errors.MalformedError(reason, file=self.graph.file, node=self.function.signature.name)
 

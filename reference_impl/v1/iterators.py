@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from reference_impl.format import schema
 from reference_impl.graph.node_index import Graph
-from reference_impl.graph.op_table import VARIANT
 
 
 def rewrite_one_shot_iterators(graph: Graph) -> dict[str, str]:
@@ -21,7 +20,7 @@ def rewrite_one_shot_iterators(graph: Graph) -> dict[str, str]:
         dataset = schema.NodeDef(name=graph.free_name(f"{node.name}/dataset"), op="StatefulPartitionedCall", device=node.device)
         dataset.attr["f"].CopyFrom(node.attr["dataset_factory"])
         dataset.attr["Tin"].list.SetInParent()
-        dataset.attr["Tout"].list.type.append(VARIANT)
+        dataset.attr["Tout"].list.type.append(schema.DT_VARIANT)
         graph.add(dataset)
         fill = schema.NodeDef(name=graph.free_name(f"{node.name}/fill"), op="MakeIterator", device=node.device)
         fill.input.extend([dataset.name, node.name])

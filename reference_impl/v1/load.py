@@ -21,7 +21,7 @@ from reference_impl.format import schema
 from reference_impl.format.bundle.reader import BundleReader
 from reference_impl.format.container.layout import VARIABLES, Layout
 from reference_impl.format.names import CREATE, INITIALIZE
-from reference_impl.graph.edges import Ref, parse_ref
+from reference_impl.graph.edges import Edge, parse_input
 from reference_impl.inspection import machine_ops
 from reference_impl.inspection.effects import LOAD, Start
 from reference_impl.inspection.path_origins import ASSET, COMPUTED_PATH, GIVEN_PATH, Origin
@@ -35,8 +35,8 @@ from reference_impl.kinds.root import add_function_aliases, provenance
 from reference_impl.kinds.signature_map import SignatureMap
 from reference_impl.load_options import LoadOptions
 from reference_impl.v1 import tables
-from reference_impl.v1.extract import Extracted, static_shape
-from reference_impl.v1.program import Program, UnfedPlaceholderError, Variable, compile_program, feeds_of
+from reference_impl.v1.extract import Extracted, UnfedPlaceholderError, static_shape
+from reference_impl.v1.program import Program, Variable, feeds_of
 from reference_impl.v1.pruning import Feeds, Fetches
 from reference_impl.v1.root import Initializer, UnfedSignature, UnusableSignature, V1Root
 from reference_impl.v1.selection import Part, part_of_restore
@@ -66,7 +66,7 @@ class Loader:
         self.directory = directory
         self.meta_graph = meta_graph
         self.file = str(directory.file)
-        self.program: Program = compile_program(meta_graph, self.file, api.op_def)
+        self.program = Program(meta_graph, self.file, api.op_def)
         self.options = options
         self.library = FunctionLibrary(self.program.graph.graph_def.library, self.file)
         self.part = None if options.only is None else Part(self.program, options.only)
@@ -124,7 +124,7 @@ class Loader:
 
     def make_assets(self, root: V1Root) -> None:
         found = [self.assets.make(asset) for asset in self.assets.definitions]
-        self.state.update((parse_ref(asset.tensor).node, made) for asset, made in zip(self.assets.definitions, found))
+        self.state.update((parse_input(asset.tensor).source, made) for asset, made in zip(self.assets.definitions, found))
         root.asset_paths = list(dict.fromkeys(found))
 
     def make_variable(self, variable: Variable) -> tf.Variable:
@@ -213,7 +213,7 @@ class Loader:
         restore = (self.part or self.program).restore_function
         if restore is not None and self.absent:
             plan = restore_plan(self.meta_graph, self.file)
-            held = {self.program.handle(Ref(item.node, 0)).node for item in plan if item.key not in self.absent}
+            held = {self.program.handle(Edge(item.node)).source for item in plan if item.key not in self.absent}
             found = {name for name in held if self.wants(name)}
             restore = part_of_restore(self.program, found)
             calls = (
@@ -254,7 +254,7 @@ class Loader:
     def check_machine_ops(self) -> None:
         """Check the ops that loading runs: of the restore function, the init function, the functions that fill iterators."""
         assets = {
-            id(self.state[parse_ref(asset.tensor).node]): frozenset({Origin(ASSET, asset.filename)})
+            id(self.state[parse_input(asset.tensor).source]): frozenset({Origin(ASSET, asset.filename)})
             for asset in self.assets.definitions
         }
         starts = []
@@ -304,22 +304,28 @@ class Loader:
         return self.library.add(extracted.function)
 
     def signature(self, signature: Signature) -> Union[LoadedConcreteFunction, UnusableSignature]:
-        inputs = {item.name: _spec(item.dtype, item.shape, item.name) for item in signature.inputs}
         try:
             try:
-                return self.callable_signature(signature, inputs, self.program.signature_function(signature.key))
+                return self.callable_signature(signature, self.program.signature_function(signature.key))
             except UnfedPlaceholderError as error:
                 extracted = self.program.signature_function(signature.key, unfed=True)
-                made = self.callable_signature(signature, inputs, extracted, UnfedSignature)
+                made = self.callable_signature(signature, extracted, UnfedSignature)
                 made.__dict__["reason"] = error
                 return made
         except SavedModelError as error:
-            outputs = {output.key: _spec(output.info.dtype, output.info.tensor_shape, output.key) for output in signature.outputs}
-            return UnusableSignature(error, inputs, outputs)
+            unusable = UnusableSignature(error)
+            for item in signature.inputs:
+                with contextlib.suppress(SavedModelError):  # it has no dtype
+                    unusable.structured_input_signature[1][item.name] = _spec(item.dtype, item.shape, item.name)
+            for output in signature.outputs:
+                with contextlib.suppress(SavedModelError):
+                    unusable.structured_outputs[output.key] = self.output_spec(output, output.info.dtype)
+            return unusable
 
     def callable_signature(
-        self, signature: Signature, inputs: dict[str, Any], extracted: Extracted, cls: type = LoadedConcreteFunction
+        self, signature: Signature, extracted: Extracted, cls: type = LoadedConcreteFunction
     ) -> LoadedConcreteFunction:
+        inputs = {item.name: _spec(item.dtype, item.shape, item.name) for item in signature.inputs}
         # The graph knows the dtypes. The SignatureDef has a copy, which may be missing.
         dtypes_of = dict(zip(extracted.results, (argument.type for argument in extracted.function.signature.output_arg)))
         outputs = {output.key: self.output_spec(output, dtypes_of[f"{output.key}/0"]) for output in signature.outputs}
@@ -338,7 +344,7 @@ class Loader:
     def prune(self, feeds: Feeds, fetches: Any, name: str) -> LoadedConcreteFunction:
         cut = feeds_of(self.program, feeds.named)
         wanted = Fetches(fetches)
-        tensors = {str(index): parse_ref(name) for index, name in enumerate(wanted.tensors)}
+        tensors = {str(index): parse_input(name) for index, name in enumerate(wanted.tensors)}
         extracted = self.program.function(name, cut, tensors, wanted.targets)
         arguments = extracted.function.signature.output_arg
         specs_of = [

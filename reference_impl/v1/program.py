@@ -1,7 +1,7 @@
 """A TF 1.x MetaGraph as functions over state. Needs the protos alone.
 
 A session has one graph, feeds, fetches and ops that are run once. TF 2 has variables, resources and functions that capture them.
-:func:`compile_program` finds in a MetaGraph:
+A :class:`Program` has, found in a MetaGraph:
 
 * variables: every ``VarHandleOp``, those made from reference variables included;
 * resources: other stateful nodes that make a shared handle (tables, iterators, queues), each with a function that creates it;
@@ -36,9 +36,9 @@ from reference_impl.graph.control_flow.functionalise import (
     is_functional,
     results_in_branches,
 )
-from reference_impl.graph.edges import CONTROL_INDEX, Ref, parse_ref
+from reference_impl.graph.edges import Edge, input_source, parse_input
 from reference_impl.graph.node_index import Graph
-from reference_impl.graph.op_table import RESOURCE, STRING, OpTable
+from reference_impl.graph.op_table import OpTable
 from reference_impl.graph.references import Library
 from reference_impl.graph.unique_names import UniqueNames
 from reference_impl.graph.variable_defs import TRAINABLE, variable_defs
@@ -49,25 +49,24 @@ from reference_impl.v1.iterators import rewrite_one_shot_iterators
 from reference_impl.v1.references import rewrite_references
 from reference_impl.v1.signatures import GraphCheck, Signature, read_signature
 
-__all__ = ["Program", "UnfedPlaceholderError", "Variable", "compile_program"]
-
 
 @dataclass(frozen=True)
 class Variable:
-    """A variable node. ``shape`` is a TensorShapeProto; ``reference`` tells whether the file has a reference variable."""
+    """A variable node; ``shape`` is a TensorShapeProto."""
 
     name: str
     dtype: int
     shape: Any
     trainable: bool
-    reference: bool
 
 
 class Program:
-    """The variables, resources, assets, signatures and functions of a MetaGraph. Nothing is run to find them.
+    """The variables, resources, assets, signatures and functions of a MetaGraph without objects. Nothing is run to find them.
 
     Args:
-      meta_graph, file, op_def: see `compile_program`.
+      meta_graph: the MetaGraphDef; it is not modified.
+      file: named in errors.
+      op_def: returns the OpDef of an op that the MetaGraph does not describe, or None.
 
     Attributes:
       graph: the main graph, after reference variables and one-shot iterators were replaced.
@@ -76,9 +75,12 @@ class Program:
       false_statements: what SignatureDefs say of tensors and the graph contradicts.
       variables, resources: those of the graph, in its order.
       assets: tensor that loading feeds with the path of a file -> file name of the AssetFileDef.
+
+    Raises:
+      SavedModelError: the graph contradicts itself.
     """
 
-    def __init__(self, meta_graph: Any, file: str, op_def: Optional[Callable[[str], Any]] = None):
+    def __init__(self, meta_graph: Any, file: str, op_def: Callable[[str], Optional[Any]]):
         self.file = file
         self.meta_graph = meta_graph
         self.ops = OpTable(meta_graph, file, op_def)
@@ -100,11 +102,11 @@ class Program:
         self.rewrite = rewrite_references(self.graph, fetched)
         self._merge_by_shared_name(inlined)
         self.variables = self._variables()
-        self.assets = {parse_ref(asset.tensor_info.name): asset.filename for asset in asset_definitions(meta_graph, file)}
+        self.assets = {parse_input(asset.tensor_info.name): asset.filename for asset in asset_definitions(meta_graph, file)}
         self.resources = tuple(node.name for node in self.graph if self._makes_shared_handle(node))
         self._library = Library(graph_def.library)
         self._hoisted = frozenset(
-            [*(variable.name for variable in self.variables), *self.resources, *(ref.node for ref in self.assets)]
+            [*(variable.name for variable in self.variables), *self.resources, *(ref.source for ref in self.assets)]
         )
 
     # -- signatures ----------------------------------------------------------------------------------------------------
@@ -112,36 +114,22 @@ class Program:
     def _check_inputs(self, signature: Signature) -> None:
         """Raises MalformedError: an input names a tensor that does not exist."""
         for item in signature.inputs:
-            node = self.graph.nodes.get(item.tensor.node)
-            if node is None or item.tensor.index >= len(self.ops.outputs(node)):
+            node = self.graph.nodes.get(item.tensor.source)
+            if node is None or self.ops.output(node, item.tensor) is None:
                 reason = f"input {item.name!r} is the tensor {item.tensor.text!r}, which is not in the graph; correct it"
                 raise errors.MalformedError(reason, file=self.file, node=signature.key, clause="V1-01")
 
     # -- state ---------------------------------------------------------------------------------------------------------
 
     def _variables(self) -> tuple[Variable, ...]:
-        listed: set[str] = set()
-        said: set[str] = set()
-        for collection, node, definition in variable_defs(self.meta_graph, file=self.file):
-            if collection == TRAINABLE:
-                listed.add(node)
-            if definition.trainable:
-                said.add(node)
-        trainable = said or listed  # TF 1.8 and older only list them
-        out = []
-        for node in self.graph:
-            if node.op != "VarHandleOp":
-                continue
-            out.append(
-                Variable(
-                    node.name,
-                    node.attr["dtype"].type,
-                    node.attr["shape"].shape,
-                    node.name in trainable,
-                    node.name in self.rewrite.variables,
-                )
-            )
-        return tuple(out)
+        definitions = list(variable_defs(self.meta_graph, file=self.file))
+        trainable = {node for _, node, definition in definitions if definition.trainable}
+        if not trainable:  # TF 1.8 and older only list them
+            trainable = {node for collection, node, _ in definitions if collection == TRAINABLE}
+        handles = [node for node in self.graph if node.op == "VarHandleOp"]
+        return tuple(
+            [Variable(node.name, node.attr["dtype"].type, node.attr["shape"].shape, node.name in trainable) for node in handles]
+        )
 
     def _merge_by_shared_name(self, inlined: frozenset[str]) -> None:
         """Merge the nodes of one shared name: the first makes the handle, the others hand it on.
@@ -164,7 +152,7 @@ class Program:
                 continue
             for node in others:
                 handed = schema.NodeDef(name=node.name, op="Identity", input=[first.name], device=node.device)
-                handed.attr["T"].type = RESOURCE
+                handed.attr["T"].type = schema.DT_RESOURCE
                 node.CopyFrom(handed)
 
     def _makes_shared_handle(self, node: Any) -> bool:
@@ -179,7 +167,7 @@ class Program:
             definition is None
             or not definition.is_stateful
             or len(definition.output_arg) != 1
-            or definition.output_arg[0].type != RESOURCE
+            or definition.output_arg[0].type != schema.DT_RESOURCE
         ):
             return False
         return "shared_name" in node.attr or any(attr.name == "shared_name" for attr in definition.attr)
@@ -187,20 +175,24 @@ class Program:
     # -- functions -----------------------------------------------------------------------------------------------------
 
     def function(
-        self, name: str, feeds: Sequence[Feed], fetches: Mapping[str, Ref], targets: Sequence[str] = (), *, unfed: bool = False
+        self, name: str, feeds: Sequence[Feed], fetches: Mapping[str, Edge], targets: Sequence[str] = (), *, unfed: bool = False
     ) -> Extracted:
         """Cut a function out of the graph; see :func:`reference_impl.v1.extract.extract`."""
         fed = {feed.tensor for feed in feeds}
         for ref in fed:
             self._check_feed(ref)
-        hoisted = self._hoisted - {ref.node for ref in fed}
+        hoisted = self._hoisted - {ref.source for ref in fed}
         values = {result: ref if ref in fed else self.rewrite.value(ref) for result, ref in fetches.items()}
         cut = extract(self.graph, self.ops, name, feeds, values, targets=targets, hoisted=hoisted, unfed=unfed)
         return self._functional(cut)
 
-    def _check_feed(self, ref: Ref) -> None:
+    def _check_feed(self, ref: Edge) -> None:
         """Raises MalformedError: a tensor of a loop or a branch is fed, which a session refuses as well."""
-        if ref.node not in self.graph or self.graph.nodes[ref.node].op.startswith("Placeholder") or ref.node in self._hoisted:
+        if (
+            ref.source not in self.graph
+            or self.graph.nodes[ref.source].op.startswith("Placeholder")
+            or ref.source in self._hoisted
+        ):
             return
         try:
             cut = extract(self.graph, self.ops, "fed", [], {"fed": ref}, hoisted=self._hoisted, unfed=True).function
@@ -214,7 +206,7 @@ class Program:
         except errors.SavedModelError:  # what is behind the feed is not needed
             return
         if reason:
-            raise errors.MalformedError(reason, file=self.file, node=ref.node, clause="V1-11")
+            raise errors.MalformedError(reason, file=self.file, node=ref.source, clause="V1-11")
 
     def _functional(self, extracted: Extracted) -> Extracted:
         """Make While and If of the TF 1.x control flow of a function. Raises MalformedError: a result is inside of a loop."""
@@ -235,28 +227,27 @@ class Program:
     def signature_function(self, key: str, *, unfed: bool = False) -> Extracted:
         """Return the function of a SignatureDef: arguments sorted by name, results in the order of the outputs' tensors."""
         signature = self.signatures[key]
-        feeds = [Feed(item.name, item.tensor, item.dtype, item.shape) for item in signature.inputs]
         fetches = {f"{output.key}/{position}": ref for output in signature.outputs for position, ref in enumerate(output.tensors)}
-        extracted = self.function(f"signature_{key}", feeds, fetches, unfed=unfed)
+        extracted = self.function(f"signature_{key}", signature.inputs, fetches, unfed=unfed)
         self._check_inputs(signature)
         return extracted
 
     def create_function(self, resource: str) -> Extracted:
         """Return the function that makes the handle of a resource."""
         hoisted = self._hoisted - {resource}
-        cut = extract(self.graph, self.ops, f"create_{resource}", [], {"resource": Ref(resource, 0)}, hoisted=hoisted)
+        cut = extract(self.graph, self.ops, f"create_{resource}", [], {"resource": Edge(resource)}, hoisted=hoisted)
         return self._functional(cut)
 
     @functools.cached_property
     def restore_function(self) -> Optional[Extracted]:
         """The SaverDef's restore op as a function of the checkpoint prefix, None without a SaverDef."""
-        saver = self.meta_graph.saver_def
-        if not saver.restore_op_name:
-            return None
-        filename = parse_ref(saver.filename_tensor_name)
-        return self.function(
-            "restore", [Feed("prefix", filename, STRING, schema.TensorShapeProto())], {}, [saver.restore_op_name.split(":")[0]]
-        )
+        name = self.meta_graph.saver_def.restore_op_name
+        return self.restoring([input_source(name)]) if name else None
+
+    def restoring(self, targets: Sequence[str]) -> Extracted:
+        """Return a function of the checkpoint prefix that runs nodes of the restore op."""
+        prefix = parse_input(self.meta_graph.saver_def.filename_tensor_name)
+        return self.function("restore", [Feed("prefix", prefix, schema.DT_STRING, schema.TensorShapeProto())], {}, targets)
 
     @functools.cached_property
     def init_function(self) -> Optional[Extracted]:
@@ -292,19 +283,19 @@ class Program:
         for name in [node.name for node in extracted.function.node_def] if extracted is not None else ():
             node = self.graph.nodes[name]
             if not self.ops.outputs(node) or self._library.called(node) is not None:
-                used = frozenset(ref.node for ref in map(self.handle, map(parse_ref, node.input)) if ref.index != CONTROL_INDEX)
+                used = frozenset(ref.source for ref in map(self.handle, map(parse_input, node.input)) if not ref.is_control)
                 found.append((name, used & self._hoisted))
         return [(name, used) for name, used in found if used]
 
-    def handle(self, ref: Ref) -> Ref:
+    def handle(self, ref: Edge) -> Edge:
         """Return the tensor that ``ref`` hands on unchanged."""
         seen = set()
-        while ref.index != CONTROL_INDEX and ref.node in self.graph and ref not in seen:
+        while not ref.is_control and ref.source in self.graph and ref not in seen:
             seen.add(ref)
-            node = self.graph.nodes[ref.node]
-            if node.op not in ("Identity", "IdentityN") or ref.index >= len(node.input):
+            node = self.graph.nodes[ref.source]
+            if node.op not in ("Identity", "IdentityN") or ref.number is None or ref.number >= len(node.input):
                 break
-            ref = parse_ref(node.input[ref.index])
+            ref = parse_input(node.input[ref.number])
         return ref
 
     @functools.cached_property
@@ -313,54 +304,30 @@ class Program:
         return frozenset(name for name in self.resources if "HashTable" in self.graph.nodes[name].op)
 
     def _named_init(self) -> Optional[list[str]]:
-        collections = self.meta_graph.collection_def
-        named = self.meta_graph.signature_def
-        if INIT_SIGNATURE in named:
-            return [parse_ref(info.name).node for info in named[INIT_SIGNATURE].outputs.values()]
-        for name in (MAIN_OP, LEGACY_INIT_OP):
-            if name in collections and collections[name].node_list.value:
-                return [parse_ref(text).node for text in collections[name].node_list.value]
-        return None
+        if INIT_SIGNATURE in self.meta_graph.signature_def:
+            return [parse_input(info.name).source for info in self.meta_graph.signature_def[INIT_SIGNATURE].outputs.values()]
+        return self._listed(MAIN_OP) or self._listed(LEGACY_INIT_OP) or None
 
     def _collected_initializers(self) -> list[str]:
-        collections = self.meta_graph.collection_def
-        tables = (
-            [parse_ref(text).node for text in collections["table_initializer"].node_list.value]
-            if "table_initializer" in collections
-            else []
-        )
-        local = [
-            parse_ref(definition.initializer_name).node
-            for _, _, definition in variable_defs(self.meta_graph, ["local_variables"], self.file)
-        ]
-        return [name for name in dict.fromkeys(tables + local) if name in self.graph]
+        found = self._listed("table_initializer")
+        for _, _, definition in variable_defs(self.meta_graph, ["local_variables"], self.file):
+            found.append(parse_input(definition.initializer_name).source)
+        return [name for name in dict.fromkeys(found) if name in self.graph]
 
-    def has_init_op(self) -> bool:
-        """Whether the exporter named an init op; a table without one is not initialised in a Session (V1-08)."""
-        return self._named_init() is not None
-
-
-def compile_program(meta_graph: Any, file: str, op_def: Optional[Callable[[str], Any]] = None) -> Program:
-    """Return the :class:`Program` of a MetaGraphDef that has no object graph.
-
-    Args:
-      meta_graph: the message; it is not modified.
-      file: named in errors.
-      op_def: op name -> OpDef message or None, for ops the MetaGraph does not describe.
-
-    Raises:
-      SavedModelError: the graph contradicts itself.
-    """
-    return Program(meta_graph, file, op_def)
+    def _listed(self, collection: str) -> list[str]:
+        """Return the nodes that a collection lists."""
+        if collection not in self.meta_graph.collection_def:
+            return []
+        return [parse_input(text).source for text in self.meta_graph.collection_def[collection].node_list.value]
 
 
 def feeds_of(program: Program, feeds: Sequence[tuple[str, str]]) -> list[Feed]:
     """Return the feeds of :meth:`Program.function` for pairs of argument name and tensor name."""
     out = []
     for name, tensor in feeds:
-        ref = parse_ref(tensor)
-        outputs = program.ops.outputs(program.graph.node(ref.node, name))
-        if not 0 <= ref.index < len(outputs):
-            raise errors.MalformedError(f"no tensor {tensor!r}", file=program.file, node=ref.node)
-        out.append(Feed(name, ref, outputs[ref.index][2], placeholder_shape(program.graph, ref)))
+        ref = parse_input(tensor)
+        found = program.ops.output(program.graph.node(ref.source, name), ref)
+        if found is None:
+            raise errors.MalformedError(f"no tensor {tensor!r}", file=program.file, node=ref.source)
+        out.append(Feed(name, ref, found[2], placeholder_shape(program.graph, ref)))
     return out

@@ -24,10 +24,9 @@ from typing import Any, NamedTuple
 
 from reference_impl import errors
 from reference_impl.format import schema
-from reference_impl.graph.edges import CONTROL_INDEX, Ref, parse_ref
+from reference_impl.graph.edges import Edge, parse_input
 from reference_impl.graph.node_defs import add_controls, clear_op_attributes
 from reference_impl.graph.node_index import Graph
-from reference_impl.graph.op_table import RESOURCE
 
 MAX_SWITCHES = 1000  # one behind the other: conditions in conditions
 VARIABLES = {"VariableV2", "Variable"}
@@ -74,65 +73,59 @@ _TABLE_INITIALIZERS = {"InitializeTable", "InitializeTableFromTextFile"}
 class Alias(NamedTuple):
     """The meaning of a reference: the handle, the update after which it has to be read (or ""), the variable."""
 
-    handle: Ref
+    handle: Edge
     after: str
     variable: str
 
 
 class Rewrite:
-    """The outcome of the rewrite.
+    """The outcome of the rewrite."""
 
-    Attributes:
-      variables: names of nodes that were reference variables.
-    """
-
-    def __init__(self, graph: Graph, variables: frozenset[str], aliases: dict[Ref, Alias]):
-        self.variables = variables
+    def __init__(self, graph: Graph, aliases: dict[Edge, Alias]):
         self._graph = graph
         self._aliases = aliases
-        self._reads: dict[Ref, Ref] = {}
+        self._reads: dict[Edge, Edge] = {}
 
-    def value(self, ref: Ref) -> Ref:
+    def value(self, ref: Edge) -> Edge:
         """Return the tensor to fetch in place of ``ref``: for a reference a read of the variable, added on first demand."""
         alias = self._aliases.get(ref)
         if alias is None:
             return ref
         if ref not in self._reads:
-            self._reads[ref] = Ref(_add_read(self._graph, f"{ref.node}/ReadVariableOp", alias, []), 0)
+            self._reads[ref] = Edge(_add_read(self._graph, f"{ref.source}/ReadVariableOp", alias, []))
         return self._reads[ref]
 
 
-def rewrite_references(graph: Graph, fetched: Iterable[Ref]) -> Rewrite:
+def rewrite_references(graph: Graph, fetched: Iterable[Edge]) -> Rewrite:
     """Rewrite ``graph`` in place. See the module's docstring.
 
     Args:
       fetched: tensors that signatures fetch. A variable that is updated on the way to one of them is read anew by each
         consumer of its ``Identity`` too, since the buffer that Identity handed out was the variable's own.
     """
-    variables = frozenset(node.name for node in graph if node.op in VARIABLES)
     _rewrite_handles(graph)
-    if not variables:
-        return Rewrite(graph, variables, {})
+    if not any(node.op in VARIABLES for node in graph):
+        return Rewrite(graph, {})
     finder = _Aliases(graph, _updated_variables(graph, fetched))
     original = list(graph)
     # References are followed through the ops as they were, so all are settled before any op changes its name.
-    plan = [(node, [finder.of(parse_ref(text)) for text in node.input]) for node in original]
-    outputs = [Ref(node.name, index) for node in original for index in range(2 if node.op == "RefSwitch" else 1)]
+    plan = [(node, [finder.of(parse_input(text)) for text in node.input]) for node in original]
+    outputs = [Edge(node.name, str(index)) for node in original for index in range(2 if node.op == "RefSwitch" else 1)]
     aliases = {ref: alias for ref in outputs if (alias := finder.of(ref)) is not None}
     for node, inputs in plan:
         if node.op in VARIABLES:
             _to_handle(node)
         elif any(inputs):
             _rewrite_node(graph, node, inputs)
-    return Rewrite(graph, variables, aliases)
+    return Rewrite(graph, aliases)
 
 
-def _updated_variables(graph: Graph, fetched: Iterable[Ref]) -> frozenset[str]:
+def _updated_variables(graph: Graph, fetched: Iterable[Edge]) -> frozenset[str]:
     """Return the names of the variables that are updated on the way to the fetched tensors."""
     finder = _Aliases(graph, frozenset())
-    needed = graph.ancestors([ref for ref in fetched if ref.node in graph])
+    needed = graph.ancestors([ref for ref in fetched if ref.source in graph])
     updates = [graph.nodes[name] for name in needed if resource_form(graph.nodes[name].op) is not None]
-    aliases = [finder.of(parse_ref(text)) for node in updates for text in node.input]
+    aliases = [finder.of(parse_input(text)) for node in updates for text in node.input]
     return frozenset(alias.variable for alias in aliases if alias is not None)
 
 
@@ -142,31 +135,31 @@ class _Aliases:
     def __init__(self, graph: Graph, through_identity: frozenset[str]):
         self._graph = graph
         self._through_identity = through_identity
-        self._known: dict[Ref, Alias | None] = {}
+        self._known: dict[Edge, Alias | None] = {}
 
-    def of(self, ref: Ref) -> Alias | None:
+    def of(self, ref: Edge) -> Alias | None:
         """Return the meaning of a tensor that is a reference to a variable, None for other tensors."""
-        path: dict[Ref, None] = {}
+        path: dict[Edge, None] = {}
         found: Alias | None = None
         while True:
-            if ref.index == CONTROL_INDEX or ref.node not in self._graph:
+            if ref.is_control or ref.source not in self._graph:
                 break
             if ref in self._known:
                 found = self._known[ref]
                 break
-            node = self._graph.nodes[ref.node]
+            node = self._graph.nodes[ref.source]
             if node.op in VARIABLES:
-                found = Alias(Ref(node.name, 0), "", node.name)
+                found = Alias(Edge(node.name), "", node.name)
                 break
             passes = resource_form(node.op) is not None or node.op in _FLOW or node.op == "Identity"
-            value_output = node.op == "CountUpTo" or (node.op == "RefMerge" and ref.index == 1)
+            value_output = node.op == "CountUpTo" or (node.op == "RefMerge" and ref.port == "1")
             if not passes or value_output or not node.input or ref in path:
                 break
             path[ref] = None
-            ref = parse_ref(node.input[0])
+            ref = parse_input(node.input[0])
         # Walk the path back: flow ops carry the handle themselves, updates hand on their input's.
         for step in reversed(list(path)):
-            node = self._graph.nodes[step.node]
+            node = self._graph.nodes[step.source]
             if found is not None and node.op == "Identity" and found.variable not in self._through_identity:
                 found = None
             elif found is not None:
@@ -203,7 +196,7 @@ def _rewrite_node(graph: Graph, node: Any, inputs: list[Alias | None]) -> None:
     elif node.op in _FLOW:
         _use_handles(graph, node, inputs, len(inputs))
         node.op = _FLOW[node.op]
-        node.attr["T"].type = RESOURCE
+        node.attr["T"].type = schema.DT_RESOURCE
         _forget_shape(node)
     elif node.op == "Identity":
         alias = inputs[0]
@@ -242,13 +235,13 @@ def _read_inputs(graph: Graph, node: Any, inputs: list[Alias | None]) -> None:
     """Give a node a read of each variable that it used as a value."""
     texts = list(node.input)
     controls = [text[1:] for text in texts if text.startswith("^")]
-    waits: list[Ref] = []
+    waits: list[Edge] = []
     # A Merge runs with one input alive and may close a loop, so it waits for none of its inputs.
     if node.op not in ("Merge", "RefMerge"):
         # The reference was read when the node ran, so after every update among its own inputs,
         controls = [alias.after for alias in inputs if alias is not None and alias.after] + controls
         # and after all its data: what computes an input may wait for an update.
-        others = [parse_ref(text) for text, alias in zip(texts, inputs) if alias is None and not text.startswith("^")]
+        others = [parse_input(text) for text, alias in zip(texts, inputs) if alias is None and not text.startswith("^")]
         waits = [found for ref in others for found in _before(graph, ref)]
     for position, alias in enumerate(inputs):
         if alias is not None:
@@ -257,13 +250,16 @@ def _read_inputs(graph: Graph, node: Any, inputs: list[Alias | None]) -> None:
     node.input[:] = texts
 
 
-def _before(graph: Graph, ref: Ref) -> list[Ref]:
+def _before(graph: Graph, ref: Edge) -> list[Edge]:
     """Return the tensors that a read waits for in place of ``ref``. A control edge from a Switch would not tell the branch."""
     for _ in range(MAX_SWITCHES):
-        if ref.node not in graph or graph.nodes[ref.node].op not in ("Switch", "RefSwitch") or not graph.nodes[ref.node].input:
+        node = graph.nodes.get(ref.source)
+        if node is None or not node.input:  # a constant or placeholder is always there
+            return []
+        if node.op not in ("Switch", "RefSwitch"):
             break
-        ref = parse_ref(graph.nodes[ref.node].input[0])
-    return [ref] if ref.node in graph and graph.nodes[ref.node].input else []  # a constant or placeholder is always there
+        ref = parse_input(node.input[0])
+    return [ref]
 
 
 def _add_read(graph: Graph, name: str, alias: Alias, controls: list[str]) -> str:
@@ -304,28 +300,28 @@ def _set_update_op(node: Any, twin: str, dtype: int) -> None:
 
 def _rewrite_handles(graph: Graph) -> None:
     """String handles of tables, queues and readers become resource handles, along every op that only passes them on."""
-    handles = {Ref(node.name, 0) for node in graph if node.op in STRING_HANDLES}
+    handles = {Edge(node.name) for node in graph if node.op in STRING_HANDLES}
     if not handles:
         return
     users: dict[str, list[Any]] = {}
     for node in graph:
         for text in node.input:
-            users.setdefault(parse_ref(text).node, []).append(node)
+            users.setdefault(parse_input(text).source, []).append(node)
     for node in [node for node in graph if node.op in STRING_HANDLES]:
         node.op += "V2"
         _forget_shape(node)
     work = list(handles)
     while work:
         ref = work.pop()
-        for user in users.get(ref.node, ()):
-            if not user.input or parse_ref(user.input[0]) != ref:
+        for user in users.get(ref.source, ()):
+            if not user.input or parse_input(user.input[0]) != ref:
                 continue
             if user.op in _TABLE_INITIALIZERS or (user.op.startswith(_HANDLE_USERS) and not user.op.endswith("V2")):
                 user.op += "V2"
             elif user.op in _FLOW or user.op in _PASSING:
                 user.op = _FLOW.get(user.op, user.op)
-                user.attr["T"].type = RESOURCE
+                user.attr["T"].type = schema.DT_RESOURCE
                 _forget_shape(user)
-                passed = [Ref(user.name, 0), Ref(user.name, 1)] if user.op == "Switch" else [Ref(user.name, 0)]
+                passed = [Edge(user.name), Edge(user.name, "1")] if user.op == "Switch" else [Edge(user.name)]
                 work.extend(ref for ref in passed if ref not in handles)
                 handles.update(passed)

@@ -38,10 +38,10 @@ class _Model(Protocol):
 class UnusableSignature:
     """A signature that cannot be called. The call raises the reason."""
 
-    def __init__(self, reason: SavedModelError, inputs: dict[str, tf.TensorSpec], outputs: dict[str, Any]):
+    def __init__(self, reason: SavedModelError):
         self.reason = reason
-        self.structured_input_signature = ((), inputs)
-        self.structured_outputs = outputs
+        self.structured_input_signature: tuple[tuple[()], dict[str, Any]] = ((), {})
+        self.structured_outputs: dict[str, Any] = {}
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         raise self.reason

@@ -14,14 +14,12 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Any, Optional, Union
 
 from reference_impl.errors import SavedModelError, UnknownPathError
-from reference_impl.format import schema
 from reference_impl.format.values import tensor_proto
 from reference_impl.graph.closure import reachable
-from reference_impl.graph.edges import data_inputs, input_source, parse_input, parse_ref
+from reference_impl.graph.edges import data_inputs, input_source, parse_input
 from reference_impl.graph.function_builder import replace_tensors
 from reference_impl.graph.node_defs import set_constant
-from reference_impl.graph.op_table import STRING
-from reference_impl.v1.extract import Extracted, Feed, UnfedPlaceholderError
+from reference_impl.v1.extract import Extracted, UnfedPlaceholderError
 from reference_impl.v1.program import Program
 
 _PREFIX = "signatures"
@@ -83,8 +81,7 @@ def part_of_restore(program: Program, state: Collection[str]) -> Optional[Extrac
     targets = _users(program, program.restore_function, state)
     if not targets:
         return None
-    prefix = Feed("prefix", parse_ref(program.meta_graph.saver_def.filename_tensor_name), STRING, _SCALAR)
-    extracted = program.function("restore", [prefix], {}, targets)
+    extracted = program.restoring(targets)
     read_only_what_is_used(extracted.function)
     return extracted
 
@@ -100,9 +97,6 @@ def _signature_function(program: Program, key: str) -> Extracted:
         return program.signature_function(key)
     except UnfedPlaceholderError:
         return program.signature_function(key, unfed=True)
-
-
-_SCALAR = schema.TensorShapeProto()
 
 
 def _keys(program: Program, only: Collection[str]) -> list[str]:

@@ -10,33 +10,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from reference_impl import errors
-from reference_impl.format.values.shapes import Shape, shape_of, shape_proto
-from reference_impl.graph.edges import Ref, parse_ref
+from reference_impl.format.values.shapes import Shape, shape_of
+from reference_impl.graph.edges import Edge, parse_input
 from reference_impl.graph.node_index import Graph
-from reference_impl.graph.op_table import INT64, OpTable
+from reference_impl.graph.op_table import OpTable
+from reference_impl.inspection.signatures import parts_of
 from reference_impl.inspection.text import spec_text
-from reference_impl.v1.extract import placeholder_shape
+from reference_impl.v1.extract import Feed, placeholder_shape
 
 SPARSE_PARTS = ("indices", "values", "dense_shape")
-
-
-@dataclass(frozen=True)
-class Input:
-    """An argument of a signature.
-
-    Attributes:
-      name: as callers write it.
-      key, part: key of the SignatureDef, and which of its tensors the argument is (empty for a dense tensor).
-      tensor: of the graph.
-      dtype, shape: DataType and TensorShapeProto.
-    """
-
-    name: str
-    key: str
-    part: str
-    tensor: Ref
-    dtype: int
-    shape: Any
 
 
 @dataclass(frozen=True)
@@ -52,7 +34,7 @@ class Output:
 
     key: str
     kind: str
-    tensors: tuple[Ref, ...]
+    tensors: tuple[Edge, ...]
     info: Any
 
 
@@ -61,38 +43,22 @@ class Signature:
     """A SignatureDef, its inputs sorted by name and its outputs by key."""
 
     key: str
-    method_name: str
-    inputs: tuple[Input, ...]
+    inputs: tuple[Feed, ...]
     outputs: tuple[Output, ...]
 
 
 def read_signature(key: str, definition: Any) -> Signature:
     """Return the inputs and outputs of a SignatureDef, tensor by tensor."""
-    inputs = []
+    inputs, outputs = [], []
     for name, info in sorted(definition.inputs.items()):
-        for part, ref, dtype, shape in tensors_of(info):
-            inputs.append(Input(f"{name}_{part}" if part else name, name, part, ref, dtype, shape))
-    outputs = []
+        for part, tensor, dtype, shape in parts_of(info)[1]:
+            inputs.append(Feed(f"{name}_{part}" if part else name, parse_input(tensor), dtype, shape))
     for name, info in sorted(definition.outputs.items()):
-        kind = {"coo_sparse": "sparse", "composite_tensor": "composite"}.get(info.WhichOneof("encoding"), "dense")
-        outputs.append(Output(name, kind, tuple(ref for _, ref, _, _ in tensors_of(info)), info))
-    return Signature(key, definition.method_name, tuple(sorted(inputs, key=lambda item: item.name)), tuple(outputs))
-
-
-def tensors_of(info: Any) -> list[tuple[str, Ref, int, Any]]:
-    """Return (part, tensor, DataType, TensorShapeProto) for each tensor of a TensorInfo. The part is empty for a dense tensor."""
-    encoding = info.WhichOneof("encoding")
-    if encoding == "coo_sparse":
-        sparse = info.coo_sparse
-        names = (sparse.indices_tensor_name, sparse.values_tensor_name, sparse.dense_shape_tensor_name)
-        rank = None if info.tensor_shape.unknown_rank else len(info.tensor_shape.dim)
-        shapes = (shape_proto((None, rank)), shape_proto((None,)), shape_proto((rank,)))
-        kinds = (INT64, info.dtype, INT64)
-        return [(part, parse_ref(name), kind, shape) for part, name, kind, shape in zip(SPARSE_PARTS, names, kinds, shapes)]
-    if encoding == "composite_tensor":
-        components = info.composite_tensor.components
-        return [(f"component_{i}", parse_ref(item.name), item.dtype, item.tensor_shape) for i, item in enumerate(components)]
-    return [("", parse_ref(info.name), info.dtype, info.tensor_shape)]
+        kind, parts = parts_of(info)
+        tensors = {part: parse_input(tensor) for part, tensor, _, _ in parts}
+        order = SPARSE_PARTS if kind == "sparse" else tensors
+        outputs.append(Output(name, kind, tuple([tensors[part] for part in order]), info))
+    return Signature(key, tuple(sorted(inputs, key=lambda item: item.name)), tuple(outputs))
 
 
 class GraphCheck:
@@ -117,9 +83,10 @@ class GraphCheck:
             if shape is None or _may_be_one(shape_of(shape), shape_of(item.shape)):
                 shape = item.shape
             self._compare(signature.key, f"input {item.name!r}", item.tensor, (item.dtype % 100, item.shape), (kind, shape))
-            inputs.append(dataclasses.replace(item, dtype=kind, shape=shape))
+            inputs.append(item._replace(dtype=kind, shape=shape))
         for output in signature.outputs:
-            for part, ref, said, shape in tensors_of(output.info):
+            for part, tensor, said, shape in parts_of(output.info)[1]:
+                ref = parse_input(tensor)
                 said %= 100  # a reference leaves a function as its value
                 name = f"output {output.key!r}" + (f" ({part})" if part else "")
                 kind, _ = self._in_graph(ref, said)
@@ -127,15 +94,15 @@ class GraphCheck:
                     self._compare(signature.key, name, ref, (said, shape), (kind, shape))
         return dataclasses.replace(signature, inputs=tuple(inputs))
 
-    def _in_graph(self, ref: Ref, said: int) -> tuple[int, Any]:
+    def _in_graph(self, ref: Edge, said: int) -> tuple[int, Any]:
         """Return DataType and shape of a tensor of the graph: ``said`` for an unknown DataType, None for an unknown shape."""
         try:
-            outputs = self._ops.outputs(self._graph.nodes[ref.node])
+            found = self._ops.output(self._graph.nodes[ref.source], ref)
         except (KeyError, errors.SavedModelError):
             return said, None
-        return (outputs[ref.index][2] % 100 if ref.index < len(outputs) else said), placeholder_shape(self._graph, ref)
+        return (said if found is None else found[2] % 100), placeholder_shape(self._graph, ref)
 
-    def _compare(self, key: str, what: str, ref: Ref, said: tuple[int, Any], found: tuple[int, Any]) -> None:
+    def _compare(self, key: str, what: str, ref: Edge, said: tuple[int, Any], found: tuple[int, Any]) -> None:
         one, other = spec_text(*said), spec_text(*found)
         if one != other:
             self.false_statements.append(

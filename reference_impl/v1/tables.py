@@ -12,9 +12,9 @@ from typing import Any, Callable
 
 import tensorflow as tf
 
+from reference_impl.format import schema
 from reference_impl.format.names import INITIALIZE
 from reference_impl.graph.function_builder import FunctionBuilder
-from reference_impl.graph.op_table import RESOURCE
 from reference_impl.kinds.resource import LoadedResource
 from reference_impl.v1.extract import Extracted
 from reference_impl.v1.program import Program
@@ -50,7 +50,7 @@ def attach(resource: LoadedResource, name: str, program: Program, function: Make
 def _export(name: str, key: int, value: int) -> Extracted:
     """Return the function that gives the content of a table."""
     builder = FunctionBuilder(f"save_{name}", is_stateful=True)
-    node = builder.node("export", "LookupTableExportV2", [builder.argument("table", RESOURCE)])
+    node = builder.node("export", "LookupTableExportV2", [builder.argument("table", schema.DT_RESOURCE)])
     node.attr["Tkeys"].type, node.attr["Tvalues"].type = key, value
     for result, kind in (("keys", key), ("values", value)):
         builder.result(result, f"{node.name}:{result}:0", kind)
@@ -60,7 +60,7 @@ def _export(name: str, key: int, value: int) -> Extracted:
 def _import(name: str, key: int, value: int) -> Extracted:
     """Return the function that replaces the content of a table."""
     builder = FunctionBuilder(f"restore_{name}", is_stateful=True)
-    keys, values, table = (builder.argument(*item) for item in (("keys", key), ("values", value), ("table", RESOURCE)))
+    keys, values, table = (builder.argument(*item) for item in (("keys", key), ("values", value), ("table", schema.DT_RESOURCE)))
     node = builder.node("import", "LookupTableImportV2", [table, keys, values])
     node.attr["Tin"].type, node.attr["Tout"].type = key, value
     builder.control_output(node.name)

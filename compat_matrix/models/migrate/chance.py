@@ -9,7 +9,7 @@ from typing import Any
 
 from reference_impl.errors import SavedModelError
 from reference_impl.graph.closure import reachable
-from reference_impl.graph.edges import CONTROL_INDEX, Ref, parse_ref
+from reference_impl.graph.edges import Edge, parse_input
 from reference_impl.graph.node_index import Graph
 
 VARIABLES = ("VariableV2", "Variable", "VarHandleOp")
@@ -29,17 +29,17 @@ def left_to_chance(meta_graph: Any, key: str) -> dict[str, str]:
         needed = graph.ancestors((ref for refs in outputs.values() for ref in refs), stop=fed)
     except SavedModelError:
         return {}
-    flow = _Flow(graph, needed, {ref.node for refs in outputs.values() for ref in refs})
+    flow = _Flow(graph, needed, {ref.source for refs in outputs.values() for ref in refs})
     found: dict[str, str] = {}
     for name in needed:
         if graph.nodes[name].op in VARIABLES:
             for reader in flow.racing(name):
                 behind = flow.reach([reader], flow.data)
-                found.update((output, name) for output, refs in outputs.items() if any(ref.node in behind for ref in refs))
+                found.update((output, name) for output, refs in outputs.items() if any(ref.source in behind for ref in refs))
     return found
 
 
-def _refs(info: Any) -> Iterator[Ref]:
+def _refs(info: Any) -> Iterator[Edge]:
     """The tensors of a TensorInfo."""
     kind = info.WhichOneof("encoding")
     if kind == "coo_sparse":
@@ -49,7 +49,7 @@ def _refs(info: Any) -> Iterator[Ref]:
         names = [part.name for part in info.composite_tensor.components]
     else:
         names = [info.name]
-    yield from (parse_ref(name) for name in names if name)
+    yield from (parse_input(name) for name in names if name)
 
 
 class _Flow:
@@ -60,15 +60,15 @@ class _Flow:
         self.after: dict[str, list[str]] = {name: [] for name in needed}
         self.data: dict[str, list[str]] = {name: [] for name in self.after}
         self.before: dict[str, list[str]] = {name: [] for name in self.after}
-        self.users: dict[Ref, list[tuple[str, int]]] = {}
+        self.users: dict[Edge, list[tuple[str, int]]] = {}
         for name in self.after:
             for position, text in enumerate(graph.nodes[name].input):
-                ref = parse_ref(text)
-                if ref.node in self.after:
-                    self.after[ref.node].append(name)
-                    self.before[name].append(ref.node)
-                    if ref.index != CONTROL_INDEX:
-                        self.data[ref.node].append(name)
+                ref = parse_input(text)
+                if ref.source in self.after:
+                    self.after[ref.source].append(name)
+                    self.before[name].append(ref.source)
+                    if not ref.is_control:
+                        self.data[ref.source].append(name)
                         self.users.setdefault(ref, []).append((name, position))
 
     def racing(self, variable: str) -> set[str]:
@@ -84,7 +84,7 @@ class _Flow:
         readers: set[str] = set()
         updates: set[str] = set()
         is_handle = self.graph.nodes[variable].op == "VarHandleOp"
-        seen, stack = {Ref(variable, 0)}, [Ref(variable, 0)]
+        seen, stack = {Edge(variable)}, [Edge(variable)]
         while stack:
             for name, position in self.users.get(stack.pop(), ()):
                 op = self.graph.nodes[name].op
@@ -92,12 +92,12 @@ class _Flow:
                 if updating:
                     updates.add(name)
                 elif op == "Identity" and not is_handle:  # it hands out the buffer, which is read when that is used
-                    readers.update(user for user, _ in self.users.get(Ref(name, 0), ()))
+                    readers.update(user for user, _ in self.users.get(Edge(name), ()))
                     readers.update({name} & self.fetched)
                 elif op in _READS or not (is_handle or op in _PASSING):
                     readers.add(name)
                 if (updating and not is_handle) or op in _PASSING or (op == "Identity" and is_handle):
-                    passed = {Ref(name, 0), Ref(name, 1)} - seen
+                    passed = {Edge(name), Edge(name, "1")} - seen
                     seen |= passed
                     stack += passed
         return readers, updates

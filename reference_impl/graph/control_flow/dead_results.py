@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from reference_impl.format import schema
 from reference_impl.graph.control_flow.conditionals import BOOL, Condition, Conditions
 from reference_impl.graph.control_flow.editable_function import EditableFunction, Unprovable, source
 from reference_impl.graph.node_defs import scalar_tensor, string_scalar
-from reference_impl.graph.op_table import RESOURCE, STRING, VARIANT
 
 
 def in_branches(conditions: Conditions) -> dict[str, Condition]:
@@ -33,7 +33,7 @@ def guard(function: EditableFunction) -> None:
     found = in_branches(conditions)
     for key, condition in found.items():
         text = function.resolve(function.definition.ret[key])
-        if function.dtype(text) in (RESOURCE, VARIANT):
+        if function.dtype(text) in (schema.DT_RESOURCE, schema.DT_VARIANT):
             raise Unprovable(source(text), "is a handle and a result although it has a value in one branch only")
         name = source(text)
         around: Any = condition
@@ -63,7 +63,7 @@ def _join(conditions: Conditions, condition: Condition, text: str, name: str) ->
     text_of_reason = f"{name} is in a branch that is not taken, so it has no value".encode()
     reason = function.add_constant(f"{name}/not_taken/reason", string_scalar(text_of_reason), [source(fails)])
     check = function.add(f"{name}/not_taken/Assert", "Assert", [fails, reason])
-    check.attr["T"].list.type.append(STRING)
+    check.attr["T"].list.type.append(schema.DT_STRING)
     check.attr["summarize"].i = 3
     empty = scalar_tensor(dtype)
     empty.tensor_shape.dim.add(size=0)

@@ -15,7 +15,7 @@ from reference_impl import errors
 from reference_impl.format import schema
 from reference_impl.graph.function_builder import FunctionBuilder
 from reference_impl.graph.node_defs import int_tensor, scalar_tensor, set_constant
-from reference_impl.graph.op_table import RESOURCE, VARIABLE_READS, VARIANT, OpTable
+from reference_impl.graph.op_table import VARIABLE_READS, OpTable
 from reference_impl.graph.order import sources_first
 from reference_impl.graph.unique_names import UniqueNames
 
@@ -240,7 +240,7 @@ def static_shapes(attr: Any, tensors: Iterable[Tensor]) -> None:
         shape = attr.list.shape.add()
         if tensor.shape is not None:
             shape.CopyFrom(tensor.shape)
-        elif tensor.dtype not in (RESOURCE, VARIANT):
+        elif tensor.dtype not in (schema.DT_RESOURCE, schema.DT_VARIANT):
             shape.unknown_rank = True
 
 

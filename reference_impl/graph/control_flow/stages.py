@@ -10,9 +10,9 @@ RFC: V1-11
 
 from __future__ import annotations
 
+from reference_impl.format import schema
 from reference_impl.graph.control_flow.conditionals import Conditions, Group
 from reference_impl.graph.control_flow.editable_function import EditableFunction, Unprovable, order, source
-from reference_impl.graph.op_table import RESOURCE, VARIANT
 
 
 def whole(_: Conditions, group: Group) -> list[Group]:
@@ -39,7 +39,7 @@ def split(conditions: Conditions, group: Group) -> list[Group]:
                 continue
             if function.nodes[origin].op == "Const":  # each part gets a copy
                 copies.setdefault((number, branch_of[origin]), {})[origin] = None
-            elif function.dtype(text) in (RESOURCE, VARIANT):
+            elif function.dtype(text) in (schema.DT_RESOURCE, schema.DT_VARIANT):
                 raise Unprovable(origin, "is a handle that a later part of its branch uses")
             else:
                 parts[stage[origin]].handed[text] = branch_of[origin]

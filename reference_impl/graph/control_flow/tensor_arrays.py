@@ -20,7 +20,6 @@ from typing import Any, Optional
 from reference_impl.format import schema
 from reference_impl.graph.control_flow.editable_function import EditableFunction, Unprovable, source
 from reference_impl.graph.node_defs import clear_op_attributes, int_scalar, int_tensor
-from reference_impl.graph.op_table import VARIANT
 
 _PASSING = frozenset({"Identity", "Enter", "Exit", "NextIteration", "Merge", "Switch"})
 # op -> (position of the flow, output argument that is the flow afterwards or "")
@@ -218,7 +217,7 @@ class _Conversion:
             if node.op in _PASSING and name in self.handles:
                 self.function.remove([name])
             elif node.op in _PASSING:
-                node.attr["T"].type = VARIANT
+                node.attr["T"].type = schema.DT_VARIANT
                 node.attr.pop("_output_shapes", None)
                 self.function.changed(name)
             elif node.op == "TensorArrayCloseV3":

@@ -1,0 +1,34 @@
+"""The OpDefs of TensorFlow without TensorFlow, from the harness' table of what the releases register."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, Optional
+
+from compat_matrix.skew.history import history
+from reference_impl.format import schema
+from reference_impl.format.values import dtypes
+
+
+@functools.cache
+def op_def(name: str) -> Optional[Any]:
+    """Return what the newest release that has an op says of its outputs and attributes; None for an op that no release has."""
+    known = history().op(name)
+    if known is None:
+        return None
+    op = known.definition(known.members[-1])
+    made = schema.OpDef(name=name, is_stateful=op.stateful)
+    for attr in op.attrs:
+        made.attr.add(name=attr.name, type=attr.type)
+    for argument in filter(None, op.signature.partition("->")[2].strip().split(", ")):
+        output, _, kind = argument.partition(": ")
+        number, star, kind = kind.removeprefix("Ref(").removesuffix(")").rpartition("*")
+        added = made.output_arg.add(name=output, number_attr=number if star else "")
+        attr = op.attr(kind)
+        if attr is None:
+            added.type = dtypes.by_name(kind).number
+        elif attr.type == "list(type)":
+            added.type_list_attr = kind
+        else:
+            added.type_attr = kind
+    return made
