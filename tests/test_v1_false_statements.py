@@ -105,3 +105,65 @@ def test_no_fixture_contradicts_itself(caplog):
     for case in ("estimator_dnn_classifier", "sparse_io", "ragged_io", "dtypes_io", "reference_outputs", "legacy_names"):
         reference_impl.load(fixture(case))
     assert not [record for record in caplog.records if "SignatureDef" in record.getMessage()]
+
+
+@pytest.mark.parametrize("side", ["inputs", "outputs"])
+@pytest.mark.parametrize("node", ["y", "nothing"], ids=["a node with an output", "a node without outputs"])
+def test_a_control_edge_in_a_signature_is_no_tensor_and_spares_the_others(tf, tmp_path, side, node):
+    def edit(message):
+        graph = message.meta_graphs[0]
+        graph.graph_def.node.add(name="nothing", op="NoOp")
+        graph.signature_def["good"].CopyFrom(graph.signature_def["serving_default"])
+        for info in getattr(graph.signature_def["serving_default"], side).values():
+            info.name = f"^{node}"
+
+    root = reference_impl.load(edited(fixture("simple_save"), tmp_path / "model", edit))
+    given = {name: tf.ones(spec.shape.as_list()[1:])[None] for name, spec in wanted(root.signatures["good"]).items()}
+    assert root.signatures["good"](**given)["y"].shape == (1, 2)
+    with pytest.raises(MalformedError, match=rf"\^{node}"):
+        root.signatures["serving_default"](**given)
+
+
+def wanted(signature):
+    return signature.structured_input_signature[1]
+
+
+def test_components_of_components_of_a_result_are_its_tensors_in_order(tf, tmp_path):
+    def nest(signature):
+        for info in signature.outputs.values():
+            if info.WhichOneof("encoding") == "composite_tensor":
+                inner = schema.TensorInfo()
+                inner.CopyFrom(info)
+                del info.composite_tensor.components[:]
+                info.composite_tensor.components.add().CopyFrom(inner)
+
+    answers = []
+    for path in (fixture("ragged_io"), with_signature("ragged_io", tmp_path, nest)):
+        signature = reference_impl.load(path).signatures["serving_default"]
+        rows = tf.ragged.constant([[1.0, 2.0], [], [3.0]])
+        answers.append(signature(r_component_0=rows.values, r_component_1=rows.row_splits)["doubled"])
+    assert isinstance(answers[1], tf.RaggedTensor) and answers[0].to_list() == answers[1].to_list()
+
+
+def test_a_composite_result_without_its_tensors_spares_the_other_signatures(tf, tmp_path):
+    def lose(signature):
+        for info in signature.outputs.values():
+            for component in info.composite_tensor.components:
+                component.name = "lost:0"
+
+    root = reference_impl.load(with_signature("ragged_io", tmp_path, lose))
+    assert isinstance(root.signatures["serving_default"].structured_outputs["doubled"], tf.RaggedTensorSpec)
+    with pytest.raises(MalformedError, match="lost"):
+        root.signatures["serving_default"]()
+    assert root.signatures["ranges"].structured_outputs
+
+
+def test_an_input_without_a_dtype_and_a_tensor_spares_the_other_signatures(tmp_path):
+    def lose(signature):
+        for info in signature.inputs.values():
+            info.name, info.dtype = "lost:0", schema.DT_INVALID
+
+    root = reference_impl.load(with_signature("ragged_io", tmp_path, lose))
+    with pytest.raises(reference_impl.errors.SavedModelError):
+        root.signatures["serving_default"]()
+    assert root.signatures["ranges"].structured_outputs

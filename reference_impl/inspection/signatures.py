@@ -10,7 +10,7 @@ from typing import Any
 
 from reference_impl.format import schema
 from reference_impl.format.names import LEGACY_INIT_OP, MAIN_OP, RESERVED_SIGNATURES, TRAIN_OP
-from reference_impl.format.values.shapes import shape_of
+from reference_impl.format.values.shapes import shape_of, shape_proto
 from reference_impl.inspection.text import dtype_name, tensor_text, type_spec_text
 from reference_impl.inspection.types import InitOp, Signature, SignatureArgument, TensorSlot
 
@@ -59,12 +59,12 @@ def parts_of(info: schema.TensorInfo) -> tuple[str, list[tuple[str, str, int, sc
     """
     shape = info.tensor_shape
     if info.WhichOneof("encoding") == "coo_sparse":
-        rank = -1 if shape.unknown_rank else len(shape.dim)
+        rank = None if shape.unknown_rank else len(shape.dim)
         coo = info.coo_sparse
         return "sparse", [
-            ("values", coo.values_tensor_name, info.dtype, _shape(-1)),
-            ("indices", coo.indices_tensor_name, schema.DT_INT64, _shape(-1, rank)),
-            ("dense_shape", coo.dense_shape_tensor_name, schema.DT_INT64, _shape(rank)),
+            ("values", coo.values_tensor_name, info.dtype, shape_proto((None,))),
+            ("indices", coo.indices_tensor_name, schema.DT_INT64, shape_proto((None, rank))),
+            ("dense_shape", coo.dense_shape_tensor_name, schema.DT_INT64, shape_proto((rank,))),
         ]
     if info.WhichOneof("encoding") == "composite_tensor":
         flat: list[tuple[str, str, int, schema.TensorShapeProto]] = []
@@ -74,16 +74,10 @@ def parts_of(info: schema.TensorInfo) -> tuple[str, list[tuple[str, str, int, sc
             if component.WhichOneof("encoding") == "composite_tensor":
                 pending.extend(reversed(component.composite_tensor.components))
             else:
-                flat += [(f"component_{len(flat) + index}", *rest) for index, (_, *rest) in enumerate(parts_of(component)[1])]
+                for _, name, dtype, inner in parts_of(component)[1]:
+                    flat.append((f"component_{len(flat)}", name, dtype, inner))
         return "composite", flat
     return "dense", [("", info.name, info.dtype, shape)]
-
-
-def _shape(*sizes: int) -> schema.TensorShapeProto:
-    shape = schema.TensorShapeProto()
-    for size in sizes:
-        shape.dim.add(size=size)
-    return shape
 
 
 def signature_spec(meta_graph: schema.MetaGraphDef) -> dict[str, dict[str, dict[str, dict[str, Any]]]]:

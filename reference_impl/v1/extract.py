@@ -182,7 +182,9 @@ class _Translator:
         outputs = self.outputs(ref.source)
         found = output_at(outputs, ref)
         if found is None:
-            reason = f"output {ref.port or '(none)'} of {ref.source!r} is asked for, it has {len(outputs)}"
+            reason = f"output {ref.port} of {ref.source!r} is asked for, it has {len(outputs)}"
+            if ref.is_control:
+                reason = f"{ref.text!r} is a control edge, not a tensor; name one of the outputs of the node"
             raise errors.MalformedError(reason, file=self._graph.file, node=wanted_by or ref.source)
         return found
 

@@ -11,6 +11,7 @@ from reference_impl.errors import SavedModelError
 from reference_impl.graph.closure import reachable
 from reference_impl.graph.edges import Edge, parse_input
 from reference_impl.graph.node_index import Graph
+from reference_impl.inspection.signatures import parts_of
 
 VARIABLES = ("VariableV2", "Variable", "VarHandleOp")
 # References and handles go through these; what comes out of an update is the reference too.
@@ -41,15 +42,7 @@ def left_to_chance(meta_graph: Any, key: str) -> dict[str, str]:
 
 def _refs(info: Any) -> Iterator[Edge]:
     """The tensors of a TensorInfo."""
-    kind = info.WhichOneof("encoding")
-    if kind == "coo_sparse":
-        sparse = info.coo_sparse
-        names = [sparse.values_tensor_name, sparse.indices_tensor_name, sparse.dense_shape_tensor_name]
-    elif kind == "composite_tensor":
-        names = [part.name for part in info.composite_tensor.components]
-    else:
-        names = [info.name]
-    yield from (parse_input(name) for name in names if name)
+    yield from (parse_input(name) for _, name, _, _ in parts_of(info)[1] if name)
 
 
 class _Flow:
