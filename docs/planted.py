@@ -23,7 +23,7 @@ implementation, and the check that finds it: a loader or a saver that loses what
 
 The faults are edits of the SavedModel. A faulty loader reads the edited model; a faulty saver (`saver:`) has written it. They are
 defined in `property_tests/planted/faults/`. `python -m property_tests.planted --write` plants all of them in about five minutes
-and writes the record of this page; `--case NAME` does so for one case. `tests/test_planted.py` plants a few of them. It
+and writes the record of this page; `--case NAME` does so for one case. `tests/checks/test_planted.py` plants a few of them. It
 fails when a case has no fault, and when the docstring of a case has changed since its fault was planted.
 
 """

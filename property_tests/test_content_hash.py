@@ -86,4 +86,4 @@ def test_two_exports_of_one_program_have_one_hash(tf, model, writer):
         assert hashes[0] == hashes[1]
 
 
-CHECKS = {}  # of a script and chance: what fails is made a test in tests/test_canonical_changes.py
+CHECKS = {}  # of a script and chance: what fails is made a test in tests/canonical/test_canonical_changes.py

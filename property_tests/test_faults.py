@@ -274,7 +274,7 @@ def test_reports_that_change_while_they_are_read(tmp_path):
 
 
 def test_a_save_killed_at_any_time(tmp_path):
-    """Thirty kills after a random time, one after the other at one target; `tests/test_save_atomic.py` has every moment."""
+    """Thirty kills after a random time, one after the other at one target; `test_save_atomic.py` has every moment."""
     rng = random.Random(8)
     target = tmp_path / "model"
     write(target, "old")

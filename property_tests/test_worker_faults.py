@@ -1,6 +1,7 @@
 """A whole `matrix run` whose workers are killed, frozen, flood, lie: one cell is lost each time, the others are as ever.
 
-The harness of these tests is `property_tests/faults/matrix_faults.py`; `tests/test_workers_protocol.py` has single requests.
+The harness of these tests is `property_tests/faults/matrix_faults.py`; single requests are in
+`tests/workers/test_workers_protocol.py`.
 """
 
 import random

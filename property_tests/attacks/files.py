@@ -13,7 +13,7 @@ from reference_impl.format import schema
 from reference_impl.format.bundle.checksum import masked_crc32c
 from reference_impl.format.wire import write_varint
 
-sys.path.append(str(Path(__file__).parents[2] / "tests"))
+sys.path.append(str(Path(__file__).parents[2] / "tests" / "support"))
 
 import bundle_forge as tables
 from riegeli_forge import KEY, Forge, metadata, path

@@ -1,4 +1,4 @@
-"""tests/fake_worker.py under a schedule: what goes wrong once, in which request about which case; run in place of every worker.
+"""A fake worker under a schedule: what goes wrong once, in which request about which case; run in place of every worker.
 
 ``FAULTS`` names a folder: ``schedule.json`` is ``[[program, case, op, fault], ...]``, ``artifact`` what a production makes,
 ``journal`` gets a line as each request begins and ends.
@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 sys.path.append(str(Path(__file__).parents[2]))
-sys.path.append(str(Path(__file__).parents[2] / "tests"))
+sys.path.append(str(Path(__file__).parents[2] / "tests" / "support"))
 
 import fake_worker
 from fake_worker import WRITE_FD, protocol

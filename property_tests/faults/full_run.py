@@ -10,7 +10,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-sys.path.append(str(Path(__file__).parents[2] / "tests"))
+sys.path.append(str(Path(__file__).parents[2] / "tests" / "support"))
 
 from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.cells.plan import RESULTS_FILE

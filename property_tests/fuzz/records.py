@@ -10,7 +10,7 @@ from property_tests.fuzz.mutation import NUMBERS, mutate
 from property_tests.fuzz.wire import Mutator
 from reference_impl.format import schema
 
-sys.path.append(str(Path(__file__).parents[2] / "tests"))
+sys.path.append(str(Path(__file__).parents[2] / "tests" / "support"))
 
 from riegeli_forge import Forge, path, simple
 

@@ -1,4 +1,4 @@
-"""Faults in a consumer of somebody else: the sample of docs/plugins.md with one mistake (tests/wrong_plugins.py)."""
+"""Faults in a consumer of somebody else: the sample of docs/plugins.md with one mistake (tests/support/wrong_plugins.py)."""
 
 from __future__ import annotations
 

@@ -134,7 +134,7 @@ def _served(folder: Path) -> None:
 
 def _two_runtimes(folder: Path) -> None:
     """``other``, a copy of the environment with the TensorFlow here, whose version may be edited."""
-    sys.path.append(str(ROOT / "tests"))
+    sys.path.append(str(ROOT / "tests" / "support"))
     import faulty_tensorflow
 
     _predictor(folder)

@@ -18,7 +18,7 @@ import numpy as np
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[2]
-sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
+sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "support")]
 
 import skew_models  # noqa: E402
 

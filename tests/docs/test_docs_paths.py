@@ -1,0 +1,22 @@
+"""Pages name files and folders of the project that exist."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = [*sorted((ROOT / "docs").glob("*.md")), ROOT / "README.md", ROOT / "reference_impl" / "README.md"]
+FOLDERS = "reference_impl|compat_matrix|fixtures_v1|property_tests|tests|benchmarks|docs"
+NAMED = re.compile(rf"`((?:{FOLDERS})/[\w./-]*)`")
+CODE = re.compile(r"```.*?```|`[^`]*`", re.DOTALL)
+LINKED = re.compile(r"\]\(([^)#:]+?)(?:#[^)]*)?\)")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_what_a_page_names_exists(page):
+    text = page.read_text(encoding="utf-8")
+    named = [ROOT / name for name in NAMED.findall(text)]
+    linked = [page.parent / target for target in LINKED.findall(CODE.sub("", text))]
+    missing = sorted({str(path) for path in [*named, *linked] if not path.exists()})
+    assert not missing

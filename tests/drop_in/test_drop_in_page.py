@@ -1,0 +1,572 @@
+"""Every row of docs/drop_in.md: what TensorFlow does, what we do, and how to get TensorFlow's behaviour."""
+
+from __future__ import annotations
+
+import collections
+import gc
+import re
+import warnings
+from pathlib import Path
+
+import model_edits
+import numpy as np
+import pytest
+
+import reference_impl
+from reference_impl import errors
+from reference_impl.format.container import layout
+
+pytestmark = pytest.mark.tensorflow
+
+PAGE = Path(__file__).parents[2] / "docs" / "drop_in.md"
+LENIENT = {"strict": False}
+ROWS = {}
+
+
+def row(name):
+    def add(test):
+        ROWS[name] = test
+        return test
+
+    return add
+
+
+@pytest.fixture(scope="module")
+def tf():
+    return pytest.importorskip("tensorflow")
+
+
+def _both_load(tf, path):
+    return reference_impl.load(path), tf.saved_model.load(str(path))
+
+
+def _ours(root, path, strict=True, **keywords):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error" if strict else "ignore", UserWarning)
+        reference_impl.save(root, path, options=reference_impl.SaveOptions(strict=strict), **keywords)
+    return path
+
+
+def _theirs(tf, root, path, **keywords):
+    tf.saved_model.save(root, str(path), **keywords)
+    return path
+
+
+def _scaled(tf):
+    root = tf.Module()
+    root.v = tf.Variable(2.0, name="v")
+    root.f = tf.function(lambda x: x * root.v, input_signature=[tf.TensorSpec([], tf.float32, "x")])
+    return root
+
+
+# Saving
+
+
+@row("lost attributes")
+def _(tf, tmp_path):
+    root = _scaled(tf)
+    root.table, root.held = np.arange(3.0), collections.deque([tf.Variable(1.0)])
+    root.v = tf.Variable(2.0, constraint=lambda value: value)
+    with pytest.raises(errors.SaveError, match=r"root\.v\.constraint|root\.table") as raised:
+        _ours(root, tmp_path / "ours")
+    assert all(name in str(raised.value) for name in ("root.table", "root.held[0]", "root.v.constraint"))
+    for path in (_theirs(tf, root, tmp_path / "theirs"), _ours(root, tmp_path / "lenient", strict=False)):
+        for loaded in _both_load(tf, path):
+            assert not hasattr(loaded, "table") and not hasattr(loaded, "held")
+
+
+@row("elements of containers")
+def _(tf, tmp_path):
+    root = tf.Module()
+    root.held = [tf.Variable(1.0), "text", tf.Variable(2.0)]
+    with pytest.raises(errors.SaveError, match=r"root\.held\[1\]"):
+        _ours(root, tmp_path / "ours")
+    for path in (_theirs(tf, root, tmp_path / "theirs"), _ours(root, tmp_path / "lenient", strict=False)):
+        for loaded in _both_load(tf, path):
+            assert loaded.held[1] is None and len(loaded.held) == 3
+
+
+@row("tuples")
+def _(tf, tmp_path):
+    Pair = collections.namedtuple("Pair", "a b")
+    root = tf.Module()
+    root.plain, root.named = (tf.Variable(1.0),), Pair(tf.Variable(2.0), tf.Variable(3.0))
+    for path in (_ours(root, tmp_path / "ours"), _theirs(tf, root, tmp_path / "theirs")):
+        ours, theirs = _both_load(tf, path)
+        assert isinstance(ours.plain, tuple) and ours.named.b.numpy() == 3.0
+        assert isinstance(theirs.plain, list) and isinstance(theirs.named, list)
+        assert next(iter(ours.plain)).numpy() == theirs.plain[0].numpy() == 1.0
+
+
+@row("untraced functions")
+def _(tf, tmp_path):
+    root = tf.Module()
+    root.f = tf.function(lambda x: x)
+    with pytest.raises(errors.UntracedFunctionError, match=r"root\.f"):
+        _ours(root, tmp_path / "ours")
+    for path in (_theirs(tf, root, tmp_path / "theirs"), _ours(root, tmp_path / "lenient", strict=False)):
+        for loaded in _both_load(tf, path):
+            with pytest.raises(ValueError, match="Found zero restored functions for caller function"):
+                loaded.f(1.0)
+
+
+@row("properties")
+def _(tf, tmp_path):
+    class Computed(tf.Module):
+        @property
+        def made(self):
+            return tf.function(lambda x: x + 1.0, input_signature=[tf.TensorSpec([])])
+
+    theirs = tf.saved_model.load(str(_theirs(tf, Computed(), tmp_path / "theirs")))
+    assert theirs.made(1.0).numpy() == 2.0
+    assert not hasattr(reference_impl.load(_ours(Computed(), tmp_path / "ours")), "made")
+    root = Computed()
+    root.kept = root.made
+    assert reference_impl.load(_ours(root, tmp_path / "assigned")).kept(1.0).numpy() == 2.0
+
+
+@row("Python arguments that cannot be stored")
+def _(tf, tmp_path):
+    root = tf.Module()
+    root.f = tf.function(lambda x, odd: x)
+    root.f(tf.constant(1.0), object())
+    with pytest.raises(errors.SaveError, match=r"root\.f.*'odd'"):
+        _ours(root, tmp_path / "ours")
+    for path in (_theirs(tf, root, tmp_path / "theirs"), _ours(root, tmp_path / "lenient", strict=False)):
+        for loaded in _both_load(tf, path):
+            assert not loaded.f.concrete_functions
+
+
+@row("Python values that have changed")
+def _(tf, tmp_path):
+    setting = {"factor": 2.0}
+
+    def model():
+        root = tf.Module()
+        root.f = tf.function(lambda x: x * setting["factor"], input_signature=[tf.TensorSpec([])])
+        root.f(1.0)
+        return root
+
+    root = model()
+    setting["factor"] = 5.0
+    assert root.f(1.0).numpy() == 2.0
+    assert tf.saved_model.load(str(_theirs(tf, root, tmp_path / "theirs"))).f(1.0).numpy() == 5.0
+    root = model()
+    setting["factor"] = 7.0
+    assert reference_impl.load(_ours(root, tmp_path / "ours")).f(1.0).numpy() == 5.0
+    root.f = tf.function(root.f.python_function, input_signature=root.f.input_signature)
+    assert reference_impl.load(_ours(root, tmp_path / "anew")).f(1.0).numpy() == 7.0
+
+
+@row("structures as inputs of signatures")
+def _(tf, tmp_path):
+    root = tf.Module()
+    root.f = tf.function(lambda xs: xs[0] - xs[1], input_signature=[[tf.TensorSpec([]), tf.TensorSpec([])]])
+    with pytest.raises(errors.SignatureError, match="SIG-13"):
+        _ours(root, tmp_path / "ours", signatures=root.f)
+    for path in (
+        _theirs(tf, root, tmp_path / "theirs", signatures=root.f),
+        _ours(root, tmp_path / "lenient", strict=False, signatures=root.f),
+    ):
+        for loaded in _both_load(tf, path):
+            signature = loaded.signatures["serving_default"]
+            assert signature(xs=tf.constant(3.0), xs_1=tf.constant(1.0))["output_0"].numpy() == 2.0
+
+
+@row("a default signature of a structure")
+def _(tf, tmp_path):
+    root = tf.Module()
+    root.f = tf.function(lambda xs: xs[0] - xs[1], input_signature=[[tf.TensorSpec([]), tf.TensorSpec([])]])
+    with pytest.raises(errors.SignatureError, match=r"root\.f.*SIG-13"):
+        _ours(root, tmp_path / "ours")
+    assert not reference_impl.load(_ours(root, tmp_path / "none", signatures={})).signatures
+    for path in (_theirs(tf, root, tmp_path / "theirs"), _ours(root, tmp_path / "lenient", strict=False)):
+        for loaded in _both_load(tf, path):
+            assert sorted(loaded.signatures["serving_default"].structured_input_signature[1]) == ["xs", "xs_1"]
+
+
+@row("names of inputs that Python does not take")
+def _(tf, tmp_path):
+    for number, name in enumerate(("in", "_x")):
+        root = tf.Module()
+        root.f = tf.function(lambda x: x + 1.0, input_signature=[tf.TensorSpec([], tf.float32, name=name)])
+        with pytest.raises(ValueError):
+            _theirs(tf, root, tmp_path / f"theirs{number}", signatures=root.f)
+        for loaded in _both_load(tf, _ours(root, tmp_path / f"ours{number}", signatures=root.f)):
+            assert loaded.signatures["serving_default"](**{name: tf.constant(1.0)})["output_0"].numpy() == 2.0
+
+
+@row("inputs of models of TensorFlow 2.11 and older")
+def _(tf, tmp_path):
+    root = tf.Module()
+    specs = [tf.TensorSpec([], tf.float32, name=name) for name in ("user/id", "user_age")]
+    root.f = tf.function(lambda a, b: {"y": a - b}, input_signature=specs)
+    old = model_edits.names_of_old_releases(_theirs(tf, root, tmp_path / "new", signatures=root.f), tmp_path / "old")
+    given = {"user/id": tf.constant(3.0), "user_age": tf.constant(1.0)}
+    ours, theirs = [loaded.signatures["serving_default"](**given)["y"].numpy() for loaded in _both_load(tf, old)]
+    assert (ours, theirs) == (2.0, -2.0)
+
+
+@row("signatures of a loaded model")
+def _(tf, tmp_path):
+    root = _scaled(tf)
+    _theirs(tf, root, tmp_path / "first", signatures={"mine": root.f})
+    ours, theirs = _both_load(tf, tmp_path / "first")
+    assert list(reference_impl.load(_ours(ours, tmp_path / "ours")).signatures) == ["mine"]
+    assert list(reference_impl.load(_theirs(tf, theirs, tmp_path / "theirs")).signatures) == ["serving_default"]
+    again = reference_impl.load(_ours(ours, tmp_path / "given", signatures={"serving_default": ours.f}))
+    assert list(again.signatures) == ["serving_default"]
+
+
+@row("an attribute called signatures")
+def _(tf, tmp_path):
+    root = _scaled(tf)
+    root.signatures = 3
+    with pytest.raises(errors.SignatureError, match=r"del obj\.signatures"):
+        _ours(root, tmp_path / "ours")
+    _theirs(tf, root, tmp_path / "theirs")
+    del root.signatures
+    _ours(root, tmp_path / "removed")
+
+
+@row("missing assets")
+def _(tf, tmp_path):
+    (tmp_path / "file.txt").write_text("text")
+    root = tf.Module()
+    root.file = tf.saved_model.Asset(str(tmp_path / "file.txt"))
+    (tmp_path / "file.txt").unlink()
+    with pytest.raises(FileNotFoundError, match=r"file\.txt"):
+        _ours(root, tmp_path / "ours")
+    for path in (_theirs(tf, root, tmp_path / "theirs"), _ours(root, tmp_path / "lenient", strict=False)):
+        assert not (path / "assets" / "file.txt").exists()
+
+
+@row("variables without a value")
+def _(tf, tmp_path):
+    source = _theirs(tf, _scaled(tf), tmp_path / "source")
+    root = tf.saved_model.load(str(source), options=tf.saved_model.LoadOptions(experimental_skip_checkpoint=True))
+    with pytest.raises(errors.SaveError, match=r"root\.v"):
+        _ours(root, tmp_path / "ours", signatures={})
+    for path in (
+        _theirs(tf, root, tmp_path / "theirs", signatures={}),
+        _ours(root, tmp_path / "lenient", strict=False, signatures={}),
+    ):
+        for load in _loads(tf):
+            with pytest.raises(FileNotFoundError, match="Key v"):
+                load(path)
+
+
+@row("calls of Python code")
+def _(tf, tmp_path):
+    root = tf.Module()
+    root.f = tf.function(
+        lambda x: tf.numpy_function(lambda value: value * np.float32(2), [x], tf.float32), input_signature=[tf.TensorSpec([])]
+    )
+    with pytest.raises(errors.SaveError, match=r"root\.f: .*\(PyFunc\)"):
+        _ours(root, tmp_path / "ours")
+    with pytest.warns(UserWarning, match="only this process can run"):
+        reference_impl.save(root, tmp_path / "lenient", options=reference_impl.SaveOptions(**LENIENT))
+    _theirs(tf, root, tmp_path / "theirs")
+    for path in (tmp_path / "theirs", tmp_path / "lenient"):
+        (meta_graph,) = layout.read(path).saved_model.meta_graphs
+        assert "PyFunc" in {node.op for function in meta_graph.graph_def.library.function for node in function.node_def}
+
+
+@row("gradients of custom gradients")
+def _(tf, tmp_path):
+    root = tf.Module()
+    root.f = tf.function(
+        lambda x: tf.distribute.get_replica_context().all_reduce("SUM", x * x) * x, input_signature=[tf.TensorSpec([])]
+    )
+    for path, orders in ((_theirs(tf, root, tmp_path / "theirs"), 1), (_ours(root, tmp_path / "ours"), 3)):
+        (meta_graph,) = layout.read(path).saved_model.meta_graphs
+        assert len(meta_graph.graph_def.library.registered_gradients) == orders
+
+
+@row("aliases of functions that are not exported")
+def _(tf, tmp_path):
+    root, other = _scaled(tf), tf.function(lambda x: x, input_signature=[tf.TensorSpec([])])
+    other.get_concrete_function()
+    options = tf.saved_model.SaveOptions(function_aliases={"other": other})
+    with pytest.raises(errors.AliasError, match="not among the functions"):
+        reference_impl.save(root, tmp_path / "ours", options=options)
+    path = _theirs(tf, root, tmp_path / "theirs", options=options)
+    (meta_graph,) = layout.read(path).saved_model.meta_graphs
+    library = {function.signature.name for function in meta_graph.graph_def.library.function}
+    assert meta_graph.meta_info_def.function_aliases.keys() - library
+
+
+@row("names and bytes")
+def _(tf, tmp_path):
+    root = _scaled(tf)
+    ours = [(_ours(root, tmp_path / name) / "saved_model.pb").read_bytes() for name in ("a", "b")]
+    theirs = [(_theirs(tf, root, tmp_path / name) / "saved_model.pb").read_bytes() for name in ("c", "d")]
+    assert ours[0] == ours[1] and theirs[0] != theirs[1]
+
+
+@row("variables of shards")
+def _(tf, tmp_path):
+    root, parts = tf.Module(), [tf.Variable([1.0, 2.0], name="v/part_0"), tf.Variable([3.0, 4.0], name="v/part_1")]
+    root.v = tf.__internal__.distribute.ShardedVariable(parts, name="v")
+    _theirs(tf, root, tmp_path / "theirs")
+    with pytest.raises(errors.SaveError, match="convert_to_tensor"):
+        _ours(root, tmp_path / "ours")
+    root.v = tf.Variable(tf.convert_to_tensor(root.v))
+    for loaded in _both_load(tf, _ours(root, tmp_path / "whole")):
+        assert loaded.v.numpy().tolist() == [1.0, 2.0, 3.0, 4.0]
+
+
+@row("an export in the place of another")
+def _(tf, tmp_path):
+    (tmp_path / "file.txt").write_text("text")
+    first = tf.Module()
+    first.file = tf.saved_model.Asset(str(tmp_path / "file.txt"))
+    for save, left in ((_ours, False), (lambda root, path: _theirs(tf, root, path), True)):
+        path = tmp_path / str(left)
+        save(first, path)
+        save(_scaled(tf), path)
+        assert (path / "assets" / "file.txt").exists() == left
+
+
+@row("TF 1.x state that TensorFlow loaded")
+def _(tf, tmp_path):
+    source = model_edits.fixture("half_plus_two")
+    loaded = tf.saved_model.load(str(source))
+    with pytest.raises(errors.SaveError, match=r"reference_impl\.load"):
+        _ours(loaded, tmp_path / "ours", signatures=loaded.signatures)
+    _ours(loaded, tmp_path / "lenient", strict=False, signatures=loaded.signatures)
+    copy = reference_impl.load(_ours(reference_impl.load(source), tmp_path / "copy"))
+    assert copy.signatures.keys() == loaded.signatures.keys() and copy.variables
+
+
+# Loading
+
+
+@row("loaded objects are modules")
+def _(tf, tmp_path):
+    ours, theirs = _both_load(tf, _theirs(tf, _scaled(tf), tmp_path / "m"))
+    assert isinstance(ours, tf.Module) and not isinstance(theirs, tf.Module)
+    assert ours.variables == (ours.v,) == ours.trainable_variables and not hasattr(theirs, "variables")
+    assert list(ours.functions) == ["f"]
+
+
+@row("types of loaded objects")
+def _(tf, tmp_path):
+    ours, theirs = _both_load(tf, _ours(_scaled(tf), tmp_path / "m"))
+    other = type(ours)()
+    other.v.assign(3.0)
+    assert other.f(1.0).numpy() == 3.0 and ours.f(1.0).numpy() == 2.0
+    assert not hasattr(type(theirs)(), "f")
+
+
+@row("life of variables")
+def _(tf, tmp_path):
+    _theirs(tf, _scaled(tf), tmp_path / "m")
+    ours, theirs = [loaded.f for loaded in _both_load(tf, tmp_path / "m")]
+    gc.collect()
+    assert ours(1.0).numpy() == 2.0
+    with pytest.raises(AssertionError, match="deleted"):
+        theirs(1.0)
+
+
+@row("unknown ops")
+def _(tf, tmp_path):
+    root = _scaled(tf)
+    root.odd = tf.function(lambda x: tf.sinh(x), input_signature=[tf.TensorSpec([])])
+    _theirs(tf, root, tmp_path / "m", signatures=root.f)
+
+    def rename(message):
+        for function in message.meta_graphs[0].graph_def.library.function:
+            for node in function.node_def:
+                node.op = "OpOfAnotherDay" if node.op == "Sinh" else node.op
+
+    path = model_edits.edited(tmp_path / "m", tmp_path / "edited", rename)
+    with pytest.raises((tf.errors.NotFoundError, ValueError, FileNotFoundError, KeyError, RuntimeError), match="OpOfAnotherDay"):
+        tf.saved_model.load(str(path))
+    loaded = reference_impl.load(path)
+    assert loaded.f(1.0).numpy() == 2.0
+    with pytest.raises(Exception, match="OpOfAnotherDay"):
+        loaded.odd(1.0)
+
+
+@row("ops that act on the machine")
+def _(tf, tmp_path):
+    from reference_impl.inspection.machine_ops import MachineOpWarning
+
+    class Noisy(tf.saved_model.experimental.TrackableResource):
+        def _create_resource(self):
+            return tf.raw_ops.VarHandleOp(dtype=tf.float32, shape=[], shared_name="noisy")
+
+        def _initialize(self):
+            tf.io.write_file(str(tmp_path / "written"), "text")
+
+    root = tf.Module()
+    root.resource = Noisy()
+    root.f = tf.function(lambda: tf.raw_ops.VarIsInitializedOp(resource=root.resource.resource_handle), input_signature=[])
+    _theirs(tf, root, tmp_path / "m")
+    (tmp_path / "written").unlink(missing_ok=True)
+    tf.saved_model.load(str(tmp_path / "m"))
+    assert (tmp_path / "written").exists()
+    with pytest.warns(MachineOpWarning, match="WriteFile"):
+        reference_impl.load(tmp_path / "m")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        reference_impl.load(tmp_path / "m", options=reference_impl.LoadOptions(machine_ops="allow"))
+
+
+@row("registered names")
+def _(tf, tmp_path):
+    _theirs(tf, _scaled(tf), tmp_path / "m")
+
+    def name(message):
+        message.meta_graphs[0].object_graph_def.nodes[0].registered_name = "somebody.Else"
+
+    path = model_edits.edited(tmp_path / "m", tmp_path / "edited", name)
+    with pytest.warns(UserWarning, match="somebody.Else"):
+        loaded = reference_impl.load(path)
+    assert loaded.f(1.0).numpy() == tf.saved_model.load(str(path)).f(1.0).numpy() == 2.0
+
+
+@row("NumPy scalars as Python arguments")
+def _(tf, tmp_path):
+    root = tf.Module()
+    root.f = tf.function(lambda x, training: x * 2.0 if training else x)
+    root.f(tf.constant(1.0), True)
+    ours, theirs = _both_load(tf, _theirs(tf, root, tmp_path / "m"))
+    assert ours.f(tf.constant(1.0), np.bool_(True)).numpy() == 2.0
+    with pytest.raises(ValueError, match="Could not find matching concrete function"):
+        theirs.f(tf.constant(1.0), np.bool_(True))
+    assert theirs.f(tf.constant(1.0), bool(np.bool_(True))).numpy() == 2.0
+
+
+@row("reading the checkpoint")
+def _(tf, tmp_path):
+    from tensorflow.python.framework import op_callbacks
+
+    _theirs(tf, _scaled(tf), tmp_path / "m")
+    found = []
+
+    def note(op_type, *_args, **_keywords):
+        found.append(op_type)
+
+    for load in _loads(tf):
+        op_callbacks.add_op_callback(note)
+        try:
+            load(tmp_path / "m")
+        finally:
+            op_callbacks.remove_op_callback(note)
+        found.append(load)
+    ours, theirs = found[: found.index(reference_impl.load)], found[found.index(reference_impl.load) :]
+    assert b"RestoreV2" not in ours and theirs.count(b"RestoreV2") == 1
+
+
+def _loads(tf):
+    def theirs(path):
+        return tf.saved_model.load(str(path))
+
+    return reference_impl.load, theirs
+
+
+@row("variables of TF 1.x")
+def _(tf, tmp_path):
+    ours, theirs = _both_load(tf, model_edits.fixture("half_plus_two"))
+    assert all(isinstance(variable, tf.Variable) for variable in ours.variables) and len(ours.variables) == 2
+    assert not any(isinstance(variable, tf.Variable) for variable in theirs.variables)
+
+
+@row("signatures of TF 1.x that cannot be called")
+def _(tf, tmp_path):
+    def lose(message):
+        definition = message.meta_graphs[0].signature_def
+        definition["other"].CopyFrom(definition["serving_default"])
+        definition["other"].inputs["x"].name = "nowhere:0"
+
+    path = model_edits.edited(model_edits.fixture("half_plus_two"), tmp_path / "m", lose)
+    with pytest.raises(KeyError, match="nowhere"):
+        tf.saved_model.load(str(path))
+    loaded = reference_impl.load(path)
+    assert loaded.signatures["serving_default"](tf.constant([[2.0]]))["y"].numpy() == 3.0
+    with pytest.raises(errors.MalformedError, match="nowhere"):
+        loaded.signatures["other"](tf.constant([[2.0]]))
+
+
+@row("the init op of TF 1.x as a signature")
+def _(tf, tmp_path):
+    source, tags = model_edits.fixture("keras_experimental_export"), ["serve"]
+    theirs, ours = tf.saved_model.load(str(source), tags), reference_impl.load(source, tags)
+    assert set(theirs.signatures) - set(ours.signatures) == {"__saved_model_init_op"}
+    (variable, *_) = ours.variables
+    ours.initializer._initialize()
+    assert variable.is_initialized()
+
+
+@row("load options for TF 1.x")
+def _(tf, tmp_path):
+    def alias(message):
+        message.meta_graphs[0].meta_info_def.function_aliases["f"] = "alias"
+
+    path = model_edits.edited(model_edits.fixture("half_plus_two"), tmp_path / "m", alias)
+    options = tf.saved_model.LoadOptions(experimental_load_function_aliases=True)
+    assert not hasattr(tf.saved_model.load(str(path), options=options), "function_aliases")
+    with pytest.raises(errors.UnsupportedModelError, match="alias"):
+        reference_impl.load(path, options=options)
+    assert reference_impl.load(path).variables
+
+
+@row("OneShotIterators of TF 1.x")
+def _(tf, tmp_path):
+    ours, theirs = _both_load(tf, model_edits.fixture("one_shot_iterator"))
+    with pytest.raises(tf.errors.InvalidArgumentError, match="shared_name"):
+        theirs.signatures["next"](tf.constant([1.0]))
+    assert ours.signatures["next"](tf.constant([1.0]))["y"].numpy() == [1.0]
+    copy = tf.saved_model.load(str(_ours(ours, tmp_path / "copy")))
+    assert copy.signatures["next"](x=tf.constant([1.0]))["y"].numpy() == [1.0]
+
+
+@row("names of files that lead out of the model")
+def _(tf, tmp_path):
+    (tmp_path / "file.txt").write_text("text")
+    (tmp_path / "secret.txt").write_text("secret")
+    root = tf.Module()
+    root.file = tf.saved_model.Asset(str(tmp_path / "file.txt"))
+    root.f = tf.function(lambda: tf.io.read_file(root.file.asset_path), input_signature=[])
+    _theirs(tf, root, tmp_path / "m")
+
+    def escape(message):
+        message.meta_graphs[0].asset_file_def[0].filename = "../../secret.txt"
+
+    path = model_edits.edited(tmp_path / "m", tmp_path / "edited", escape)
+    theirs = tf.saved_model.load(str(path))
+    assert theirs.f().numpy() == b"secret"
+    with pytest.raises(errors.PathEscapeError):
+        reference_impl.load(path)
+
+
+# The page
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_what_the_page_says_is_so(tf, tmp_path, name):
+    ROWS[name](tf, tmp_path)
+
+
+def test_every_row_of_the_page_is_tested():
+    rows = re.findall(r"^\| \*\*(.+?)\*\* \|", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+    assert sorted(rows) == sorted(ROWS)
+
+
+def test_the_one_hook_that_runs_saving_code_of_tensorflow_is_called_for_what_overrides_it(tf, tmp_path):
+    """The page declares `_trackable_children(save_type="savedmodel")`: it is asked for objects with an override alone."""
+    asked = []
+
+    class Lists(tf.Module):
+        def _trackable_children(self, save_type="checkpoint", **keywords):
+            asked.append(save_type)
+            return {**super()._trackable_children(save_type, **keywords), "more": tf.Variable(5.0)}
+
+    root = tf.Module()
+    root.part = Lists()
+    assert reference_impl.load(_ours(root, tmp_path / "m")).part.more.numpy() == 5.0
+    assert set(asked) == {"savedmodel"}
+    assert '_trackable_children(save_type="savedmodel")' in PAGE.read_text(encoding="utf-8")
+    assert not layout.read(tmp_path / "m").meta_graph(None).signature_def.keys() - {"__saved_model_init_op"}

@@ -1,0 +1,49 @@
+"""A small world with the plug-ins of docs/plugins.md in it, and what runs commands of this project there."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from matrix_world import small_world
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCS, SAMPLES = ROOT / "docs", ROOT / "compat_matrix" / "plugins" / "samples"
+PAGE = (DOCS / "plugins.md").read_text(encoding="utf-8")
+
+
+def ours(command, cwd, **more):
+    """A command of this project as its users run it, from a folder of theirs."""
+    paths = os.pathsep.join([str(ROOT), *more.pop("paths", ())])
+    environment = {**os.environ, "PYTHONPATH": paths, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", **more}
+    words = [sys.executable, "-m", "compat_matrix", *map(str, command)]
+    return subprocess.run(words, cwd=cwd, env=environment, capture_output=True, text=True, check=False)
+
+
+def page_files(folder):
+    """What somebody has who did what docs/plugins.md says, and nothing else."""
+    for name, text in re.findall(r"```\w+ file=(\S+)\n(.*?)```\n", PAGE, re.DOTALL):
+        (folder / name).write_text(text, encoding="utf-8")
+    for sample in ("numpy_exporter.py", "numpy_consumer.py"):
+        (folder / sample).write_bytes((SAMPLES / sample).read_bytes())
+    return folder
+
+
+def plugin_world(folder):
+    """A world without cases and fixtures of ours, in the folder of the plug-ins."""
+    made = small_world(folder)
+    (made.cases / "beta.py").unlink()
+    made.tensorflow("2.99.0")
+    return made
+
+
+def run(world, *words, out="out", **more):
+    place = ("--out", world.root / out, "-n", "1", "--cases", world.cases, "--fixtures", world.fixtures)
+    return ours(["matrix", "run", *place, *words], world.root, paths=[str(world.site)], **more)
+
+
+def results(world, out="out"):
+    lines = (world.root / out / "results.jsonl").read_text().splitlines()
+    return {record["cell"]: record for record in map(json.loads, lines)}
