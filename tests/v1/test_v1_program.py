@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.op_registry import op_def
+from op_registry import op_def
 
 from reference_impl import errors
 from reference_impl.format import schema
