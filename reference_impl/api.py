@@ -21,7 +21,6 @@ from reference_impl.errors import (
     TruncatedError,
 )
 from reference_impl.format.container import layout
-from reference_impl.format.container.replaced import not_replaced
 from reference_impl.graph.references import check_functions
 from reference_impl.kinds.root import LoadedModel
 from reference_impl.load_options import LoadOptions, TensorFlowLoadOptions
@@ -95,7 +94,7 @@ def load(
     RFC: API-01, DR-02, V1-04, V1-05, V1-07
     """
     path = local_copy(os.fsdecode(export_dir))
-    with not_replaced(path):
+    with layout.not_replaced(path):
         with _parsed():
             directory = layout.read(path)
         try:

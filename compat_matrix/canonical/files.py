@@ -11,7 +11,7 @@ from compat_matrix.canonical.objects import Fields, entries_hash, tracked_object
 from reference_impl import errors
 from reference_impl.format.bundle.entry import Entry
 from reference_impl.format.container import files, layout
-from reference_impl.format.container.regular_files import open_regular
+from reference_impl.format.container.files import open_regular
 from reference_impl.format.names import OBJECT_GRAPH_KEY
 from reference_impl.inspection.restore_plan import restore_plan
 

@@ -14,8 +14,6 @@ from typing import Any, Optional, Union
 from reference_impl import errors
 from reference_impl.format import extension, schema
 from reference_impl.format.container import files, layout
-from reference_impl.format.container.regular_files import special
-from reference_impl.format.container.replaced import not_replaced
 from reference_impl.graph.node_index import Nodes
 from reference_impl.graph.object_graph import Paths, counterparts
 from reference_impl.graph.references import Library
@@ -45,7 +43,7 @@ def inspect(path: files.AnyPath, tags: Union[str, Collection[str], None] = None,
       NoMetaGraphError: no MetaGraph has these tags.
       FileAccessError: another export took the place of this one while it was read.
     """
-    with not_replaced(path):
+    with layout.not_replaced(path):
         model = layout.read(path, follow_links=follow_links)
         graphs = list(model.saved_model.meta_graphs) if tags is None else [model.meta_graph(tags)]
         return _Inspection(model).run(graphs)
@@ -91,7 +89,7 @@ class _Inspection:
 
     def _file_size(self, name: str) -> Optional[int]:
         path = self._attempt(lambda: self.model.root.path(name), None)
-        if path is None or special(path):
+        if path is None or files.special(path):
             return None  # the list of special files tells of it
         try:
             return int(path.stat().st_size)

@@ -15,8 +15,8 @@ import tensorflow as tf
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import MalformedError, MissingFileError, not_a_file
 from reference_impl.format import schema
+from reference_impl.format.container.files import special
 from reference_impl.format.container.layout import Asset, Layout
-from reference_impl.format.container.regular_files import special
 from reference_impl.kinds.load import Load
 
 _log = logging.getLogger(__name__)

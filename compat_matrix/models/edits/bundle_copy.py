@@ -20,7 +20,7 @@ from reference_impl.format.bundle.reader import BundleReader
 from reference_impl.format.bundle.slices import slice_key
 from reference_impl.format.bundle.table import TableReader, TableWriter
 from reference_impl.format.container import files
-from reference_impl.format.container.regular_files import map_file, open_regular
+from reference_impl.format.container.files import map_file, open_regular
 
 _PIECE = 1 << 20
 Place = tuple[int, int, int]  # offset, size and checksum of a tensor in its shard

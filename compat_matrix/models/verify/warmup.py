@@ -12,7 +12,7 @@ from reference_impl import errors
 from reference_impl.format import limits, schema
 from reference_impl.format.bundle.checksum import masked_crc32c
 from reference_impl.format.container import layout
-from reference_impl.format.container.regular_files import map_file
+from reference_impl.format.container.files import map_file
 
 _UNSUPPORTED = "session_run_log"
 

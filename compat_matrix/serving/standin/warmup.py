@@ -14,8 +14,8 @@ from compat_matrix.serving.standin.errors import ServingError, invalid
 from compat_matrix.serving.standin.servable import Servable
 from compat_matrix.serving.warmup_records import MAX_RECORDS, Damaged, TooLong, records
 from reference_impl.errors import FileAccessError
+from reference_impl.format.container.files import map_file
 from reference_impl.format.container.layout import WARMUP_REQUESTS
-from reference_impl.format.container.regular_files import map_file
 
 _SHOWN = 1000  # bytes of a record in an error
 

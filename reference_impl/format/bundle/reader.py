@@ -31,7 +31,7 @@ from reference_impl.format.bundle.checksum import HELD, PIECE, crc32c, masked
 from reference_impl.format.bundle.entry import HEADER_KEY, VERSION, Entry, index_file, parse_entry, shard_file
 from reference_impl.format.bundle.slices import Box, check_cover, slice_key, to_box
 from reference_impl.format.bundle.table import MAGIC, TableReader
-from reference_impl.format.container.regular_files import map_file
+from reference_impl.format.container.files import map_file
 from reference_impl.format.names import OBJECT_GRAPH_KEY as OBJECT_GRAPH_KEY
 from reference_impl.format.values.tensor_proto import object_array
 

@@ -4,6 +4,5 @@ layout         what lies where; reads saved_model.pb, .pbtxt or .cpb
 writer         writes a directory: staged beside its place (`staging`), then renamed into it
 split          the split format `.cpb`, whose records lie in a Riegeli file (`riegeli`, `highwayhash`)
 fingerprint    fingerprint.pb, whose hashes are FarmHash (`farmhash`)
-files          every access to whole files, names and paths; `regular_files` opens a file only if it is a regular one
-replaced       notices an export that is replaced while it is read
+files          every access to whole files, names and paths
 """

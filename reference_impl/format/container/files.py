@@ -1,7 +1,8 @@
-"""The only place where the format layer asks the file system for whole files, names and paths.
+"""Files, names and paths of a directory that nobody vouches for.
 
 `Root` is a directory that a model may not look out of: a name that comes from a model is resolved by `Root.path`, and a
-symbolic link inside the model counts only while its target is inside too. Other file systems can be added here.
+symbolic link inside the model counts only while its target is inside too. Only regular files are opened: a pipe would block its
+reader, a device has no end.
 """
 
 from __future__ import annotations
@@ -12,13 +13,21 @@ import os
 import stat
 import unicodedata
 from pathlib import Path, PurePosixPath, PureWindowsPath
-from typing import Union
+from typing import BinaryIO, Optional, Union
 
 from reference_impl import errors
 from reference_impl.format import limits
-from reference_impl.format.container.regular_files import LINKS_IN_A_CIRCLE, map_file, special
 
 AnyPath = Union[str, "os.PathLike[str]"]
+
+_LINKS_IN_A_CIRCLE = "a circle of symbolic links"
+_KINDS = (
+    (stat.S_ISFIFO, "a named pipe"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+    (stat.S_ISDIR, "a directory"),
+)
 
 
 class Root:
@@ -37,7 +46,7 @@ class Root:
         self._real = os.path.realpath(self.directory)
 
     def path(self, name: str, *, node: Union[str, None] = None) -> Path:
-        """The path of a name below this directory, which need not exist.
+        """Return the path of a name below this directory, which need not exist.
 
         Raises:
           PathEscapeError: absolute, "..", empty or with control characters on any system, or a link that leads out.
@@ -85,20 +94,11 @@ class Root:
             raise access_error(error, path) from error
 
     def special(self) -> dict[str, str]:
-        """Name -> what it is, of everything below this directory that is neither a file nor a directory: pipes, sockets, devices,
-        links in a circle. Raises as `names`."""
+        """Return what lies below this directory and is neither a file nor a directory: name -> `special`. Raises as `names`."""
         return {name: what for name in self.names() if (what := special(self.directory / name))}
 
-    def read(self, name: str, limit: int, limit_name: str) -> bytes:
-        """A whole file.
-
-        Raises:
-          PathEscapeError, MissingFileError, FileAccessError (also for what is no regular file), LimitError.
-        """
-        return read(self.path(name), limit, limit_name)
-
     def names(self, name: str = "") -> list[str]:
-        """Sorted relative names of all files below a subdirectory; none if it does not exist.
+        """Return the sorted relative names of all files below a subdirectory; none if it does not exist.
 
         Links to directories are not entered.
 
@@ -142,7 +142,7 @@ def _is_below(path: str, directory: str) -> bool:
 
 
 def refuse_name(name: str) -> str:
-    """Why a name from a model is no plain relative path on some system; empty if it is one."""
+    """Return why a name from a model is not a plain relative path on some system; empty if it is one."""
     posix, windows = PurePosixPath(name), PureWindowsPath(name)
     if not name or not posix.parts:
         return "is empty"
@@ -157,34 +157,91 @@ def refuse_name(name: str) -> str:
     return ""
 
 
-def read(path: AnyPath, limit: int, limit_name: str) -> bytes:
-    """A whole file of at most `limit` bytes. Raises MissingFileError, FileAccessError, LimitError."""
-    mapped = map_within(path, limit, limit_name)
+def special(path: AnyPath) -> str:
+    """Return what a path is that is neither a regular file nor a directory: ``a named pipe``; empty for all others."""
     try:
-        return mapped[:]
-    finally:
-        if not isinstance(mapped, bytes):
-            mapped.close()
+        kind = _kind(os.stat(path).st_mode)  # noqa: PTH116
+    except (OSError, ValueError) as error:
+        return _LINKS_IN_A_CIRCLE if getattr(error, "errno", None) == errno.ELOOP else ""
+    return "" if kind == "a directory" else kind
 
 
-def map_within(path: AnyPath, limit: int, limit_name: str) -> Union[bytes, mmap.mmap]:
-    """A file of at most `limit` bytes, mapped. Raises MissingFileError, FileAccessError, LimitError."""
+def _kind(mode: int) -> str:
+    """Return what something is that is not a regular file; empty for a regular file."""
+    return "" if stat.S_ISREG(mode) else next((text for test, text in _KINDS if test(mode)), "something else")
+
+
+def read(path: AnyPath, limit: str) -> bytes:
+    """Return the content of a regular file.
+
+    Args:
+      path: the file.
+      limit: name of the limit of its size in `limits`.
+
+    Raises:
+      MissingFileError, FileAccessError, LimitError.
+    """
+    with open_regular(path, limit) as stream:
+        try:
+            return stream.read(os.fstat(stream.fileno()).st_size)
+        except OSError as error:
+            raise access_error(error, path) from error
+
+
+def open_regular(path: AnyPath, limit: Optional[str] = None) -> BinaryIO:
+    """Open a regular file for reading. Arguments and errors are those of `read`."""
+    return os.fdopen(_descriptor(path, limit), "rb")
+
+
+def map_file(path: AnyPath, limit: Optional[str] = None) -> Union[bytes, mmap.mmap]:
+    """Map a regular file; an empty one, which cannot be mapped, is `b""`. Arguments and errors are those of `read`.
+
+    Shortening a file while it is mapped kills the process that reads it (SIGBUS), as for every memory-mapped file.
+    """
+    descriptor = _descriptor(path, limit)
     try:
-        size = os.stat(path).st_size  # noqa: PTH116
+        return mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ) if os.fstat(descriptor).st_size else b""
     except OSError as error:
-        raise access_error(error, path) from error
-    except ValueError as error:  # NUL in the path
-        raise errors.FileAccessError(str(error), file=path) from error
-    if size > limit:
-        raise errors.LimitError(f"{size} bytes, limit {limit}", file=path, limit=limit_name)
-    return map_file(path)
+        raise errors.FileAccessError(f"cannot be mapped: {error}", file=path) from None
+    finally:
+        os.close(descriptor)
+
+
+def _descriptor(path: AnyPath, limit: Optional[str]) -> int:
+    """Open a regular file without waiting: the other end of a pipe may never come."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0))
+    except FileNotFoundError:
+        raise errors.MissingFileError("no such file", file=path) from None
+    except (OSError, ValueError) as error:
+        what = special(path)
+        if what:
+            raise errors.not_a_file(f"cannot be opened: {what}", path) from None
+        raise errors.FileAccessError(f"cannot be opened: {error}", file=path) from None
+    status = os.fstat(descriptor)
+    kind = _kind(status.st_mode)
+    if kind:
+        os.close(descriptor)
+        raise errors.not_a_file(kind, path)
+    if limit is not None and status.st_size > getattr(limits, limit):
+        os.close(descriptor)
+        raise errors.LimitError(f"{status.st_size} bytes, limit {getattr(limits, limit)}", file=path, limit=limit)
+    return descriptor
+
+
+def is_at(descriptor: int, path: Path) -> bool:
+    """Return whether an open file or directory is what is found at a path."""
+    try:
+        return os.path.samestat(os.fstat(descriptor), path.stat())
+    except OSError:
+        return False
 
 
 def access_error(error: OSError, path: AnyPath) -> errors.SavedModelError:
-    """The member of the family for an error of the operating system."""
+    """Return the member of the family for an error of the operating system."""
     reason = error.strerror or str(error)
     if error.errno == errno.ENOENT:
         return errors.MissingFileError(reason, file=path)
     if error.errno == errno.ELOOP:
-        return errors.not_a_file(LINKS_IN_A_CIRCLE, path)
+        return errors.not_a_file(_LINKS_IN_A_CIRCLE, path)
     return errors.FileAccessError(reason, file=path)

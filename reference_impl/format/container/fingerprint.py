@@ -18,7 +18,7 @@ from typing import Any, Callable, Union
 from reference_impl.format import schema
 from reference_impl.format.bundle.entry import index_file
 from reference_impl.format.container.farmhash import fingerprint64
-from reference_impl.format.container.regular_files import open_regular
+from reference_impl.format.container.files import open_regular
 from reference_impl.format.schema.ordered import ordered_bytes
 
 PRODUCER = 4  # how TensorFlow since 2.18 computes the hashes

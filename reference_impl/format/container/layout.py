@@ -10,16 +10,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
-from collections.abc import Collection
+import os
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple, Optional, Union
+from typing import NamedTuple, Optional, TypeVar, Union
+
+from google.protobuf.message import Message
 
 from reference_impl import errors
 from reference_impl.format import limits, schema
 from reference_impl.format.container import files, split
 from reference_impl.format.names import ASSETS_COLLECTION
+
+M = TypeVar("M", bound=Message)
 
 SCHEMA_VERSION = 1
 
@@ -98,27 +104,25 @@ class Layout:
 
     @functools.cached_property
     def fingerprint(self) -> Optional[schema.FingerprintDef]:
-        """fingerprint.pb, or None. Raises like `schema.parse` and `files.read`."""
-        if not self.root.exists(FINGERPRINT):
-            return None
-        data = self.root.read(FINGERPRINT, limits.FINGERPRINT_BYTES, "FINGERPRINT_BYTES")
-        return schema.parse(schema.FingerprintDef, data, self.directory / FINGERPRINT)
+        """fingerprint.pb, or None. Raises what `schema.parse` and `files.read` raise."""
+        return self._message(schema.FingerprintDef, FINGERPRINT, "FINGERPRINT_BYTES")
 
     @functools.cached_property
     def keras_metadata(self) -> dict[int, schema.KerasObject]:
-        """Node number -> KerasObject of keras_metadata.pb; empty without one. Raises like `schema.parse` and `files.read`."""
-        if not self.root.exists(KERAS_METADATA):
-            return {}
-        data = self.root.read(KERAS_METADATA, limits.SAVED_MODEL_BYTES, "SAVED_MODEL_BYTES")
-        return {item.node_id: item for item in schema.parse(schema.KerasMetadata, data, self.directory / KERAS_METADATA).nodes}
+        """Node number -> KerasObject of keras_metadata.pb; empty without one. Raises what `fingerprint` raises."""
+        found = self._message(schema.KerasMetadata, KERAS_METADATA)
+        return {} if found is None else {item.node_id: item for item in found.nodes}
 
     @functools.cached_property
     def debug_info(self) -> Optional[schema.GraphDebugInfo]:
-        """debug/saved_model_debug_info.pb, or None. Raises like `schema.parse` and `files.read`."""
-        if not self.root.exists(DEBUG_INFO):
+        """debug/saved_model_debug_info.pb, or None. Raises what `fingerprint` raises."""
+        return self._message(schema.GraphDebugInfo, DEBUG_INFO)
+
+    def _message(self, cls: type[M], name: str, limit: str = "SAVED_MODEL_BYTES") -> Optional[M]:
+        if not self.root.exists(name):
             return None
-        data = self.root.read(DEBUG_INFO, limits.SAVED_MODEL_BYTES, "SAVED_MODEL_BYTES")
-        return schema.parse(schema.GraphDebugInfo, data, self.directory / DEBUG_INFO)
+        path = self.root.path(name)
+        return schema.parse(cls, files.read(path, limit), path)
 
     def special(self) -> dict[str, str]:
         """Return what lies in place of files: name -> "a named pipe", ..., "a directory" where readers open a file.
@@ -145,7 +149,7 @@ class Layout:
         return tuple(frozenset(graph.meta_info_def.tags) for graph in self.saved_model.meta_graphs)
 
     def meta_graph(self, tags: Union[str, Collection[str], None] = None) -> schema.MetaGraphDef:
-        """The MetaGraph with exactly these tags.
+        """Return the MetaGraph with exactly these tags.
 
         Args:
           tags: one tag or several, in any order; None for the only MetaGraph there is.
@@ -174,14 +178,14 @@ class Layout:
         return matching[0]
 
     def asset_path(self, filename: str, *, node: Optional[str] = None) -> Path:
-        """Absolute path of an asset by the name it has in the MetaGraph. Raises PathEscapeError."""
+        """Return the absolute path of an asset by its name in the MetaGraph. Raises PathEscapeError."""
         reason = files.refuse_name(filename)
         if reason:
             raise errors.PathEscapeError(f"asset {filename!r} {reason}", file=self.file, node=node)
         return self.root.path(f"{ASSETS}/{filename}", node=node)
 
     def assets(self, meta_graph: schema.MetaGraphDef) -> list[Asset]:
-        """The assets of a MetaGraph, in the order in which object graphs number them.
+        """Return the assets of a MetaGraph, in the order in which object graphs number them.
 
         Raises:
           PathEscapeError: a file name that leaves assets/.
@@ -250,18 +254,49 @@ def read(path: files.AnyPath, *, follow_links: bool = False) -> Layout:
     return Layout(root, file, saved_model, alternatives)
 
 
+@contextlib.contextmanager
+def not_replaced(path: files.AnyPath) -> Iterator[None]:
+    """Check that no other export takes the place of a SavedModel while its files are read, one after the other.
+
+    Args:
+      path: its directory, or a file in it.
+
+    Raises:
+      FileAccessError: the directory is another one in the end. What was read may be of both, and so may an error be.
+
+    RFC: API-04
+    """
+    directory = Path(path) if Path(path).is_dir() else Path(path).parent
+    replaced = errors.FileAccessError("was replaced by another export while it was read; read it again", file=directory)
+    handle = None
+    # Open, so that its number is not given to the next export but one.
+    with contextlib.suppress(OSError, ValueError):  # a system that opens no directories, or none there
+        handle = os.open(directory, os.O_RDONLY)
+    try:
+        yield
+    except errors.SavedModelError as error:
+        if handle is None or files.is_at(handle, directory):
+            raise
+        raise replaced from error
+    else:
+        if handle is not None and not files.is_at(handle, directory):
+            raise replaced
+    finally:
+        if handle is not None:
+            os.close(handle)
+
+
 def read_message(file: Path) -> schema.SavedModel:
-    """The SavedModel message in a file, by its suffix, unchecked."""
+    """Return the SavedModel message in a file, by its suffix, unchecked."""
     if file.suffix == ".cpb":
         return split.read(schema.SavedModel, file)
     if file.suffix == ".pbtxt":
-        return schema.parse_text(schema.SavedModel, files.read(file, limits.TEXT_BYTES, "TEXT_BYTES"), file)
-    data = files.read(file, limits.SAVED_MODEL_BYTES, "SAVED_MODEL_BYTES")
-    return schema.parse(schema.SavedModel, data, file)
+        return schema.parse_text(schema.SavedModel, files.read(file, "TEXT_BYTES"), file)
+    return schema.parse(schema.SavedModel, files.read(file, "SAVED_MODEL_BYTES"), file)
 
 
 def check(saved_model: schema.SavedModel, file: files.AnyPath, *, hub_module: bool = False) -> None:
-    """What must hold before anything is said about a SavedModel. Raises SchemaVersionError, NoMetaGraphError, LimitError."""
+    """Check what readers rely on. Raises SchemaVersionError, NoMetaGraphError, LimitError."""
     version = saved_model.saved_model_schema_version
     if version != SCHEMA_VERSION and not (version == 0 and hub_module):
         raise errors.SchemaVersionError(f"saved_model_schema_version is {version}, not {SCHEMA_VERSION}", file=file)

@@ -48,7 +48,7 @@ class RecordFile:
 
     def __init__(self, path: files.AnyPath) -> None:
         self.path = path
-        self._map = files.map_within(path, limits.SPLIT_FILE_BYTES, "SPLIT_FILE_BYTES")
+        self._map = files.map_file(path, "SPLIT_FILE_BYTES")
         self._chunks = [chunk for chunk in self._scan() if chunk.num_records]
         self._begins = [chunk.begin for chunk in self._chunks]
         self._decoded: tuple[int, list[memoryview]] = (-1, [])

@@ -20,6 +20,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Optional
 
+from reference_impl.format.container.files import is_at
+
 try:
     import fcntl
 except ImportError:  # Windows
@@ -41,7 +43,7 @@ def make(directory: Path, parent: Path) -> tuple[Path, Optional[int]]:
         path.mkdir()
         lock = _lock(path)
         # Somebody may have taken it for abandoned in the moment before it was locked.
-        if lock is None or _is_at(lock, path):
+        if lock is None or is_at(lock, path):
             return path, lock
         os.close(lock)
 
@@ -193,10 +195,3 @@ def _lock(path: Path) -> Optional[int]:
             os.close(handle)
         return None
     return handle
-
-
-def _is_at(handle: int, path: Path) -> bool:
-    try:
-        return os.path.samestat(os.fstat(handle), path.stat())
-    except OSError:
-        return False

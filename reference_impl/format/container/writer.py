@@ -23,7 +23,6 @@ from typing import Optional, Union
 from reference_impl import errors
 from reference_impl.format import schema
 from reference_impl.format.container import files, layout, staging
-from reference_impl.format.container.regular_files import special
 
 # What an export may consist of. A directory that holds anything else is not replaced: the rest would be lost.
 _MEMBERS = {
@@ -169,7 +168,7 @@ class LayoutWriter:
         if isinstance(source, bytes):
             self._write(name, source)
             return
-        if what := special(source):
+        if what := files.special(source):
             raise errors.not_a_file(what, source)
         if not os.path.isfile(source):  # noqa: PTH113
             raise errors.MissingFileError("a file of the model is missing, or is a directory", file=source, clause="RES-06")

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from compat_matrix.models.verify.findings import Fault, Severity, model_rule
+from reference_impl import errors
 from reference_impl.format import schema
-from reference_impl.format.container import layout
+from reference_impl.format.container import files, layout
 from reference_impl.format.container.farmhash import fingerprint64
-from reference_impl.format.container.files import read
 from reference_impl.format.container.fingerprint import object_graph_hash, program_hash
 
 if TYPE_CHECKING:
@@ -44,8 +44,10 @@ def fingerprint_disagrees(model: Model) -> Iterator[Fault]:
         wrong.append("the main graph")
     index = f"{layout.CHECKPOINT}.index"
     if stored.checkpoint_hash and model.layout.has_checkpoint:
-        data = read(model.layout.root.path(index), MAX_HASHED, "MAX_HASHED")
-        if fingerprint64(data) != stored.checkpoint_hash:
+        path, size = model.layout.root.path(index), model.layout.root.size(index)
+        if size > MAX_HASHED:
+            raise errors.LimitError(f"{size} bytes, limit {MAX_HASHED}", file=path, limit="MAX_HASHED")
+        if fingerprint64(files.read(path, "SAVED_MODEL_BYTES")) != stored.checkpoint_hash:
             wrong.append("the checkpoint's index")
     if wrong:
         yield Fault(f"its hashes are not those of {' and '.join(wrong)}", file=layout.FINGERPRINT)
