@@ -27,7 +27,7 @@ MIN_CONSUMER = 1
 
 
 def read(meta_graph: schema.MetaGraphDef, file: str = "") -> Optional[schema.Extension]:
-    """The extension of a MetaGraph with an object graph, None where there is none.
+    """Return the extension of a MetaGraph with an object graph, None where there is none.
 
     One that a newer version of this package wrote for newer readers is left alone, with a warning.
 
@@ -47,7 +47,8 @@ def read(meta_graph: schema.MetaGraphDef, file: str = "") -> Optional[schema.Ext
         what = f"{file}: what it says beyond TensorFlow's format is for readers of version {extension.min_consumer}"
         warnings.warn(f"{what}; this one knows version {VERSION} and leaves it out", stacklevel=2)
         return None
-    _check(extension, meta_graph, file)
+    for fault in _faults(extension, meta_graph):
+        raise MalformedError(fault, file=file, node=f"collection {KEY}")
     return extension
 
 
@@ -59,7 +60,7 @@ def write(meta_graph: schema.MetaGraphDef, extension: schema.Extension) -> None:
 
 
 def object_graph(meta_graph: schema.MetaGraphDef, extension: Optional[schema.Extension]) -> schema.SavedObjectGraph:
-    """The object graph with the slots of the extension beside those of shipped writers.
+    """Return the object graph with the slots of the extension beside those of shipped writers.
 
     The extension has those of Keras 3, which are children of their optimizer: `tf.saved_model.load` and `tf.train.Checkpoint`
     would ask a Keras optimizer for methods that it lacks, if they found slots where those of other optimizers are.
@@ -78,58 +79,31 @@ def object_graph(meta_graph: schema.MetaGraphDef, extension: Optional[schema.Ext
     return copy
 
 
-def functions(extension: schema.Extension) -> Iterator[str]:
-    """Names of the functions that are mentioned, those of traces excluded."""
-    for item in extension.initial_values:
-        yield item.function
-    for optimizer in extension.optimizers:
-        for update in optimizer.updates:
-            yield update.function
+def functions(extension: schema.Extension) -> list[Any]:
+    """Return the messages that mention a function (not one of a trace) with its inputs: initial values and updates."""
+    return [*extension.initial_values, *(update for optimizer in extension.optimizers for update in optimizer.updates)]
 
 
-def inputs(extension: schema.Extension) -> Iterator[Any]:
-    """(function, its inputs) for each function."""
-    for item in extension.initial_values:
-        yield item.function, item.inputs
-    for optimizer in extension.optimizers:
-        for update in optimizer.updates:
-            yield update.function, update.inputs
-
-
-def _numbers(extension: schema.Extension) -> Iterator[int]:
-    items: list[Any] = [*extension.registered, *extension.initial_values, *extension.optimizers]
-    for item in items:
-        yield item.node_id
-    for _, given in inputs(extension):
-        for one in given:
-            yield one.node_id
-    for optimizer in extension.optimizers:
-        yield from optimizer.shared
-        for slot in optimizer.slots:
-            yield slot.variable
-            yield slot.value
-
-
-def _check(extension: schema.Extension, meta_graph: schema.MetaGraphDef, file: str) -> None:
+def _faults(extension: schema.Extension, meta_graph: schema.MetaGraphDef) -> Iterator[str]:
+    """Yield what an extension says of nodes and functions that is not so. Each fault assumes that there was none before it."""
     nodes = meta_graph.object_graph_def.nodes
-    for number in _numbers(extension):
+    variables = [n for o in extension.optimizers for n in (*o.shared, *(n for s in o.slots for n in (s.variable, s.value)))]
+    items: list[Any] = [*extension.registered, *extension.initial_values, *extension.optimizers]
+    items += [given for item in functions(extension) for given in item.inputs]
+    for number in [*(item.node_id for item in items), *variables]:
         if not 0 <= number < len(nodes):
-            raise MalformedError(f"refers to node {number} of {len(nodes)}", file=file, node=f"collection {KEY}")
-    known = {function.signature.name: function for function in meta_graph.graph_def.library.function}
-    for name, given in inputs(extension):
-        if name not in known:
-            raise MalformedError(f"the library has no function {name!r}", file=file, node=f"collection {KEY}")
-        count = len(known[name].signature.input_arg)
-        if count != len(given):
-            raise MalformedError(f"{name} takes {count} tensors, {len(given)} are described", file=file, node=f"collection {KEY}")
+            yield f"refers to node {number} of {len(nodes)}"
+    known = {function.signature.name: function.signature for function in meta_graph.graph_def.library.function}
+    for item in functions(extension):
+        if item.function not in known:
+            yield f"the library has no function {item.function!r}"
+        elif len(known[item.function].input_arg) != len(item.inputs):
+            count = len(known[item.function].input_arg)
+            yield f"{item.function} takes {count} tensors, {len(item.inputs)} are described"
     for item in extension.initial_values:
-        results = len(known[item.function].signature.output_arg)
+        results = len(known[item.function].output_arg)
         if nodes[item.node_id].WhichOneof("kind") != "variable" or results != 1:
-            reason = f"node {item.node_id} is no variable, or {item.function} gives {results} tensors instead of one"
-            raise MalformedError(reason, file=file, node=f"collection {KEY}")
-    variables = [slot for optimizer in extension.optimizers for slot in optimizer.slots]
-    for number in [n for slot in variables for n in (slot.variable, slot.value)] + [
-        n for o in extension.optimizers for n in o.shared
-    ]:
+            yield f"node {item.node_id} is no variable, or {item.function} gives {results} tensors instead of one"
+    for number in variables:
         if nodes[number].WhichOneof("kind") != "variable":
-            raise MalformedError(f"node {number} of an optimizer is no variable", file=file, node=f"collection {KEY}")
+            yield f"node {number} of an optimizer is no variable"

@@ -42,6 +42,9 @@ V1_CONTROL_FLOW, V1_TENSOR_ARRAY = "_v1_control_flow", "_v1_tensor_array"
 # TensorFlow's graph optimizer looks for that of the device at hand (Keras 2 has its LSTM and GRU for GPUs so)
 IMPLEMENTS = "api_implements"
 
+# Ops that call the function in their attribute `f` in this process
+CALLS = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
+
 _GENERATED = re.compile(r"__(?:inference|forward|backward)_(.+)_\d+", re.DOTALL)
 
 

@@ -7,9 +7,6 @@ from typing import Any
 
 from reference_impl.format import schema
 
-# Ops that call the function in their attribute `f` in this process.
-CALLS = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
-
 
 def string_tensor(values: Sequence[bytes]) -> Any:
     """Return a TensorProto of rank 1 that holds strings."""

@@ -15,10 +15,10 @@ import tensorflow as tf
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import SaveError
 from reference_impl.format import schema
-from reference_impl.format.names import CREATE, INITIALIZE
+from reference_impl.format.names import CALLS, CREATE, INITIALIZE
 from reference_impl.format.values import structure
 from reference_impl.graph.argument_names import python_names
-from reference_impl.graph.node_defs import CALLS, set_call
+from reference_impl.graph.node_defs import set_call
 from reference_impl.graph.unique_names import UniqueNames
 from reference_impl.kinds import specs, traces
 from reference_impl.kinds.export_library import Library, strip_defaults

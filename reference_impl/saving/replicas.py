@@ -16,8 +16,8 @@ import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import SaveError
+from reference_impl.format.names import CALLS
 from reference_impl.graph.function_builder import remove_nodes
-from reference_impl.graph.node_defs import CALLS
 from reference_impl.graph.op_table import VARIABLE_READS
 from reference_impl.kinds.export_library import Library
 from reference_impl.saving.signatures import SignatureFunction

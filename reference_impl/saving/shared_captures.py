@@ -11,9 +11,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from reference_impl.format import schema
-from reference_impl.format.names import stem
+from reference_impl.format.names import CALLS, stem
 from reference_impl.graph.function_builder import replace_tensors, select_arguments
-from reference_impl.graph.node_defs import CALLS
 from reference_impl.graph.references import named_by
 from reference_impl.kinds.export_library import Library
 

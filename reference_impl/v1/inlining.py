@@ -17,10 +17,9 @@ from typing import Any, Optional
 
 from reference_impl import errors
 from reference_impl.format import schema
-from reference_impl.format.names import CUSTOM_GRADIENT
+from reference_impl.format.names import CALLS, CUSTOM_GRADIENT
 from reference_impl.graph.closure import reachable
 from reference_impl.graph.edges import Edge, input_source, parse_input
-from reference_impl.graph.node_defs import CALLS
 from reference_impl.graph.node_index import Graph
 from reference_impl.graph.op_table import OpTable
 from reference_impl.graph.references import Library

@@ -229,7 +229,7 @@ def unreached_functions(graph: schema.MetaGraphDef, extra: Optional[schema.Exten
         named = [*item.function.concrete_functions, item.bare_concrete_function.concrete_function_name]
         starts.update(dict.fromkeys([*named, item.captured_tensor.concrete_function]))
     if extra is not None:
-        starts.update(dict.fromkeys(extension.functions(extra)))
+        starts.update(dict.fromkeys(item.function for item in extension.functions(extra)))
     edges = library.calls()
     for name, function in library.functions.items():
         strings = [library.in_strings(attributes) for attributes in (function.attr, *(inner.attr for inner in function.node_def))]

@@ -19,12 +19,12 @@ from reference_impl.format import schema
 from reference_impl.format.bundle.entry import index_file
 from reference_impl.format.container.farmhash import fingerprint64
 from reference_impl.format.container.files import open_regular
+from reference_impl.format.names import CALLS
 from reference_impl.format.schema.ordered import ordered_bytes
 
 PRODUCER = 4  # how TensorFlow since 2.18 computes the hashes
 _MASK = (1 << 64) - 1
 _MULTIPLIER = 0xC6A4A7935BD1E995
-_CALLS = ("PartitionedCall", "StatefulPartitionedCall")
 
 
 def fingerprint(
@@ -34,7 +34,7 @@ def fingerprint(
     assets: Mapping[str, Union[str, os.PathLike[str]]],
     hashed: Callable[[bytes], int] = fingerprint64,
 ) -> Any:
-    """The FingerprintDef of an export.
+    """Return the FingerprintDef of an export.
 
     Args:
       message, data: the SavedModel, and it serialised with ordered maps.
@@ -60,7 +60,7 @@ def fingerprint(
 
 
 def object_graph_hash(object_graph: Any, hashed: Callable[[bytes], int] = fingerprint64) -> int:
-    """The hash of the concrete functions, the same in all releases since 2.11."""
+    """Return the hash of the concrete functions, which is the same in all releases since 2.11."""
     result, functions = 0, object_graph.concrete_functions
     for name in sorted(functions, key=_number):
         joined = _joined(result, hashed(_unnumbered(name).encode()))
@@ -69,25 +69,23 @@ def object_graph_hash(object_graph: Any, hashed: Callable[[bytes], int] = finger
 
 
 def program_hash(graph_def: Any, hashed: Callable[[bytes], int] = fingerprint64) -> int:
-    """The hash of the main graph, the same in all releases since 2.11."""
-    return hashed(_program(graph_def))
+    """Return the hash of the main graph, which is the same in all releases since 2.11.
 
-
-def _program(graph_def: Any) -> bytes:
-    """The main graph without what differs from one process to the next: strings, and numbers at the end of functions' names."""
+    What differs from one process to the next is left out: strings, and numbers at the end of functions' names.
+    """
     graph = schema.GraphDef()
     graph.node.extend(graph_def.node)
     graph.library.SetInParent()
     graph.versions.SetInParent()
     for node in graph.node:
-        if node.op in _CALLS:
+        if node.op in CALLS:
             function = node.attr["f"].func
             function.name = _unnumbered(function.name)
             if "config_proto" in node.attr:
                 node.attr["config_proto"].s = b""
         elif node.op == "Const" and node.attr["dtype"].type == schema.DT_STRING:
             node.attr["value"].Clear()
-    return ordered_bytes(graph)
+    return hashed(ordered_bytes(graph))
 
 
 def _number(name: str) -> int:
@@ -109,7 +107,7 @@ def _uuid(hashes: bytes, assets: Mapping[str, Union[str, os.PathLike[str]]]) -> 
 
 
 def _joined(first: int, second: int) -> int:
-    """Two hashes in one."""
+    """Return two hashes in one."""
     result = first ^ _MULTIPLIER
     result ^= _mixed(second * _MULTIPLIER & _MASK) * _MULTIPLIER & _MASK
     result = result * _MULTIPLIER & _MASK

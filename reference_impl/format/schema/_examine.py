@@ -38,7 +38,7 @@ def _type(descriptor: Descriptor) -> _Type:
 
 @functools.cache
 def holds_maps(descriptor: Descriptor, leaves: tuple[str, ...] = ()) -> bool:
-    """Whether a message of this type, or one inside it, has a map (or is an entry of one). Types in `leaves` count as empty."""
+    """Return whether messages of this type hold a map, at any depth, or are entries of one. Types in `leaves` count as empty."""
     seen, pending = {descriptor.full_name, *leaves}, [descriptor] if descriptor.full_name not in leaves else []
     while pending:
         found = pending.pop()
@@ -51,7 +51,7 @@ def holds_maps(descriptor: Descriptor, leaves: tuple[str, ...] = ()) -> bool:
 
 
 def _wire_type(field: FieldDescriptor) -> int:
-    """How a single value of a field is written."""
+    """Return how a single value of a field is written."""
     if field.message_type is not None or field.type in (FieldDescriptor.TYPE_STRING, FieldDescriptor.TYPE_BYTES):
         return BYTES
     return {8: FIXED64, 4: FIXED32}.get(_FIXED_WIDTH.get(field.type, 0), VARINT)
@@ -81,14 +81,8 @@ class _Frame:
         return field.name if field else f"#{number}" if number else ""
 
 
-class _Fault(Exception):
-    def __init__(self, kind: type[errors.SavedModelError], reason: str, label: str = "", **details: str) -> None:
-        super().__init__(reason)
-        self.kind, self.reason, self.label, self.details = kind, reason, label, details
-
-
 def examine(data: bytes, descriptor: Descriptor, *, keys_only: bool) -> Optional[errors.SavedModelError]:
-    """The first thing wrong with a serialised message; None if `limits.WIRE_FIELDS` show nothing.
+    """Return the first thing wrong with a serialised message; None if `limits.WIRE_FIELDS` show nothing.
 
     Args:
       data: the bytes.
@@ -100,12 +94,12 @@ def examine(data: bytes, descriptor: Descriptor, *, keys_only: bool) -> Optional
     reader = _Reader(data, descriptor, keys_only)
     try:
         reader.run()
-    except _Fault as fault:
-        labels = [label for label in (*(frame.label for frame in reader.frames), fault.label) if label]
+    except errors.SavedModelError as error:  # whose node is the last step of the path, if there is one
+        labels = [label for label in (*(frame.label for frame in reader.frames), error.node) if label]
         if len(labels) > 2 * _PATH_ENDS:
             labels[_PATH_ENDS:-_PATH_ENDS] = ["…"]
-        node = ".".join(labels)
-        return fault.kind(f"{fault.reason} (at byte {reader.position})", node=node, **fault.details)
+        error.node, error.reason = ".".join(labels), f"{error.reason} (at byte {reader.position})"
+        return error
     return None
 
 
@@ -133,7 +127,7 @@ class _Reader:
         except WireError as error:
             self.position = error.position
             kind = errors.TruncatedError if error.truncated else errors.MalformedError
-            raise _Fault(kind, str(error), self.frames[-1].name(error.number)) from error
+            raise kind(str(error), node=self.frames[-1].name(error.number)) from error
         if found is None:
             return None
         self.position = found[3]
@@ -143,13 +137,13 @@ class _Reader:
         """The innermost message has been read to its end. An entry of a map tells its key to the message that holds the map."""
         frame = self.frames[-1]
         if frame.group:
-            raise _Fault(errors.TruncatedError, "a group has no end")
+            raise errors.TruncatedError("a group has no end")
         self.frames.pop()
         if frame.kind is not None and frame.kind.is_entry and self.frames:
             key = frame.kind.fields[1].default_value if frame.key is None else frame.key
             if (frame.number, key) in self.frames[-1].keys:
                 label = frame.label.partition("[")[0]
-                raise _Fault(errors.DuplicateKeyError, f"the map holds the key {key!r} twice", label)
+                raise errors.DuplicateKeyError(f"the map holds the key {key!r} twice", node=label)
             self.frames[-1].keys.add((frame.number, key))
 
     def _field(self, number: int, wire: int, value: Any) -> None:
@@ -164,11 +158,11 @@ class _Reader:
             self._enter(_Frame(None, frame.fields, label, number, group=True))
         elif wire == END_GROUP:
             if not frame.group or frame.number != number:
-                raise _Fault(errors.MalformedError, "a group ends that did not start", label)
+                raise errors.MalformedError("a group ends that did not start", node=label)
             self.frames.pop()
         if frame.kind and frame.kind.is_entry:
             if field is None or wire != _wire_type(field):
-                raise _Fault(errors.MalformedError, "an entry of a map has a field that is neither its key nor its value", label)
+                raise errors.MalformedError("an entry of a map has a field that is neither its key nor its value", node=label)
             if number == 1:
                 frame.key = value
 
@@ -186,7 +180,7 @@ class _Reader:
             try:
                 return str(content, "utf-8")
             except UnicodeDecodeError as error:
-                raise _Fault(errors.MalformedError, f"a string is not UTF-8: {error.reason}", label) from error
+                raise errors.MalformedError(f"a string is not UTF-8: {error.reason}", node=label) from error
         elif field.type != FieldDescriptor.TYPE_BYTES and not self.keys_only:
             self._packed(field, len(content), label)
         return None
@@ -195,14 +189,14 @@ class _Reader:
         width = _FIXED_WIDTH.get(field.type)
         if width:
             if length % width:
-                raise _Fault(errors.MalformedError, f"{length} bytes are no list of {width}-byte values", label)
+                raise errors.MalformedError(f"{length} bytes are not a list of {width}-byte values", node=label)
             return
         end, self.position = self.position, self.position - length
         try:
             while self.position < end:
                 _, self.position = read_varint(self.data, self.position, end)
         except ValueError as error:
-            raise _Fault(errors.MalformedError, str(error), label) from error
+            raise errors.MalformedError(str(error), node=label) from error
 
     def _indexed(self, field: FieldDescriptor) -> str:
         """The label of the next message of a field."""
@@ -213,12 +207,12 @@ class _Reader:
     def _enter(self, frame: _Frame) -> None:
         if len(self.frames) > limits.MESSAGE_DEPTH:
             reason = f"messages are nested deeper than {limits.MESSAGE_DEPTH}"
-            raise _Fault(errors.LimitError, reason, limit="MESSAGE_DEPTH")
+            raise errors.LimitError(reason, limit="MESSAGE_DEPTH")
         self.frames.append(frame)
 
 
 def is_repeated(field: FieldDescriptor) -> bool:
-    """Whether a field is a list or a map; protobuf 7 has dropped the label that told it before."""
+    """Return whether a field is a list or a map; protobuf 7 has dropped the label that told it before."""
     known: Optional[bool] = getattr(field, "is_repeated", None)
     if known is None:
         label: int = getattr(field, "label")  # noqa: B009  unknown to the stubs of protobuf 7
