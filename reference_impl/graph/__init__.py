@@ -1,6 +1,7 @@
 """Algorithms on GraphDef, FunctionDef and the object graph. Needs no TensorFlow.
 
-object_graph    paths of objects, their checkpoint keys, and checks
+object_graph    paths of objects, and their checkpoint keys
+object_references  the objects that an object names, and in which roles
 edges           inputs of nodes
 node_index      the nodes of a main graph by name
 references      references between functions: the one walk over everything that names a function

@@ -23,12 +23,6 @@ def python_name(name: str) -> str:
     return swapped if plain else f"arg_{swapped}"
 
 
-def tensorflow_name(name: str) -> str:
-    """Return what TensorFlow makes of the name of an argument, whether it can be the name of a parameter or not."""
-    swapped = "".join(c if c.isalnum() else "_" for c in name)
-    return swapped if not swapped or swapped[0].isalpha() else f"arg_{swapped}"
-
-
 def python_names(names: Iterable[str]) -> dict[str, str]:
     """Return the different keywords of the inputs of a function, in the order in which TensorFlow passes them.
 

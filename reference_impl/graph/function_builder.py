@@ -6,17 +6,16 @@ Signatures, the saver, the content of tables and the parts of a TF 1.x graph are
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, Optional, Union
 
 from reference_impl.format import schema
 from reference_impl.graph.argument_names import argument_name
-from reference_impl.graph.edges import input_source
 from reference_impl.graph.node_defs import set_call, set_constant
 from reference_impl.graph.unique_names import UniqueNames
 
 _INPUT_SHAPES = "_input_shapes"
-_USER_NAME = "_user_specified_name"
+USER_NAME = "_user_specified_name"
 
 
 class FunctionBuilder:
@@ -69,7 +68,7 @@ class FunctionBuilder:
         if attributes is not None:
             self.function.arg_attr[position].CopyFrom(attributes)
         if user_name is not None:
-            self.function.arg_attr[position].attr[_USER_NAME].s = user_name.encode()
+            self.function.arg_attr[position].attr[USER_NAME].s = user_name.encode()
         if shape is not None:
             self.function.arg_attr[position].attr["_output_shapes"].list.shape.add().CopyFrom(shape)
         return added
@@ -207,20 +206,6 @@ def select_arguments(function: Any, positions: Sequence[int]) -> None:
         function.attr[_INPUT_SHAPES].list.shape.extend(shapes[position] for position in positions if position < len(shapes))
 
 
-def reorder(function: Any, order: Sequence[int], results: Sequence[int] = ()) -> Any:
-    """Return a copy of a FunctionDef with its first arguments, and results, in another order.
-
-    Args:
-      function: the FunctionDef.
-      order, results: present positions of the first arguments and results.
-    """
-    copy = schema.copy_of(function)
-    select_arguments(copy, [*order, *range(len(order), len(function.signature.input_arg))])
-    for position, source in enumerate(results):
-        copy.signature.output_arg[position].CopyFrom(function.signature.output_arg[source])
-    return copy
-
-
 def replace_tensors(function: Any, change: Callable[[str], str]) -> None:
     """Change every input of a node and every result of a FunctionDef, in place.
 
@@ -248,35 +233,3 @@ def remove_nodes(function: Any, names: Collection[str]) -> None:
     for key in gone:
         del function.control_ret[key]
     function.signature.control_output[:] = [key for key in function.signature.control_output if key not in gone]
-
-
-def rename_arguments(function: Any, names: Mapping[int, str]) -> None:
-    """Rename some arguments of a FunctionDef in place.
-
-    Args:
-      function: the FunctionDef.
-      names: position of an argument -> its new name for callers. In the function it gets the nearest valid name that is free.
-    """
-    arguments = function.signature.input_arg
-    unique = UniqueNames(node.name for node in function.node_def)
-    unique.reserve(item.name for number, item in enumerate(arguments) if number not in names)
-    new: dict[str, str] = {}
-    for position, name in names.items():
-        if position in function.arg_attr and _USER_NAME in function.arg_attr[position].attr:
-            function.arg_attr[position].attr[_USER_NAME].s = name.encode()
-        new[arguments[position].name] = unique.take(argument_name(name))
-    for position in names:
-        arguments[position].name = new[arguments[position].name]
-    colocated = {old.encode(): name.encode() for old, name in new.items()}
-    for node in function.node_def:
-        places = node.attr["_class"].list.s if "_class" in node.attr else []
-        for number, place in enumerate(places):
-            prefix, at, name = place.partition(b"@")
-            places[number] = prefix + at + colocated.get(name, name)
-    replace_tensors(function, lambda text: _with_source_renamed(text, new))
-
-
-def _with_source_renamed(text: str, new: Mapping[str, str]) -> str:
-    mark = "^" if text.startswith("^") else ""
-    source = input_source(text, in_function=True)
-    return f"{mark}{new[source]}{text[len(mark) + len(source) :]}" if source in new else text

@@ -3,38 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from typing import Any
+from typing import Any, Union
 
 from reference_impl.format import schema
 
 
-def string_tensor(values: Sequence[bytes]) -> Any:
-    """Return a TensorProto of rank 1 that holds strings."""
-    tensor = scalar_tensor(schema.DT_STRING)
-    tensor.tensor_shape.dim.add(size=len(values))
-    tensor.string_val.extend(values)
-    return tensor
+def string_tensor(value: Union[bytes, Sequence[bytes]]) -> Any:
+    """Return a TensorProto that holds one string (rank 0) or several (rank 1)."""
+    return _tensor(schema.DT_STRING, "string_val", value)
 
 
-def string_scalar(value: bytes) -> Any:
-    """Return a TensorProto that holds one string."""
-    tensor = scalar_tensor(schema.DT_STRING)
-    tensor.string_val.append(value)
-    return tensor
+def int_tensor(value: Union[int, Sequence[int]]) -> Any:
+    """Return a TensorProto that holds one int32 number (rank 0) or several (rank 1)."""
+    return _tensor(schema.DT_INT32, "int_val", value)
 
 
-def int_tensor(values: Sequence[int]) -> Any:
-    """Return a TensorProto of rank 1 that holds int32 numbers."""
-    tensor = scalar_tensor(schema.DT_INT32)
-    tensor.tensor_shape.dim.add(size=len(values))
-    tensor.int_val.extend(values)
-    return tensor
-
-
-def int_scalar(value: int) -> Any:
-    """Return a TensorProto that holds one int32 number."""
-    tensor = scalar_tensor(schema.DT_INT32)
-    tensor.int_val.append(value)
+def _tensor(dtype: int, field: str, value: Any) -> Any:
+    tensor = scalar_tensor(dtype)
+    if isinstance(value, (int, bytes)):
+        value = [value]
+    else:
+        tensor.tensor_shape.dim.add(size=len(value))
+    getattr(tensor, field).extend(value)
     return tensor
 
 

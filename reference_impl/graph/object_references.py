@@ -1,35 +1,56 @@
-"""The nodes and functions that a node of an object graph names.
+"""The nodes and functions that a node of an object graph names, and the roles that it gives them.
 
-RFC: DR-03
+RFC: DR-03, RP-04, SIG-02
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Optional
 
 from reference_impl.format import schema
+from reference_impl.format.names import CREATE, DESTROY, INITIALIZE, SIGNATURES
+
+_FUNCTIONS = ("function", "bare_concrete_function")
 
 
-def roles(node: schema.SavedObject) -> Iterator[tuple[str, int]]:
-    """Yield the role and the number of each node that a SavedObject names, in the order of `references`."""
+def roles(node: schema.SavedObject) -> Iterator[tuple[str, str, int, tuple[str, ...]]]:
+    """Yield role, name, number and possible kinds (empty for all) of each node that a SavedObject names, captures aside."""
+    kind = node.WhichOneof("kind")
+    is_map = kind == "user_object" and node.user_object.identifier == SIGNATURES
     for child in node.children:
-        yield f"child {child.local_name!r}", child.node_id
+        if kind == "resource" and child.local_name in (CREATE, INITIALIZE, DESTROY):
+            yield "", child.local_name, child.node_id, _FUNCTIONS
+        elif is_map:
+            yield "the signature", child.local_name, child.node_id, _FUNCTIONS
+        else:
+            yield "child", child.local_name, child.node_id, ()
     for needed in node.dependencies:
-        yield f"dependency {needed.local_name!r}", needed.node_id
+        yield "dependency", needed.local_name, needed.node_id, ()
     for slot in node.slot_variables:
-        yield f"the variable of slot {slot.slot_name!r}", slot.original_variable_node_id
-        yield f"slot {slot.slot_name!r}", slot.slot_variable_node_id
+        yield "the variable of slot", slot.slot_name, slot.original_variable_node_id, ()
+        yield "slot", slot.slot_name, slot.slot_variable_node_id, ("variable",)
     for name in sorted(node.saveable_objects):
-        yield f"the save function of {name!r}", node.saveable_objects[name].save_function
-        yield f"the restore function of {name!r}", node.saveable_objects[name].restore_function
+        yield "the save function of", name, node.saveable_objects[name].save_function, _FUNCTIONS
+        yield "the restore function of", name, node.saveable_objects[name].restore_function, _FUNCTIONS
+
+
+def _text(role: str, name: str) -> str:
+    return f"{role} {name!r}" if role else name
+
+
+def references(node: schema.SavedObject) -> Iterator[int]:
+    """Yield the numbers of the nodes that a SavedObject names, captures of its functions aside. They may be out of range."""
+    return (number for _, _, number, _ in roles(node))
 
 
 def dangling(graph: schema.SavedObjectGraph) -> Iterator[tuple[int, str, int]]:
     """Yield the number of a node, a role, and the number of the node in that role, which does not exist."""
     count = len(graph.nodes)
     for number, node in enumerate(graph.nodes):
-        if not all(0 <= other < count for other in references(node)):  # names only where they are needed
-            yield from ((number, role, other) for role, other in roles(node) if not 0 <= other < count)
+        for role, name, other, _ in roles(node):
+            if not 0 <= other < count:
+                yield number, _text(role, name), other
 
 
 def dangling_captures(graph: schema.SavedObjectGraph) -> Iterator[tuple[str, int]]:
@@ -38,16 +59,17 @@ def dangling_captures(graph: schema.SavedObjectGraph) -> Iterator[tuple[str, int
         yield from ((name, other) for other in function.bound_inputs if not 0 <= other < len(graph.nodes))
 
 
-def references(node: schema.SavedObject) -> Iterator[int]:
-    """The numbers of the nodes that a SavedObject names, captures of its functions aside. They may be out of range."""
-    for child in (*node.children, *node.dependencies):
-        yield child.node_id
-    for slot in node.slot_variables:
-        yield slot.original_variable_node_id
-        yield slot.slot_variable_node_id
-    for pair in node.saveable_objects.values():
-        yield pair.save_function
-        yield pair.restore_function
+def misfits(graph: schema.SavedObjectGraph) -> Iterator[tuple[int, str]]:
+    """Yield the number of a node and why another one cannot be what it takes it for. Numbers out of range are passed over."""
+    kinds = [node.WhichOneof("kind") for node in graph.nodes]
+    for number, node in enumerate(graph.nodes):
+        for role, name, other, wanted in roles(node):
+            if wanted and 0 <= other < len(kinds) and kinds[other] not in wanted:
+                yield number, f"{_text(role, name)} is object {other}, which is not a {wanted[0]} but a {kinds[other]}"
+    for name, function in graph.concrete_functions.items():
+        for other in function.bound_inputs:
+            if 0 <= other < len(kinds) and kinds[other] in _FUNCTIONS:
+                yield other, f"the function {name!r} captures it in place of a variable, a resource or a tensor"
 
 
 def traces(node: schema.SavedObject) -> list[str]:
@@ -56,3 +78,8 @@ def traces(node: schema.SavedObject) -> list[str]:
     if kind == "function":
         return list(node.function.concrete_functions)
     return [node.bare_concrete_function.concrete_function_name] if kind == "bare_concrete_function" else []
+
+
+def index_of(name: str) -> Optional[int]:
+    """Return the index that the name of a child of a list or tuple is; None for another name."""
+    return int(name[:20]) if name.isdecimal() else None

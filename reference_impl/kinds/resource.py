@@ -15,7 +15,7 @@ from reference_impl import tensorflow_api as api
 from reference_impl.errors import MalformedError, MissingKeyError, UnsupportedModelError
 from reference_impl.format.names import CREATE, DESTROY, INITIALIZE
 from reference_impl.graph import function_builder
-from reference_impl.graph.node_defs import string_scalar
+from reference_impl.graph.node_defs import string_tensor
 from reference_impl.graph.object_references import traces
 from reference_impl.kinds import graph_mode, user_object
 from reference_impl.kinds.concrete_function import LoadedConcreteFunction
@@ -179,10 +179,11 @@ def named_content(
     handles = [f"resource_{i}" for i in range(len(owners))]
     fields = sorted(parts[0])  # the results are flat, in the order of the sorted keys
     results = [(names[i], len(fields) * i + fields.index("tensor")) for i in order]
-    outer_save = library.add(function_builder.wrap("save_content", saver, [string_scalar(key.encode()), *handles], results))
+    outer_save = library.add(function_builder.wrap("save_content", saver, [string_tensor(key.encode()), *handles], results))
 
     wrapped = function_builder.wrap("restore_content", library.get(restore.saved_name), [*names, *handles], [])
-    outer_restore = library.add(function_builder.reorder(wrapped, order))
+    function_builder.select_arguments(wrapped, [*order, *range(len(order), len(order) + len(handles))])
+    outer_restore = library.add(wrapped)
     new_save = LoadedConcreteFunction(library, outer_save, lambda: (((), {}), specs))
     new_restore = LoadedConcreteFunction(library, outer_restore, lambda: (((specs,), {}), None))
     for function in (new_save, new_restore):

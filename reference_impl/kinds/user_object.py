@@ -17,7 +17,7 @@ from reference_impl import tensorflow_api as api
 from reference_impl.errors import LimitError
 from reference_impl.format import limits
 from reference_impl.format import names as reserved
-from reference_impl.graph.object_roles import index_of
+from reference_impl.graph.object_references import index_of
 from reference_impl.kinds import containers, keras_identity, listed_variables, signature_map, specs
 from reference_impl.kinds.load import Load
 

@@ -8,8 +8,7 @@ from typing import Any
 from reference_impl.errors import CycleError, MalformedError
 from reference_impl.graph import order
 from reference_impl.graph.object_graph import Paths
-from reference_impl.graph.object_references import dangling, dangling_captures
-from reference_impl.graph.object_roles import misfits
+from reference_impl.graph.object_references import dangling, dangling_captures, misfits
 from reference_impl.graph.saved_variables import invalid
 
 

@@ -15,7 +15,7 @@ from typing import Any, Optional
 from reference_impl.format import schema
 from reference_impl.format.names import OBJECT_GRAPH_KEY
 from reference_impl.graph.function_builder import FunctionBuilder
-from reference_impl.graph.node_defs import string_scalar, string_tensor
+from reference_impl.graph.node_defs import string_tensor
 from reference_impl.kinds.export_library import Library
 from reference_impl.saving.graph import MainGraph
 
@@ -140,13 +140,13 @@ def _save(library: Library, variables: Sequence[SavedVariable], contents: Sequen
         types.append(variable.dtype)
     for index, content in enumerate(contents):
         key = content.given_key
-        given = [] if key is None else [builder.constant(f"content_key_{index}", string_scalar(key.encode()))]
+        given = [] if key is None else [builder.constant(f"content_key_{index}", string_tensor(key.encode()))]
         call = builder.call_with(f"content_{index}", content.save, given, content.save_inputs)
         keys += content.keys
         tensors += [f"{call}:output:{place}" for place in content.results]
         types += content.dtypes
     keys.append(OBJECT_GRAPH_KEY)
-    tensors.append(builder.constant("object_graph", string_scalar(object_graph)))
+    tensors.append(builder.constant("object_graph", string_tensor(object_graph)))
     types.append(schema.DT_STRING)
     builder.effects.append(builder.checkpoint_op("SaveV2", keys, types, tensors))
     return builder.finish("_traced_save"), builder.inputs

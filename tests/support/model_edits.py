@@ -14,7 +14,7 @@ from reference_impl.format.bundle.reader import BundleReader
 from reference_impl.format.bundle.writer import BundleWriter
 from reference_impl.format.container import layout
 from reference_impl.graph.argument_names import python_name
-from reference_impl.graph.function_builder import reorder
+from reference_impl.graph.function_builder import select_arguments
 
 FIXTURES = Path(__file__).parents[2] / "fixtures_v1"
 
@@ -70,7 +70,7 @@ def names_of_old_releases(source, target, key="serving_default"):
         function = next(f for f in graph.graph_def.library.function if f.signature.name == bare.concrete_function_name)
         keywords = list(bare.argument_keywords)
         order = sorted(range(len(keywords)), key=keywords.__getitem__)
-        function.CopyFrom(reorder(function, order))
+        select_arguments(function, [*order, *range(len(order), len(function.signature.input_arg))])
         for node in graph.graph_def.node:
             if node.attr["f"].func.name == function.signature.name:
                 node.input[: len(order)] = [node.input[place] for place in order]

@@ -20,9 +20,11 @@ from compat_matrix.models.edits.refused import RefusedError
 from compat_matrix.models.edits.slim_graph import remove_functions, unreached_functions
 from reference_impl.format import schema
 from reference_impl.format.values.structure import nested_values
-from reference_impl.graph.argument_names import python_name
-from reference_impl.graph.function_builder import rename_arguments, reorder
+from reference_impl.graph.argument_names import argument_name, python_name
+from reference_impl.graph.edges import input_source
+from reference_impl.graph.function_builder import USER_NAME, replace_tensors, select_arguments
 from reference_impl.graph.references import Library
+from reference_impl.graph.unique_names import UniqueNames
 
 Names = Mapping[str, str]
 
@@ -173,7 +175,7 @@ def rename(
 def _copied(objects: Objects, callee: Callee, number: int, order: Order, alone: bool) -> Callee:
     """The function once more, under another name, its tensors in another order."""
     graph, old = callee.graph, callee.name
-    copy = reorder(callee.function, order.arguments, order.results)
+    copy = reorder(callee.function, order)
     copy.signature.name = _free_name(old, callee.library.functions)
     for attribute in ("forward_function_name", "backward_function_name"):
         if attribute in copy.attr:  # what they name takes tensors in the order of before
@@ -186,6 +188,15 @@ def _copied(objects: Objects, callee: Callee, number: int, order: Order, alone: 
     if alone:
         del described[old]
     return Callee(graph, objects.saved.nodes[number], callee.file, callee.key)
+
+
+def reorder(function: schema.FunctionDef, order: Order) -> schema.FunctionDef:
+    """Return a copy of a FunctionDef with its first arguments, and its results, in another order."""
+    copy = schema.copy_of(function)
+    select_arguments(copy, [*order.arguments, *range(len(order.arguments), len(copy.signature.input_arg))])
+    for position, source in enumerate(order.results):
+        copy.signature.output_arg[position].CopyFrom(function.signature.output_arg[source])
+    return copy
 
 
 def _free_name(name: str, taken: Mapping[str, Any]) -> str:
@@ -210,7 +221,7 @@ def _rename(callee: Callee, order: Order, inputs: Names, outputs: Names) -> None
         _rename_parameters(callee.bare.function_spec, known)
     rename_keys(callee.named, keyed)
     rename_keys(callee.results, outputs)
-    rename_arguments(callee.function, {n: inputs[name] for n, name in enumerate(callee.keywords) if name in inputs})
+    _rename_arguments(callee.function, {n: inputs[name] for n, name in enumerate(callee.keywords) if name in inputs})
     callee.bare.argument_keywords[:] = [inputs.get(name, name) for name in callee.keywords]
 
 
@@ -248,3 +259,35 @@ def _rename_parameters(spec: schema.FunctionSpec, names: Names) -> None:
                 text.string_value = name
         elif pair.key in ("kwonlydefaults", "annotations") and pair.value.HasField("dict_value"):
             rename_keys(pair.value.dict_value.fields, names)
+
+
+def _rename_arguments(function: Any, names: Mapping[int, str]) -> None:
+    """Rename some arguments of a FunctionDef in place.
+
+    Args:
+      function: the FunctionDef.
+      names: position of an argument -> its new name for callers. In the function it gets the nearest valid name that is free.
+    """
+    arguments = function.signature.input_arg
+    unique = UniqueNames(node.name for node in function.node_def)
+    unique.reserve(item.name for number, item in enumerate(arguments) if number not in names)
+    new: dict[str, str] = {}
+    for position, name in names.items():
+        if position in function.arg_attr and USER_NAME in function.arg_attr[position].attr:
+            function.arg_attr[position].attr[USER_NAME].s = name.encode()
+        new[arguments[position].name] = unique.take(argument_name(name))
+    for position in names:
+        arguments[position].name = new[arguments[position].name]
+    colocated = {old.encode(): name.encode() for old, name in new.items()}
+    for node in function.node_def:
+        places = node.attr["_class"].list.s if "_class" in node.attr else []
+        for number, place in enumerate(places):
+            prefix, at, name = place.partition(b"@")
+            places[number] = prefix + at + colocated.get(name, name)
+    replace_tensors(function, lambda text: _with_source_renamed(text, new))
+
+
+def _with_source_renamed(text: str, new: Names) -> str:
+    mark = "^" if text.startswith("^") else ""
+    source = input_source(text, in_function=True)
+    return f"{mark}{new[source]}{text[len(mark) + len(source) :]}" if source in new else text

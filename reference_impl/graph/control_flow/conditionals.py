@@ -29,7 +29,7 @@ from reference_impl.graph.control_flow.editable_function import (
     source,
     static_shapes,
 )
-from reference_impl.graph.node_defs import int_scalar
+from reference_impl.graph.node_defs import int_tensor
 from reference_impl.graph.op_table import VARIABLE_READS
 from reference_impl.graph.unique_names import unique_name
 
@@ -331,7 +331,7 @@ class _Conversion:
             results.append(Tensor(text, function.dtype(function.resolve(text)), function.shape(f"{name}:output:0")))
             if name in self.indices:
                 index = function.data(function.nodes[name]).index(function.resolve(text))
-                made = function.add_constant(f"{scope}/Index", int_scalar(index))
+                made = function.add_constant(f"{scope}/Index", int_tensor(index))
                 helpers.append(source(made))
                 results.append(Tensor(made, INT32, schema.TensorShapeProto()))
         for text, owner in self.group.handed.items():

@@ -13,7 +13,7 @@ from typing import Any
 from reference_impl.format import schema
 from reference_impl.graph.control_flow.conditionals import BOOL, Condition, Conditions
 from reference_impl.graph.control_flow.editable_function import EditableFunction, Unprovable, source
-from reference_impl.graph.node_defs import scalar_tensor, string_scalar
+from reference_impl.graph.node_defs import scalar_tensor, string_tensor
 
 
 def in_branches(conditions: Conditions) -> dict[str, Condition]:
@@ -61,7 +61,7 @@ def _join(conditions: Conditions, condition: Condition, text: str, name: str) ->
     else:
         fails = f"{function.add(f'{name}/not_taken/LogicalNot', 'LogicalNot', [f'{switch.name}:output_true:0']).name}:y:0"
     text_of_reason = f"{name} is in a branch that is not taken, so it has no value".encode()
-    reason = function.add_constant(f"{name}/not_taken/reason", string_scalar(text_of_reason), [source(fails)])
+    reason = function.add_constant(f"{name}/not_taken/reason", string_tensor(text_of_reason), [source(fails)])
     check = function.add(f"{name}/not_taken/Assert", "Assert", [fails, reason])
     check.attr["T"].list.type.append(schema.DT_STRING)
     check.attr["summarize"].i = 3

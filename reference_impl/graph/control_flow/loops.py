@@ -25,7 +25,7 @@ from reference_impl.format import schema
 from reference_impl.graph.closure import Edges, reachable
 from reference_impl.graph.control_flow.editable_function import EditableFunction, Tensor, Unprovable, source, static_shapes
 from reference_impl.graph.control_flow.frames import Frame
-from reference_impl.graph.node_defs import int_scalar
+from reference_impl.graph.node_defs import int_tensor
 from reference_impl.graph.op_table import VARIABLE_READS
 from reference_impl.graph.unique_names import unique_name
 
@@ -251,7 +251,7 @@ def _arguments(loop: Loop) -> tuple[dict[str, Tensor], dict[str, str]]:
 def _new_values(loop: Loop, scope: str, arguments: dict[str, Tensor]) -> tuple[list[str], list[str], list[Tensor]]:
     """Return the nodes that count, the nodes that hold a value back for control edges, and the results of the body function."""
     function = loop.function
-    one = function.add_constant(f"{scope}/One", int_scalar(1))
+    one = function.add_constant(f"{scope}/One", int_tensor(1))
     names = list(arguments)
     count = function.add(f"{scope}/Count", "AddV2", [names[0], one])
     count.attr["T"].type = INT32
@@ -275,7 +275,7 @@ def _replace(loop: Loop, scope: str, arguments: dict[str, Tensor], functions: li
     enters = [function.nodes[name] for name in frame.enters]
     controls = [control for enter in enters for control in function.controls(enter)]
     entering = [tensor.text for tensor in arguments.values()][2:]
-    counts = [function.add_constant(f"{scope}/{name}", int_scalar(value)) for name, value in (("Start", 0), ("Limit", -1))]
+    counts = [function.add_constant(f"{scope}/{name}", int_tensor(value)) for name, value in (("Start", 0), ("Limit", -1))]
     stateful = any(made.signature.is_stateful for made in functions)
     node = function.add(f"{scope}/While", "While" if stateful else "StatelessWhile", [*counts, *entering], controls)
     node.attr["T"].list.type.extend(tensor.dtype for tensor in arguments.values())

@@ -19,7 +19,7 @@ from typing import Any, Optional
 
 from reference_impl.format import schema
 from reference_impl.graph.control_flow.editable_function import EditableFunction, Unprovable, source
-from reference_impl.graph.node_defs import clear_op_attributes, int_scalar, int_tensor
+from reference_impl.graph.node_defs import clear_op_attributes, int_tensor
 
 _PASSING = frozenset({"Identity", "Enter", "Exit", "NextIteration", "Merge", "Switch"})
 # op -> (position of the flow, output argument that is the flow afterwards or "")
@@ -237,7 +237,7 @@ class _Conversion:
         after = source(beside)
         if after in function.nodes and function.nodes[after].op == "Switch":  # of which a control edge does not tell the branch
             after = source(function.add_identity(f"{name}/size", beside, INT32))
-        shape = int_scalar(-1) if sizes is None else int_tensor(sizes)
+        shape = int_tensor(-1 if sizes is None else sizes)
         return function.add_constant(f"{name}/element_shape", shape, [after] if after in function.nodes else [])
 
     def _use(self, node: Any) -> None:

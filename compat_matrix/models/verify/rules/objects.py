@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from compat_matrix.models.verify.findings import Fault, Severity, graph_rule
 from reference_impl.errors import SavedModelError
-from reference_impl.graph.object_references import dangling, dangling_captures
-from reference_impl.graph.object_roles import long_lists, misfits
+from reference_impl.format import limits, schema
+from reference_impl.format.names import LIST, TUPLE
+from reference_impl.graph.object_references import dangling, dangling_captures, index_of, misfits, traces
 from reference_impl.graph.saved_variables import invalid
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ def object_role(model: Model, graph: Graph) -> Iterator[Fault]:
     severity = Severity.WARNING if graph.is_cut else None
     for number, reason in misfits(graph.objects):
         yield Fault(f"{graph.paths.label(number)}: {reason}", severity=severity)
-    for number, length in long_lists(graph.objects):
+    for number, length in _long_lists(graph.objects):
         yield Fault(f"{graph.paths.label(number)} is a list or tuple of {length} elements by its names", severity=severity)
     for name, function in sorted(graph.objects.concrete_functions.items()):
         definition = graph.library.functions.get(name)
@@ -92,8 +93,7 @@ def _named(graph: Graph, number: int, item: Any) -> Iterator[Fault]:
     """Functions, nodes and assets that an object names."""
     kind = item.WhichOneof("kind")
     if kind in ("function", "bare_concrete_function"):
-        one = kind == "bare_concrete_function"
-        for name in [item.bare_concrete_function.concrete_function_name] if one else item.function.concrete_functions:
+        for name in traces(item):
             if name not in graph.objects.concrete_functions:
                 yield Fault(f"object {number} has the trace {name!r}, which the object graph does not describe", function=name)
     elif kind == "constant":
@@ -107,3 +107,12 @@ def _named(graph: Graph, number: int, item: Any) -> Iterator[Fault]:
     elif kind == "asset" and not 0 <= item.asset.asset_file_def_index < len(graph.proto.asset_file_def):
         count = len(graph.proto.asset_file_def)
         yield Fault(f"object {number} is asset {item.asset.asset_file_def_index} of {count}")
+
+
+def _long_lists(graph: schema.SavedObjectGraph) -> Iterator[tuple[int, int]]:
+    """Yield the number and the length of lists and tuples that claim more elements than a loader can afford."""
+    for number, node in enumerate(graph.nodes):
+        if node.user_object.identifier in (LIST, TUPLE):
+            last = max((index for child in node.children if (index := index_of(child.local_name)) is not None), default=-1)
+            if last >= limits.LIST_ELEMENTS:
+                yield number, last + 1

@@ -17,7 +17,6 @@ from reference_impl.errors import SavedModelError
 from reference_impl.format import schema
 from reference_impl.format.names import LEGACY_INIT_OP, MAIN_OP, TRAIN_OP
 from reference_impl.format.values.structure import nested_values
-from reference_impl.graph.argument_names import tensorflow_name
 from reference_impl.graph.edges import input_source
 from reference_impl.graph.saved_variables import invalid_settings
 from reference_impl.graph.variable_defs import COLLECTIONS, variable_defs
@@ -74,7 +73,7 @@ def input_name(model: Model, graph: Graph) -> Iterator[Fault]:
     for what, function, positional, names in _parameters(graph):
         first: dict[str, str] = {f"arg_{number}": f"argument {number}" for number in range(positional)}
         for name in names:
-            parameter = tensorflow_name(name)
+            parameter = _parameter_of(name)
             if not parameter.isidentifier() or keyword.iskeyword(parameter):
                 why = "empty" if not name else "a Python keyword" if keyword.iskeyword(parameter) else "no Python name"
                 yield Fault(f"input {name!r} of {what}: its name is {why}", function=function)
@@ -83,6 +82,12 @@ def input_name(model: Model, graph: Graph) -> Iterator[Fault]:
                     f"inputs {first[parameter]!r} and {name!r} of {what} become one parameter, {parameter!r}", function=function
                 )
             first.setdefault(parameter, name)
+
+
+def _parameter_of(name: str) -> str:
+    """Return what TensorFlow makes of the name of an argument, whether it can be the name of a parameter or not."""
+    swapped = "".join(c if c.isalnum() else "_" for c in name)
+    return swapped if not swapped or swapped[0].isalpha() else f"arg_{swapped}"
 
 
 def _parameters(graph: Graph) -> Iterator[tuple[str, str | None, int, list[str]]]:
