@@ -17,9 +17,12 @@ from reference_impl.errors import MalformedError, SavedModelError, SaveError, Un
 from reference_impl.extension import registration
 from reference_impl.extension.export import Node
 from reference_impl.format import schema
+from reference_impl.format.names import PRIVATE
 from reference_impl.format.values import structure
 from reference_impl.kinds import user_object
 from reference_impl.kinds.load import Load
+
+_KEPT = f"{PRIVATE}registered"  # attribute of a loaded object
 
 REGISTERED_CLASS = "_registered_class"  # of the classes made here: the class that was registered
 
@@ -80,12 +83,12 @@ def _from_message(cls: type, load: Load, node: Any) -> Any:
 def keep(obj: user_object.LoadedObject, node: Any, state: Optional[Any]) -> None:
     """Remember what the file says of an object whose class is not registered here, so that saving it again loses nothing."""
     if node.registered_name or node.HasField("serialized_user_proto"):
-        obj.__dict__["_kept"] = (node, state)
+        obj.__dict__[_KEPT] = (node, state)
 
 
 def kept(obj: Any) -> Optional[tuple[Any, Any]]:
     """Return what `keep` noted: the SavedObject and the RegisteredState (or None); None for any other object."""
-    return vars(obj).get("_kept") if isinstance(obj, user_object.LoadedObject) else None
+    return vars(obj).get(_KEPT) if isinstance(obj, user_object.LoadedObject) else None
 
 
 def _callable(cls: type) -> type:

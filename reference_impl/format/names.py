@@ -45,6 +45,9 @@ IMPLEMENTS = "api_implements"
 # Ops that call the function in their attribute `f` in this process
 CALLS = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
 
+# How the attributes begin that this package gives to loaded objects: no model has such a child
+PRIVATE = "_self_reference_impl_"
+
 _GENERATED = re.compile(r"__(?:inference|forward|backward)_(.+)_\d+", re.DOTALL)
 
 

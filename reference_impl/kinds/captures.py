@@ -55,9 +55,8 @@ def handle_of(owner: Any, function: str) -> tf.Tensor:
         return owner.resource_handle
     if isinstance(owner, api.Asset):
         return owner.asset_path
-    raise UnsupportedModelError(
-        f"captures {type(owner).__name__}, which is no tensor, variable, resource or asset", node=function
-    )
+    reason = f"captures {type(owner).__name__}, which is not a tensor, variable, resource or asset"
+    raise UnsupportedModelError(reason, node=function)
 
 
 def placeholder_name(argument: str) -> Optional[str]:
@@ -67,24 +66,15 @@ def placeholder_name(argument: str) -> Optional[str]:
 
 def _first_replicas(owners: Sequence[Any], handles: Sequence[Optional[tf.Tensor]]) -> list[tf.Tensor]:
     """Return the handles of captured objects; of variables without one, that of the first replica."""
-    parts = (api.variable_components(owner)[0] if handle is None else None for owner, handle in zip(owners, handles))
-    return [handle if part is None else part.handle for part, handle in zip(parts, handles)]
+    pairs = zip(owners, handles)
+    return [api.variable_components(owner)[0].handle if handle is None else handle for owner, handle in pairs]
 
 
 def _cross_replica(library: FunctionLibrary, name: str, owners: Sequence[Any], handles: Sequence[Any]) -> list[tf.Tensor]:
-    """Return the handles with which a function is called outside of replicas.
-
-    Args:
-      library, name: the function; its last arguments are its captures.
-      owners: what it captures.
-      handles: their handles, None for a variable that has none outside of replicas.
-
-    Raises:
-      UnsupportedModelError: the function runs now and needs a variable of every replica.
-    """
+    """Return the handles with which a function is called outside of replicas, where variables may have none."""
     found = _first_replicas(owners, handles)
     start = len(library.get(name).signature.input_arg) - len(owners)
-    written = used_arguments(library, name, _does_more_than_read)
+    written = used_arguments(library, name, lambda node, position: node.op not in VARIABLE_READS)
     unusable: dict[int, tf.Tensor] = {}
     for index, owner in enumerate(owners):
         local = handles[index] is None and owner.synchronization == tf.VariableSynchronization.ON_READ
@@ -98,6 +88,3 @@ def _cross_replica(library: FunctionLibrary, name: str, owners: Sequence[Any], h
         found[index] = unusable[id(owner)]
     return found
 
-
-def _does_more_than_read(node: Any, position: int) -> bool:
-    return node.op not in VARIABLE_READS

@@ -17,9 +17,10 @@ from typing import Any, Optional
 import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
+from reference_impl.format.names import PRIVATE
 from reference_impl.kinds import listed_variables
 
-_VIEW = "_keras_view"  # attribute of a tf.Variable: a weak reference to the Keras variable that stands for it
+_VIEW = f"{PRIVATE}keras_view"  # attribute of a tf.Variable: a weak reference to the Keras variable that stands for it
 
 
 def adopted(child: Any, container: Any) -> None:

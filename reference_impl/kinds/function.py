@@ -119,16 +119,9 @@ class LoadedFunction(api.RestoredFunction):
 
 
 def write(out: Any, function: Any, names: Sequence[str], path: str) -> None:
-    """Write a `tf.function`, loaded or not, as a SavedFunction.
+    """Write a `tf.function`, loaded or not, as a SavedFunction. Raises SaveError: a default value cannot be stored.
 
-    Args:
-      out: the SavedFunction.
-      function: the `tf.function`.
-      names: of its traces in the export, which become its children.
-      path: how Python reaches it, for messages.
-
-    Raises:
-      SaveError: a default value cannot be stored.
+    `names` are those of its traces in the export, `path` is how Python reaches it, for messages.
 
     RFC: FN-09, FMT-03
     """
@@ -154,14 +147,9 @@ class InputSignatureError(FunctionMatchError, TypeError):
 def _no_match(
     name: str, functions: Sequence[Any], args: Any, kwargs: Any, reasons: Sequence[str], declared: bool
 ) -> FunctionMatchError:
-    """Return the error for a call that fits none of the traces: what was given, what there is, and the first difference to each.
+    """Return the error for a canonical call that fits none of the traces, with what was given and the reason for each.
 
-    Args:
-      name: of the function.
-      functions: its traces.
-      args, kwargs: the canonical call.
-      reasons: for each trace.
-      declared: the function has an input signature; then there is one trace, and the error is a TypeError as well.
+    A function that was `declared` with an input signature has one trace, and the error is a TypeError as well.
     """
     got = f"Positional arguments ({len(args)} total): {_lines(args)}\n  Keyword arguments: {kwargs}"
     options = []

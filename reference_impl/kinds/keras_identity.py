@@ -13,9 +13,10 @@ from reference_impl import tensorflow_api as api
 from reference_impl.errors import SavedModelError
 from reference_impl.format import schema
 from reference_impl.format.container.layout import Layout
+from reference_impl.format.names import PRIVATE
 
 PREFIX = "_tf_keras_"
-_KEPT = "_keras_identity"
+_KEPT = f"{PRIVATE}keras_identity"
 _METADATA_VERSION = 2  # in which Keras 2.5 and later write it
 
 

@@ -15,14 +15,15 @@ from typing import Any, Optional
 import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
-from reference_impl.format.names import LIST
+from reference_impl.format.names import LIST, PRIVATE
 from reference_impl.graph.closure import reachable
 
 ALL, TRAINABLE = "variables", "trainable_variables"
-UNLISTED = "_unlisted"  # attribute of a loaded object: {name: child} of the attributes that hold variables outside of its list
+# Attribute of a loaded object: {name: child} of the attributes that hold variables outside of its list.
+UNLISTED = f"{PRIVATE}unlisted"
 
 
-def listed(obj: Any, name: str = ALL) -> Optional[list[tf.Variable]]:
+def _listed(obj: Any, name: str) -> Optional[list[tf.Variable]]:
     """Return the variables that the model lists under `name` for a loaded object, None if it does not have both lists."""
     if not all(isinstance(vars(obj).get(each), (list, tuple)) for each in (ALL, TRAINABLE)):
         return None
@@ -31,13 +32,13 @@ def listed(obj: Any, name: str = ALL) -> Optional[list[tf.Variable]]:
 
 def variables(obj: Any) -> tuple[tf.Variable, ...]:
     """Return all variables of a loaded object, each once."""
-    found = listed(obj)
+    found = _listed(obj, ALL)
     return tuple({id(item): item for item in found}.values()) if found is not None else tf.Module.variables.fget(obj)
 
 
 def trainable_variables(obj: Any) -> tuple[tf.Variable, ...]:
     """Return the variables of a loaded object that are listed as trainable; without a list, those marked as trainable."""
-    found = listed(obj, TRAINABLE)
+    found = _listed(obj, TRAINABLE)
     return tuple(found) if found is not None else tuple(variable for variable in variables(obj) if variable.trainable)
 
 
@@ -48,13 +49,7 @@ def non_trainable_variables(obj: Any) -> tuple[tf.Variable, ...]:
 
 
 def note_unlisted(obj: Any, graph: Any, number: int) -> None:
-    """Note which attributes of a loaded object `tf.Module` must not search for variables.
-
-    Args:
-      obj: the loaded object, with its children.
-      graph: the SavedObjectGraph.
-      number: of the object's node.
-    """
+    """Note which attributes of a loaded object, the node `number` of `graph`, `tf.Module` must not search for variables."""
     children = {child.local_name: child.node_id for child in graph.nodes[number].children}
     if any(name not in children or graph.nodes[children[name]].user_object.identifier != LIST for name in (ALL, TRAINABLE)):
         return

@@ -16,10 +16,11 @@ import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import UnsupportedModelError
+from reference_impl.format.names import PRIVATE
 from reference_impl.kinds import user_object
 from reference_impl.kinds.load import Load
 
-_SLOTS, _RULES = "_slots", "_optimizer"  # attributes of a loaded optimizer
+_SLOTS, _RULES = f"{PRIVATE}slots", f"{PRIVATE}rules"  # attributes of a loaded optimizer
 
 
 class Slot(NamedTuple):
@@ -101,6 +102,8 @@ class LoadedOptimizer(user_object.LoadedObject):
     `apply` and `apply_gradients` work for models that were saved with ``SaveOptions(functional_optimizers=True)``, on any
     variable of a dtype that the optimizer knew.
     """
+
+    _unsearched = user_object.LoadedObject._unsearched | {_SLOTS, _RULES}
 
     def __dir__(self) -> list[str]:
         """Leave out `get_slot_names` where slots are children as well.

@@ -2,11 +2,8 @@
 
 A function is rebuilt by tracing: a `tf.function` runs :func:`interpret`, which creates the nodes one by one in the graph being
 traced. Functions that nodes call are rebuilt the same way, called as functions, and specialised for the very tensors they
-are called with. Three things come out right that way and wrong or not at all when a stored graph is put together from parts:
-
-* the gradient of a nested call is the one that TensorFlow makes for calls of its own functions;
-* shape and dtype behind a variable's handle travel inwards with the handle, which gradients of If and While need;
-* nothing but public API is involved, so TensorFlow 2.12 and 2.21 run the same code.
+are called with. So the gradient of a nested call is the one that TensorFlow makes for calls of its own functions, and shape and
+dtype behind a variable's handle travel inwards with the handle, which gradients of If and While need.
 
 What cannot be traced node by node (control flow of TF 1.x) is put in as one opaque call: values, no gradients.
 
@@ -28,13 +25,14 @@ from reference_impl import tensorflow_api as api
 from reference_impl.errors import MalformedError
 from reference_impl.format import schema
 from reference_impl.format.names import CUSTOM_GRADIENT, V1_CONTROL_FLOW, V1_TENSOR_ARRAY, plain_name
+from reference_impl.format.values.shapes import Shape, shape_of
 from reference_impl.graph.edges import data_inputs, input_sources, parse_input
 from reference_impl.graph.order import sources_first
 from reference_impl.graph.references import CALL_OPS
 from reference_impl.graph.return_nodes import return_nodes
 from reference_impl.kinds import gradients, unknown_ops
 from reference_impl.kinds.library import FunctionLibrary
-from reference_impl.kinds.specs import shape_of, tf_dtype
+from reference_impl.kinds.specs import tf_dtype
 
 HANDLES = (schema.DT_RESOURCE, schema.DT_VARIANT)
 _CALLS = CALL_OPS - {"RemoteCall", "TPUPartitionedCall"}
@@ -51,13 +49,10 @@ SETTABLE_ATTRIBUTES = (
 def as_tf_function(library: FunctionLibrary, name: str, body: Callable[..., Any]) -> Any:
     """Return a tf.function that runs `body` and has the attributes of the FunctionDef `name`."""
     attrs = library.get(name).attr
-    settings: dict[str, Any] = {"autograph": False}
-    if "_XlaMustCompile" in attrs:
-        settings["jit_compile"] = attrs["_XlaMustCompile"].b
+    jit_compile = attrs["_XlaMustCompile"].b if "_XlaMustCompile" in attrs else None
     kept = {key: api.to_tf(attrs[key], tf.compat.v1.AttrValue) for key in SETTABLE_ATTRIBUTES if key in attrs and _settable(key)}
-    if kept:
-        settings["experimental_attributes"] = kept
-    return tf.function(body, **settings)
+    settings = {"experimental_attributes": kept} if kept else {}
+    return tf.function(body, autograph=False, jit_compile=jit_compile, **settings)
 
 
 @functools.cache
@@ -74,8 +69,7 @@ def interpret(library: FunctionLibrary, name: str, inputs: Sequence[tf.Tensor]) 
     """Create the nodes of a function in the graph that `tf.function` is tracing.
 
     Args:
-      library: where the function and those it calls come from.
-      name: its original name.
+      library, name: the function.
       inputs: one tensor per argument of the FunctionDef, captures included.
 
     Returns:
@@ -138,15 +132,7 @@ class _Interpreter:
                 if output.shape.is_compatible_with(shape):
                     output.set_shape(shape)
             return operation
-        copy = schema.copy_of(node)
-        op_def = api.op_def(node.op)
-        if op_def is None:
-            raise unknown_ops.unknown_op(self.library, node, self.name)
-        for attr in op_def.attr:
-            if attr.name not in copy.attr and attr.HasField("default_value"):  # create_op finds the length of an empty list there
-                copy.attr[attr.name].CopyFrom(attr.default_value)
-        self.library.localise(copy, self.name)
-        attrs = {key: api.to_tf(value, tf.compat.v1.AttrValue) for key, value in copy.attr.items() if key not in _DROPPED}
+        attrs = self.attributes(node)
         built = dict(self.function_attributes(node, inputs))
         for key, functions in built.items():
             values = [attrs[key].func] if attrs[key].HasField("func") else attrs[key].list.func
@@ -171,9 +157,24 @@ class _Interpreter:
             self.keep_graphs(operation, node, inputs)
         return operation
 
+    def attributes(self, node: Any) -> dict[str, Any]:
+        """Return the attributes of an operation, default values included: create_op looks there for lengths of lists."""
+        op_def = api.op_def(node.op)
+        if op_def is None:
+            raise unknown_ops.unknown_op(self.library, node, self.name)
+        copy = schema.copy_of(node)
+        for attr in op_def.attr:
+            if attr.name not in copy.attr and attr.HasField("default_value"):
+                copy.attr[attr.name].CopyFrom(attr.default_value)
+        self.library.localise(copy, self.name)
+        return {key: api.to_tf(value, tf.compat.v1.AttrValue) for key, value in copy.attr.items() if key not in _DROPPED}
+
     def keep_graphs(self, operation: tf.Operation, node: Any, inputs: list[tf.Tensor]) -> None:
-        """The gradient of a loop makes graphs of its functions anew, without what is known of the handles inside of functions
-        that these call in turn. It takes graphs that it finds instead; it changes them, so they are nobody else's."""
+        """Give a While operation graphs of its functions, for its gradient.
+
+        Otherwise the gradient makes graphs, without what is known of the handles inside of functions that these call in turn. It
+        changes the graphs, so they are nobody else's.
+        """
         names = [node.attr[key].func.name for key in ("cond", "body")]
         if any(len(self.library.closure(name)) > 1 for name in names):
             made = [_python_function(self.library, name) for name in names]
@@ -241,7 +242,7 @@ def _is_stateful(op: str) -> bool:
     return op_def is not None and op_def.is_stateful
 
 
-def _output_shapes(node: Any) -> list[tf.TensorShape]:
+def _output_shapes(node: Any) -> list[Shape]:
     """Return the shapes of a node's outputs that the file has."""
     return [shape_of(shape) for shape in node.attr["_output_shapes"].list.shape] if "_output_shapes" in node.attr else []
 
@@ -251,7 +252,7 @@ def input_specs(function_def: Any) -> list[tf.TensorSpec]:
     specs = []
     shapes = function_def.attr["_input_shapes"].list.shape if "_input_shapes" in function_def.attr else ()
     for index, argument in enumerate(function_def.signature.input_arg):
-        shape = None
+        shape: Shape = None
         attrs = function_def.arg_attr[index].attr if index in function_def.arg_attr else {}
         if "_output_shapes" in attrs and attrs["_output_shapes"].list.shape:
             shape = shape_of(attrs["_output_shapes"].list.shape[0])

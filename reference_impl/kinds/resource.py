@@ -6,14 +6,14 @@ RFC: PRIM-04, PRIM-08, RES-03, RP-04
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Optional
 
 import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import MalformedError, MissingKeyError, UnsupportedModelError
-from reference_impl.format.names import CREATE, DESTROY, INITIALIZE
+from reference_impl.format.names import CREATE, DESTROY, INITIALIZE, escape
 from reference_impl.graph import function_builder
 from reference_impl.graph.node_defs import string_tensor
 from reference_impl.graph.object_references import traces
@@ -73,8 +73,10 @@ def fill(load: Load, number: int) -> None:
         resource.set_content(*functions)
     if not load.options.skip_checkpoint and resource.content is not None:
         resource.resource_handle  # noqa: B018  made here, so that only what fills it is noted
+        (save, restore), keys = resource.content, load.checkpoint.keys(number)
         with graph_mode.noted_as_initializers():
-            resource.restore(load.checkpoint.read, load.checkpoint.keys(number))
+            # The names are in the signature; the function itself may only run once there is something to save.
+            restore({name: load.checkpoint.read(_key(name, keys)) for name in save.structured_outputs})
 
 
 def run_initializer(load: Load, number: int) -> None:
@@ -121,27 +123,11 @@ class LoadedResource(api.Resource):
         self.content = (save, restore)
         self.set_content_hooks(save, restore)
 
-    def restore(self, read: Callable[[str], tf.Tensor], keys: Mapping[str, str]) -> None:
-        """Fill the resource with its content from the checkpoint.
-
-        Args:
-          read: checkpoint key -> tensor.
-          keys: checkpoint keys of this object by attribute name; of an attribute that stands for several tensors the object
-            graph knows only the beginning of their keys.
-
-        Raises:
-          MissingValueError: the checkpoint lacks a part.
-        """
-        if self.content is not None:
-            save, restore = self.content
-            # The names are in the signature; the function itself may only run once there is something to save.
-            restore({name: read(_key(name, keys)) for name in save.structured_outputs})
-
 
 def _key(name: str, keys: Mapping[str, str]) -> str:
-    escaped = name.replace(".", "..").replace("/", ".S")  # dots and slashes have a meaning in keys
-    if escaped in keys:
-        return keys[escaped]
+    """Return the checkpoint key of a tensor. Of an attribute of several tensors, `keys` has only the beginning of their keys."""
+    if escape(name) in keys:
+        return keys[escape(name)]
     beginnings = [attribute for attribute in keys if name.startswith(attribute)]
     return keys[beginnings[0]] + name[len(beginnings[0]) :] if beginnings else name
 
@@ -162,12 +148,8 @@ def named_content(
     """Turn the older form of save and restore functions into the form with a dict.
 
     In the older form the save function takes a checkpoint key and gives a list of {name, slice_spec, tensor}; the restore
-    function takes the tensors in that order. Running the save function once gives the names.
-
-    Args:
-      key: what the names begin with (`table`).
-      save, restore: the functions of the file.
-      owners: what both capture.
+    function takes the tensors in that order. Running the save function once gives the names, which begin with `key` (`table`).
+    Both functions capture `owners`.
     """
     library = save.library
     parts = _run_once(save, key, owners)

@@ -1,14 +1,15 @@
-"""What is to be known of a concrete function to export it: where its FunctionDef is, what it captures, how it is called
-(FN-05, FMT-03).
+"""What an export has to know of a concrete function: where its FunctionDef is, what it captures, how it is called.
 
 Traced functions, functions that we or TensorFlow loaded, and wrappers of signatures all become a `Trace`.
+
+RFC: FN-05, FMT-03
 """
 
 from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Optional
 
@@ -58,7 +59,7 @@ class Trace:
 
 
 def trace_of(function: Any) -> Trace:
-    """The Trace of a concrete function."""
+    """Return the Trace of a concrete function."""
     keywords, positional = api.flat_arguments(function)
     if isinstance(function, LoadedConcreteFunction):
         binder = function.binder
@@ -87,7 +88,7 @@ def _traced(function: Any) -> tuple[Any, Any]:
 
 
 def _argument_names(definition: Any, captures: int) -> list[str]:
-    """Names of flat arguments where nobody has said them yet."""
+    """Return the names of flat arguments of a FunctionDef that nobody has named otherwise."""
     names = []
     for index, argument in enumerate(definition.signature.input_arg[: len(definition.signature.input_arg) - captures]):
         attrs = definition.arg_attr[index].attr if index in definition.arg_attr else {}
@@ -105,12 +106,15 @@ def _spec(value: Any) -> Any:
 
 
 def flat_outputs(outputs: Any) -> list[tf.TensorSpec]:
-    """One TensorSpec per result of the FunctionDef."""
+    """Return one TensorSpec per result of the FunctionDef."""
     return [leaf for leaf in tf.nest.flatten(outputs, expand_composites=True) if isinstance(leaf, tf.TensorSpec)]
 
 
 def unserialisable(function: Any) -> dict[str, str]:
-    """Arguments of a trace whose value cannot be written down, with the reason (FN-09, PY-06, PY-07)."""
+    """Return the arguments of a trace whose value cannot be stored, with the reason.
+
+    RFC: FN-09, PY-06, PY-07
+    """
     if isinstance(function, LoadedConcreteFunction):
         return {}
     try:
@@ -140,11 +144,7 @@ def _unserialisable(value: Any) -> str:
 def write_bare(out: Any, trace: Trace, name: str, path: str) -> None:
     """Write a concrete function that the object tree holds by itself as a SavedBareConcreteFunction.
 
-    Args:
-      out: the SavedBareConcreteFunction.
-      trace: the function.
-      name: of its FunctionDef in the export.
-      path: how Python reaches it, for messages.
+    `name` is that of its FunctionDef in the export, `path` how Python reaches it, for messages.
     """
     out.concrete_function_name = name
     out.argument_keywords.extend(trace.keywords)
@@ -172,26 +172,19 @@ def _with_defaults(trace: Trace) -> inspect.Signature:
 
 
 def distinct(functions: Sequence[Any]) -> list[Any]:
-    """The traces of a function with different arguments.
+    """Return the traces of a function with different arguments, the last one of those with the same.
 
-    Of two with the same arguments the later one counts: the first one of a function that makes its variables carries the code
-    that makes them (METH-01).
+    The first one of a function that makes its variables carries the code that makes them.
+
+    RFC: METH-01
     """
     if len(functions) < 2:
         return list(functions)
-    chosen: list[tuple[bytes, Any]] = []
-    for function in functions:
-        key = _signature_key(function)
-        same = [index for index, (other, _) in enumerate(chosen) if other == key]
-        if same and key:
-            chosen[same[0]] = (key, function)
-        else:
-            chosen.append((key, function))
-    return [function for _, function in chosen]
+    return list({_signature_key(function) or id(function): function for function in functions}.values())
 
 
 def same_signature(one: Any, other: Any) -> bool:
-    """Do two traced functions take the same arguments?"""
+    """Return whether two traced functions take the same arguments."""
     key = _signature_key(one)
     return bool(key) and key == _signature_key(other)
 
@@ -206,14 +199,15 @@ def _signature_key(function: Any) -> bytes:
 
 
 def saved_concrete(trace: Trace, bound: Sequence[int], path: str) -> Any:
-    """The SavedConcreteFunction. Raises SaveError: an argument or result cannot be stored (FN-09)."""
-    out = schema.SavedConcreteFunction()
+    """Return the SavedConcreteFunction. Raises SaveError: an argument or result cannot be stored.
+
+    RFC: FN-09
+    """
     if trace.saved is not None:
-        out.CopyFrom(trace.saved)  # types that are not known here included
-        del out.bound_inputs[:]
-    out.bound_inputs.extend(bound)
-    if trace.saved is not None:
+        out = schema.copy_of(trace.saved)  # types that are not known here included
+        out.bound_inputs[:] = bound
         return out
+    out = schema.SavedConcreteFunction(bound_inputs=bound)
     try:
         out.canonicalized_input_signature.CopyFrom(specs.encode(None if trace.flat else trace.inputs, path, "arguments"))
     except SaveError:
@@ -225,35 +219,24 @@ def saved_concrete(trace: Trace, bound: Sequence[int], path: str) -> Any:
     return out
 
 
-def _named(outputs: Any) -> Any:
-    """Results of a trace, with the names that TensorFlow gives to their TensorSpecs (FMT-05)."""
-    paths = list(_paths(outputs))
-    leaves = tf.nest.flatten(outputs)
-    if len(paths) != len(leaves):  # a structure of another kind
-        return outputs
-    unnamed = [isinstance(leaf, tf.TensorSpec) and leaf.name is None for leaf in leaves]
-    named = [
-        tf.TensorSpec(leaf.shape, leaf.dtype, result_name(path)) if nameless else leaf
-        for leaf, path, nameless in zip(leaves, paths, unnamed)
-    ]
-    return tf.nest.pack_sequence_as(outputs, named)
+def _named(value: Any, path: tuple[Any, ...] = ()) -> Any:
+    """Return results of a trace, with the names that TensorFlow gives to their TensorSpecs.
 
-
-def _paths(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """The place of each leaf of a nest, in the order in which it is flattened."""
+    RFC: FMT-05
+    """
+    if isinstance(value, tf.TensorSpec) and value.name is None:
+        return tf.TensorSpec(value.shape, value.dtype, result_name(path))
     if isinstance(value, Mapping):
-        items = [(key, value[key]) for key in sorted(value)]
-    elif isinstance(value, (list, tuple)):
-        items = list(zip(getattr(value, "_fields", range(len(value))), value))
-    else:
-        yield path
-        return
-    for key, item in items:
-        yield from _paths(item, (*path, key))
+        return {key: _named(item, (*path, key)) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        keys = getattr(value, "_fields", range(len(value)))
+        items = [_named(item, (*path, key)) for key, item in zip(keys, value)]
+        return type(value)._make(items) if hasattr(value, "_make") else items if isinstance(value, list) else tuple(items)
+    return value
 
 
 def is_flat(trace: Trace) -> bool:
-    """Is it called as a signature is: tensors by keyword, a dict of tensors or composites back?"""
+    """Return whether it is called as a signature is: tensors by keyword, a dict of tensors or composites back."""
     args, kwargs = trace.inputs
     plain = not args and all(isinstance(spec, tf.TensorSpec) for spec in kwargs.values())
     return plain and isinstance(trace.outputs, Mapping) and all(isinstance(spec, tf.TypeSpec) for spec in trace.outputs.values())

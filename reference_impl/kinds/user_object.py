@@ -21,16 +21,11 @@ from reference_impl.graph.object_references import index_of
 from reference_impl.kinds import containers, keras_identity, listed_variables, signature_map, specs
 from reference_impl.kinds.load import Load
 
-# Attributes of a loaded object that are not parts of the model.
-_IGNORED = frozenset(("_slots", "signatures", "_kept", "_optimizer", listed_variables.UNLISTED))
-
 
 def read(load: Load, number: int, node: Any, base: Optional[type] = None) -> Any:
     """Make the object of a `user_object` node; its children follow with `attach_children`, except those of a tuple.
 
-    Args:
-      load, number, node: the load, and the node with its number.
-      base: the class of a generic object, LoadedObject by default.
+    `base` is the class of a generic object, LoadedObject by default.
     """
     identifier = node.user_object.identifier
     if identifier == reserved.LIST:
@@ -38,11 +33,11 @@ def read(load: Load, number: int, node: Any, base: Optional[type] = None) -> Any
     if identifier == reserved.DICT:
         return _RootDict({}) if number == 0 else api.wrap({})
     if identifier == reserved.TUPLE:
-        return new_tuple([(child.local_name, child.node_id) for child in node.children], load.objects, root=number == 0)
+        return _new_tuple([(child.local_name, child.node_id) for child in node.children], load.objects, root=number == 0)
     if identifier == reserved.SIGNATURES:
         return None  # `signature_map` makes it of its children, which come later
     is_callable = any(child.local_name == "__call__" for child in node.children)
-    made = new_object(_new_class(is_callable, load.left_out(number), base or LoadedObject))
+    made = new_object(_new_class(base or LoadedObject, is_callable, load.left_out(number)))
     if identifier.startswith(keras_identity.PREFIX) and load.is_complete:
         keras_identity.keep(made, node.user_object, load.keras_metadata.get(number))
     return made
@@ -70,7 +65,9 @@ def attach_children(load: Load, number: int, node: Any) -> None:
                 _attach_node(load, parent, child)
                 children.pop(child.local_name, None)
     if identifier == reserved.LIST:
-        fill_list(parent, children)
+        # A gap, left by an element that was not trackable, is None.
+        numbered = _numbered(children.items())
+        parent.extend(numbered.get(index) for index in range(max(numbered, default=-1) + 1))
     elif identifier == reserved.DICT:
         for name, made in children.items():
             parent[name] = made
@@ -123,17 +120,16 @@ def _functions(root: Any) -> dict[str, Any]:
 
 
 class LoadedObject(api.Module):
-    """A user object. Its variables are visible to itself and to the objects that it becomes a part of.
+    """A user object.
 
     ``variables``, ``trainable_variables``, ``submodules``, … are those of a `tf.Module`; ``functions`` maps paths like
-    ``encoder.call`` to the functions. A child of the model with such a name comes first; where the model lists
-    ``variables`` and ``trainable_variables``, containers see these (see `reference_impl.kinds.listed_variables`).
-    Calling the class makes another object like this one (see `reference_impl.extension.new_objects`).
+    ``encoder.call`` to the functions. A child of the model with such a name comes first. Calling the class makes another object
+    like this one (see `reference_impl.extension.new_objects`).
 
     RFC: GOAL-02, GOAL-03, GOAL-07
     """
 
-    _unsearched = _IGNORED
+    _unsearched = frozenset({listed_variables.UNLISTED})
     _constructor: ClassVar[Optional[Callable[..., None]]] = None  # see set_constructor
 
     name = Computed(tf.Module.name.fget)
@@ -167,13 +163,13 @@ def set_constructor(cls: type[LoadedObject], constructor: Callable[[Any, tuple[A
     cls._constructor = staticmethod(constructor)
 
 
-def _new_class(is_callable: bool, left_out: frozenset[str], base: type) -> type:
+def _new_class(base: type, is_callable: bool, left_out: frozenset[str]) -> type:
     """Return a class for one object; only a class can make its objects callable.
 
     Args:
+      base: LoadedObject or a class derived from it.
       is_callable: the object has a child ``__call__``.
       left_out: attributes that the object would have in a load of everything.
-      base: LoadedObject or a class derived from it.
 
     RFC: REV-01, REV-03, DR-03
     """
@@ -231,20 +227,8 @@ def set_plain(obj: Any, name: str, value: Any) -> None:
         object.__setattr__(obj, name, value)
 
 
-def fill_list(container: Any, children: Mapping[str, Any]) -> None:
-    """Append children, which are named by their index. A gap, left by an element that was not trackable, is None."""
-    numbered = _numbered(children.items())
-    for index in range(max(numbered, default=-1) + 1):
-        container.append(numbered.get(index))
-
-
-def new_tuple(children: Sequence[tuple[str, int]], objects: Sequence[Any], root: bool = False) -> Any:
-    """Return a tuple, or a namedtuple when its children are also stored under names.
-
-    Args:
-      children: name and node of each child.
-      objects: the loaded nodes.
-      root: whether it is the root of the model, which has attributes.
+def _new_tuple(children: Sequence[tuple[str, int]], objects: Sequence[Any], root: bool) -> Any:
+    """Return a tuple of the loaded `objects`, or a namedtuple when its children, numbers by name, are also stored under names.
 
     RFC: PRIM-06
     """
@@ -266,7 +250,7 @@ def _numbered(children: Iterable[tuple[str, Any]]) -> dict[int, Any]:
 def _fields(named: Sequence[tuple[str, int]], numbered: Mapping[int, int], size: int) -> Optional[tuple[str, ...]]:
     """Return the fields in order, found by the nodes they share with the numbered children; None for a plain tuple.
 
-    The file has only the position of a field that holds nothing trackable.
+    A field that holds nothing trackable has no name in the file.
     """
     left = list(named)
     fields = []

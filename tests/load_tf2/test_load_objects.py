@@ -118,6 +118,24 @@ def test_an_attribute_may_have_any_name_that_a_loaded_object_uses_itself(tf, tmp
     assert not hasattr(reference_impl.load(tmp_path / "plain"), "slot_variables")
 
 
+def test_private_names_belong_to_the_model(tf, tmp_path):
+    """Names that loaded objects once had for themselves: their variables are among those of the model, and can be saved."""
+    names = ("_kept", "_keras_identity", "_optimizer", "_rules", "_slots", "_unlisted")
+    root = tf.Module()
+    root.part = tf.Module()
+    for index, name in enumerate(names):
+        setattr(root, name, tf.Variable(float(index)))
+        setattr(root.part, name, tf.Module())
+        getattr(root.part, name).signatures = tf.Variable(float(-index))
+    reference_impl.save(root, tmp_path / "saved")
+    loaded = reference_impl.load(_saved(tf, root, tmp_path / "m"))
+    reference_impl.save(loaded, tmp_path / "again")
+    for path in ("m", "saved", "again"):
+        found = reference_impl.load(tmp_path / path)
+        assert len(found.variables) == len(root.variables) == 2 * len(names), path
+        assert [getattr(found, name).numpy() for name in names] == list(range(len(names)))
+
+
 def _saved(tf, root, path):
     tf.saved_model.save(root, str(path))
     return path
