@@ -87,4 +87,3 @@ def _cross_replica(library: FunctionLibrary, name: str, owners: Sequence[Any], h
             unusable[id(owner)] = api.unusable_handle(found[index], f"{name} {reason}")
         found[index] = unusable[id(owner)]
     return found
-
