@@ -15,28 +15,23 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from compat_matrix.cells import registry
 from compat_matrix.cells.outcomes import Outcome
-from compat_matrix.cells.plan import (
-    ASKING,
-    LEDGER_FILE,
-    MAKING,
-    PLAN_FILE,
-    RESULTS_FILE,
-    Cell,
-    Plan,
-    PlanError,
-    is_complete,
-    models_to_serve,
-)
-from compat_matrix.cells.results import DESELECTED, Observation, Result, ResultsError, append_results, read_results, write_results
+from compat_matrix.cells.plan import ASKING, LEDGER_FILE, MAKING, PLAN_FILE, Cell, Plan, PlanError, models_to_serve
+from compat_matrix.cells.results import DESELECTED, Observation, Result, ResultsError
+from compat_matrix.cells.run_file import RunFile
+from compat_matrix.checks import run_cell
 from compat_matrix.common import interrupts
+from compat_matrix.engine.executor import Executor
+from compat_matrix.engine.result_log import ResultLog
+from compat_matrix.engine.running import replay_of
+from compat_matrix.hosts.host import Host
 from compat_matrix.verdict import Ledger, LedgerError
 
 if TYPE_CHECKING:
@@ -50,27 +45,28 @@ class CompatHooks:
     def pytest_compat_run_cell(self, cell: Cell, out: Path, config: pytest.Config) -> Observation | None:
         """Execute a cell of the plan in folder ``out``; None leaves it to the next plugin, in the end ``compat_matrix.checks``.
 
-        May raise ``compat_matrix.checks.NotProduced``: the cell is NOT_RUN. Anything else it raises is a SETUP_ERROR.
+        May raise ``compat_matrix.checks.NotExecuted``: the cell is NOT_RUN. Anything else it raises is a SETUP_ERROR.
         """
 
 
 class Run:
-    """What one process of the run knows: the plan, the ledger, which productions failed, and the worker host."""
+    """What one process of the run knows: its plan, the cells it is to execute, and the executor with its worker host."""
 
     def __init__(self, config: pytest.Config, plan_file: Path) -> None:
-        self.config = config
         self.plan_file = plan_file
         self.out = plan_file.parent
         self.plan = Plan.read(plan_file)
-        self.plan_id = self.plan.plan_id
         self.ledger = Ledger.read(self.out / LEDGER_FILE) if (self.out / LEDGER_FILE).exists() else Ledger()
         chosen = config.getoption("compat_cells")
         self.chosen = set(Path(chosen).read_text(encoding="utf-8").split()) if chosen else None
         self.phase = config.getoption("compat_phase")
-        self.productions = {cell.artifact_id: cell for cell in self.plan if cell.is_production and not cell.decided}
-        self.failed: dict[str, str] = {}  # artifact -> why it was not made
         self.resources = contextlib.ExitStack()
-        self._host: Any = None
+
+        def observe(cell: Cell) -> Any:
+            return config.hook.pytest_compat_run_cell(cell=cell, out=self.out, config=config)
+
+        interruptions = (KeyboardInterrupt, pytest.exit.Exception)
+        self.executor = Executor(self.out, self.plan, self.ledger, observe, replay_of(self.out), interruptions)
 
     def items(self) -> list[Cell]:
         """The cells to execute: undecided, chosen when there is a choice, and of this phase when there are phases."""
@@ -84,105 +80,12 @@ class Run:
         """Whether this session executes such a cell."""
         return not self.phase or cell.is_production == (self.phase == MAKING)
 
-    def host(self) -> Any:
+    @functools.cached_property
+    def host(self) -> Host:
         """The host of worker processes, started with the first cell that needs it."""
-        if self._host is None:
-            from compat_matrix.cells import registry
-            from compat_matrix.engine.running import runtimes_of, started_with
-            from compat_matrix.hosts.host import Host
-
-            given = started_with(self.out)  # folders in place of ours
-            cases, fixtures = (Path(given[name][0]) if given.get(name) else None for name in ("cases", "fixtures"))
-            upcoming = models_to_serve(self.items(), self.out)
-            host = Host(self.out, runtimes_of(self.out), cases, fixtures, upcoming, registry.read(self.out))
-            self._host = self.resources.enter_context(host)
-        return self._host
-
-    @functools.cached_property
-    def produced_before(self) -> dict[str, Result]:
-        """Artifact -> the result of its production in an earlier session on this folder.
-
-        An artifact without such a result was made by a session that was killed before it could write the line.
-        """
-        results = {result.cell: result for result in read_results(self.out / RESULTS_FILE)}
-        found = {artifact: results.get(production.id) for artifact, production in self.productions.items()}
-        return {
-            artifact: result
-            for artifact, result in found.items()
-            if result and result.plan_id == self.plan_id and result.outcome.observable
-        }
-
-    def failed_before(self, artifact: str) -> str | None:
-        """Why an earlier session on this folder could not make an artifact."""
-        result = self.produced_before.get(artifact)
-        return _why(result) if result and result.outcome.gate_failure else None
-
-    def stands(self, production: Cell) -> bool:
-        """Whether an earlier session has made an artifact, and has said so."""
-        return production.artifact_id in self.produced_before and is_complete(production.artifact_dir(self.out))
-
-    def settled(self, production: Cell) -> bool:
-        """Whether an earlier session of a plan over many runtimes has dealt with a production."""
-        if not self.plan.in_phases:
-            return False
-        return self.stands(production) or self.failed_before(production.artifact_id) is not None
-
-    def not_made(self, cell: Cell) -> str | None:
-        """Why the artifact a cell asks about was not made: by this process, or by an earlier session."""
-        if cell.is_production or is_complete(cell.artifact_dir(self.out)):
-            return None
-        return self.failed.get(cell.artifact_id) or self.failed_before(cell.artifact_id)
-
-    @functools.cached_property
-    def _replay(self) -> Callable[[Cell], str]:
-        from compat_matrix.engine.running import replay_options
-
-        return replay_options(self.out)
-
-    def _observed(self, cell: Cell, seen: Observation) -> Result:
-        return Result.observed(self.plan_id, cell.id, seen, self._replay(cell))
-
-    def execute(self, cell: Cell) -> Result:
-        """Execute a cell and judge the result. Whatever a check raises becomes a result."""
-        not_made = self.not_made(cell)
-        if not_made:
-            return Result.not_executed(self.plan_id, cell.id, Outcome.NOT_RUN, f"producer failed: {not_made}")
-        try:
-            seen = self.config.hook.pytest_compat_run_cell(cell=cell, out=self.out, config=self.config)
-            if not isinstance(seen, Observation):
-                raise TypeError(f"a check must return an Observation, not {type(seen).__name__}")
-            result = self._observed(cell, seen)
-        except (KeyboardInterrupt, pytest.exit.Exception):
-            raise
-        except BaseException as error:  # also SystemExit: one cell must not end the run
-            if _is_not_produced(error):
-                return Result.not_executed(self.plan_id, cell.id, Outcome.NOT_RUN, str(error))
-            result = self._observed(cell, self._setup_error(cell, error))
-        if cell.is_production and result.outcome is not Outcome.PASS:
-            self.failed[cell.artifact_id] = _why(result)
-        return self.ledger.judged(cell, result)
-
-    def _setup_error(self, cell: Cell, error: BaseException) -> Observation:
-        text = "".join(traceback.format_exception(type(error), error, error.__traceback__))
-        folder = self.out / "evidence" / cell.id
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "harness_traceback.txt").write_text(text, encoding="utf-8", errors="replace")
-        return Observation(
-            Outcome.SETUP_ERROR,
-            error_class=f"{type(error).__module__}.{type(error).__qualname__}",
-            message=str(error),
-            evidence={"traceback": f"evidence/{cell.id}/harness_traceback.txt"},
-        )
-
-
-def _why(result: Result) -> str:
-    return f"{result.outcome} {result.error_class or ''}: {result.message[:300]}"
-
-
-def _is_not_produced(error: BaseException) -> bool:
-    from compat_matrix.checks import NotProduced
-
-    return isinstance(error, NotProduced)
+        given, upcoming = RunFile.read(self.out), models_to_serve(self.items(), self.out)
+        folders = given.folder("cases"), given.folder("fixtures")
+        return self.resources.enter_context(Host(self.out, given.by_name, *folders, upcoming, registry.read(self.out)))
 
 
 RUN = pytest.StashKey[Run]()
@@ -212,9 +115,9 @@ class CellItem(pytest.Item):
     def runtest(self) -> None:
         run = self.config.stash[RUN]
         interrupts.check()
-        if self.needed_by_others and run.stands(self.cell):
+        if self.needed_by_others and run.executor.stands(self.cell):
             return
-        self.result = result = run.execute(self.cell)
+        self.result = result = run.executor.execute(self.cell)
         self.user_properties.append(("outcome", str(result.outcome)))
         if result.outcome is Outcome.NOT_RUN:
             pytest.skip(result.message)
@@ -250,31 +153,15 @@ class Recorder:
     def __init__(self, run: Run, progress: Progress | None) -> None:
         self.run = run
         self.progress = progress
-        self.path = run.out / RESULTS_FILE
-        self.results: dict[str, Result] = {}
         self.collected: set[str] | None = None  # None: collection did not come to its end
         self.interrupted = ""
-        self.stream: IO[str] | None = None
+        self.log: ResultLog | None = None
 
     def pytest_sessionstart(self) -> None:
-        """Keep the results of this plan, add those the plan decided, go on behind them."""
         try:
-            old = read_results(self.path)
+            self.log = ResultLog(self.run.out, self.run.plan)
         except ResultsError as error:
             raise pytest.UsageError(str(error)) from error
-        cells = self.run.plan.by_id
-        for result in old:
-            if result.plan_id == self.run.plan_id and result.cell in cells and result.outcome is not Outcome.NOT_RUN:
-                self.results[result.cell] = result
-        for cell in self.run.plan:
-            if cell.decided:
-                fields = (self.run.plan_id, cell.id, cell.decided.outcome, cell.decided.reason)
-                self.results[cell.id] = Result.not_executed(*fields)
-        self._write_all()
-        self.stream = append_results(self.path)
-
-    def _write_all(self) -> None:
-        write_results(self.path, (self.results[cell.id] for cell in self.run.plan if cell.id in self.results))
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         if not _distributed(session.config):
@@ -300,14 +187,12 @@ class Recorder:
             seen = Observation(Outcome.SETUP_ERROR, error_class="pytest", message=report.longreprtext)
             cell = self.run.plan.by_id.get(cell_id)
             if cell:
-                self._record(self.run.ledger.judged(cell, Result.observed(self.run.plan_id, cell_id, seen)))
+                self._record(self.run.ledger.judged(cell, Result.observed(self.run.plan.plan_id, cell_id, seen)))
 
     def _record(self, result: Result) -> None:
         interrupts.check()
-        self.results[result.cell] = result
-        if self.stream:
-            self.stream.write(result.to_line() + "\n")
-            self.stream.flush()
+        if self.log:
+            self.log.add(result)
         if self.progress:
             from compat_matrix.report.progress import unexpected
 
@@ -320,17 +205,17 @@ class Recorder:
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Say of each cell without a result why it has none, and leave the file in the order of the plan."""
         stopped = str(self.interrupted or session.shouldfail or session.shouldstop or "no result")
-        for cell in self.run.plan:
-            if cell.id in self.results or (self.run.wanted(cell) and not self.run.in_phase(cell)):
-                continue  # the next phase owes its result
+
+        def reason(cell: Cell) -> str:
+            if self.run.wanted(cell) and not self.run.in_phase(cell):
+                return ""  # the next phase owes its result
             left_out = self.collected is not None and cell.id not in self.collected
-            reason = DESELECTED if left_out or not self.run.wanted(cell) else stopped
-            self.results[cell.id] = Result.not_executed(self.run.plan_id, cell.id, Outcome.NOT_RUN, reason)
+            return DESELECTED if left_out or not self.run.wanted(cell) else stopped
+
         if self.progress:
             self.progress.stop()
-        if self.stream:
-            self.stream.close()
-            self._write_all()
+        if self.log:
+            self.log.close(reason)
 
 
 def _cell_id(nodeid: str) -> str:
@@ -399,8 +284,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     present = {item.cell.id for item in items if isinstance(item, CellItem)}
     complete: list[pytest.Item] = []
     for item in items:
-        production = run.productions.get(item.cell.artifact_id) if isinstance(item, CellItem) else None
-        if production and item.parent and production.id not in present and not run.settled(production):
+        production = run.executor.productions.get(item.cell.artifact_id) if isinstance(item, CellItem) else None
+        if production and item.parent and production.id not in present and not run.executor.settled(production):
             present.add(production.id)
             complete.append(CellItem.from_parent(item.parent, name=production.id, cell=production, needed_by_others=True))
         complete.append(item)
@@ -418,9 +303,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 @pytest.hookimpl(trylast=True)
 def pytest_compat_run_cell(cell: Cell, out: Path, config: pytest.Config) -> Observation:
     """The usual way to execute a cell: in a worker process of the runtime."""
-    from compat_matrix.checks import run_cell
-
-    return run_cell(cell, config.stash[RUN].host(), out)
+    return run_cell(cell, config.stash[RUN].host, out)
 
 
 @pytest.hookimpl(hookwrapper=True)

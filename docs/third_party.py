@@ -24,7 +24,7 @@ from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.cells.plan import LEDGER_FILE, PRODUCE, is_complete
 from compat_matrix.cells.producers import PRODUCERS
 from compat_matrix.cells.results import DESELECTED, Result, one_line
-from compat_matrix.engine.running import RUN_FILE
+from compat_matrix.cells.run_file import RunFile
 from compat_matrix.gate.pairs import Run
 from compat_matrix.plugins.ledgers import ledger_text
 from compat_matrix.report.grid import release_order
@@ -110,8 +110,8 @@ def _add(facts: dict[str, Any], out: Path, ledger: Ledger) -> None:
             _told(facts["consumers"], consumer, known.consumers[cell.consumer].summary, result.versions)
         cells = facts["exports"][key]["cells"]
         cells.setdefault(consumer, {})[cell.check] = _seen(ledger.judged(cell, result), entries)
-    described = json.loads((out / RUN_FILE).read_text(encoding="utf-8"))
-    facts["runs"].append({"cells": seen, **{key: described.get(key) for key in ("started", "seconds", "revision", "processes")}})
+    told = RunFile.read(out)
+    facts["runs"].append({"cells": seen, **{key: getattr(told, key) for key in ("started", "seconds", "revision", "processes")}})
 
 
 def _was_asked(result: Result) -> bool:

@@ -19,7 +19,6 @@ from compat_matrix.common.writing import write_text
 SCHEMA = 1
 # The files of an output folder that a run is continued and judged from.
 PLAN_FILE, LEDGER_FILE, RESULTS_FILE = "plan.json", "expectations.toml", "results.jsonl"
-RUNTIMES_FILE = "runtimes.json"
 MAKING, ASKING = "making", "asking"  # the phases of a run over many runtimes: first all artifacts, then all questions
 PRODUCE = "produce"  # the check of the cell that makes an artifact; its consumer is "-"
 NO_CONSUMER = "-"

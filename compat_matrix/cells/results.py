@@ -71,8 +71,8 @@ class Result:
     replay: str = ""
 
     @classmethod
-    def observed(cls, plan_id: str, cell: str, seen: Observation, options: str = "") -> Result:
-        """The result of an executed cell, not judged yet. ``options`` are those that plan the cell again."""
+    def observed(cls, plan_id: str, cell: str, seen: Observation, replay: str | None = None) -> Result:
+        """The result of an executed cell, not judged yet. ``replay`` is the command line that executes it again."""
         message = seen.message
         if len(message) > MAX_MESSAGE:
             message = f"{message[:MAX_MESSAGE]} ... ({len(message) - MAX_MESSAGE} characters more)"
@@ -89,7 +89,7 @@ class Result:
             rss_kib=seen.rss_kib,
             evidence=dict(seen.evidence),
             details=_plain(seen.details),
-            replay=f"savedmodel-compat matrix run --out replay{options} --cell {cell}",
+            replay=f"savedmodel-compat matrix run --out replay --cell {cell}" if replay is None else replay,
         )
 
     @classmethod

@@ -10,14 +10,14 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from compat_matrix.checks.run import NotProduced, run_cell
+    from compat_matrix.checks.run import NotExecuted, NotProduced, run_cell
     from compat_matrix.checks.table import CHECKS, SERVE_CHECKS, Check
 
-__all__ = ["CHECKS", "SERVE_CHECKS", "Check", "NotProduced", "run_cell"]
+__all__ = ["CHECKS", "SERVE_CHECKS", "Check", "NotExecuted", "NotProduced", "run_cell"]
 
 
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module = "run" if name in ("NotProduced", "run_cell") else "table"
+    module = "run" if name in ("NotExecuted", "NotProduced", "run_cell") else "table"
     return getattr(importlib.import_module(f"{__name__}.{module}"), name)

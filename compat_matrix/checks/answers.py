@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -80,10 +81,13 @@ def judged(
     file goes unless it is evidence: of a failure, or of an answer that is not the recorded one bit for bit.
     """
     got = tensors.load(answer)
+    if request.get("more_outputs") and request["outputs"] is not None:
+        got = OrderedDict((name, got[name]) for name in tensors.load(artifact.io / request["outputs"]) if name in got)
     if answers is not None:
         answers.digests[request["id"]] = answer_digest(request, structure, got)
     if request["outputs"] is None:
-        return Finding(Outcome.FAIL_VALUE, f"request {request['id']}: answered, although no answer is due", files={"got": answer})
+        said = f"request {request['id']}: answered, although no answer is due"
+        return Finding(Outcome.FAIL_VALUE, said, details={"request": request["id"]}, files={"got": answer})
     recorded = artifact.io / request["outputs"]
     expected = tensors.load(recorded)
     tolerance = tolerance or artifact.tolerance

@@ -39,8 +39,12 @@ _MAY_BE_SKEW = (Outcome.LOAD_ERROR, Outcome.CALL_ERROR, Outcome.REJECTED)
 _ENVIRONMENT = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS})
 
 
-class NotProduced(Exception):
-    """The artifact a cell asks about could not be made; its production is a cell of its own. The cell is NOT_RUN."""
+class NotExecuted(Exception):
+    """There is nothing to execute: the cell is NOT_RUN; the message says why."""
+
+
+class NotProduced(NotExecuted):
+    """The artifact a cell asks about could not be made; its production is a cell of its own."""
 
 
 def run_cell(cell: Cell, host: Host, out: Path) -> Observation:

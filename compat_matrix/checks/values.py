@@ -5,21 +5,35 @@ from __future__ import annotations
 from typing import Any
 
 from compat_matrix.checks.answers import Answers, ask_all, raise_first
-from compat_matrix.checks.context import Context
+from compat_matrix.checks.context import Context, Finding, finding_of
+from compat_matrix.runtimes.worker import ReplyError
+
+_SHOWN = 2000  # characters of a message about one request
 
 
 def check(context: Context) -> dict[str, Any]:
     """All tag sets. Returns details of a pass: a digest of each answer, and which are kept as evidence.
 
     ``answers``: request -> digest, of all outputs. ``inexact``: request -> name of the evidence with the answer, of those that
-    pass by their tolerance only; the other answers are those of the artifact. A failure's details have ``answers`` too.
+    pass by their tolerance only; the other answers are those of the artifact. A failure's details have ``answers`` too, and
+    ``failed``: request -> outcome and message, of those that were not answered as recorded. A MetaGraph that does not load
+    does not keep others from being asked.
     """
-    findings, answers = [], Answers()
+    findings: list[Finding] = []
+    answers = Answers()
+    failed: dict[str, dict[str, str]] = {}
     for tags in context.artifact.tag_sets:
-        with context.model(tags) as model:
-            findings += ask_all(context, model, tags, answers)
+        try:
+            with context.model(tags) as model:
+                found = ask_all(context, model, tags, answers)
+                failed.update({str(one.details["request"]): _told(one) for one in found})
+        except ReplyError as error:
+            found = [finding_of(error)]
+            asked = [str(request["id"]) for request in context.artifact.requests if tuple(request["tags"]) == tags]
+            failed.update(dict.fromkeys(asked, _told(found[0])))
+        findings += found
     if findings:
-        findings[0].details["answers"] = answers.digests
+        findings[0].details |= {"answers": answers.digests, "failed": failed}
     raise_first(findings)
     details: dict[str, Any] = {"answers": answers.digests}
     if answers.inexact:
@@ -27,3 +41,7 @@ def check(context: Context) -> dict[str, Any]:
         context.kept.update({names[request]: path for request, path in answers.inexact.items()})
         details["inexact"] = names
     return details
+
+
+def _told(finding: Finding) -> dict[str, str]:
+    return {"outcome": str(finding.outcome), "message": str(finding)[:_SHOWN]}

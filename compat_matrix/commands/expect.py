@@ -27,7 +27,7 @@ def expect() -> None:
 @exit_codes
 def expect_check(fixtures: Path | None, cases: Path | None, expectations: Path | None) -> int:
     """Check the ledger against the plan, without running: syntax, dead, too wide, overlapping, expired entries."""
-    from compat_matrix.engine.running import tool_version
+    from compat_matrix.cells.run_file import tool_version
     from compat_matrix.report.terminal import LEDGER_WORDS, ledger_lines
     from compat_matrix.verdict import agreement
     from compat_matrix.verdict.ledger import judge_entries
@@ -52,13 +52,13 @@ def expect_check(fixtures: Path | None, cases: Path | None, expectations: Path |
 def expect_update(out: Path, expectations: Path, reasons: Path | None, reason: str, remake: bool) -> None:
     """Rewrite the ledger from the results of a complete run in OUT: stale entries go or are narrowed to the versions of which
     they are true, new failures come, comments stay."""
-    from compat_matrix.engine import running
+    from compat_matrix.cells.run_file import RunFile
     from compat_matrix.verdict import agreement
     from compat_matrix.verdict.causes import DEFAULT_RULES, read_rules
     from compat_matrix.verdict.update import UpdateRefused, update
 
     ours = expectations.samefile(DEFAULT_PATH)
-    if ours and set(running.started_with(out)) & {"cases", "fixtures"}:
+    if ours and not RunFile.read(out).is_about_ours:
         raise Refused("the run was of other cases than ours, all our entries would seem dead: use --expectations", STALE)
     rules_file = reasons or (DEFAULT_RULES if ours else None)
     rules = read_rules(rules_file) if rules_file else ()

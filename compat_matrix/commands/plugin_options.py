@@ -105,13 +105,14 @@ def about_plugins(made: Plan, out: Path) -> Plan:
     Whom a run left out is not in it: entries about others wait for another run.
     """
     from compat_matrix.cells import registry
+    from compat_matrix.cells.run_file import RunFile
     from compat_matrix.engine import running
 
     consumers, producers = registry.read(out).theirs
     theirs = {one.name for one in consumers} | {one.name for one in producers}
     if not theirs:
         return made
-    chosen = {side: names for side, names in running.started_with(out).items() if side in ("consumer", "producer")}
+    chosen = {side: names for side, names in RunFile.read(out).selection.items() if side in ("consumer", "producer")}
     wanted = running.select(made, chosen, ())
     cells = [cell for cell in made if {cell.consumer, cell.producer} & theirs]
     return Plan(tuple(cell for cell in cells if cell.id in wanted or cell.is_production), made.narrowed)

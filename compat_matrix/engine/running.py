@@ -7,42 +7,38 @@ import datetime
 import fnmatch
 import json
 import os
-import platform
 import shlex
 import shutil
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 import psutil
-from packaging.version import Version
 from rich.console import Console
 
 from compat_matrix.cells.outcomes import Outcome
-from compat_matrix.cells.plan import ASKING, LEDGER_FILE, MAKING, PLAN_FILE, RESULTS_FILE, RUNTIMES_FILE, Cell, Plan
+from compat_matrix.cells.plan import ASKING, LEDGER_FILE, MAKING, PLAN_FILE, RESULTS_FILE, Cell, Plan
 from compat_matrix.cells.registry import OURS, Registry
 from compat_matrix.cells.results import Result, ResultsError, read_results, remove_results, write_results
+from compat_matrix.cells.run_file import RUN_FILE, RunFile
 from compat_matrix.cells.sole_writer import LOCK_FILE, sole_writer
 from compat_matrix.common import interrupts
 from compat_matrix.common.writing import write_set, write_text
 from compat_matrix.plan.made_programs import make_programs
 from compat_matrix.report import grid, grid_html, html, junit, terminal
-from compat_matrix.runtimes.runtime import LOCAL, Runtime, local_runtime
+from compat_matrix.runtimes.runtime import LOCAL, Runtime
 from compat_matrix.verdict import Ledger
 from compat_matrix.verdict.summary import summarise
 
-RUN_FILE, SUMMARY_FILE, CELLS_FILE, JUNIT_FILE, HTML_FILE = "run.json", "summary.json", "cells.txt", "junit.xml", "report.html"
+SUMMARY_FILE, CELLS_FILE, JUNIT_FILE, HTML_FILE = "summary.json", "cells.txt", "junit.xml", "report.html"
 GRID_FILE = "grid.json"  # of a run over many runtimes
 SCRATCH_FOLDER = "scratch"
 FOLDERS = ("artifacts", "evidence", "logs", SCRATCH_FOLDER)
 GIVEN_FOLDER = "given"  # what a run is about, where it is made for the run alone
-RUN_SCHEMA = 1
 MEMORY_PER_PROCESS = 3 << 30  # bytes: four workers with a TensorFlow each
 TAIL_CHARACTERS, TAIL_LINES = 4000, 20  # of a log, on the page
 INTERRUPTED, NO_TESTS_COLLECTED = 2, 5  # of pytest
@@ -86,20 +82,12 @@ def select(plan: Plan, selectors: Mapping[str, Sequence[str]], cells: Sequence[s
     return chosen
 
 
-def prepare(
-    out: Path,
-    plan: Plan,
-    ledger_text: str,
-    resume: bool,
-    runtimes: Sequence[Runtime] = (),
-    options: Sequence[str] = (),
-    registry: Registry = OURS,
-) -> set[str]:
-    """Make ``out`` ready for a run of ``plan`` in ``runtimes``; returns the ids of cells that need not run again.
+def prepare(out: Path, plan: Plan, ledger_text: str, resume: bool = False, registry: Registry = OURS) -> set[str]:
+    """Make ``out`` ready for a run of ``plan``; returns the ids of cells that need not run again.
 
     A folder of an earlier run is emptied (only of what a run writes), or with ``resume`` taken over: what was observed of a cell
     stands if this plan asks the same of it, whatever became of other cells. Raises RunError for a run that has nothing in common
-    with the plan. ``options`` are those of ``matrix run`` that make such a plan.
+    with the plan.
     """
     done: set[str] = set()
     for name in (SUMMARY_FILE, JUNIT_FILE, HTML_FILE, GRID_FILE):  # they tell of what was observed before
@@ -113,12 +101,16 @@ def prepare(
             (out / name).unlink(missing_ok=True)
         for name in FOLDERS:
             shutil.rmtree(out / name, ignore_errors=True)
+    lay_out(out, plan, ledger_text, registry)
+    return done
+
+
+def lay_out(out: Path, plan: Plan, ledger_text: str, registry: Registry = OURS) -> None:
+    """Write what a run of ``plan`` is executed and judged from."""
+    out.mkdir(parents=True, exist_ok=True)
     plan.write(out / PLAN_FILE)
     registry.write(out)
     write_text(out / LEDGER_FILE, ledger_text)
-    known = {"schema": RUN_SCHEMA, "options": list(options), "runtimes": [runtime.to_json() for runtime in runtimes]}
-    write_text(out / RUNTIMES_FILE, json.dumps(known, indent=1) + "\n")
-    return done
 
 
 def _take_over(out: Path, plan: Plan, ledger: Ledger) -> set[str]:
@@ -152,29 +144,18 @@ def _judged(results: Sequence[Result], plan: Plan, ledger: Ledger) -> Sequence[R
     return results
 
 
-def _prepared(out: Path) -> dict[str, Any]:
-    """What :func:`prepare` noted of the runtimes and the options of a folder."""
-    path = out / RUNTIMES_FILE
-    return dict(json.loads(path.read_text(encoding="utf-8"))) if path.exists() else {"runtimes": [], "options": []}
+def replay_of(out: Path) -> Callable[[Cell], str]:
+    """A function that gives the command line which executes a cell of this folder again."""
+    known = RunFile.read(out)
+    specs = {one.name: ("--server" if one.server else "--runtime", one.spec) for one in known.runtimes}
 
-
-def runtimes_of(out: Path) -> dict[str, Runtime]:
-    """The runtimes of a prepared folder, by name."""
-    known = map(Runtime.from_json, _prepared(out)["runtimes"])
-    return {runtime.name: runtime for runtime in known} or {local_runtime().name: local_runtime()}
-
-
-def replay_options(out: Path) -> Callable[[Cell], str]:
-    """A function that gives the options of ``matrix run`` that plan a cell of this folder again."""
-    known = _prepared(out)
-    specs = {item["name"]: ("--server" if item.get("server") else "--runtime", item["spec"]) for item in known["runtimes"]}
-
-    def options(cell: Cell) -> str:
+    def command(cell: Cell) -> str:
         needed = [specs[name] for name in dict.fromkeys((cell.producer_runtime, cell.runtime)) if name in specs]
         words = [] if set(specs) <= {LOCAL} else [word for option in needed for word in option]
-        return "".join(f" {shlex.quote(word)}" for word in [*words, *known["options"]])
+        options = "".join(f" {shlex.quote(word)}" for word in [*words, *known.options])
+        return f"savedmodel-compat matrix run --out replay{options} --cell {cell.id}"
 
-    return options
+    return command
 
 
 def _final(result: Result) -> bool:
@@ -257,45 +238,6 @@ def _environment(name: str, value: str) -> Iterator[None]:
             os.environ[name] = before
 
 
-def describe_run(require: bool | str, selection: Mapping[str, Any], processes: int) -> dict[str, Any]:
-    """The content of ``run.json``: how and where a run was started."""
-    tool = tool_version()
-    return {
-        "schema": RUN_SCHEMA,
-        "started": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
-        "seconds": None,
-        "require": require,
-        "selection": dict(selection),
-        "processes": processes,
-        "tool_version": str(tool) if tool else None,
-        "revision": _revision(),
-        "python": platform.python_version(),
-        "platform": platform.platform(),
-    }
-
-
-def tool_version() -> Version | None:
-    """The installed version of this project; None in a checkout that is not installed."""
-    try:
-        return Version(version("savedmodel-compat"))
-    except PackageNotFoundError:
-        return None
-
-
-def _revision() -> str | None:
-    """The git revision of this checkout, with ``+`` when files were changed; None when it is no checkout."""
-    package = Path(__file__).resolve().parents[1]
-    if not (package.parent / ".git").exists() or not shutil.which("git"):
-        return None
-    answers = []
-    for command in (["rev-parse", "HEAD"], ["status", "--porcelain", "--untracked-files=no"]):
-        done = subprocess.run(["git", "-C", str(package), *command], capture_output=True, text=True, check=False, timeout=30)
-        if done.returncode:
-            return None
-        answers.append(done.stdout.strip())
-    return answers[0] + ("+" if answers[1] else "")
-
-
 @dataclass(frozen=True)
 class Order:
     """A run as a command asks for it. ``chosen``: ids of cells; ``options``: those of ``matrix run`` that plan as much again."""
@@ -335,12 +277,18 @@ def carry_out(out: Path, order: Order, console: Console | None = None) -> dict[s
 
 
 def _carry_out(out: Path, order: Order, console: Console | None) -> dict[str, Any]:
-    before = float(_description(out).get("seconds") or 0) if order.resume else 0.0
-    done = prepare(out, order.plan, order.ledger_text, order.resume, order.runtimes, order.options, order.registry)
+    before = float(RunFile.read(out).seconds or 0) if order.resume else 0.0
+    done = prepare(out, order.plan, order.ledger_text, order.resume, order.registry)
     missing = _with_productions(order.plan, order.chosen) - done
     wanted = {cell.id for cell in order.plan if cell.id in missing and not cell.decided}
     make_programs(order.plan, wanted, order.runtimes, order.registry)
-    description = describe_run(order.require, order.selection, order.processes or default_processes())
+    description = RunFile.of_now(
+        require=order.require,
+        selection=order.selection,
+        processes=order.processes or default_processes(),
+        options=order.options,
+        runtimes=order.runtimes,
+    )
     run(out, order.plan, description, wanted, order.pytest_args, before)
     return report(out, console or stdout_console(), datetime.date.today())
 
@@ -354,31 +302,18 @@ def _with_productions(plan: Plan, chosen: set[str]) -> set[str]:
     return chosen | {cell.id for cell in plan if cell.is_production and cell.artifact_id in asked}
 
 
-def _description(out: Path) -> dict[str, Any]:
-    """How the run of a folder was started; empty when the folder does not say."""
-    path = out / RUN_FILE
-    return dict(json.loads(path.read_text(encoding="utf-8"))) if path.exists() else {}
-
-
-def run(
-    out: Path, plan: Plan, description: dict[str, Any], wanted: set[str], pytest_args: Sequence[str], before: float = 0.0
-) -> None:
+def run(out: Path, plan: Plan, description: RunFile, wanted: set[str], pytest_args: Sequence[str], before: float = 0.0) -> None:
     """Execute the prepared folder and leave ``run.json`` beside the results, also when it is interrupted.
 
     ``before``: seconds of earlier sessions of this run, which its own are added to.
     """
     started = time.monotonic()
-    write_text(out / RUN_FILE, json.dumps(description, indent=1) + "\n")
+    description.write(out)
     try:
-        execute(out, plan, wanted, description["processes"], pytest_args)
+        execute(out, plan, wanted, description.processes, pytest_args)
     finally:
-        description["seconds"] = round(before + time.monotonic() - started, 1)
-        write_text(out / RUN_FILE, json.dumps(description, indent=1) + "\n")
-
-
-def started_with(out: Path) -> dict[str, Any]:
-    """The selection a run was started with; empty when the folder does not say."""
-    return dict(_description(out).get("selection", {}))
+        description.seconds = round(before + time.monotonic() - started, 1)
+        description.write(out)
 
 
 def report(out: Path, console: Console, today: datetime.date) -> dict[str, Any]:
@@ -395,7 +330,7 @@ def _report(out: Path, console: Console, today: datetime.date) -> dict[str, Any]
     plan = Plan.read(out / PLAN_FILE)
     ledger = Ledger.read(out / LEDGER_FILE) if (out / LEDGER_FILE).exists() else Ledger()
     results = _judged(read_results(out / RESULTS_FILE), plan, ledger)
-    summary = summarise(plan, results, ledger, today, _description(out))
+    summary = summarise(plan, results, ledger, today, RunFile.read(out).facts())
     records = [json.loads(result.to_line()) for result in results]
     reasons = {entry.index: {"kind": entry.kind, "reason": entry.reason, "issue": entry.issue} for entry in ledger.entries}
     tails = _log_tails(out, records)

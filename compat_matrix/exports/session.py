@@ -4,35 +4,38 @@ from __future__ import annotations
 
 import datetime
 import io
-import json
 import shlex
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from rich.console import Console
 
 from compat_matrix.cells.consumers import CONSUMERS, Consumer
 from compat_matrix.cells.outcomes import Outcome
-from compat_matrix.cells.plan import LEDGER_FILE, PLAN_FILE, RESULTS_FILE, RUNTIMES_FILE, Cell, Plan
-from compat_matrix.cells.registry import OURS, PluginError, Registry
-from compat_matrix.cells.results import Observation, Result, write_results
+from compat_matrix.cells.plan import PLAN_FILE, Cell, Plan
+from compat_matrix.cells.registry import PluginError, Registry
+from compat_matrix.cells.results import Observation, Result
+from compat_matrix.cells.run_file import RunFile, tool_version
 from compat_matrix.cells.sole_writer import LOCK_FILE
-from compat_matrix.checks import run_cell
-from compat_matrix.common.writing import write_text
+from compat_matrix.checks import NotExecuted
 from compat_matrix.engine import running
+from compat_matrix.engine.loop import run_plan
+from compat_matrix.engine.result_log import ResultLog
 from compat_matrix.exports import still
 from compat_matrix.exports.artifact import Export, Prepared, prepare
 from compat_matrix.exports.options import ALL, ANSWERING, FORMAT, OptionError, Options
 from compat_matrix.exports.planning import plan_of
 from compat_matrix.exports.recording import Reader
 from compat_matrix.exports.report import Report, compared
-from compat_matrix.hosts.host import Host
+from compat_matrix.hosts.pool import Hosts
 from compat_matrix.plan.made_programs import make_programs
 from compat_matrix.plugins import found
 from compat_matrix.plugins.ledgers import ledger_text
 from compat_matrix.runtimes.runtime import LOCAL, Runtime, local_runtime
 from compat_matrix.verdict import NO_ENTRIES, Ledger
+
+INTERRUPTED = "interrupted"
 
 
 class Session:
@@ -44,13 +47,9 @@ class Session:
     """
 
     def __init__(self, folder: Path, warm: bool = False, home: Path | None = None) -> None:
-        self.folder = folder
-        self.warm = warm
+        self.hosts = Hosts(folder, warm)
         self.home = home
-        self._registry = OURS
         self._registries: dict[tuple[tuple[str, ...], Path | None], Registry] = {}
-        self._hosts: dict[tuple[str, ...], Host] = {}
-        self._runtimes: dict[str, Runtime] = {}
 
     def __enter__(self) -> Session:
         return self
@@ -60,8 +59,7 @@ class Session:
 
     def close(self) -> None:
         """End all workers and servers."""
-        while self._hosts:
-            self._hosts.popitem()[1].__exit__()
+        self.hosts.close()
 
     def check(
         self,
@@ -80,60 +78,40 @@ class Session:
           OptionError, PlanError, LedgerError: what is asked means nothing.
           SavedModelError: an export is no SavedModel. RuntimeTrouble: a runtime is not here.
         """
-        registry = self._registered(options)
+        registry = self.hosts.registry = self._registered(options)
         consumers = {name: registry.consumers[name] for name in options.names(registry)}
         runtimes = asked_runtimes(options)
-        self._runtimes.update({runtime.name: runtime for runtime in runtimes})
+        self.hosts.know(runtimes)
         text = ledger_text(options.expectations or NO_ENTRIES, registry)
         ledger = Ledger.parse(text)
         taken: set[str] = set()
         readers = readers_of(runtimes, consumers)
-        prepared = [prepare(export, options, out / running.GIVEN_FOLDER, self._host, readers, taken) for export in exports]
-        plan = plan_of(prepared, consumers, runtimes, options, ledger, str(running.tool_version() or 0))
-        registry.write(out)
+        given = out / running.GIVEN_FOLDER
+        prepared = [prepare(export, options, given, self.hosts.of, readers, taken) for export in exports]
+        plan = plan_of(prepared, consumers, runtimes, options, ledger, str(tool_version() or 0))
+        running.lay_out(out, plan, text, registry)
         make_programs(plan, {cell.id for cell in plan if not cell.decided}, runtimes, registry)
-        _write_plan(out, plan, text, runtimes)
+        RunFile.of_now(require=options.require, runtimes=runtimes).write(out)
         start(sum(not cell.decided for cell in plan))
-        results = []
+        log = ResultLog(out, plan)
+        of_case = {str(item.directory): item for item in prepared}
+        observers = {
+            FORMAT: lambda cell: still.observe(cell.check, of_case[cell.artifact], options),
+            ALL: lambda cell: _together(plan, cell, of_case[cell.artifact], log.results),
+        }
+
+        def replay(cell: Cell) -> str:
+            return self._replay(cell, of_case[cell.artifact], options)
+
         try:
-            for result in self._run(plan, prepared, options, out):
-                results.append(ledger.judged(plan.by_id[result.cell], result))
+            for result in run_plan(self.hosts, out, plan, ledger, observers, replay):
                 if not plan.by_id[result.cell].decided:
+                    log.add(result)
                     advance(result)
         finally:
-            for host in self._hosts.values():
-                host.release()
-        write_results(out / RESULTS_FILE, results)
-        description = running.describe_run(options.require, {}, 1)
-        write_text(out / running.RUN_FILE, json.dumps(description, indent=1) + "\n")
+            log.close(lambda _: INTERRUPTED)
         summary = running.report(out, Console(file=io.StringIO()), datetime.date.today())
-        return Report(out, prepared, plan, {result.cell: result for result in results}, summary)
-
-    def _run(self, plan: Plan, prepared: Sequence[Prepared], options: Options, out: Path) -> Iterator[Result]:
-        of_case = {str(item.directory): item for item in prepared}
-        results: dict[str, Result] = {}
-        for cell in plan:
-            item = of_case[cell.artifact]
-            if cell.decided:
-                result = Result.not_executed(plan.plan_id, cell.id, cell.decided.outcome, cell.decided.reason)
-            elif cell.consumer == FORMAT:
-                result = Result.observed(plan.plan_id, cell.id, still.observe(cell.check, item, options))
-            elif cell.consumer == ALL:
-                result = _together(plan, cell, item, results)
-            else:
-                result = Result.observed(plan.plan_id, cell.id, run_cell(cell, self._host(cell.runtime), out))
-            result.replay = self._replay(cell, item, options) if result.outcome.observable else ""
-            results[cell.id] = result
-            yield result
-
-    def _host(self, runtime: str) -> Host:
-        key = (runtime,) if self.warm else ()
-        if key not in self._hosts:
-            folder = self.folder / runtime if self.warm else self.folder
-            self._hosts[key] = Host(folder, self._runtimes)
-        host = self._hosts[key]
-        host.registry = self._registry
-        return host
+        return Report(out, prepared, plan, log.results, summary)
 
     def _registered(self, options: Options) -> Registry:
         """Ours, and the plug-ins that are asked for, each of which was started once to say what it is."""
@@ -143,13 +121,12 @@ class Session:
                 self._registries[key] = found.registry(found.Asked(options.consumers, (), options.plugins), self.home)
             except PluginError as error:
                 raise OptionError(str(error)) from error
-        self._registry = self._registries[key]
-        return self._registry
+        return self._registries[key]
 
     def _replay(self, cell: Cell, item: Prepared, options: Options) -> str:
         """The command line that makes one check again, of the same export with the same requests and answers."""
         words = ["savedmodel-compat", "check", str(item.directory), "--check", cell.check]
-        runtime = self._runtimes.get(cell.runtime)
+        runtime = self.hosts.runtimes.get(cell.runtime)
         if cell.is_served and runtime:
             words += ["--serving", runtime.spec]
         elif cell.consumer not in (FORMAT, ALL):
@@ -193,23 +170,15 @@ def asked_runtimes(options: Options) -> tuple[Runtime, ...]:
     return (here, *others) if here.tensorflow_version or not others else tuple(others)
 
 
-def _together(plan: Plan, cell: Cell, item: Prepared, results: Mapping[str, Result]) -> Result:
+def _together(plan: Plan, cell: Cell, item: Prepared, results: Mapping[str, Result]) -> Observation:
     """``asked``, which is decided unless everything is, and ``compared``."""
     if cell.check == "asked":
-        return Result.observed(plan.plan_id, cell.id, Observation(Outcome.PASS))
+        return Observation(Outcome.PASS)
     answers = [results[other.id] for other in plan if other.artifact == cell.artifact and other.check in ANSWERING]
     count, reason = compared(plan, answers, item)
     if not count:
-        return Result.not_executed(plan.plan_id, cell.id, Outcome.NOT_RUN, f"nothing was compared: {reason}")
-    return Result.observed(plan.plan_id, cell.id, Observation(Outcome.PASS, details={"answers": count}))
-
-
-def _write_plan(out: Path, plan: Plan, text: str, runtimes: Sequence[Runtime]) -> None:
-    out.mkdir(parents=True, exist_ok=True)
-    plan.write(out / PLAN_FILE)
-    write_text(out / LEDGER_FILE, text)
-    known = {"schema": running.RUN_SCHEMA, "options": [], "runtimes": [runtime.to_json() for runtime in runtimes]}
-    write_text(out / RUNTIMES_FILE, json.dumps(known, indent=1) + "\n")
+        raise NotExecuted(f"nothing was compared: {reason}")
+    return Observation(Outcome.PASS, details={"answers": count})
 
 
 def clear(out: Path, keep: Sequence[Path]) -> None:

@@ -101,7 +101,7 @@ class Host:
         self._workers: dict[tuple[str, str], Worker] = {}
         self._shared: dict[tuple[str, str], _Shared] = {}
         self._fleets: dict[str, Fleet] = {}
-        self._upcoming = {name: list(models) for name, models in (upcoming or {}).items()}
+        self.expect(upcoming or {})
         self._started = 0  # workers, so that each has its own log
         self.scratch = self.out / "scratch" / str(os.getpid())
 
@@ -115,6 +115,14 @@ class Host:
         self._shared.clear()
         self._close_fleets()
         shutil.rmtree(self.scratch, ignore_errors=True)
+
+    def know(self, runtimes: Mapping[str, Runtime]) -> None:
+        """Add runtimes by name."""
+        self._runtimes.update(runtimes)
+
+    def expect(self, upcoming: Mapping[str, Sequence[Path]]) -> None:
+        """Say which models the servers of which runtime will be asked for, in order."""
+        self._upcoming = {name: list(models) for name, models in upcoming.items()}
 
     def release(self) -> None:
         """Free the models that checks shared, and forget why others could not be loaded; the workers stay."""

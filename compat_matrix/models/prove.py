@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -11,13 +12,19 @@ from typing import TYPE_CHECKING
 from compat_matrix.cells.consumers import CONSUMERS
 from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.cells.plan import Cell
-from compat_matrix.checks import oracle
-from compat_matrix.checks.answers import ask_all
-from compat_matrix.checks.artifact import read_artifact
-from compat_matrix.checks.context import Context, Finding, finding_of
-from compat_matrix.hosts.host import RESTART_AFTER, Host
+from compat_matrix.cells.results import Result
+from compat_matrix.checks import CHECKS
+from compat_matrix.checks.artifact import Artifact, read_artifact
+from compat_matrix.checks.oracle import tag_sets
+from compat_matrix.checks.table import answerable
+from compat_matrix.engine.loop import run_plan
+from compat_matrix.hosts.host import RESTART_AFTER
+from compat_matrix.hosts.pool import Hosts
+from compat_matrix.plan.planning import Axes, expand, fixture_artifact
+from compat_matrix.requests import given as giving
 from compat_matrix.runtimes.runtime import Runtime
-from compat_matrix.runtimes.worker import NotStarted, ReplyError, WorkerDied
+from compat_matrix.verdict import Ledger
+from reference_impl.format.container import layout
 
 if TYPE_CHECKING:
     from compat_matrix.requests.given import Given
@@ -25,6 +32,8 @@ if TYPE_CHECKING:
 READERS = ("v1_session", "c_api", "tf2")
 READER_OF = {"session": "v1_session", "c++": "c_api", "objects": "tf2"}  # the loaders of `compat_matrix.models.compat`
 LIMIT = 120.0  # seconds for one step
+NOT_LOADED = (Outcome.LOAD_ERROR, Outcome.CRASH, Outcome.TIMEOUT, Outcome.REJECTED)
+_NOBODY_ASKED = (Outcome.NOT_RUN, Outcome.NOT_APPLICABLE, Outcome.ENV_ERROR)
 
 
 @dataclass(frozen=True)
@@ -54,51 +63,67 @@ class Reading:
 
 
 def readings(
-    host: Host,
+    hosts: Hosts,
     runtime: Runtime,
     artifact: Path,
+    folder: Path,
     model: Path | None = None,
     readers: Sequence[str] = READERS,
     skip: Collection[str] = (),
 ) -> Iterator[Reading]:
-    """Ask every MetaGraph through every reader that the runtime has.
+    """Ask every MetaGraph through every reader that the runtime has: one cell for each reader.
 
     Args:
-      host: knows the runtime.
+      hosts: know the runtime.
       artifact: requests and recorded answers (docs/contracts.md, section 1).
+      folder: of the run; it is emptied.
       model: the SavedModel to ask; default: the artifact's own.
       skip: ids of requests not to ask.
+
+    Raises Unstageable: the model cannot be taken along; ArtifactError: the requests are none.
     """
-    given = read_artifact(artifact)
-    given = replace(given, requests=tuple(request for request in given.requests if request["id"] not in skip))
-    for name in readers:
-        consumer = CONSUMERS[name]
-        if name in runtime.lacks:
-            continue
-        cell = Cell("", "", "", name, runtime.tensorflow_version or "", "values", runtime.name, str(artifact), timeout=LIMIT)
-        for tags in oracle.tag_sets(given):
-            scratch = host.scratch / "prove"
-            shutil.rmtree(scratch, ignore_errors=True)
-            scratch.mkdir(parents=True)
-            context = Context(cell, host, host.worker(runtime.name, consumer.program), consumer, given, scratch)
-            yield _read(context, tuple(tags), model)
+    asked = _artifact(artifact, model or artifact / "model", folder, skip)
+    planned = replace(fixture_artifact(asked.directory), timeout=LIMIT)
+    consumers = {name: CONSUMERS[name] for name in readers if name not in runtime.lacks}
+    plan = expand([planned], consumers, CHECKS, Axes((runtime,)), Ledger())
+    for result in run_plan(hosts, folder, plan):
+        yield from _readings(plan.by_id[result.cell], result, asked)
 
 
-def _read(context: Context, tags: tuple[str, ...], model: Path | None) -> Reading:
-    name = context.consumer.name
-    kinds = {"signature", *(["function"] if "functions" in context.consumer.capabilities else [])}
-    asked = sum(tuple(request["tags"]) == tags and request["kind"] in kinds for request in context.artifact.requests)
-    try:
-        with context.model(tags, model) as loaded:
-            findings = ask_all(context, loaded, tags)
-    except NotStarted as error:
-        return Reading(name, tags, Outcome.ENV_ERROR, str(error), asked)
-    except (ReplyError, WorkerDied) as error:
-        findings = [finding_of(error)]
-    if findings:
-        failed = tuple(str(item.details["request"]) for item in findings if "request" in item.details)
-        return Reading(name, tags, findings[0].outcome, _text(findings), asked, failed)
-    return Reading(name, tags, Outcome.PASS, "", asked)
+def _artifact(artifact: Path, model: Path, folder: Path, skip: Collection[str]) -> Artifact:
+    """The artifact of a run in ``folder``: a model, with the requests and answers of another one."""
+    requests = [request for request in read_artifact(artifact).requests if request["id"] not in skip]
+    shutil.rmtree(folder, ignore_errors=True)
+    directory = folder / "given" / giving.case_name(artifact)
+    io = giving.lay_out(model, directory)
+    shutil.copytree(artifact / "io", io, dirs_exist_ok=True)
+    document = json.loads((io / "io.json").read_text(encoding="utf-8"))
+    (io / "io.json").write_text(json.dumps({**document, "requests": requests}), encoding="utf-8")
+    giving.sign(directory, layout.read(directory / "model"), "a model that was rewritten", "")
+    return read_artifact(directory)
+
+
+def _readings(cell: Cell, result: Result, artifact: Artifact) -> Iterator[Reading]:
+    """What the result of a cell says of each MetaGraph."""
+    capabilities = CONSUMERS[cell.consumer].capabilities
+    failed = result.details.get("failed") or {}
+    for tags in tag_sets(artifact):
+        asked = [
+            str(request["id"])
+            for request in artifact.requests
+            if tuple(request["tags"]) == tags and answerable(request["kind"], capabilities)
+        ]
+        bad = {name: failed[name] for name in asked if name in failed}
+        outcome, message = result.outcome, result.message
+        if failed:  # it is known which requests: those of another MetaGraph do not count here
+            outcome = Outcome(next(iter(bad.values()))["outcome"]) if bad else Outcome.PASS
+            message = _text([*bad.values()]) if bad else ""
+        answered = tuple(bad) if outcome not in NOT_LOADED else ()
+        yield Reading(cell.consumer, tags, outcome, message, len(asked), answered)
+
+
+def _text(failed: Sequence[dict[str, str]]) -> str:
+    return failed[0]["message"] + (f" (and {len(failed) - 1} more)" if len(failed) > 1 else "")
 
 
 @dataclass(frozen=True)
@@ -141,10 +166,12 @@ class Prover:
         self.folder, self.trouble = folder, ""
         self.runtime: Runtime | None = None
         self._local = local_runtime()
-        self._hosts: dict[str, Host] = {}
+        self._hosts = Hosts(folder / "hosts", warm=True)  # here and there at once
+        self._hosts.know([self._local])
         self._proofs = 0
         try:
             self.runtime = resolve(release)
+            self._hosts.know([self.runtime])
         except RuntimeTrouble as error:
             self.trouble = str(error)
         self.readers = [name for name in readers if self.runtime is not None and name not in self.runtime.lacks]
@@ -153,8 +180,7 @@ class Prover:
         return self
 
     def __exit__(self, *exc: object) -> None:
-        while self._hosts:
-            self._hosts.popitem()[1].__exit__(*exc)
+        self._hosts.close()
 
     def prove(self, source: Path, model: Path, requests: Path | None = None) -> Proof:
         """Ask the rewritten model in the release for the answers that the source gives in the TensorFlow that is here.
@@ -174,38 +200,34 @@ class Prover:
             return Proof(UNPROVED, self.trouble, (), ())
         self._proofs += 1
         if self._proofs % RESTART_AFTER == 0:
-            self.__exit__()
+            self._hosts.close()
         folder = self.folder / str(self._proofs)  # no two models share a name: workers know models by it
         try:
-            given = as_artifact(source, folder, requests, self._host(self._local))
-            return self._judged(self.runtime, given, model)
+            given = as_artifact(source, folder, requests, self._hosts.of(self._local.name))
+            return self._judged(self.runtime, given, model, folder / "asked")
         except Unstageable as error:
             return Proof(UNPROVED, str(error), (), ())
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
-    def _host(self, runtime: Runtime) -> Host:
-        """Here and there at once: a host keeps the workers of one runtime only."""
-        if runtime.name not in self._hosts:
-            self._hosts[runtime.name] = Host(self.folder / f"host-{runtime.name}", {runtime.name: runtime})
-        return self._hosts[runtime.name]
-
-    def _judged(self, runtime: Runtime, given: Given, model: Path) -> Proof:
+    def _judged(self, runtime: Runtime, given: Given, model: Path, folder: Path) -> Proof:
         lines, failures, left_out = [], [], list(given.left_out)
         asked = 0
+        found: dict[str, list[Reading]] = {name: [] for name in self.readers}
+        for item in readings(self._hosts, runtime, given.directory, folder, model, self.readers):
+            found[item.reader].append(item)
         for name in self.readers:
-            found = list(readings(self._host(runtime), runtime, given.directory, model, (name,)))
-            if any(item.outcome is not Outcome.PASS for item in found):
-                found = self._again(runtime, given, model, name, left_out)
-            for item in found:
-                answers = f"{item.asked} answers as recorded" if item.asked else "loads; nothing was asked"
+            if any(item.outcome is not Outcome.PASS for item in found[name]):
+                found[name] = self._again(runtime, given, model, folder, name, left_out)
+            for item in found[name]:
+                who = f"{name} of {runtime.tensorflow_version}"
                 if item.outcome is Outcome.PASS:
-                    lines.append(f"{name} of {runtime.tensorflow_version}: {answers}")
+                    lines.append(f"{who}: " + (f"{item.asked} answers as recorded" if item.asked else "loads; nothing was asked"))
                     asked += item.asked
-                elif item.outcome is Outcome.ENV_ERROR:
-                    left_out.append(f"{name} of {runtime.tensorflow_version}: {item.message[:500]}")
+                elif item.outcome in _NOBODY_ASKED:
+                    left_out.append(f"{who}: {item.message[:500]}")
                 else:
-                    failures.append(f"{name} of {runtime.tensorflow_version}: {item.outcome} {item.message[:500]}")
+                    failures.append(f"{who}: {item.outcome} {item.message[:500]}")
         if failures:
             return Proof(FAILED, failures[0], (*lines, *failures), tuple(left_out))
         if not asked:
@@ -213,24 +235,18 @@ class Prover:
             return Proof(UNPROVED, f"{loads}nothing could be asked", tuple(lines), tuple(left_out))
         return Proof(PROVED, "", tuple(lines), tuple(left_out))
 
-    def _again(self, runtime: Runtime, given: Given, model: Path, name: str, left_out: list[str]) -> list[Reading]:
+    def _again(self, runtime: Runtime, given: Given, model: Path, folder: Path, name: str, left_out: list[str]) -> list[Reading]:
         """The readings of a fresh process; without what the TensorFlow that is here does not do either, which is told."""
         here = f"TensorFlow {self._local.tensorflow_version} itself"
         skip: set[str] = set()
         broken: set[tuple[str, ...]] = set()
         if self._local.tensorflow_version is not None:
-            for item in readings(self._host(self._local), self._local, given.directory, None, (name,)):
+            for item in readings(self._hosts, self._local, given.directory, folder, None, (name,)):
                 skip.update(item.failed)
                 left_out += [f"request {key} through {name}: {here} does not answer it as recorded" for key in item.failed]
                 if not item.loaded:
                     broken.add(item.tags)
                     left_out.append(f"{name}: {here} does not load the source through it ({item.message[:200]})")
-        host = self._host(runtime)
-        host.worker(runtime.name, CONSUMERS[name].program).close()
-        found = readings(host, runtime, given.directory, model, (name,), skip)
+        self._hosts.of(runtime.name).worker(runtime.name, CONSUMERS[name].program).close()
+        found = readings(self._hosts, runtime, given.directory, folder, model, (name,), skip)
         return [item for item in found if item.tags not in broken]
-
-
-def _text(findings: Sequence[Finding]) -> str:
-    more = f" (and {len(findings) - 1} more)" if len(findings) > 1 else ""
-    return f"{findings[0]}{more}"

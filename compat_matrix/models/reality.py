@@ -13,17 +13,17 @@ import argparse
 import json
 import shutil
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from compat_matrix.cells.outcomes import Outcome
-from compat_matrix.hosts.host import Host
+from compat_matrix.hosts.pool import Hosts
 from compat_matrix.models import compat, prove
 from compat_matrix.models.downgrade import model as downgrading
 from compat_matrix.runtimes.resolve import resolve
-from compat_matrix.runtimes.runtime import LOCAL, Runtime, local_runtime
+from compat_matrix.runtimes.runtime import local_runtime
 from compat_matrix.skew.history import history
 from reference_impl import errors
 from reference_impl.format.container import layout
@@ -45,7 +45,7 @@ class Tally:
         """Hold what was foretold of a MetaGraph against a reading of it."""
         uses = [use.verdicts[index] for use in foretold.uses if use.loader == LOADER_OF[reading.reader]]
         load, *_ = uses
-        loaded = reading.loaded or reading.outcome not in _NOT_LOADED
+        loaded = reading.loaded or reading.outcome not in prove.NOT_LOADED
         self._count(self.loads, name, "load", load.loads, loaded, reading)
         if load.loads and loaded and reading.asked:
             well = all(use.loads and not use.risks for use in uses)
@@ -58,19 +58,10 @@ class Tally:
             self.wrong.append(f"{name}, {reading.reader}: to {what} was foretold {foretold}; it {said}")
 
 
-_NOT_LOADED = (Outcome.LOAD_ERROR, Outcome.CRASH, Outcome.TIMEOUT, Outcome.REJECTED)
-
-
 def artifacts(root: Path) -> list[Path]:
     """The artifacts of a run, those of faulty models left out."""
     found = sorted(path.parent for path in root.glob("*/*/provenance.json"))
     return [path for path in found if not path.parent.name.startswith(FAULTY) and (path / "model").is_dir()]
-
-
-def readings(host: Host, runtime: Runtime, artifact: Path, model: Path | None = None) -> Iterator[prove.Reading]:
-    """Through every loader; nothing through one that fails in a way no prediction is about."""
-    for reader in prove.READERS:
-        yield from prove.readings(host, runtime, artifact, model, (reader,))
 
 
 def measure(found: Sequence[Path], release: str, here: set[tuple[Any, ...]], out: Path) -> Tally:
@@ -78,7 +69,8 @@ def measure(found: Sequence[Path], release: str, here: set[tuple[Any, ...]], out
     table, tally, runtime = history(), Tally(), resolve(release)
     index = table.index(release)
     assert index is not None
-    with Host(out / "host", {runtime.name: runtime}) as host:
+    with Hosts(out / "host") as hosts:
+        hosts.know([runtime])
         for artifact in found:
             name = artifact.parent.name
             try:
@@ -86,14 +78,14 @@ def measure(found: Sequence[Path], release: str, here: set[tuple[Any, ...]], out
             except errors.SavedModelError:
                 continue
             before = _foretold(model.saved_model.meta_graphs, index)
-            for reading in readings(host, runtime, artifact):
+            for reading in prove.readings(hosts, runtime, artifact, out / "asked"):
                 if (artifact, reading.reader, reading.tags) in here:
                     tally.add(name, before[tuple(sorted(reading.tags))], index, reading)
             plan, copy = downgrading.plan(model, index), out / "copy"
             shutil.rmtree(copy, ignore_errors=True)
             downgrading.write(model, plan, copy)
             after, failed, asked = _foretold(plan.message.meta_graphs, index), set(), set()
-            for reading in readings(host, runtime, artifact, copy):
+            for reading in prove.readings(hosts, runtime, artifact, out / "asked", copy):
                 if (artifact, reading.reader, reading.tags) in here:
                     tally.add(f"{name}, rewritten", after[tuple(sorted(reading.tags))], index, reading)
                     asked.add(LOADER_OF[reading.reader])
@@ -120,9 +112,10 @@ def _became(plan: downgrading.Plan, asked: set[str], failed: set[str]) -> str:
 def answered_here(found: Sequence[Path], out: Path) -> set[tuple[Any, ...]]:
     """(artifact, reader, tags) of all that the local TensorFlow answers as recorded."""
     good = set()
-    with Host(out / "here", {LOCAL: local_runtime()}) as host:
+    with Hosts(out / "here") as hosts:
+        hosts.know([local_runtime()])
         for artifact in found:
-            for reading in readings(host, local_runtime(), artifact):
+            for reading in prove.readings(hosts, local_runtime(), artifact, out / "asked"):
                 if reading.outcome is Outcome.PASS:
                     good.add((artifact, reading.reader, reading.tags))
     return good

@@ -225,24 +225,24 @@ def test_a_tree_is_proved_by_one_worker_and_a_crash_costs_one_model(tmp_path, mo
     import os
     import signal
 
-    from compat_matrix.models import prove
+    from compat_matrix.checks import values
     from compat_matrix.runtimes import resolve
     from compat_matrix.runtimes.runtime import local_runtime
 
     for name in "abc":
         edited(fixture("half_plus_two"), tmp_path / "zoo" / name, lambda message: None)
-    ask_all, workers = prove.ask_all, []
+    ask_all, workers = values.ask_all, []
 
-    def dying(context, loaded, tags):
+    def dying(context, loaded, tags, answers):
         workers.append((context.worker, context.worker.generation))
         if context.artifact.model.parent.name == "b" and context.worker.runtime.name == "tf2.20":
             os.kill(context.worker._process.pid, signal.SIGKILL)
-        return ask_all(context, loaded, tags)
+        return ask_all(context, loaded, tags, answers)
 
     def old(release):  # the local TensorFlow stands in for another one
         return dataclasses.replace(local_runtime(), name=f"tf{release}")
 
-    monkeypatch.setattr(prove, "ask_all", dying)
+    monkeypatch.setattr(values, "ask_all", dying)
     monkeypatch.setattr(resolve, "resolve", old)
     done = run(tmp_path / "zoo", tmp_path / "out", "--target", "2.20", "--for", "c++", "--json")
     assert done.exit_code == 1, done.output

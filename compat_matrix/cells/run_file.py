@@ -1,0 +1,140 @@
+"""``run.json`` of an output folder: what a run was started with, when, and where. Its processes and its reports read it here."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import json
+import platform
+import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from packaging.version import Version
+
+from compat_matrix.cells.plan import PlanError
+from compat_matrix.common import strict_json
+from compat_matrix.common.writing import write_text
+from compat_matrix.runtimes.runtime import Runtime, local_runtime
+
+RUN_FILE = "run.json"
+SCHEMA = 1
+_PLACES = ("cases", "fixtures")  # of a selection: folders in place of ours
+_INPUTS = ("options", "runtimes")  # what the processes of a run need beside the plan; no fact of a report
+
+
+class RunFileError(PlanError):
+    """A ``run.json`` that cannot be read; the message names the file and the reason."""
+
+
+@dataclass
+class RunFile:
+    """How a run was started.
+
+    Attributes:
+      started: date and time; "" for cells that were executed without a run file.
+      seconds: how long it has taken, None while it goes on.
+      require: whether cells that are not run fail it (`verdict.summary`).
+      selection: what was asked for, axis -> patterns, and the folders that stand in place of ours.
+      processes: how many execute cells.
+      options: of `matrix run`, which make such a plan again.
+      runtimes: those of the plan.
+    """
+
+    started: str = ""
+    seconds: float | None = None
+    require: bool | str = False
+    selection: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    processes: int = 1
+    tool_version: str | None = None
+    revision: str | None = None
+    python: str = ""
+    platform: str = ""
+    options: Sequence[str] = ()
+    runtimes: Sequence[Runtime] = ()
+
+    @classmethod
+    def of_now(cls, **given: Any) -> RunFile:
+        """One of a run that starts here and now."""
+        tool = tool_version()
+        return cls(
+            started=datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+            tool_version=str(tool) if tool else None,
+            revision=_revision(),
+            python=platform.python_version(),
+            platform=platform.platform(),
+            **given,
+        )
+
+    @classmethod
+    def read(cls, out: Path) -> RunFile:
+        """That of a folder; an empty one where there is none. Raises RunFileError."""
+        path = out / RUN_FILE
+        if not path.exists():
+            return cls()
+        try:
+            data = strict_json.loads(path.read_text(encoding="utf-8"))
+            if data.pop("schema") != SCHEMA:
+                raise ValueError(f"the schema is not {SCHEMA}")
+            data["runtimes"] = [Runtime.from_json(item) for item in data.get("runtimes", ())]
+            found = cls(**data)
+            if not isinstance(found.selection, dict) or type(found.processes) is not int or found.processes < 1:
+                raise ValueError("no selection, or no number of processes")
+            if found.seconds is not None and not isinstance(found.seconds, (int, float)):
+                raise ValueError(f"it took {found.seconds!r} seconds")
+        except (AttributeError, KeyError, OSError, TypeError, ValueError) as error:
+            raise RunFileError(f"{path}: {type(error).__name__}: {error}") from error
+        return found
+
+    def write(self, out: Path) -> None:
+        """Put it into a folder."""
+        inputs = {"options": list(self.options), "runtimes": [runtime.to_json() for runtime in self.runtimes]}
+        write_text(out / RUN_FILE, json.dumps({**self.facts(), **inputs}, indent=1) + "\n")
+
+    def facts(self) -> dict[str, Any]:
+        """What reports tell of the run; empty where there was no run file."""
+        if not self.started:
+            return {}
+        named = {one.name: getattr(self, one.name) for one in dataclasses.fields(self) if one.name not in _INPUTS}
+        return {"schema": SCHEMA, **named, "selection": {name: list(values) for name, values in self.selection.items()}}
+
+    @property
+    def by_name(self) -> dict[str, Runtime]:
+        """The runtimes by name; the local one where none is named."""
+        return {runtime.name: runtime for runtime in self.runtimes or (local_runtime(),)}
+
+    def folder(self, what: str) -> Path | None:
+        """The folder of ``cases`` or ``fixtures`` that stands in place of ours."""
+        given = self.selection.get(what)
+        return Path(given[0]) if given else None
+
+    @property
+    def is_about_ours(self) -> bool:
+        """Whether the models of the run are the project's own."""
+        return not any(self.folder(what) for what in _PLACES)
+
+
+def tool_version() -> Version | None:
+    """The installed version of this project; None in a checkout that is not installed."""
+    try:
+        return Version(version("savedmodel-compat"))
+    except PackageNotFoundError:
+        return None
+
+
+def _revision() -> str | None:
+    """The git revision of this checkout, with ``+`` when files were changed; None when it is no checkout."""
+    package = Path(__file__).resolve().parents[1]
+    if not (package.parent / ".git").exists() or not shutil.which("git"):
+        return None
+    answers = []
+    for command in (["rev-parse", "HEAD"], ["status", "--porcelain", "--untracked-files=no"]):
+        done = subprocess.run(["git", "-C", str(package), *command], capture_output=True, text=True, check=False, timeout=30)
+        if done.returncode:
+            return None
+        answers.append(done.stdout.strip())
+    return answers[0] + ("+" if answers[1] else "")

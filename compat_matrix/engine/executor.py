@@ -1,0 +1,121 @@
+"""Turn cells of a plan into results. The one executor: the pytest collector and the in-process loop both call it."""
+
+from __future__ import annotations
+
+import functools
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+
+from compat_matrix.cells.outcomes import Outcome
+from compat_matrix.cells.plan import RESULTS_FILE, Cell, Plan, is_complete
+from compat_matrix.cells.results import Observation, Result, read_results
+from compat_matrix.checks import NotExecuted
+from compat_matrix.verdict import Ledger
+
+
+class Executor:
+    """Executes cells of one plan in one output folder, and judges the results.
+
+    Args:
+      out: the output folder.
+      plan, ledger: of the run.
+      observe: makes an observation of a cell. It may raise `checks.NotExecuted`: the cell is NOT_RUN. Anything else it raises is
+        a SETUP_ERROR.
+      replay: gives the command line that executes a cell again.
+      interruptions: exceptions that end the run in place of becoming a result.
+    """
+
+    def __init__(
+        self,
+        out: Path,
+        plan: Plan,
+        ledger: Ledger,
+        observe: Callable[[Cell], Observation],
+        replay: Callable[[Cell], str],
+        interruptions: tuple[type[BaseException], ...] = (KeyboardInterrupt,),
+    ) -> None:
+        self.out, self.plan, self.ledger = out, plan, ledger
+        self._observe, self._replay, self._interruptions = observe, replay, interruptions
+        self.productions = {cell.artifact_id: cell for cell in plan if cell.is_production and not cell.decided}
+        self._failed: dict[str, str] = {}  # artifact -> why it was not made
+
+    def execute(self, cell: Cell) -> Result:
+        """The judged result of a cell: what the plan decided, that its artifact was not made, or what was observed."""
+        result = self._executed(cell)
+        return self.ledger.judged(cell, result) if result.outcome.observable else result
+
+    def _executed(self, cell: Cell) -> Result:
+        if cell.decided:
+            return self._not_executed(cell, cell.decided.reason, cell.decided.outcome)
+        not_made = self._not_made(cell)
+        if not_made:
+            return self._not_executed(cell, f"producer failed: {not_made}")
+        try:
+            seen = self._observe(cell)
+            if not isinstance(seen, Observation):
+                raise TypeError(f"a check must return an Observation, not {type(seen).__name__}")
+        except self._interruptions:
+            raise
+        except NotExecuted as reason:
+            return self._not_executed(cell, str(reason))
+        except BaseException as error:  # also SystemExit: one cell must not end the run
+            seen = self._setup_error(cell, error)
+        result = Result.observed(self.plan.plan_id, cell.id, seen, self._replay(cell))
+        if cell.is_production and result.outcome is not Outcome.PASS:
+            self._failed[cell.artifact_id] = _why(result)
+        return result
+
+    def _not_executed(self, cell: Cell, reason: str, outcome: Outcome = Outcome.NOT_RUN) -> Result:
+        return Result.not_executed(self.plan.plan_id, cell.id, outcome, reason)
+
+    def _setup_error(self, cell: Cell, error: BaseException) -> Observation:
+        text = "".join(traceback.format_exception(type(error), error, error.__traceback__))
+        folder = self.out / "evidence" / cell.id
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "harness_traceback.txt").write_text(text, encoding="utf-8", errors="replace")
+        return Observation(
+            Outcome.SETUP_ERROR,
+            error_class=f"{type(error).__module__}.{type(error).__qualname__}",
+            message=str(error),
+            evidence={"traceback": f"evidence/{cell.id}/harness_traceback.txt"},
+        )
+
+    def stands(self, production: Cell) -> bool:
+        """Whether an earlier session has made an artifact, and has said so."""
+        return production.artifact_id in self._produced_before and is_complete(production.artifact_dir(self.out))
+
+    def settled(self, production: Cell) -> bool:
+        """Whether an earlier session of a plan over many runtimes has dealt with a production."""
+        if not self.plan.in_phases:
+            return False
+        return self.stands(production) or self._failed_before(production.artifact_id) is not None
+
+    def _not_made(self, cell: Cell) -> str | None:
+        """Why the artifact a cell asks about was not made: by this process, or by an earlier session."""
+        if cell.is_production or cell.artifact_id not in self.productions or is_complete(cell.artifact_dir(self.out)):
+            return None
+        return self._failed.get(cell.artifact_id) or self._failed_before(cell.artifact_id)
+
+    @functools.cached_property
+    def _produced_before(self) -> dict[str, Result]:
+        """Artifact -> the result of its production in an earlier session on this folder.
+
+        An artifact without such a result was made by a session that was killed before it could write the line.
+        """
+        results = {result.cell: result for result in read_results(self.out / RESULTS_FILE)}
+        found = {artifact: results.get(production.id) for artifact, production in self.productions.items()}
+        return {
+            artifact: result
+            for artifact, result in found.items()
+            if result and result.plan_id == self.plan.plan_id and result.outcome.observable
+        }
+
+    def _failed_before(self, artifact: str) -> str | None:
+        """Why an earlier session on this folder could not make an artifact."""
+        result = self._produced_before.get(artifact)
+        return _why(result) if result and result.outcome.gate_failure else None
+
+
+def _why(result: Result) -> str:
+    return f"{result.outcome} {result.error_class or ''}: {result.message[:300]}"

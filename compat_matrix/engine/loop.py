@@ -1,0 +1,56 @@
+"""Execute the cells of a plan in this process, with workers that stay warm from one plan to the next."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+from compat_matrix.cells.plan import Cell, Plan, models_to_serve
+from compat_matrix.cells.results import Observation, Result
+from compat_matrix.checks import run_cell
+from compat_matrix.common import interrupts
+from compat_matrix.engine.executor import Executor
+from compat_matrix.hosts.pool import Hosts
+from compat_matrix.verdict import Ledger
+
+Observers = Mapping[str, Callable[[Cell], Observation]]  # consumer -> how its cells are observed, where no worker is asked
+
+
+def no_replay(_cell: Cell) -> str:
+    """The command line for a cell that no command repeats alone."""
+    return ""
+
+
+def run_plan(
+    hosts: Hosts,
+    out: Path,
+    plan: Plan,
+    ledger: Ledger | None = None,
+    observers: Observers | None = None,
+    replay: Callable[[Cell], str] = no_replay,
+) -> Iterator[Result]:
+    """Yield the judged result of each cell, in the order of the plan; what cells shared is freed at the end.
+
+    Args:
+      hosts: know the runtimes of the plan.
+      out: takes artifacts and evidence.
+
+    Raises KeyboardInterrupt between cells once the process was asked to end.
+    """
+    upcoming = models_to_serve(plan, out)
+    mine = observers or {}
+
+    def observe(cell: Cell) -> Observation:
+        if cell.consumer in mine:
+            return mine[cell.consumer](cell)
+        host = hosts.of(cell.runtime)
+        host.expect(upcoming)
+        return run_cell(cell, host, out)
+
+    executor = Executor(out, plan, ledger or Ledger(), observe, replay)
+    try:
+        for cell in plan:
+            interrupts.check()
+            yield executor.execute(cell)
+    finally:
+        hosts.release()

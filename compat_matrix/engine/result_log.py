@@ -1,0 +1,55 @@
+"""``results.jsonl`` of a run that goes on: a flushed line as each cell ends; whole, sealed and in the plan's order at its end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO
+
+from compat_matrix.cells.outcomes import Outcome
+from compat_matrix.cells.plan import RESULTS_FILE, Cell, Plan
+from compat_matrix.cells.results import Result, append_results, read_results, write_results
+
+
+class ResultLog:
+    """The results of one plan in one output folder, by cell.
+
+    Results of the same plan that are there already stand until their cell runs again; what the plan decided is added.
+    Raises ResultsError for a file that cannot be used.
+    """
+
+    def __init__(self, out: Path, plan: Plan) -> None:
+        self.plan, self.path = plan, out / RESULTS_FILE
+        self.results = {
+            result.cell: result
+            for result in read_results(self.path)
+            if result.plan_id == plan.plan_id and result.cell in plan.by_id and result.outcome is not Outcome.NOT_RUN
+        }
+        for cell in plan:
+            if cell.decided:
+                fields = (plan.plan_id, cell.id, cell.decided.outcome, cell.decided.reason)
+                self.results[cell.id] = Result.not_executed(*fields)
+        self._write_all()
+        self._stream: IO[str] | None = append_results(self.path)
+
+    def add(self, result: Result) -> None:
+        """Write the result of a cell that has ended."""
+        self.results[result.cell] = result
+        if self._stream:
+            self._stream.write(result.to_line() + "\n")
+            self._stream.flush()
+
+    def close(self, reason: Callable[[Cell], str]) -> None:
+        """Write the whole file. ``reason`` says why a cell has no result; "" for one whose result is owed by a later session."""
+        for cell in self.plan:
+            why = reason(cell) if cell.id not in self.results else ""
+            if why:
+                self.results[cell.id] = Result.not_executed(self.plan.plan_id, cell.id, Outcome.NOT_RUN, why)
+        self.results = {cell.id: self.results[cell.id] for cell in self.plan if cell.id in self.results}
+        if self._stream:
+            self._stream.close()
+            self._stream = None
+            self._write_all()
+
+    def _write_all(self) -> None:
+        write_results(self.path, (self.results[cell.id] for cell in self.plan if cell.id in self.results))

@@ -1,0 +1,55 @@
+"""Hosts by runtime, for whoever asks one model after the other, here and in other runtimes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from compat_matrix.cells.registry import OURS, Registry
+from compat_matrix.hosts.host import Host
+from compat_matrix.runtimes.runtime import Runtime
+
+
+class Hosts:
+    """Hosts that start when they are asked for; a context manager that ends them.
+
+    Args:
+      folder: takes the logs of the workers.
+      warm: keep the workers of every runtime; else those of one runtime at a time.
+      registry: what the names of consumers mean; may be set anew.
+    """
+
+    def __init__(self, folder: Path, warm: bool = False, registry: Registry = OURS) -> None:
+        self.folder, self.warm, self.registry = folder, warm, registry
+        self.runtimes: dict[str, Runtime] = {}
+        self._hosts: dict[str, Host] = {}
+
+    def __enter__(self) -> Hosts:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def know(self, runtimes: Iterable[Runtime]) -> None:
+        """Add runtimes, which are asked for by name."""
+        self.runtimes.update({runtime.name: runtime for runtime in runtimes})
+
+    def of(self, runtime: str) -> Host:
+        """The host of a runtime. Raises KeyError for an unknown one."""
+        key = runtime if self.warm else ""
+        if key not in self._hosts:
+            self._hosts[key] = Host(self.folder / key, self.runtimes)
+        host = self._hosts[key]
+        host.registry = self.registry
+        host.know(self.runtimes)
+        return host
+
+    def release(self) -> None:
+        """Free the models that cells shared; the workers stay."""
+        for host in self._hosts.values():
+            host.release()
+
+    def close(self) -> None:
+        """End all workers and servers."""
+        while self._hosts:
+            self._hosts.popitem()[1].__exit__()
