@@ -6,6 +6,8 @@ Python 3.6 syntax, standard library and NumPy.
 import ctypes
 import re
 
+import numpy as np
+
 from . import c_library, c_tensors, protocol, signature_wire
 
 
@@ -48,11 +50,11 @@ class Model(object):
                 library.TF_DeleteGraph(graph)
             self.keep = c_tensors.Kept()
 
-    def run(self, feed, names, run_options=b"", admit=None):
+    def run(self, feed, names, run_options=b"", admit=None, shaped=np.reshape):
         """``session.run``: ``feed`` is ``[(tensor name, Tensor)]``. Returns the Tensors called ``names``.
 
         ``run_options`` is a serialized RunOptions, or nothing. ``admit`` is called with the bytes that the results take, before
-        they are copied; what it raises ends the call.
+        they are copied; what it raises ends the call. ``shaped`` gives vectors their shapes (:func:`c_tensors.from_c`).
         """
         if not names:  # a signature without outputs; TensorFlow refuses to run nothing
             return []
@@ -72,7 +74,7 @@ class Model(object):
             )
             if admit is not None:
                 admit(sum(c_tensors.size(library, results[index]) for index in range(len(names))))
-            return [c_tensors.from_c(library, results[index]) for index in range(len(names))]
+            return [c_tensors.from_c(library, results[index], shaped) for index in range(len(names))]
         finally:
             for handle in list(given) + list(results):
                 if handle:

@@ -103,8 +103,11 @@ def size(library, handle):
     return total
 
 
-def from_c(library, handle):
-    """A ``TF_Tensor`` as a :class:`tensors.Tensor`; the caller still owns the handle. TypeError for a resource or variant."""
+def from_c(library, handle, shaped=np.reshape):
+    """A ``TF_Tensor`` as a :class:`tensors.Tensor`; the caller still owns the handle. TypeError for a resource or variant.
+
+    ``shaped`` gives a vector its shape. NumPy raises ValueError where there are more dimensions than it has.
+    """
     dtype = DTYPES.get(library.TF_TensorType(handle), "invalid")
     shape = tuple(library.TF_Dim(handle, i) for i in range(library.TF_NumDims(handle)))
     count = 1
@@ -115,14 +118,14 @@ def from_c(library, handle):
         items = _tstrings(pointer, count) if library.has_tstring else _encoded_strings(library, pointer, length, count)
         array = np.empty(count, dtype=object)
         array[:] = items
-        return tensor_file.Tensor(dtype, array.reshape(shape))
+        return tensor_file.Tensor(dtype, shaped(array, shape))
     if dtype not in tensor_file.CARRIERS:
         raise TypeError("a tensor of {} has no value to show".format(dtype))
     raw = ctypes.string_at(pointer, length) if length else b""
     carrier = np.dtype(tensor_file.CARRIERS[dtype])
     if len(raw) != count * carrier.itemsize:
         raise ValueError("a tensor {}{} of {} bytes".format(dtype, list(shape), len(raw)))
-    return tensor_file.Tensor(dtype, np.frombuffer(raw, dtype=carrier).reshape(shape).copy())
+    return tensor_file.Tensor(dtype, shaped(np.frombuffer(raw, dtype=carrier).copy(), shape))
 
 
 def _tstrings(pointer, count):

@@ -241,10 +241,10 @@ def test_classify_and_regress_over_rest(server: Server) -> None:
             ":predict",
             b'{"instances": [1 2]}',
             400,
-            "JSON Parse error: Missing a comma or ] after an array element. at offset: 17",
+            "JSON Parse error: Missing a comma or ']' after an array element. at offset: 17",
         ),
         (":predict", b"{}", 400, "Missing 'inputs' or 'instances' key"),
-        (":predict", b"[1]", 400, "JSON Value: [\n    1\n] Is not object"),
+        (":predict", b"[1]", 400, "JSON Value: [1] Is not object"),
         (
             ":predict",
             b'{"signature_name": "nope", "instances": [1]}',

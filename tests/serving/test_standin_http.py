@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import http.client
-import socket
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -24,33 +23,6 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         yield running
 
 
-def status_of(server: Server, request_line: str, *headers: str) -> int:
-    """The status of a request that is written as it stands."""
-    with socket.create_connection(("127.0.0.1", server.rest_port), timeout=60) as connection:
-        connection.sendall("\r\n".join([request_line, "Host: x", *headers, "", ""]).encode())
-        return int(connection.recv(4096).split()[1])
-
-
-@pytest.mark.parametrize(
-    ("target", "status"),
-    [
-        ("/v1/models/half_plus_two", 200),
-        ("//v1/models/half_plus_two", 404),
-        ("/v1/models/half%zz", 400),
-        ("/v1/models/half%5Fplus%5Ftwo", 200),
-        ("http://anything/v1/models/half_plus_two", 200),
-    ],
-)
-def test_paths(server: Server, target: str, status: int) -> None:
-    assert status_of(server, f"GET {target} HTTP/1.1") == status
-
-
-def test_large_headers(server: Server) -> None:
-    headers = [f"X-{index}: {'x' * 1000}" for index in range(200)]
-    assert status_of(server, "GET /v1/models/half_plus_two HTTP/1.1", *headers) == 200
-    assert status_of(server, "GET /v1/models/half_plus_two HTTP/1.1", "X: " + "x" * 200_000) == 200
-
-
 def test_a_connection_that_is_to_be_closed(server: Server) -> None:
     connection = http.client.HTTPConnection("127.0.0.1", server.rest_port, timeout=60)
     for header, told in ((None, None), ("close", "close")):
@@ -58,17 +30,6 @@ def test_a_connection_that_is_to_be_closed(server: Server) -> None:
         answer = connection.getresponse()
         assert answer.status == 200 and answer.read()
         assert answer.headers["Connection"] == told
-
-
-RIGHT = ("YWI=", "YWI", "YWI.", "Y W\\tI =", "YQ==")
-WRONG = ("YQ=", "YWI==", "YWJj=", "Y*I=")
-
-
-@pytest.mark.parametrize(("text", "status"), [*((text, 200) for text in RIGHT), *((text, 400) for text in WRONG)])
-def test_base64(server: Server, text: str, status: int) -> None:
-    body = f'{{"instances": [[{{"b64": "{text}"}}]]}}'.encode()
-    found, answer = server.rest_text("/v1/models/string_ops:predict", body)
-    assert (found, "Unable to base64 decode" in answer) == (status, status == 400)
 
 
 def test_a_method_that_is_not_there(server: Server) -> None:

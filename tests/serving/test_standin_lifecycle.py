@@ -357,3 +357,21 @@ def test_a_signal_ends_it(tmp_path: Path) -> None:
     with serving(tmp_path, empty_config(tmp_path)) as server:
         server.process.terminate()
         assert server.process.wait(20) == -15
+
+
+@pytest.mark.parametrize(
+    ("config", "text"),
+    [
+        ("", "setting neither ModelServerConfig::model_type (deprecated) nor ModelServerConfig::model_platform."),
+        (
+            'model_type: TENSORFLOW model_platform: "tensorflow"',
+            "setting both ModelServerConfig::model_type (deprecated) and ModelServerConfig::model_platform.",
+        ),
+    ],
+)
+def test_a_config_without_one_platform_names_the_model(tmp_path: Path, config: str, text: str) -> None:
+    path = tmp_path / "models.config"
+    path.write_text(f'model_config_list {{ config {{ name: "nobody" base_path: "{tmp_path}" {config} }} }}', "utf-8")
+    status, log = exit_of(start(tmp_path, f"--model_config_file={path}"))
+    assert status == 255
+    assert f"INVALID_ARGUMENT: Illegal {text}, model name is nobody\n" in log

@@ -118,7 +118,7 @@ def refusal(server: Server, method: str, request: Any) -> tuple[str, str]:
         (FLOAT, [memory.FILLED // 4 + 2], {"float_val": [1.0]}),
         (FLOAT, [1 << 62] * 250, {"float_val": [1.0]}),
         (FLOAT, [1] * 1_000_000, {"float_val": [1.0]}),
-        (FLOAT, [1] * 200, {"float_val": [1.0]}),
+        (FLOAT, [1] * 255, {"float_val": [1.0]}),
         (INT8, [10**9], {"int_val": [1]}),
         (BOOL, [10**9], {"bool_val": [True]}),
         (COMPLEX, [10**9], {"scomplex_val": [1.0, 2.0, 3.0]}),

@@ -97,10 +97,10 @@ def free_ports(count: int = 2) -> list[int]:
         return [found.getsockname()[1] for found in sockets]
 
 
-def start(folder: Path, *flags: str, environment: Mapping[str, str] | None = None) -> Server:
-    """Start the process; nothing is waited for."""
+def start(folder: Path, *flags: str, environment: Mapping[str, str] | None = None, python: str = sys.executable) -> Server:
+    """Start the process; nothing is waited for. ``python``: whose TensorFlow it has."""
     path = folder / "tensorflow_model_server"
-    executable.write(path, sys.executable)
+    executable.write(path, python)
     ports = free_ports()
     log = folder / f"log.{ports[0]}"
     with log.open("wb") as stream:
@@ -114,9 +114,11 @@ def start(folder: Path, *flags: str, environment: Mapping[str, str] | None = Non
 
 
 @contextlib.contextmanager
-def serving(folder: Path, *flags: str, environment: Mapping[str, str] | None = None) -> Iterator[Server]:
+def serving(
+    folder: Path, *flags: str, environment: Mapping[str, str] | None = None, python: str = sys.executable
+) -> Iterator[Server]:
     """A server whose ports are open."""
-    server = start(folder, *flags, environment=environment)
+    server = start(folder, *flags, environment=environment, python=python)
     try:
         wait_open(server)
         yield server

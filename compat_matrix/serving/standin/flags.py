@@ -18,6 +18,7 @@ ACTED_ON: dict[str, Any] = {
     "rest_api_port": 0,
     "rest_api_num_threads": 4 * _CPUS,
     "rest_api_timeout_in_ms": 30000,
+    "rest_api_enable_cors_support": False,
     "grpc_max_threads": 4 * _CPUS,
     "grpc_channel_arguments": "",
     "enable_batching": False,
@@ -46,7 +47,6 @@ ACTED_ON: dict[str, Any] = {
 }
 # Taken and not acted on: threads, memory, accelerators, transport security.
 ACCEPTED: dict[str, Any] = {
-    "rest_api_enable_cors_support": False,
     "num_unload_threads": 0,
     "flush_filesystem_caches": True,
     "tensorflow_session_parallelism": 0,

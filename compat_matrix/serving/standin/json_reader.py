@@ -1,6 +1,7 @@
-"""JSON as the real server's parser takes it: NaN, Inf and Infinity are numbers, and errors have its texts and offsets.
+"""JSON as the real server's parser (RapidJSON 1.1) takes it: NaN, Inf and Infinity are numbers.
 
-Python's parser reads the usual document; what it refuses is read again by :class:`_Slow`, which says what is wrong.
+Errors have its texts and offsets. Python's parser reads the usual document; what it refuses is read again by :class:`_Slow`,
+which says what is wrong. The parser changed with TensorFlow Serving 2.18: :func:`follow` names the release to be like.
 """
 
 from __future__ import annotations
@@ -17,9 +18,26 @@ _DEEPEST = 400
 _SHOWN = 1 << 20  # bytes of a value in an error
 # Numbers that are perhaps too big for a double, and halves of surrogate pairs: Python takes one without the other.
 _DOUBTFUL = re.compile(r"[eE]\+?\d{3}|\d{300}|\\u[dD][89a-fA-F]")
-_NUMBER = re.compile(r"-?(?:(NaN|Inf(?:inity)?)|(0|[1-9]\d*)(\.\d*)?([eE][+-]?\d*)?)")
+_NUMBER = re.compile(r"-?(?:(NaN|Inf(?:inity|(?!i)))|(0|[1-9]\d*)(\.\d*)?([eE][+-]?\d*)?)")
 _PLAIN = {"n": ("null", None), "t": ("true", True), "f": ("false", False)}
+_WORDS = {"N": "NaN", "I": "Infinity"}
+_END = "\0"  # RapidJSON takes this character for the end of the text
+_MARK = "\ufeff"  # of UTF-8: passed over, and counted in offsets
 _LETTERS = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
+
+
+_NEW = (2, 18)
+_newer = False
+
+
+def follow(release: str) -> None:
+    """Read requests, and print values in errors, as the server of this TensorFlow release ("2.15.1") does.
+
+    The parser of 2.18 and later passes over what follows the document. It prints an array on one line, and NaN as nothing.
+    """
+    global _newer
+    number = re.match(r"(\d+)\.(\d+)", release)
+    _newer = number is not None and (int(number[1]), int(number[2])) >= _NEW
 
 
 def _first_of_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -39,10 +57,10 @@ def parse(body: bytes) -> dict[str, Any]:
     """The object that a request is. Strings hold undecodable bytes as surrogates. Raises :class:`ServingError`."""
     if not body:
         raise invalid("JSON Parse error: The document is empty")
-    text = body.decode("utf-8", "surrogateescape").removeprefix("\ufeff")
+    text = body.decode("utf-8", "surrogateescape")
     if not _DOUBTFUL.search(text):
         try:
-            return _object(_decode(text))
+            return _object(_decode(text.removeprefix(_MARK)))
         except (ValueError, RecursionError):
             pass
     return _object(_Slow(text).document())
@@ -66,12 +84,18 @@ def format_error(value: Any, text: str) -> ServingError:
 def shown(value: Any) -> str:
     """A value inside an error's text, which is cut when it is long: indentation may make it a thousand times as long."""
     writer = json_writer.Writer(_SHOWN)
-    single = isinstance(value, float) and (not math.isfinite(value) or abs(value) <= 3.4028234663852886e38)
+    writer.single_line = writer.finite_only = _newer
     try:
-        writer.value(json_writer.Raw(json_writer.decimal(value, single)) if isinstance(value, float) else value)
+        writer.value(_printed(value))
     except (json_writer.TooLong, RecursionError):
         return writer.text()[:_SHOWN].decode("utf-8", "replace") + "...TRUNCATED"
     return writer.text().decode("utf-8", "replace")
+
+
+def _printed(value: Any) -> Any:
+    if not isinstance(value, float) or (_newer and not math.isfinite(value)):
+        return value
+    return json_writer.Raw(json_writer.decimal(value, not math.isfinite(value) or abs(value) <= 3.4028234663852886e38))
 
 
 def kind(value: Any) -> str:
@@ -87,15 +111,15 @@ class _Slow:
     """A recursive-descent parser that knows where it is."""
 
     def __init__(self, text: str) -> None:
-        self._text, self._at = text, 0
+        self._text, self._at = text, len(_MARK) * text.startswith(_MARK)
 
     def document(self) -> Any:
         self._space()
-        if self._at == len(self._text):
+        if self._peek() in ("", _END):
             raise self._error("The document is empty.")
         value = self._value(0)
         self._space()
-        if self._at < len(self._text):
+        if self._peek() not in ("", _END) and not _newer:
             raise self._error("The document root must not be followed by other values.")
         return value
 
@@ -122,11 +146,16 @@ class _Slow:
             return self._string()
         if letter in _PLAIN and letter:
             word, value = _PLAIN[letter]
-            if not self._text.startswith(word, self._at):
-                raise self._error("Invalid value.")
-            self._at += len(word)
+            self._word(word)
             return value
         return self._number()
+
+    def _word(self, word: str) -> None:
+        """Pass over a word. The offset of an error is behind the letters that are right."""
+        for letter in word:
+            if self._peek() != letter:
+                raise self._error("Invalid value.")
+            self._at += 1
 
     def _members(self, depth: int) -> dict[str, Any]:
         out: dict[str, Any] = {}
@@ -150,7 +179,7 @@ class _Slow:
                 self._at += 1
                 return out
             if self._peek() != ",":
-                raise self._error("Missing a comma or } after an object member.")
+                raise self._error("Missing a comma or '}' after an object member.")
             self._at += 1
             self._space()
 
@@ -168,12 +197,11 @@ class _Slow:
                 self._at += 1
                 return out
             if self._peek() != ",":
-                raise self._error("Missing a comma or ] after an array element.")
+                raise self._error("Missing a comma or ']' after an array element.")
             self._at += 1
             self._space()
 
     def _string(self) -> str:
-        start = self._at
         out: list[str] = []
         self._at += 1
         while True:
@@ -181,10 +209,10 @@ class _Slow:
             if letter == '"':
                 self._at += 1
                 return "".join(out)
-            if not letter:
-                raise self._error("Missing a closing quotation mark in string.", start)
+            if letter in ("", _END):
+                raise self._error("Missing a closing quotation mark in string.")
             if letter < " ":
-                raise self._error("Invalid encoding in string.")
+                raise self._error("Invalid escape character in string.")
             self._at += 1
             out.append(self._escape(self._at - 1) if letter == "\\" else letter)
 
@@ -218,7 +246,9 @@ class _Slow:
     def _number(self) -> Any:
         start, match = self._at, _NUMBER.match(self._text, self._at)
         if match is None:
-            raise self._error("Invalid value.", start + (self._peek() == "-"))
+            self._at += self._peek() == "-"
+            self._word(_WORDS.get(self._peek(), "0"))
+        assert match is not None
         self._at = match.end()
         word, _, fraction, exponent = match.groups()
         negative = match.group().startswith("-")

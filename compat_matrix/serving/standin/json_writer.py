@@ -7,6 +7,7 @@ with ``.0``, and NaN and Infinity stand as they are. Text is not checked to be U
 from __future__ import annotations
 
 import base64
+import math
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
@@ -29,14 +30,16 @@ class TooLong(Exception):
 
 
 class Writer:
-    """Values one after another; ``single_line`` while arrays are to stay on their line.
+    """Values one after another.
+
+    ``single_line`` while arrays are to stay on their line; ``finite_only`` to print nothing for NaN and Infinity.
 
     Args:
       limit: the most bytes of text, 0 for no limit. What goes beyond it raises :class:`TooLong`.
     """
 
     def __init__(self, limit: int = 0) -> None:
-        self.single_line = False
+        self.single_line = self.finite_only = False
         self._limit = limit
         self._out = bytearray()
         self._levels: list[list[Any]] = []  # [is an array, values so far]
@@ -73,7 +76,8 @@ class Writer:
             self.end()
         else:
             self._prefix()
-            self._out += _scalar(value)
+            if not (self.finite_only and isinstance(value, float) and not math.isfinite(value)):
+                self._out += _scalar(value)
 
     def _prefix(self) -> None:
         if self._limit and len(self._out) > self._limit:

@@ -9,7 +9,9 @@ import re
 import threading
 import urllib.parse
 import zlib
+from collections.abc import Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import MappingProxyType
 from typing import Any
 
 from compat_matrix.serving import messages
@@ -21,7 +23,13 @@ _WHICH = r"(?:/versions/(?P<version>\d+)|/labels/(?P<label>[^/:]+))?"
 _POST = re.compile(rf"/v1/models/(?P<name>[^/:]+){_WHICH}:(?P<verb>classify|regress|predict)", re.IGNORECASE)
 _GET = re.compile(rf"/v1/models(?:/(?P<name>[^/:]+))?{_WHICH}(?:/(?P<verb>metadata))?", re.IGNORECASE)
 _OURS = re.compile(r"/v1/.*", re.IGNORECASE | re.DOTALL)
-_JSON, _TEXT = "application/json", "text/plain"
+_ORIGIN = re.compile("https?://")
+_JSON, _TEXT, _HTML = "application/json", "text/plain", "text/html; charset=ISO-8859-1"
+_CORS = {  # with --rest_api_enable_cors_support
+    "Access-Control-Allow-Origin": "*",
+    "Access-Control-Allow-Methods": "POST, GET",
+    "Access-Control-Allow-Headers": "Content-Type",
+}
 MAX_BODY = 1 << 31
 _PART = 1 << 20  # bytes read together
 # The real server takes large headers. Python's limits are numbers of its module; this process has no other use for them.
@@ -30,17 +38,31 @@ _NOT_FOUND = b"<HTML><HEAD>\n<TITLE>404 Not Found</TITLE>\n</HEAD><BODY>\n<H1>No
 
 
 class Rest:
-    """Requests by method and path. Args: the methods, the limit of a run, and the path of the metrics ('' for none)."""
+    """Requests by method and path.
 
-    def __init__(self, api: Api, timeout_ms: int, metrics_path: str) -> None:
+    Args:
+      api: the methods.
+      timeout_ms: limit of a run.
+      metrics_path: the path of the metrics; empty for none.
+      cors: whether answers of the API allow other origins.
+    """
+
+    def __init__(self, api: Api, timeout_ms: int, metrics_path: str, cors: bool = False) -> None:
         self._api, self._timeout, self._metrics = api, timeout_ms, metrics_path
+        self._cors = _CORS if cors else {}
 
-    def answer(self, method: str, path: str, body: bytes, compressed: bool = False) -> tuple[int, str, bytes]:
-        """Status code, content type and body. ``compressed``: the body is gzip."""
+    def headers(self, path: str) -> Mapping[str, str]:
+        """Return the headers that an answer has beside its content type."""
+        return self._cors if path != self._metrics and _OURS.fullmatch(path) else {}
+
+    def answer(self, method: str, path: str, body: bytes, compressed: bool = False, origin: str = "") -> tuple[int, str, bytes]:
+        """Status code, content type and body. ``compressed``: the body is gzip. ``origin``: the header of that name."""
         if self._metrics and path == self._metrics:
             return 200, _TEXT, metrics.page().encode("utf-8")
         if not _OURS.fullmatch(path):
             return 404, "text/html", _NOT_FOUND
+        if method == "OPTIONS":  # a browser asks beforehand; without an origin it is refused, without words
+            return (200 if _ORIGIN.search(origin) else 400), _HTML, b""
         try:
             # The body, what it becomes and the answer's text hold the request's share of the memory.
             plain = _unpacked(body) if compressed else body
@@ -139,14 +161,16 @@ class _Handler(BaseHTTPRequestHandler):
             return
         with self.server.slots:
             compressed = "gzip" in self.headers.get("Content-Encoding", "")
-            status, kind, answer = self.server.rest.answer(self.command, path, body, compressed)
-        self._send(status, kind, answer)
+            origin = self.headers.get("Origin", "")
+            status, kind, answer = self.server.rest.answer(self.command, path, body, compressed, origin)
+        self._send(status, kind, answer, self.server.rest.headers(path))
 
     do_GET = do_POST = do_PUT = do_DELETE = do_HEAD = do_OPTIONS = do_PATCH = _serve
 
-    def _send(self, status: int, kind: str, body: bytes) -> None:
+    def _send(self, status: int, kind: str, body: bytes, more: Mapping[str, str] = MappingProxyType({})) -> None:
         self.send_response(status)
-        self.send_header("Content-Type", kind)
+        for name, value in {"Content-Type": kind, **more}.items():
+            self.send_header(name, value)
         self.send_header("Content-Length", str(len(body)))
         if self.close_connection:
             self.send_header("Connection", "close")
@@ -208,7 +232,8 @@ def start(api: Api, flags: dict[str, Any], metrics_path: str) -> None:
     """Serve on ``rest_api_port``. A port that is taken is logged and no reason to stop, as in the real server."""
     port = flags["rest_api_port"]
     try:
-        server = _Server(port, Rest(api, flags["rest_api_timeout_in_ms"], metrics_path), flags["rest_api_num_threads"])
+        rest = Rest(api, flags["rest_api_timeout_in_ms"], metrics_path, flags["rest_api_enable_cors_support"])
+        server = _Server(port, rest, flags["rest_api_num_threads"])
     except OSError as error:
         log.error("rest", f"Failed to start HTTP Server at localhost:{port}: {error}")
         return

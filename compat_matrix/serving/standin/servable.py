@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from compat_matrix.serving import messages
-from compat_matrix.serving.standin import log, memory
+from compat_matrix.serving.standin import deep, log, memory
 from compat_matrix.serving.standin.errors import ServingError, invalid
 from compat_matrix.workers.tensors import Tensor
 
@@ -96,7 +96,7 @@ class Servable:
                 raise invalid(f"Tensor {where}, specified in either feed_devices or fetch_devices was not found in the Graph")
         with _as_serving_errors():
             results: list[Tensor] = self._model.run(
-                list(feed), list(fetch), _run_options(timeout_ms), memory.current().take_answer
+                list(feed), list(fetch), _run_options(timeout_ms), memory.current().take_answer, deep.shaped
             )
         if rows is not None:
             _check_batched(results, rows)

@@ -13,7 +13,7 @@ from typing import Any
 from google.protobuf import text_format
 
 from compat_matrix.serving import messages
-from compat_matrix.serving.standin import faults, flags, grpc_server, log, metrics, rest, warmup
+from compat_matrix.serving.standin import faults, flags, grpc_server, json_reader, log, metrics, rest, warmup
 from compat_matrix.serving.standin.api import Api
 from compat_matrix.serving.standin.core import PLATFORM, Core
 from compat_matrix.serving.standin.errors import ServingError, invalid
@@ -83,7 +83,9 @@ def _build_and_start(values: dict[str, Any]) -> None:
             raise ServingError("UNIMPLEMENTED", f"the stand-in does not support --{name}")
     batch = _largest_batch(values) if values["enable_batching"] else None
     config = read_text(values["model_config_file"], messages.ModelServerConfig()) if values["model_config_file"] else None
-    core = Core(values, _loader(open_library(values["xla_cpu_compilation_enabled"]), values, batch))
+    library = open_library(values["xla_cpu_compilation_enabled"])
+    json_reader.follow(library.version)
+    core = Core(values, _loader(library, values, batch))
     core.reload(_single(values) if config is None else config)
     if values["model_config_file"] and values["model_config_file_poll_wait_seconds"] > 0:
         threading.Thread(target=_poll_config, args=(core, values), name="config", daemon=True).start()

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from compat_matrix.serving.standin import memory
+from compat_matrix.serving.standin import deep, memory
 from compat_matrix.workers.signature_wire import DTYPES
 from compat_matrix.workers.tensors import CARRIERS, Tensor
 
@@ -59,16 +59,16 @@ def decode(proto: Any) -> Tensor:
         raise NotATensor(f"more than {memory.FILLED} bytes that the message does not hold")
     try:
         if dtype == "string":
-            return Tensor(dtype, _strings(proto, count).reshape(sizes))
+            return Tensor(dtype, deep.shaped(_strings(proto, count), sizes))
         carrier = np.dtype(CARRIERS[dtype])
         if proto.tensor_content:
             if len(proto.tensor_content) != count * carrier.itemsize:
                 raise NotATensor(f"{len(proto.tensor_content)} bytes for {count} elements")
-            return Tensor(dtype, np.frombuffer(proto.tensor_content, carrier).reshape(sizes))
-        return Tensor(dtype, _padded(_listed(proto, dtype, carrier, count), count).reshape(sizes))
+            return Tensor(dtype, deep.shaped(np.frombuffer(proto.tensor_content, carrier), sizes))
+        return Tensor(dtype, deep.shaped(_padded(_listed(proto, dtype, carrier, count), count), sizes))
     except NotATensor:
         raise
-    except ValueError as error:  # more dimensions than NumPy has, or sizes beside a zero that it cannot multiply
+    except ValueError as error:  # sizes beside a zero that NumPy cannot multiply
         raise NotATensor(str(error)) from None
 
 
@@ -76,8 +76,8 @@ def _type_and_shape(proto: Any) -> tuple[str, tuple[int, ...]]:
     dtype = DTYPES.get(proto.dtype, "")
     if dtype not in CARRIERS and dtype != "string":
         raise NotATensor(f"dtype {proto.dtype}")
-    if proto.tensor_shape.unknown_rank or len(proto.tensor_shape.dim) > MAX_RANK:
-        raise NotATensor("the shape is not known")
+    if len(proto.tensor_shape.dim) > MAX_RANK:  # TensorFlow passes over `unknown_rank` here
+        raise NotATensor(f"more than {MAX_RANK} dimensions")
     sizes = tuple(dim.size for dim in proto.tensor_shape.dim)
     if any(size < 0 for size in sizes):
         raise NotATensor("the shape is not known")
