@@ -11,10 +11,8 @@ from typing import Any, Optional
 from reference_impl.format import schema
 from reference_impl.format.container import layout
 from reference_impl.graph.closure import reversed_edges
-from reference_impl.graph.node_index import Nodes
 from reference_impl.graph.object_graph import Paths
-from reference_impl.graph.references import Library
-from reference_impl.inspection.functions import Reach
+from reference_impl.inspection.graph_view import GraphView
 
 Wanted = Callable[[schema.NodeDef], bool]
 
@@ -103,27 +101,8 @@ def _fit_function(said: str, name: str) -> int:
     return 2 if said == name else 1 if name and said.startswith(name) else 0
 
 
-class Leads:
-    """What leads to the nodes of a MetaGraph: calls, signatures, the object tree. Found out once, and not before it is asked."""
-
-    def __init__(self, graph: schema.MetaGraphDef) -> None:
-        self.graph = graph
-        self.library = Library(graph.graph_def.library)
-        self.calls = self.library.calls()
-
-    @functools.cached_property
-    def main(self) -> Nodes:
-        """The nodes of the main graph."""
-        return Nodes(self.graph.graph_def)
-
-    @functools.cached_property
-    def reach(self) -> Reach:
-        """What each signature may run."""
-        return Reach(self.graph, self.library, self.calls, self.main)
-
-    @functools.cached_property
-    def _by_signature(self) -> tuple[Optional[dict[str, list[str]]], Optional[dict[str, list[str]]]]:
-        return self.reach.nodes(), self.reach.functions()
+class Leads(GraphView):
+    """What leads to the nodes of a MetaGraph: calls, signatures, the object tree."""
 
     @functools.cached_property
     def _callers(self) -> dict[str, list[str]]:
@@ -132,7 +111,7 @@ class Leads:
     @functools.cached_property
     def _objects(self) -> dict[str, list[str]]:
         """Concrete function -> the paths in the object tree that hold it."""
-        objects: Any = self.graph.object_graph_def.nodes
+        objects: Any = self.proto.object_graph_def.nodes
         paths = Paths(objects)
         found: dict[str, list[str]] = {}
         for number, node in enumerate(objects):
@@ -147,15 +126,14 @@ class Leads:
     @functools.cached_property
     def _outside(self) -> set[str]:
         """The functions that the main graph or the object tree names."""
-        return {*self._objects, *(name for node in self.graph.graph_def.node for name in self.library.references(node))}
+        return {*self._objects, *(name for node in self.main.messages for name in self.library.references(node))}
 
     def place(self, holder: str, node: schema.NodeDef, count: int = 1) -> Place:
         """A node, in the function ``holder`` or in the main graph ("")."""
-        nodes, functions = self._by_signature
-        reached = functions if holder else nodes
+        reached = self.signatures_of_function if holder else self.signatures_of_node
         chain, paths = self._way(holder) if holder else ((), ())
         signatures = None if reached is None else tuple(reached.get(holder or node.name, ()))
-        return Place(tuple(sorted(self.graph.meta_info_def.tags)), node, holder, chain, paths, signatures, count)
+        return Place(tuple(sorted(self.proto.meta_info_def.tags)), node, holder, chain, paths, signatures, count)
 
     def _way(self, holder: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The shortest chain of functions from one that is named outside the library, and the objects that lead to the holder."""

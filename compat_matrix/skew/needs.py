@@ -24,6 +24,7 @@ from reference_impl.format.container import layout
 from reference_impl.format.names import RESERVED_SIGNATURES
 from reference_impl.graph.closure import reachable
 from reference_impl.graph.edges import data_inputs, input_source
+from reference_impl.inspection.graph_view import Reached
 from reference_impl.inspection.signatures import init_ops
 
 SCHEMA = 1
@@ -171,9 +172,11 @@ class Walk:
 
     def _run(self, starts: Sequence[str]) -> list[str]:
         """The uses that run when these nodes of the main graph do."""
-        nodes = [self.nodes[name] for name in reachable(starts, self.leads.main.waits) if name in self.nodes]
-        called = reachable([name for node in nodes for name in self.library.references(node)], self.calls)
-        return [*self._keys(nodes, ""), *(key for name in called for key in self.bodies[name])]
+        return self._uses_of(self.leads.reached(starts))
+
+    def _uses_of(self, reached: Reached) -> list[str]:
+        nodes = [self.nodes[name] for name in reached.nodes if name in self.nodes]
+        return [*self._keys(nodes, ""), *(key for name in reached.functions for key in self.bodies.get(name, ()))]
 
     def bodies_of(self, functions: Iterable[str]) -> list[str]:
         """The uses of some functions and of all that they call."""
@@ -181,11 +184,7 @@ class Walk:
 
     def reached(self, signature: str) -> list[str]:
         """The uses that a call of the signature runs; all of them where that would take too long to find out."""
-        if self.leads.reach.signatures is None:
-            return self.everything
-        nodes, functions = self.leads.reach.signatures[signature]
-        found = [self.nodes[name] for name in nodes if name in self.nodes]
-        return [*self._keys(found, ""), *(key for name in functions for key in self.bodies.get(name, ()))]
+        return self.everything if self.leads.by_signature is None else self._uses_of(self.leads.by_signature[signature])
 
     def part(
         self,

@@ -17,10 +17,9 @@ from reference_impl.format import schema
 from reference_impl.format.names import CREATE, DESTROY, INITIALIZE, RESERVED_SIGNATURES, SIGNATURES
 from reference_impl.graph.closure import reachable, reversed_edges
 from reference_impl.graph.edges import input_source
-from reference_impl.graph.node_index import Nodes
 from reference_impl.graph.object_graph import Paths
 from reference_impl.graph.object_references import traces
-from reference_impl.graph.references import Library
+from reference_impl.inspection.graph_view import GraphView
 from reference_impl.inspection.op_effects import READS, OpEffect, op_effect
 from reference_impl.inspection.path_origins import (
     ASSET,
@@ -38,7 +37,7 @@ from reference_impl.inspection.path_origins import (
     is_no_file,
     of_attribute,
 )
-from reference_impl.inspection.signatures import init_ops, slots_of
+from reference_impl.inspection.signatures import init_ops, tensor_names
 from reference_impl.inspection.types import Effect
 
 LOAD, CALL = "load", "call"
@@ -90,8 +89,7 @@ def graph_starts(meta_graph: schema.MetaGraphDef) -> Iterator[Start]:
     for key, signature in sorted(meta_graph.signature_def.items()):
         if key in RESERVED_SIGNATURES:
             continue
-        tensors = [slot.tensor for info in signature.outputs.values() for slot in slots_of(info)[1]]
-        yield Start(signature_label(key), CALL, tuple([input_source(tensor) for tensor in tensors]))
+        yield Start(signature_label(key), CALL, tuple(map(input_source, tensor_names(signature.outputs))))
     if saver.save_tensor_name:
         yield Start("saving a checkpoint", CALL, (input_source(saver.save_tensor_name),), checkpoint=True)
 
@@ -131,46 +129,32 @@ def object_starts(graph: schema.SavedObjectGraph, paths: Paths, wanted: Optional
 
 
 def effects(
-    meta_graph: schema.MetaGraphDef,
-    objects: schema.SavedObjectGraph,
-    assets: Sequence[schema.AssetFileDef],
-    library: Library,
-    calls: dict[str, list[str]],
-    paths: Paths,
-    main: Nodes,
+    view: GraphView, objects: schema.SavedObjectGraph, assets: Sequence[schema.AssetFileDef], paths: Paths
 ) -> tuple[Effect, ...]:
-    """Everything in a MetaGraph that acts on the machine, also what nothing starts.
+    """Return everything in a MetaGraph that acts on the machine, also what nothing starts.
 
     Args:
-      meta_graph: the MetaGraph.
+      view: the MetaGraph.
       objects, paths: its object graph.
       assets: its files.
-      library, calls: its functions and ``library.calls()``.
-      main: the nodes of its graph.
     """
-    search = Search(meta_graph, objects, assets, library)
-    search.nodes = main
-    acting = {name for name, function in library.functions.items() if any(search.effect(node.op) for node in function.node_def)}
+    search = Search(view, objects, assets)
+    acting = {str(function) for function, nodes in view.bodies[1:] if any(search.effect(node.op) for node in nodes)}
     if not acting and not search.acting:
         return ()
-    callers = reversed_edges((name, library.may_run(called)) for name, called in calls.items())
+    callers = reversed_edges((name, view.library.may_run(called)) for name, called in view.calls.items())
     search.relevant = reachable(sorted(acting), callers)
-    for starts in (graph_starts(meta_graph), object_starts(objects, paths)):
-        for start in starts:
-            search.follow(start)
+    for start in (*graph_starts(view.proto), *object_starts(objects, paths)):
+        search.follow(start)
     search.rest(acting)
     return search.results()
 
 
 def effects_at_load(
-    meta_graph: schema.MetaGraphDef,
-    objects: schema.SavedObjectGraph,
-    assets: Sequence[schema.AssetFileDef],
-    library: Library,
-    starts: Iterable[Start],
+    view: GraphView, objects: schema.SavedObjectGraph, assets: Sequence[schema.AssetFileDef], starts: Iterable[Start]
 ) -> tuple[tuple[Effect, ...], bool]:
-    """What of ``starts`` acts on the machine, and whether that is all. Only those at load are followed."""
-    search = Search(meta_graph, objects, assets, library)
+    """Return what of ``starts`` acts on the machine, and whether that is all. Only those at load are followed."""
+    search = Search(view, objects, assets)
     for start in starts:
         if start.when == LOAD:
             search.follow(start)
@@ -180,21 +164,14 @@ def effects_at_load(
 class Search:
     """One search through a MetaGraph."""
 
-    def __init__(
-        self,
-        meta_graph: schema.MetaGraphDef,
-        objects: schema.SavedObjectGraph,
-        assets: Sequence[schema.AssetFileDef],
-        library: Library,
-    ):
-        self.meta_graph = meta_graph
+    def __init__(self, view: GraphView, objects: schema.SavedObjectGraph, assets: Sequence[schema.AssetFileDef]):
+        self.view, self.library = view, view.library
         self.objects = objects
-        self.library = library
         self.relevant: Optional[Collection[str]] = None  # functions worth entering; None for all
         self.steps = 0
         self._assets = assets
         known = {input_source(item.tensor_info.name): frozenset({Origin(ASSET, item.filename)}) for item in assets}
-        saver = meta_graph.saver_def.filename_tensor_name
+        saver = view.proto.saver_def.filename_tensor_name
         if saver:
             known[input_source(saver)] = GIVEN_PATH
         self._known = known
@@ -206,20 +183,15 @@ class Search:
     @functools.cached_property
     def main(self) -> Body:
         """The main graph, which a load of objects hardly ever asks for."""
-        return Body(None, self.nodes.by_name, self._known)
-
-    @functools.cached_property
-    def nodes(self) -> Nodes:
-        """The nodes of the main graph."""
-        return Nodes(self.meta_graph.graph_def)
+        return Body(None, self.view.main.by_name, self._known)
 
     @functools.cached_property
     def acting(self) -> dict[str, schema.NodeDef]:
-        """Those that do something."""
-        return {name: self.nodes.by_name[name] for name, op in self.nodes.op_of.items() if self.effect(op)}
+        """The nodes of the main graph that do something."""
+        return {name: self.view.main.by_name[name] for name, op in self.view.main.op_of.items() if self.effect(op)}
 
     def effect(self, op: str) -> Optional[OpEffect]:
-        """What an op does; functions of the library do what is in them."""
+        """Return what an op does; functions of the library do what is in them."""
         if op not in self._of_op:
             self._of_op[op] = op_effect(op, self.library.functions)
         return self._of_op[op]
@@ -229,7 +201,8 @@ class Search:
         ways: dict[str, set[Arguments]] = {}
         pending: list[tuple[str, Arguments]] = []
         if start.nodes:
-            names = [name for name in reachable(start.nodes, self.nodes.waits) if name in self.nodes.waits]
+            waits = self.view.main.waits
+            names = [name for name in reachable(start.nodes, waits) if name in waits]
             self._note(self.main, [self.acting[name] for name in names if name in self.acting], start)
             self._enter(self.main, [self.main.nodes[name] for name in names], pending)
         elif start.function in self.library.functions:
@@ -304,7 +277,7 @@ class Search:
                 found.labels[start.when][start.label] = None
 
     def results(self) -> tuple[Effect, ...]:
-        """One entry per op and body. When there was too much to look at it is left open when they happen."""
+        """Return one entry per op and body. When there was too much to look at, it is left open when they happen."""
         complete = self.steps <= _STEPS
         return tuple(
             [
@@ -334,7 +307,7 @@ def _path(body: Body, node: schema.NodeDef, effect: OpEffect) -> frozenset[Origi
 
 
 def _harmless(effect: OpEffect, origins: frozenset[Origin], start: Optional[Start]) -> bool:
-    """What every model does: read its assets, and the checkpoint that its caller names."""
+    """Return whether this is what every model does: read its assets, and the checkpoint that its caller names."""
     if effect.optional and is_no_file(origins):
         return True
     if effect.checkpoint and start is not None and start.checkpoint:
@@ -343,7 +316,7 @@ def _harmless(effect: OpEffect, origins: frozenset[Origin], start: Optional[Star
 
 
 def _text(origin: Origin) -> str:
-    """How a path is shown."""
+    """Return how a path is shown."""
     if origin.kind in (LITERAL, PART):
         return origin.text
     return {ASSET: f"assets/{origin.text}", GIVEN: "(what the caller gives)", COMPUTED: "(computed)"}[origin.kind]

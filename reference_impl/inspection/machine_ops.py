@@ -13,6 +13,7 @@ from reference_impl.errors import MachineOpError
 from reference_impl.format.container.layout import Layout
 from reference_impl.graph.references import Library
 from reference_impl.inspection.effects import Start, effects_at_load
+from reference_impl.inspection.graph_view import GraphView
 from reference_impl.inspection.op_effects import UNKNOWN
 from reference_impl.inspection.types import Effect
 
@@ -41,7 +42,8 @@ def check(choice: str, directory: Layout, meta_graph: Any, objects: Any, library
     """
     if choice == ALLOW:
         return
-    found, complete = effects_at_load(meta_graph, objects, directory.asset_definitions(meta_graph), library, starts)
+    assets = directory.asset_definitions(meta_graph)
+    found, complete = effects_at_load(GraphView(meta_graph, library), objects, assets, starts)
     if choice == WARN:
         found = tuple([effect for effect in found if effect.kind != UNKNOWN])
     own = {function.signature.name for function in meta_graph.graph_def.library.function} if found else ()

@@ -14,12 +14,11 @@ from typing import Any, Optional, Union
 from reference_impl import errors
 from reference_impl.format import extension, schema
 from reference_impl.format.container import files, layout
-from reference_impl.graph.node_index import Nodes
 from reference_impl.graph.object_graph import Paths, counterparts
-from reference_impl.graph.references import Library
 from reference_impl.inspection.contradictions import contradictions, same_tags
 from reference_impl.inspection.effects import effects
-from reference_impl.inspection.functions import Reach, functions, library_functions, op_counts, sizes
+from reference_impl.inspection.functions import functions, library_functions, op_counts, sizes
+from reference_impl.inspection.graph_view import GraphView
 from reference_impl.inspection.objects import objects
 from reference_impl.inspection.restore_plan import Restored, restore_plan
 from reference_impl.inspection.signatures import init_ops, signature_spec, signatures
@@ -80,7 +79,7 @@ class _Inspection:
         )
 
     def _attempt(self, action: Any, otherwise: Any) -> Any:
-        """The result of ``action``, or ``otherwise`` and a problem."""
+        """Return the result of ``action``, or ``otherwise`` and note a problem."""
         try:
             return action()
         except errors.SavedModelError as error:
@@ -133,12 +132,9 @@ class _Inspection:
 
     def _meta_graph(self, graph: schema.MetaGraphDef) -> MetaGraph:
         info = graph.meta_info_def
-        main = Nodes(graph.graph_def)
-        self.problems.extend(contradictions(graph, main))
-        library = Library(graph.graph_def.library)
-        calls = library.calls()
-        reach = Reach(graph, library, calls, main)
-        plan: Optional[list[Restored]] = self._attempt(lambda: restore_plan(graph, str(self.model.file), main), None)
+        view = GraphView(graph)
+        self.problems.extend(contradictions(graph, view.main))
+        plan: Optional[list[Restored]] = self._attempt(lambda: restore_plan(graph, str(self.model.file), view.main), None)
         additional = self._attempt(lambda: extension.read(graph, str(self.model.file)), None)
         saved = extension.object_graph(graph, additional)
         paths = Paths(saved.nodes)
@@ -146,9 +142,9 @@ class _Inspection:
         if graph.HasField("object_graph_def"):
             variables = object_variables(saved, paths, keys, plan or (), self.entries)
         else:
-            variables = graph_variables(graph, main, plan or (), self.entries)
+            variables = graph_variables(graph, view.main, plan or (), self.entries)
         self._check_stored(variables, plan or ())
-        definitions = library_functions(library, calls, reach)
+        definitions = library_functions(view)
         assets = self._attempt(lambda: self.model.asset_definitions(graph), ())
         return MetaGraph(
             tags=tuple(sorted(info.tags)),
@@ -160,24 +156,24 @@ class _Inspection:
             bad_consumers=tuple(graph.graph_def.versions.bad_consumers),
             stripped_default_attrs=info.stripped_default_attrs,
             has_object_graph=graph.HasField("object_graph_def"),
-            nodes=len(main.names),
-            sizes=sizes(graph, main, library, definitions),
+            nodes=len(view.main.names),
+            sizes=sizes(view, definitions),
             signatures=signatures(graph),
             objects=objects(saved, paths, keys, additional),
-            functions=functions(saved, library, paths),
+            functions=functions(saved, view.library, paths),
             function_aliases=dict(sorted(info.function_aliases.items())),
             library=definitions,
             variables=variables,
             assets=self._assets(assets),
             init_ops=init_ops(graph),
             saver=_saver(graph, plan),
-            effects=effects(graph, saved, assets, library, calls, paths, main),
-            ops=op_counts(main, library, reach),
+            effects=effects(view, saved, assets, paths),
+            ops=op_counts(view),
             collections=tuple([_collection(key, graph.collection_def[key]) for key in sorted(graph.collection_def)]),
         )
 
     def _check_stored(self, variables: Any, plan: Any) -> None:
-        """Values that a loader will ask for and not find."""
+        """Note the values that a loader will ask for and not find."""
         wanted = dict.fromkeys([item.key for item in plan] + [item.key for item in variables if item.key is not None])
         missing = [key for key in wanted if key not in self.entries]
         if missing:

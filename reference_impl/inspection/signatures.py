@@ -5,7 +5,7 @@ RFC: SIG-01
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from reference_impl.format import schema
@@ -19,7 +19,7 @@ _INIT_COLLECTIONS = (MAIN_OP, LEGACY_INIT_OP, TRAIN_OP)
 
 
 def signatures(meta_graph: schema.MetaGraphDef) -> tuple[Signature, ...]:
-    """All signatures sorted by key, the reserved ones left out."""
+    """Return all signatures sorted by key, the reserved ones left out."""
     return tuple(
         [
             Signature(
@@ -49,6 +49,11 @@ def slots_of(info: schema.TensorInfo) -> tuple[str, list[TensorSlot]]:
     """Return the kind of a TensorInfo and the tensors it stands for, as `parts_of` does."""
     kind, parts = parts_of(info)
     return kind, [TensorSlot(part, name, dtype_name(dtype), shape_of(shape)) for part, name, dtype, shape in parts]
+
+
+def tensor_names(infos: Mapping[str, schema.TensorInfo]) -> list[str]:
+    """Return the names of all tensors that the inputs or outputs of a signature stand for."""
+    return [part[1] for info in infos.values() for part in parts_of(info)[1]]
 
 
 def parts_of(info: schema.TensorInfo) -> tuple[str, list[tuple[str, str, int, schema.TensorShapeProto]]]:
@@ -81,7 +86,7 @@ def parts_of(info: schema.TensorInfo) -> tuple[str, list[tuple[str, str, int, sc
 
 
 def signature_spec(meta_graph: schema.MetaGraphDef) -> dict[str, dict[str, dict[str, dict[str, Any]]]]:
-    """What every consumer must see of a MetaGraph's signatures, as plain data.
+    """Return what every consumer must see of a MetaGraph's signatures, as plain data.
 
     Returns:
       ``{key: {"inputs": {name: {"dtype", "shape"}}, "outputs": {...}}}``. dtype is TensorFlow's lower-case name; shape a list
@@ -103,7 +108,7 @@ def _spec(arguments: tuple[SignatureArgument, ...]) -> dict[str, dict[str, Any]]
 
 
 def init_ops(meta_graph: schema.MetaGraphDef) -> tuple[InitOp, ...]:
-    """What a loader runs after restoring variables: collections of TF 1.x and the reserved signatures of TF 2.x."""
+    """Return what a loader runs after restoring variables: collections of TF 1.x and the reserved signatures of TF 2.x."""
     found = []
     for key in _INIT_COLLECTIONS:
         if key in meta_graph.collection_def:

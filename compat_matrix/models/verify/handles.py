@@ -7,16 +7,14 @@ them to. No frames, no depth: a library of a million calls costs its size.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Optional
+from typing import Optional
 
 from reference_impl.errors import LimitError
 from reference_impl.format import schema
 from reference_impl.graph.closure import reversed_edges
 from reference_impl.graph.edges import data_inputs, parse_input
 from reference_impl.graph.references import CALL_OPS, Library
-
-if TYPE_CHECKING:
-    from compat_matrix.models.verify.model import Reached
+from reference_impl.inspection.graph_view import Reached
 
 ASSIGN = frozenset({"Assign", "AssignVariableOp", "AssignAdd", "AssignAddVariableOp", "AssignVariableXlaConcatND"})
 FILL = frozenset(

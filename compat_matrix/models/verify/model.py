@@ -6,8 +6,8 @@ All of it is untrusted: a node may name inputs, functions and objects that do no
 from __future__ import annotations
 
 import functools
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import Any, NamedTuple, Optional
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Optional
 
 from compat_matrix.models.verify.warmup import Warmup
 from compat_matrix.models.verify.warmup import read as read_warmup
@@ -21,30 +21,14 @@ from reference_impl.format.container import layout
 from reference_impl.format.names import CUSTOM_GRADIENT, RESERVED_SIGNATURES
 from reference_impl.graph.closure import reachable
 from reference_impl.graph.edges import input_source, input_sources
-from reference_impl.graph.node_index import Nodes
 from reference_impl.graph.object_graph import Paths, counterparts
-from reference_impl.graph.references import Library
 from reference_impl.inspection.effects import effects
-from reference_impl.inspection.functions import Reach
+from reference_impl.inspection.graph_view import GraphView, Reached
 from reference_impl.inspection.restore_plan import Restored, restore_plan
-from reference_impl.inspection.signatures import init_ops
+from reference_impl.inspection.signatures import init_ops, tensor_names
 from reference_impl.inspection.types import Effect
 
 Place = tuple[Optional[str], schema.NodeDef]  # function (None: the main graph), node of it
-
-
-class Body(NamedTuple):
-    """The main graph (no function), or a function of the library."""
-
-    function: Optional[str]
-    nodes: Any  # of NodeDef
-
-
-class Reached(NamedTuple):
-    """What running something may execute: nodes of the main graph, and functions."""
-
-    nodes: dict[str, None]
-    functions: dict[str, None]
 
 
 class Model:
@@ -89,12 +73,12 @@ class Model:
             self.__dict__["reader"].close()
 
 
-class Graph:
+class Graph(GraphView):
     """One MetaGraph."""
 
     def __init__(self, model: Model, proto: schema.MetaGraphDef):
+        super().__init__(proto)
         self.model = model
-        self.proto = proto
         self.tags = ", ".join(sorted(set(proto.meta_info_def.tags)))
         self.objects = proto.object_graph_def
         self.has_objects = proto.HasField("object_graph_def")
@@ -104,29 +88,10 @@ class Graph:
         """Whether ``tf.saved_model.load`` cuts functions out of the main graph instead of rebuilding the object graph."""
         return not self.has_objects or len(self.model.graphs) > 1
 
-    @functools.cached_property
-    def main(self) -> Nodes:
-        """The nodes of the main graph."""
-        return Nodes(self.proto.graph_def)
-
     @property
     def nodes(self) -> dict[str, schema.NodeDef]:
-        """Those by name."""
+        """The nodes of the main graph by name."""
         return self.main.by_name
-
-    @functools.cached_property
-    def library(self) -> Library:
-        return Library(self.proto.graph_def.library)
-
-    @functools.cached_property
-    def calls(self) -> dict[str, list[str]]:
-        return self.library.calls()
-
-    @functools.cached_property
-    def bodies(self) -> list[Body]:
-        """The main graph, then every function."""
-        functions = self.library.functions.items()
-        return [Body(None, self.main.messages), *[Body(name, function.node_def) for name, function in functions]]
 
     @functools.cached_property
     def names(self) -> list[list[str]]:
@@ -137,12 +102,6 @@ class Graph:
     def sources(self) -> list[list[list[str]]]:
         """For each body, for each of its nodes, the nodes and arguments that its inputs come from."""
         return [self.main.sources, *[input_sources(body.nodes, True) for body in self.bodies[1:]]]
-
-    def of_op(self, ops: Collection[str]) -> Iterator[Place]:
-        """(function or None, node) of every node of one of these ops."""
-        yield from [(None, node) for op, node in zip(self.main.ops, self.main.messages) if op in ops]
-        for body in self.bodies[1:]:
-            yield from [(body.function, node) for node in body.nodes if node.op in ops]
 
     @functools.cached_property
     def _with_functions(self) -> tuple[list[Place], list[Place]]:
@@ -205,24 +164,14 @@ class Graph:
         sizes = {key: plain_value(value) for key, value in node.attr.items() if value.WhichOneof("value") in ("i", "list")}
         return arguments.outputs(op, sizes)
 
-    def reached(self, names: Iterable[str]) -> Reached:
-        """What running nodes of the main graph may execute."""
-        nodes = reachable(names, self.main.waits)
-        starts = [name for node in nodes if node in self.nodes for name in self.library.references(self.nodes[node])]
-        return Reached(nodes, reachable(starts, self.calls))
-
     @functools.cached_property
     def signatures(self) -> dict[str, Reached]:
         """Signature -> what a call of it may execute. Of a graph too large for that all signatures together, as ``*``."""
-        found = Reach(self.proto, self.library, self.calls, self.main).signatures
-        if found is None:
-            from reference_impl.inspection.signatures import slots_of
-
-            keys = [key for key in self.proto.signature_def if key not in RESERVED_SIGNATURES]
-            infos = [info for key in keys for info in self.proto.signature_def[key].outputs.values()]
-            names = [input_source(slot.tensor) for info in infos for slot in slots_of(info)[1]]
-            return {"*": self.reached(names)}
-        return {key: Reached(*reached) for key, reached in found.items() if key not in RESERVED_SIGNATURES}
+        keys = [key for key in self.proto.signature_def if key not in RESERVED_SIGNATURES]
+        if self.by_signature is None:
+            names = [name for key in keys for name in tensor_names(self.proto.signature_def[key].outputs)]
+            return {"*": self.reached(map(input_source, names))}
+        return {key: self.by_signature[key] for key in sorted(keys)}
 
     @functools.cached_property
     def init_nodes(self) -> list[str]:
@@ -259,7 +208,7 @@ class Graph:
     def effects(self) -> tuple[Effect, ...]:
         """Ops that act on the machine, and when."""
         assets = self.model.layout.asset_definitions(self.proto)
-        return effects(self.proto, self.saved, assets, self.library, self.calls, self.paths, self.main)
+        return effects(self, self.saved, assets, self.paths)
 
     @functools.cached_property
     def used(self) -> Reached:
