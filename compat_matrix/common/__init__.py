@@ -1,0 +1,1 @@
+"""What every room needs: strict JSON, files written by rename, locks, interruptions, text that is safe for a terminal."""

@@ -1,0 +1,1 @@
+"""Reports: a verdict as text, HTML, Markdown, JUnit. Nothing is judged here."""
