@@ -86,7 +86,7 @@ ENDS = ("stays_after_bye", "hangs_at_the_end", "ignores_sigterm")
 
 
 def outcome(mistake: str, only: str):
-    program = found.command_of(f"{sys.executable} {ROOT / 'tests' / 'wrong_plugins.py'} {mistake}")
+    program = found.command_of(f"{sys.executable} {ROOT / 'tests' / 'support' / 'wrong_plugins.py'} {mistake}")
     settings = Settings(HANGS.get(mistake, 600.0), 0.5 if mistake in ENDS else 120.0, 1, [only])
     return next(one for one in check(program, settings) if one.state != PASSED)
 
