@@ -68,7 +68,7 @@ def _archive() -> bytes:
             folder = tarfile.TarInfo(name)
             folder.type, folder.mode = tarfile.DIRTYPE, mode
             archive.addfile(folder)
-        program = f'#!/bin/sh\nexec {_python()} -B /app/tests/serving_double.py "$@"\n'
+        program = f'#!/bin/sh\nexec {_python()} -B /app/tests/support/serving_double.py "$@"\n'
         for name, text in (("usr/bin/entry.sh", ENTRY), ("usr/bin/tensorflow_model_server", program)):
             member = tarfile.TarInfo(name)
             member.mode, member.size = 0o755, len(text)
