@@ -5,26 +5,20 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from compat_matrix.cells.consumers import CONSUMERS
 from compat_matrix.cells.outcomes import Outcome
-from compat_matrix.cells.plan import Cell
-from compat_matrix.cells.results import Result
-from compat_matrix.checks import CHECKS
-from compat_matrix.checks.artifact import Artifact, read_artifact
+from compat_matrix.checks.artifact import read_artifact
 from compat_matrix.checks.oracle import tag_sets
 from compat_matrix.checks.table import answerable
-from compat_matrix.engine.loop import run_plan
+from compat_matrix.engine.asking import Asked, ask
 from compat_matrix.hosts.host import RESTART_AFTER
 from compat_matrix.hosts.pool import Hosts
-from compat_matrix.plan.planning import Axes, expand, fixture_artifact
-from compat_matrix.requests import given as giving
+from compat_matrix.requests.given import case_name
 from compat_matrix.runtimes.runtime import Runtime
-from compat_matrix.verdict import Ledger
-from reference_impl.format.container import layout
 
 if TYPE_CHECKING:
     from compat_matrix.requests.given import Given
@@ -82,48 +76,26 @@ def readings(
 
     Raises Unstageable: the model cannot be taken along; ArtifactError: the requests are none.
     """
-    asked = _artifact(artifact, model or artifact / "model", folder, skip)
-    planned = replace(fixture_artifact(asked.directory), timeout=LIMIT)
-    consumers = {name: CONSUMERS[name] for name in readers if name not in runtime.lacks}
-    plan = expand([planned], consumers, CHECKS, Axes((runtime,)), Ledger())
-    for result in run_plan(hosts, folder, plan):
-        yield from _readings(plan.by_id[result.cell], result, asked)
+    document = json.loads((artifact / "io" / "io.json").read_text(encoding="utf-8"))
+    document["requests"] = [request for request in read_artifact(artifact).requests if request["id"] not in skip]
+    model, name = model or artifact / "model", case_name(artifact)
+    for asked in ask(hosts, runtime, readers, name, model, artifact / "io", document, folder, LIMIT):
+        for tags in tag_sets(asked.artifact):
+            yield _reading(asked, tags)
 
 
-def _artifact(artifact: Path, model: Path, folder: Path, skip: Collection[str]) -> Artifact:
-    """The artifact of a run in ``folder``: a model, with the requests and answers of another one."""
-    requests = [request for request in read_artifact(artifact).requests if request["id"] not in skip]
-    shutil.rmtree(folder, ignore_errors=True)
-    directory = folder / "given" / giving.case_name(artifact)
-    io = giving.lay_out(model, directory)
-    shutil.copytree(artifact / "io", io, dirs_exist_ok=True)
-    document = json.loads((io / "io.json").read_text(encoding="utf-8"))
-    (io / "io.json").write_text(json.dumps({**document, "requests": requests}), encoding="utf-8")
-    giving.sign(directory, layout.read(directory / "model"), "a model that was rewritten", "")
-    return read_artifact(directory)
-
-
-def _readings(cell: Cell, result: Result, artifact: Artifact) -> Iterator[Reading]:
-    """What the result of a cell says of each MetaGraph."""
-    capabilities = CONSUMERS[cell.consumer].capabilities
-    failed = result.details.get("failed") or {}
-    for tags in tag_sets(artifact):
-        asked = [
-            str(request["id"])
-            for request in artifact.requests
-            if tuple(request["tags"]) == tags and answerable(request["kind"], capabilities)
-        ]
-        bad = {name: failed[name] for name in asked if name in failed}
-        outcome, message = result.outcome, result.message
-        if failed:  # it is known which requests: those of another MetaGraph do not count here
-            outcome = Outcome(next(iter(bad.values()))["outcome"]) if bad else Outcome.PASS
-            message = _text([*bad.values()]) if bad else ""
-        answered = tuple(bad) if outcome not in NOT_LOADED else ()
-        yield Reading(cell.consumer, tags, outcome, message, len(asked), answered)
-
-
-def _text(failed: Sequence[dict[str, str]]) -> str:
-    return failed[0]["message"] + (f" (and {len(failed) - 1} more)" if len(failed) > 1 else "")
+def _reading(asked: Asked, tags: tuple[str, ...]) -> Reading:
+    """What a cell says of one MetaGraph."""
+    capabilities, result = CONSUMERS[asked.cell.consumer].capabilities, asked.result
+    requests = [request for request in asked.artifact.requests if tuple(request["tags"]) == tags]
+    count = sum(answerable(request["kind"], capabilities) for request in requests)
+    failed = asked.failed(tags)
+    outcome, message = result.outcome, result.message
+    if result.details.get("failed"):  # it is known which requests: those of another MetaGraph do not count here
+        texts = [one["message"] for one in failed.values()]
+        outcome = Outcome(next(iter(failed.values()))["outcome"]) if failed else Outcome.PASS
+        message = "".join(texts[:1]) + (f" (and {len(texts) - 1} more)" if len(texts) > 1 else "")
+    return Reading(asked.cell.consumer, tags, outcome, message, count, () if outcome in NOT_LOADED else tuple(failed))
 
 
 @dataclass(frozen=True)

@@ -58,13 +58,16 @@ class Staging:
         shutil.rmtree(self.folder / staged.name, ignore_errors=True)
 
 
-def place(model: Path, target: Path) -> None:
-    """Make the folder ``target`` with what a model holds, links into it resolved. Raises Unstageable, OSError."""
+def place(model: Path, target: Path, follow_links: bool = False) -> None:
+    """Make the folder ``target`` with what a model holds, links into it resolved; with ``follow_links`` also links out of it.
+
+    Raises Unstageable, OSError.
+    """
     root = model.resolve()
     if not root.is_dir():
         raise Unstageable(f"{model} is no folder")
     target.mkdir(parents=True)
-    for number, (source, relative, is_folder) in enumerate(_walk(root, root)):
+    for number, (source, relative, is_folder) in enumerate(_walk(None if follow_links else root, root)):
         if number > MAX_FILES:
             raise Unstageable(f"{model} holds more than {MAX_FILES} files")
         if is_folder:
@@ -87,8 +90,8 @@ def _safe_name(model: Path) -> str:
     return re.sub(r"[^A-Za-z0-9_-]+", "_", words).strip("_")[:NAME_LENGTH] or "model"
 
 
-def _walk(root: Path, folder: Path, below: Path = Path(), depth: int = 0) -> Iterator[tuple[Path, Path, bool]]:
-    """``(file, its path in the model, whether it is a folder)`` of all that is below ``folder``."""
+def _walk(root: Path | None, folder: Path, below: Path = Path(), depth: int = 0) -> Iterator[tuple[Path, Path, bool]]:
+    """``(file, its path in the model, whether it is a folder)`` of all that is below ``folder``; no link may leave ``root``."""
     if depth > 50:  # a link to a folder above itself
         raise Unstageable(f"{folder}: folders in folders without an end")
     for entry in sorted(os.scandir(folder), key=lambda one: one.name):
@@ -105,12 +108,12 @@ def _walk(root: Path, folder: Path, below: Path = Path(), depth: int = 0) -> Ite
             raise Unstageable(f"{relative} is neither a file nor a folder")
 
 
-def _inside(root: Path, link: Path) -> Path:
+def _inside(root: Path | None, link: Path) -> Path:
     try:
         target = link.resolve(strict=True)
     except (OSError, RuntimeError) as error:  # RuntimeError: a loop, before Python 3.13
         raise Unstageable(f"{link.name} is a symbolic link to nothing: {error}") from None
-    if root not in target.parents:
+    if root is not None and root not in target.parents:
         raise Unstageable(f"{link.name} is a symbolic link out of the model's folder, to {target}; copy the file into the model")
     return target
 

@@ -376,3 +376,36 @@ def test_golden_answers_are_recorded_and_asked(tmp_path, run):
     shutil.rmtree(path / "variables")
     done = run("check", path, "--answers")
     assert done.exit_code == 1 and "ANSWER_FAILED" in done.output
+
+
+@pytest.mark.tensorflow
+def test_golden_answers_of_each_MetaGraph_are_asked_and_new_outputs_do_not_matter(tmp_path, run):
+    def twice(message):
+        message.meta_graphs.add().CopyFrom(message.meta_graphs[0])
+        message.meta_graphs[1].meta_info_def.tags[:] = ["other"]
+
+    path = model_edits.edited(model_edits.fixture("half_plus_two"), tmp_path / "m", twice)
+    assert run("write", path, "--answers").exit_code == 0
+    assert len(file.read(tmp_path / "m.contract.json").answers.requests) >= 2
+    assert run("check", path, "--answers").exit_code == 0
+
+    def more(message):
+        for graph in message.meta_graphs:
+            for signature in graph.signature_def.values():
+                first = signature.outputs[min(signature.outputs)]
+                signature.outputs["more"].CopyFrom(first)
+
+    wider = model_edits.edited(path, tmp_path / "wider" / "m", more)
+    shutil.copy(tmp_path / "m.contract.json", tmp_path / "wider")
+    done = run("check", wider, "--answers")
+    assert done.exit_code == 0 and "ANSWER" not in done.output, done.output
+
+    def broken(message):  # the other way round: the one that does not load is asked first
+        message.meta_graphs[0].graph_def.node.add(name="unknown", op="NoSuchOp")
+
+    half = model_edits.edited(path, tmp_path / "half" / "m", broken)
+    shutil.copy(tmp_path / "m.contract.json", tmp_path / "half")
+    done = run("check", half, "--answers")
+    lines = [line for line in done.output.splitlines() if "ANSWER_" in line]
+    assert done.exit_code == 1 and lines and all("ANSWER_FAILED  tags serve:" in line for line in lines), done.output
+    assert all("NoSuchOp" in line for line in lines), "the reason is the loader's"

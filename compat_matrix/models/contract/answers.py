@@ -11,19 +11,24 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Optional
 
+from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.common import strict_json
 from compat_matrix.common.gist import gist
+from compat_matrix.engine.asking import ask
 from compat_matrix.hosts.host import Host
+from compat_matrix.hosts.pool import Hosts
 from compat_matrix.models.contract.file import ContractError
 from compat_matrix.models.contract.form import Answers, Request
 from compat_matrix.models.contract.rules import Finding
-from compat_matrix.requests.compare import Tolerance, compare_named
-from compat_matrix.requests.given import LIMIT, RECORDER, TOLERANCE, as_artifact
+from compat_matrix.requests.given import LIMIT, RECORDER, TOLERANCE, as_artifact, case_name
 from compat_matrix.runtimes.runtime import INSTALL, LOCAL, local_runtime
 from compat_matrix.runtimes.worker import NotStarted, ReplyError, WorkerDied
+from compat_matrix.serving.staging import Unstageable
 from compat_matrix.workers import tensors
 from compat_matrix.workers.tensors import Tensor
 
+CONSUMER = "c_api"  # the loader that servers have
+_CHANGED = (Outcome.FAIL_VALUE, Outcome.FAIL_SIGNATURE, Outcome.FAIL_STRUCTURE)
 NO_TENSORFLOW = f"golden answers need a TensorFlow here: {INSTALL}"
 
 
@@ -66,19 +71,35 @@ def record(model: Path, requests: Optional[Path]) -> tuple[Answers, list[str]]:
 
 
 def check(model: Path, answers: Answers) -> Iterator[Finding]:
-    """Ask every golden request anew. Raises NoTensorFlow."""
+    """Ask every golden request anew. Raises NoTensorFlow; ContractError: the model cannot be taken along."""
     _require()
-    tolerance = Tolerance(answers.rtol, answers.atol)
-    with tempfile.TemporaryDirectory(prefix="savedmodel-contract-") as scratch:
-        for number, (request, answer) in enumerate(zip(answers.requests, _answers(model, answers.requests, Path(scratch)))):
-            where = (f"tags {', '.join(request.tags) or '(none)'}", f"signature {request.signature}", f"request {number}")
-            if isinstance(answer, str):
-                yield Finding("ANSWER_FAILED", where, answer)
-                continue
-            recorded = {name: request.outputs[name] for name in request.outputs}
-            extended = {name: tensor for name, tensor in answer.items() if name in recorded}  # a new output breaks nobody
-            for difference in compare_named(recorded, extended, tolerance):
-                yield Finding("ANSWER_CHANGED", where, str(difference))
+    with tempfile.TemporaryDirectory(prefix="savedmodel-contract-") as scratch, Hosts(Path(scratch) / "hosts") as hosts:
+        hosts.know([local_runtime()])
+        io, requests = Path(scratch), []
+        for number, request in enumerate(answers.requests):
+            names = {"inputs": f"{number}.in.npz", "outputs": f"{number}.out.npz"}
+            tensors.save(io / names["inputs"], request.inputs)
+            tensors.save(io / names["outputs"], request.outputs)
+            fields = {"id": str(number), "kind": "signature", "tags": list(request.tags), "signature": request.signature}
+            requests.append({**fields, **names, "more_outputs": True})  # a new output breaks nobody
+        document = {"schema": 1, "tolerance": {"rtol": answers.rtol, "atol": answers.atol}, "requests": requests}
+        try:
+            (asked,) = ask(
+                hosts, local_runtime(), [CONSUMER], case_name(model), model, io, document, Path(scratch) / "asked", LIMIT
+            )
+        except Unstageable as error:
+            raise ContractError(f"{model}: golden answers cannot be asked: {error}") from error
+    result = asked.result
+    failed, answered = result.details.get("failed", {}), result.details.get("answers", {})
+    for number, request in enumerate(answers.requests):
+        where = (f"tags {', '.join(request.tags) or '(none)'}", f"signature {request.signature}", f"request {number}")
+        said = failed.get(str(number))
+        if said is not None:
+            changed = Outcome(said["outcome"]) in _CHANGED
+            message = said["message"].removeprefix(f"request {number}: ")
+            yield Finding("ANSWER_CHANGED" if changed else "ANSWER_FAILED", where, message if changed else gist(message))
+        elif str(number) not in answered:
+            yield Finding("ANSWER_FAILED", where, gist(result.message))
 
 
 def _require() -> None:

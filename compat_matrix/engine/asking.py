@@ -1,0 +1,78 @@
+"""Ask a model requests whose answers are on record, through consumers of one runtime: a plan with one cell for each consumer."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from compat_matrix.cells.consumers import CONSUMERS
+from compat_matrix.cells.plan import Cell
+from compat_matrix.cells.results import Result
+from compat_matrix.checks import CHECKS
+from compat_matrix.checks.artifact import Artifact, read_artifact
+from compat_matrix.engine.loop import run_plan
+from compat_matrix.hosts.pool import Hosts
+from compat_matrix.plan.planning import Axes, expand, fixture_artifact
+from compat_matrix.requests import given
+from compat_matrix.runtimes.runtime import Runtime
+from compat_matrix.serving import staging
+from compat_matrix.verdict import Ledger
+from reference_impl.format.container import layout
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A cell, what became of it, and the artifact it asked about."""
+
+    cell: Cell
+    result: Result
+    artifact: Artifact
+
+    def failed(self, tags: Sequence[str]) -> dict[str, dict[str, str]]:
+        """Request -> outcome and message, of the requests of a MetaGraph that were not answered as recorded."""
+        failed = self.result.details.get("failed") or {}
+        names = [str(request["id"]) for request in self.artifact.requests if tuple(request["tags"]) == tuple(tags)]
+        return {name: failed[name] for name in names if name in failed}
+
+
+def ask(
+    hosts: Hosts,
+    runtime: Runtime,
+    consumers: Sequence[str],
+    name: str,
+    model: Path,
+    io: Path,
+    document: dict[str, Any],
+    folder: Path,
+    limit: float,
+) -> list[Asked]:
+    """Execute the cells: for the answers, or, where a consumer can be asked for none, to load the model.
+
+    Args:
+      hosts: know the runtime.
+      consumers: names; those that the runtime lacks are left out.
+      name: of the case, in cells.
+      io: a folder with the tensors of the requests, ``document`` its ``io.json``.
+      folder: of the run; it is emptied.
+      limit: seconds for one step.
+
+    Raises Unstageable: the model cannot be taken along; ArtifactError: the requests are none.
+    """
+    shutil.rmtree(folder, ignore_errors=True)
+    directory = folder / "given" / name
+    (directory / "io").mkdir(parents=True)
+    staging.place(model, directory / "model", follow_links=True)
+    named = {name for request in document["requests"] for name in (request["inputs"], request["outputs"]) if name}
+    for file in sorted(named):
+        shutil.copyfile(io / file, directory / "io" / file)
+    (directory / "io" / "io.json").write_text(json.dumps(document), encoding="utf-8")
+    artifact = read_artifact(directory)
+    given.sign(directory, layout.read(directory / "model"), f"the SavedModel at {model}", "")
+    able = {consumer: CONSUMERS[consumer] for consumer in consumers if consumer not in runtime.lacks}
+    planned = replace(fixture_artifact(directory), timeout=limit)
+    plan = expand([planned], able, CHECKS, Axes((runtime,)), Ledger())
+    return [Asked(plan.by_id[result.cell], result, artifact) for result in run_plan(hosts, folder, plan)]
