@@ -8,15 +8,17 @@ RFC: PY-01, PY-09, FMT-03
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 from dataclasses import dataclass
 from typing import Any, Optional
 
 from reference_impl import tensorflow_api as api
-from reference_impl.errors import BindingError, MalformedError, SavedModelError
+from reference_impl.errors import BindingError, DtypeError, MalformedError, SavedModelError
 from reference_impl.format import schema
 from reference_impl.format.values import structure
 from reference_impl.kinds import specs
+from reference_impl.kinds.load import Load
 from reference_impl.kinds.patterns import shown
 
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
@@ -110,11 +112,20 @@ class UnknownDefault:
         return f"<unknown: {self.reason}>"
 
 
-def read(spec: Any, name: str, file: str) -> Binder:
-    """Return the Python signature in a FunctionSpec. Raises StructureError, MalformedError.
+def read(load: Load, spec: Any, name: str) -> Binder:
+    """Return the Python signature in a FunctionSpec.
+
+    Raises:
+      StructureError, MalformedError: it is damaged.
+      LimitError: default values of the model are much larger than in the file.
 
     RFC: FMT-03
     """
+    file = load.file
+    for value in structure.nested_values(spec.fullargspec):
+        if value.HasField("tensor_value"):
+            with contextlib.suppress(MalformedError, DtypeError):  # the default is unknown then
+                load.count(specs.growth(value.tensor_value))
     stored = structure.decode(spec.fullargspec, file, name) if spec.HasField("fullargspec") else None
     if not isinstance(stored, structure.NamedTuple):
         raise MalformedError("a FunctionSpec without FullArgSpec", file=file, node=name)

@@ -42,7 +42,7 @@ def read(load: Load, number: int, node: Any) -> LoadedConcreteFunction:
     known = load.functions.get(name)
     binder = known.binder if known is not None else None  # a trace of a function that is known has its signature
     if binder is None and bare.HasField("function_spec"):
-        binder = binding.read(bare.function_spec, name, load.file)
+        binder = binding.read(load, bare.function_spec, name)
     function = trace(load, name, binder)
     function.set_flat_arguments(list(bare.argument_keywords), bare.allowed_positional_arguments)
     return function

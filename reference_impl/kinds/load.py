@@ -5,8 +5,11 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+import tensorflow as tf
+
+from reference_impl.errors import SavedModelError
 from reference_impl.format.container.layout import Layout
-from reference_impl.kinds import keras_identity
+from reference_impl.kinds import keras_identity, specs
 from reference_impl.kinds.checkpoint import Checkpoint
 from reference_impl.kinds.library import FunctionLibrary
 from reference_impl.load_options import LoadOptions
@@ -31,7 +34,7 @@ class Load:
       functions: the concrete functions made so far, by name of the FunctionDef.
       trace_class: the class of concrete functions.
       assets: the files, a `reference_impl.kinds.asset.Assets`.
-      grown: by how many bytes the constants are larger than in the file.
+      grown: by how many bytes the tensors made so far are larger than in the file.
     """
 
     trace_class: Any
@@ -51,6 +54,25 @@ class Load:
     def is_complete(self) -> bool:
         """True unless only a part is loaded."""
         return self.graph is self.whole
+
+    def tensor(self, proto: Any, node: str) -> tf.Tensor:
+        """Return the tensor of a TensorProto in the MetaGraph. Errors name `node`.
+
+        Raises:
+          MalformedError, DtypeError: the value is damaged.
+          LimitError: a few bytes promise an enormous tensor, or many small tensors do together.
+        """
+        try:
+            self.count(specs.growth(proto))
+            return specs.tensor_to_tf(proto)
+        except SavedModelError as error:
+            error.file, error.node = self.file, node
+            raise
+
+    def count(self, grown: int) -> None:
+        """Note that a tensor is larger than in the file. Raises LimitError: all tensors together grow too much."""
+        self.grown += grown
+        specs.check_growth(self.grown)
 
     def path(self, number: int) -> str:
         """Return the path of a node from the root, for messages."""

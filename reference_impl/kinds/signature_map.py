@@ -63,17 +63,18 @@ def read(load: Load, number: int) -> SignatureMap:
         if not isinstance(function, LoadedConcreteFunction):
             raise MalformedError("a signature is not a concrete function", file=load.file, node=f"signatures[{key!r}]")
         if key in load.meta_graph.signature_def:
-            complete(function, load.meta_graph.signature_def[key])
+            definition = load.meta_graph.signature_def[key]
+            defaults = {name: load.tensor(value, f"signatures[{key!r}]") for name, value in sorted(definition.defaults.items())}
+            _complete(function, definition, defaults)
     return SignatureMap(functions)
 
 
-def complete(function: LoadedConcreteFunction, definition: Any) -> None:
+def _complete(function: LoadedConcreteFunction, definition: Any, defaults: dict[str, tf.Tensor]) -> None:
     """Add to a signature what only its SignatureDef has: its method, default values of inputs, shapes of outputs.
 
     The object graph has the output shapes that the function's own code gives; a session's graph knows those of the callee.
     """
-    function.signature_def = definition
-    function.defaults = {name: specs.tensor_to_tf(value) for name, value in sorted(definition.defaults.items())}
+    function.signature_def, function.defaults = definition, defaults
     described = function.signature
 
     def signature() -> tuple[Any, Any]:

@@ -12,16 +12,18 @@ import collections
 import contextlib
 import functools
 import keyword
+import math
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
-from reference_impl.errors import DtypeError, SavedModelError, SaveError, StructureError
-from reference_impl.format import schema
+from reference_impl.errors import DtypeError, LimitError, MalformedError, SavedModelError, SaveError, StructureError
+from reference_impl.format import limits, schema
 from reference_impl.format.values import dtypes, structure, tensor_proto
 
+_STRING = 24  # bytes of an empty string in a tensor
 _Kind = schema.TypeSpecProto.TypeSpecClass
 
 
@@ -159,10 +161,44 @@ def shape_proto(shape: tf.TensorShape) -> schema.TensorShapeProto:
     return structure.encode_shape(shape_from_tf(shape))
 
 
-def tensor_to_tf(proto: Any) -> tf.Tensor:
-    """Return a tensor with the value of a TensorProto (ours), which the runtime parses; in a graph a constant."""
+def growth(proto: schema.TensorProto) -> int:
+    """Return by how many bytes a tensor is larger than its message, at least 0; its last element may stand for any number.
+
+    Raises:
+      MalformedError: the shape is unknown, negative or has too many dimensions.
+      DtypeError: there is no such dtype.
+    """
+    itemsize = dtypes.by_number(proto.dtype).itemsize
+    sizes = [dim.size for dim in proto.tensor_shape.dim]
+    if any(size < 0 for size in sizes) or proto.tensor_shape.unknown_rank or len(sizes) > limits.RANK:
+        raise MalformedError("the shape of a constant is unknown, negative or has too many dimensions")
+    count = math.prod(sizes)
+    if itemsize is not None:
+        return max(0, count * itemsize - int(proto.ByteSize()))
+    # Strings that are listed take about as much in the file.
+    return 0 if proto.tensor_content else max(0, count - len(proto.string_val)) * _STRING
+
+
+def check_growth(grown: int) -> None:
+    """Raise LimitError: constants are so much larger than in the file that they could be meant to fill the memory."""
+    if grown > limits.FILLED_BYTES:
+        raise LimitError(f"constants take {limits.FILLED_BYTES} bytes more than are stored", limit="FILLED_BYTES")
+
+
+def tensor_to_tf(proto: schema.TensorProto) -> tf.Tensor:
+    """Return a tensor with the value of a TensorProto, which the runtime parses; in a graph a constant.
+
+    Raises:
+      MalformedError: the value is damaged.
+      DtypeError: there is no such dtype.
+      LimitError: a few bytes promise an enormous tensor.
+    """
+    check_growth(growth(proto))
     with contextlib.nullcontext() if tf.executing_eagerly() else api.eager_mode():
-        value = tf.io.parse_tensor(proto.SerializeToString(), tf_dtype(proto.dtype))
+        try:
+            value = tf.io.parse_tensor(proto.SerializeToString(), tf_dtype(proto.dtype))
+        except tf.errors.InvalidArgumentError as error:
+            raise MalformedError(f"the value of a constant is damaged: {error.message}") from None
     return value if tf.executing_eagerly() else tf.constant(value.numpy(), value.dtype)
 
 

@@ -10,6 +10,7 @@ from made_models import edit, save
 import reference_impl
 from reference_impl import errors
 from reference_impl import errors as format_errors
+from reference_impl.format import schema
 from reference_impl.format.values import structure
 
 pytestmark = pytest.mark.tensorflow
@@ -149,6 +150,56 @@ def test_a_python_signature_with_a_field_of_another_type_is_refused(tf, tmp_path
     with pytest.raises(errors.MalformedError, match=f"scale: the field '{field}' of the FullArgSpec") as caught:
         reference_impl.load(directory)
     assert caught.value.file.endswith("saved_model.pb")
+
+
+def _with_default(tf, directory, **fields):
+    """Save a model whose signature takes a scalar, and write a default value for it."""
+    root = tf.Module()
+    root.f = tf.function(lambda x: {"y": x * 2.0}, input_signature=[tf.TensorSpec([], tf.float32)])
+    reference_impl.save(root, directory, signatures=root.f)
+    default = schema.TensorProto(**fields)
+    edit(directory, lambda meta_graph: meta_graph.signature_def["serving_default"].defaults["x"].CopyFrom(default))
+    return directory
+
+
+@pytest.mark.parametrize(
+    ("size", "fields", "error"),
+    [
+        (2**30, {"dtype": 1, "float_val": [1.0]}, errors.LimitError),
+        (-1, {"dtype": 1, "float_val": [1.0]}, errors.MalformedError),
+        (7, {"dtype": 1, "tensor_content": b"abc"}, errors.MalformedError),
+        (1, {"dtype": 77}, errors.DtypeError),
+    ],
+)
+def test_a_default_value_of_a_signature_that_cannot_be_made_is_refused(tf, tmp_path, size, fields, error):
+    shape = schema.TensorShapeProto(dim=[schema.TensorShapeProto.Dim(size=size)])
+    directory = _with_default(tf, tmp_path / "m", tensor_shape=shape, **fields)
+    with pytest.raises(error) as caught:
+        reference_impl.load(directory)
+    assert caught.value.node == "signatures['serving_default']" and caught.value.file.endswith("saved_model.pb")
+
+
+def test_default_values_of_many_functions_cannot_fill_the_memory(tf, tmp_path):
+    """Each of them grows less than a tensor may; together they would take what the machine has."""
+    root, one = tf.Module(), tf.constant([1.0])
+    for index in range(3):
+        function = tf.function(lambda x, k=one: x * k[0])
+        function(tf.constant(1.0))
+        setattr(root, f"f{index}", function)
+    reference_impl.save(root, tmp_path / "m")
+    changed = []
+
+    def enlarge(meta_graph):
+        for node in meta_graph.object_graph_def.nodes:
+            for value in structure.nested_values(node.function.function_spec.fullargspec):
+                if value.HasField("tensor_value"):
+                    value.tensor_value.tensor_shape.dim[0].size = 2**24
+                    changed.append(value)
+
+    edit(tmp_path / "m", enlarge)
+    assert len(changed) == 3
+    with pytest.raises(errors.LimitError, match="than are stored"):
+        reference_impl.load(tmp_path / "m")
 
 
 def test_FMT_11_a_list_or_a_variable_may_be_the_root(tf, tmp_path):
