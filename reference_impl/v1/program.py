@@ -99,7 +99,7 @@ class Program:
         }
         self.false_statements = check.false_statements
         fetched = [ref for signature in self.signatures.values() for output in signature.outputs for ref in output.tensors]
-        self.rewrite = rewrite_references(self.graph, fetched)
+        self.rewrite = rewrite_references(self.graph, self.ops, fetched)
         self._merge_by_shared_name(inlined)
         self.variables = self._variables()
         self.assets = {parse_input(asset.tensor_info.name): asset.filename for asset in asset_definitions(meta_graph, file)}

@@ -27,6 +27,7 @@ from reference_impl.format import schema
 from reference_impl.graph.edges import Edge, parse_input
 from reference_impl.graph.node_defs import add_controls, clear_op_attributes
 from reference_impl.graph.node_index import Graph
+from reference_impl.graph.op_table import OpTable
 
 MAX_SWITCHES = 1000  # one behind the other: conditions in conditions
 VARIABLES = {"VariableV2", "Variable"}
@@ -47,24 +48,6 @@ _PASSING = {"Switch", "Merge", "Enter", "Exit", "NextIteration", "Identity"}
 _TABLES = {"HashTable", "MutableHashTable", "MutableHashTableOfTensors", "MutableDenseHashTable"}
 _QUEUES = {"FIFOQueue", "PaddingFIFOQueue", "PriorityQueue", "RandomShuffleQueue"}
 _READERS = {"FixedLengthRecordReader", "IdentityReader", "TFRecordReader", "TextLineReader", "WholeFileReader"}
-# Leading inputs that are references: the variable and its slots. One for every update not listed.
-_REFERENCES = {
-    "ApplyAdaMax": 3,
-    "ApplyAdadelta": 3,
-    "ApplyAdagrad": 2,
-    "ApplyAdagradDA": 3,
-    "ApplyAdagradV2": 2,
-    "ApplyAdam": 3,
-    "ApplyAddSign": 2,
-    "ApplyCenteredRMSProp": 4,
-    "ApplyDelayCompensatedGradientDescent": 2,
-    "ApplyFtrl": 3,
-    "ApplyFtrlV2": 3,
-    "ApplyMomentum": 2,
-    "ApplyPowerSign": 2,
-    "ApplyProximalAdagrad": 2,
-    "ApplyRMSProp": 3,
-}
 STRING_HANDLES = _TABLES | _QUEUES | _READERS
 _HANDLE_USERS = ("LookupTable", "Queue", "Reader")
 _TABLE_INITIALIZERS = {"InitializeTable", "InitializeTableFromTextFile"}
@@ -96,10 +79,11 @@ class Rewrite:
         return self._reads[ref]
 
 
-def rewrite_references(graph: Graph, fetched: Iterable[Edge]) -> Rewrite:
+def rewrite_references(graph: Graph, ops: OpTable, fetched: Iterable[Edge]) -> Rewrite:
     """Rewrite ``graph`` in place. See the module's docstring.
 
     Args:
+      graph, ops: the main graph, and what describes its ops.
       fetched: tensors that signatures fetch. A variable that is updated on the way to one of them is read anew by each
         consumer of its ``Identity`` too, since the buffer that Identity handed out was the variable's own.
     """
@@ -116,7 +100,7 @@ def rewrite_references(graph: Graph, fetched: Iterable[Edge]) -> Rewrite:
         if node.op in VARIABLES:
             _to_handle(node)
         elif any(inputs):
-            _rewrite_node(graph, node, inputs)
+            _rewrite_node(graph, ops, node, inputs)
     return Rewrite(graph, aliases)
 
 
@@ -177,10 +161,12 @@ def resource_form(op: str) -> str | None:
     return None
 
 
-def _rewrite_node(graph: Graph, node: Any, inputs: list[Alias | None]) -> None:
+def _rewrite_node(graph: Graph, ops: OpTable, node: Any, inputs: list[Alias | None]) -> None:
     twin = resource_form(node.op)
     if twin is not None:
-        handles = _update_inputs(node.op, len(inputs))
+        definition = ops.registered(twin)  # a variable and, for an optimizer, its slots are inputs
+        handles = 1 if definition is None else sum(item.type == schema.DT_RESOURCE for item in definition.input_arg)
+        handles = min(handles, len(inputs))
         dtype = node.attr["T"].type
         for position in range(handles):
             if inputs[position] is None:
@@ -208,12 +194,6 @@ def _rewrite_node(graph: Graph, node: Any, inputs: list[Alias | None]) -> None:
         node.attr["dtype"].type = dtype
     elif not node.op.startswith("Ref") and node.op not in ("DestroyTemporaryVariable", "NegTrain", "SdcaShrinkL1"):
         _read_inputs(graph, node, inputs)
-
-
-def _update_inputs(op: str, count: int) -> int:
-    """Return how many leading inputs of an update are references; slots of an optimizer are."""
-    name = op[len("Sparse") :] if op.startswith("SparseApply") else op
-    return min(_REFERENCES.get(name, 1), count)
 
 
 def _use_handles(graph: Graph, node: Any, inputs: list[Alias | None], count: int) -> None:

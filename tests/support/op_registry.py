@@ -6,6 +6,7 @@ import functools
 from typing import Any, Optional
 
 from compat_matrix.skew.history import history
+from compat_matrix.skew.records import Op
 from reference_impl.format import schema
 from reference_impl.format.values import dtypes
 
@@ -20,15 +21,20 @@ def op_def(name: str) -> Optional[Any]:
     made = schema.OpDef(name=name, is_stateful=op.stateful)
     for attr in op.attrs:
         made.attr.add(name=attr.name, type=attr.type)
-    for argument in filter(None, op.signature.partition("->")[2].strip().split(", ")):
-        output, _, kind = argument.partition(": ")
-        number, star, kind = kind.removeprefix("Ref(").removesuffix(")").rpartition("*")
-        added = made.output_arg.add(name=output, number_attr=number if star else "")
-        attr = op.attr(kind)
-        if attr is None:
-            added.type = dtypes.by_name(kind).number
-        elif attr.type == "list(type)":
-            added.type_list_attr = kind
-        else:
-            added.type_attr = kind
+    inputs, _, outputs = op.signature.partition("->")
+    for arguments, text in ((made.input_arg, inputs), (made.output_arg, outputs)):
+        for argument in filter(None, text.strip().split(", ")):
+            _add(arguments, op, *argument.split(": "))
     return made
+
+
+def _add(arguments: Any, op: Op, name: str, kind: str) -> None:
+    number, star, kind = kind.removeprefix("Ref(").removesuffix(")").rpartition("*")
+    added = arguments.add(name=name, number_attr=number if star else "")
+    attr = op.attr(kind)
+    if attr is None:
+        added.type = dtypes.by_name(kind).number
+    elif attr.type == "list(type)":
+        added.type_list_attr = kind
+    else:
+        added.type_attr = kind
