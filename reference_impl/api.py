@@ -108,7 +108,7 @@ def load(
                 from reference_impl.loading.loader import load_object_graph
 
                 return load_object_graph(directory, meta_graph, LoadOptions.of(options))
-            from reference_impl.v1 import load_meta_graph
+            from reference_impl.v1.load import load_meta_graph
 
             return load_meta_graph(directory, meta_graph, LoadOptions.of(options))
 

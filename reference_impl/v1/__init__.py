@@ -10,17 +10,3 @@ Only `load`, `root`, `tables` and `pruning` need TensorFlow.
 
 RFC: V1-01..V1-18
 """
-
-from __future__ import annotations
-
-from typing import Any
-
-__all__ = ["load_meta_graph"]
-
-
-def __getattr__(name: str) -> Any:
-    if name != "load_meta_graph":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from reference_impl.v1.load import load_meta_graph
-
-    return load_meta_graph

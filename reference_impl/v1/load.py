@@ -35,9 +35,9 @@ from reference_impl.kinds.root import add_function_aliases, provenance
 from reference_impl.kinds.signature_map import SignatureMap
 from reference_impl.load_options import LoadOptions
 from reference_impl.v1 import tables
-from reference_impl.v1.extract import Extracted, UnfedPlaceholderError, static_shape
+from reference_impl.v1.extract import Extracted, static_shape
 from reference_impl.v1.program import Program, Variable, feeds_of
-from reference_impl.v1.pruning import Feeds, Fetches
+from reference_impl.v1.pruning import Feeds, Fetches, composite_spec
 from reference_impl.v1.root import Initializer, UnfedSignature, UnusableSignature, V1Root
 from reference_impl.v1.selection import Part, part_of_restore
 from reference_impl.v1.signatures import Output, Signature
@@ -136,7 +136,7 @@ class Loader:
         return made
 
     def make_resource(self, name: str) -> LoadedResource:
-        resource = LoadedResource(device="CPU" if name in self.program.tables else "")
+        resource = LoadedResource(device="CPU" if "HashTable" in self.program.graph.nodes[name].op else "")
         create = self.program.create_function(name)
         resource.functions[CREATE] = self.function(create, {}, tf.TensorSpec([], tf.resource))
         return resource
@@ -195,9 +195,13 @@ class Loader:
 
     @functools.cached_property
     def restored_by_name(self) -> list[tuple[tf.Variable, Any]]:
-        plan = {item.node: item for item in restore_plan(self.meta_graph, self.file) if item.key not in self.absent}
         wanted = [variable.name for variable in self.program.variables if self.wants(variable.name)]
-        return [(self.state[name], plan[name]) for name in wanted if name in plan]
+        return [(self.state[name], self.present[name]) for name in wanted if name in self.present]
+
+    @functools.cached_property
+    def present(self) -> dict[str, Any]:
+        """Node of a variable -> where the checkpoint has its value, without the variables that are `absent`."""
+        return {item.node: item for item in restore_plan(self.meta_graph, self.file) if item.key not in self.absent}
 
     @functools.cached_property
     def absent(self) -> frozenset[str]:
@@ -212,13 +216,10 @@ class Loader:
     def restore_function(self) -> Optional[LoadedConcreteFunction]:
         restore = (self.part or self.program).restore_function
         if restore is not None and self.absent:
-            plan = restore_plan(self.meta_graph, self.file)
-            held = {self.program.handle(Edge(item.node)).source for item in plan if item.key not in self.absent}
-            found = {name for name in held if self.wants(name)}
-            restore = part_of_restore(self.program, found)
-            calls = (
-                [] if restore is None else [node.name for node in restore.function.node_def if self.library.index.called(node)]
-            )
+            held = {self.program.handle(Edge(node)).source for node in self.present}
+            restore = part_of_restore(self.program, {name for name in held if self.wants(name)})
+            nodes = restore.function.node_def if restore is not None else ()
+            calls = [node.name for node in nodes if self.library.index.called(node)]
             if calls:
                 reason = f"allow_partial_checkpoint: a function restores all or nothing, and {min(self.absent)} is absent"
                 raise UnsupportedModelError(reason, file=self.file, node=calls[0], clause="V1-08")
@@ -305,13 +306,11 @@ class Loader:
 
     def signature(self, signature: Signature) -> Union[LoadedConcreteFunction, UnusableSignature]:
         try:
-            try:
-                return self.callable_signature(signature, self.program.signature_function(signature.key))
-            except UnfedPlaceholderError as error:
-                extracted = self.program.signature_function(signature.key, unfed=True)
-                made = self.callable_signature(signature, extracted, UnfedSignature)
-                made.__dict__["reason"] = error
-                return made
+            extracted, unfed = self.program.saved_signature(signature.key)
+            made = self.callable_signature(signature, extracted, LoadedConcreteFunction if unfed is None else UnfedSignature)
+            if unfed is not None:
+                made.__dict__["reason"] = unfed
+            return made
         except SavedModelError as error:
             unusable = UnusableSignature(error)
             for item in signature.inputs:
@@ -334,12 +333,9 @@ class Loader:
         return made
 
     def output_spec(self, output: Output, dtype: int) -> Any:
-        if output.kind == "sparse":
-            return tf.SparseTensorSpec(_shape(output.info.tensor_shape), specs.tf_dtype(output.info.dtype, self.file, output.key))
-        if output.kind == "composite":
-            value = schema.StructuredValue(type_spec_value=output.info.composite_tensor.type_spec)
-            return specs.decode(value, self.file, output.key)
-        return _spec(dtype, output.info.tensor_shape, output.key)
+        if output.kind == "dense":
+            return _spec(dtype, output.info.tensor_shape, output.key)
+        return composite_spec(output, self.file)
 
     def prune(self, feeds: Feeds, fetches: Any, name: str) -> LoadedConcreteFunction:
         cut = feeds_of(self.program, feeds.named)

@@ -160,15 +160,10 @@ class Program:
 
         Resources of one call (TensorArrays, stacks) have no shared name.
         """
-        if node.op == "VarHandleOp":
+        definition = self.ops.get(node.op) if node.op != "VarHandleOp" else None
+        if definition is None or not definition.is_stateful:
             return False
-        definition = self.ops.get(node.op)
-        if (
-            definition is None
-            or not definition.is_stateful
-            or len(definition.output_arg) != 1
-            or definition.output_arg[0].type != schema.DT_RESOURCE
-        ):
+        if [result.type for result in definition.output_arg] != [schema.DT_RESOURCE]:
             return False
         return "shared_name" in node.attr or any(attr.name == "shared_name" for attr in definition.attr)
 
@@ -231,6 +226,13 @@ class Program:
         extracted = self.function(f"signature_{key}", signature.inputs, fetches, unfed=unfed)
         self._check_inputs(signature)
         return extracted
+
+    def saved_signature(self, key: str) -> tuple[Extracted, Optional[UnfedPlaceholderError]]:
+        """Return the function of a SignatureDef, and why calls of it fail although it can be saved."""
+        try:
+            return self.signature_function(key), None
+        except UnfedPlaceholderError as error:
+            return self.signature_function(key, unfed=True), error
 
     def create_function(self, resource: str) -> Extracted:
         """Return the function that makes the handle of a resource."""
@@ -297,11 +299,6 @@ class Program:
                 break
             ref = parse_input(node.input[ref.number])
         return ref
-
-    @functools.cached_property
-    def tables(self) -> frozenset[str]:
-        """Resources that are lookup tables."""
-        return frozenset(name for name in self.resources if "HashTable" in self.graph.nodes[name].op)
 
     def _named_init(self) -> Optional[list[str]]:
         if INIT_SIGNATURE in self.meta_graph.signature_def:

@@ -13,7 +13,7 @@ import tensorflow as tf
 from reference_impl.errors import BindingError
 from reference_impl.format import schema
 from reference_impl.kinds import specs
-from reference_impl.v1.signatures import SPARSE_PARTS
+from reference_impl.v1.signatures import Output, read_output
 
 
 class Fetches:
@@ -39,14 +39,10 @@ class Fetches:
         if name:
             self.tensors.append(name)
             return tf.TensorSpec(None)
-        if hasattr(fetch, "coo_sparse") and fetch.WhichOneof("encoding") == "composite_tensor":  # a TensorInfo
-            self.tensors += [component.name for component in fetch.composite_tensor.components]
-            value = schema.StructuredValue()
-            value.type_spec_value.ParseFromString(fetch.composite_tensor.type_spec.SerializeToString())
-            return specs.decode(value, node="prune")
-        if hasattr(fetch, "coo_sparse"):
-            self.tensors += [getattr(fetch.coo_sparse, f"{part}_tensor_name") for part in SPARSE_PARTS]
-            return tf.SparseTensorSpec(None, tf.dtypes.as_dtype(fetch.dtype))
+        if hasattr(fetch, "coo_sparse"):  # a TensorInfo
+            output = read_output("prune", schema.parse(schema.TensorInfo, fetch.SerializeToString()))
+            self.tensors += [tensor.text for tensor in output.tensors]
+            return composite_spec(output)
         try:
             spec = tf.type_spec_from_value(fetch)
             names = [part.name for part in tf.nest.flatten(fetch, expand_composites=True)]
@@ -69,6 +65,15 @@ class Fetches:
             return leaf
 
         return tf.nest.map_structure(typed, self.structure)
+
+
+def composite_spec(output: Output, file: str = "") -> Any:
+    """Return the TypeSpec of a result that is sparse or composite."""
+    if output.kind == "sparse":
+        shape = specs.shape_of(output.info.tensor_shape)
+        return tf.SparseTensorSpec(shape, specs.tf_dtype(output.info.dtype, file, output.key))
+    value = schema.StructuredValue(type_spec_value=output.info.composite_tensor.type_spec)
+    return specs.decode(value, file, output.key)
 
 
 def tensor_name(item: Any) -> str:

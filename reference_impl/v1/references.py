@@ -19,11 +19,12 @@ RFC: V1-03, V1-10, V1-17
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from reference_impl import errors
 from reference_impl.format import schema
+from reference_impl.graph.closure import reachable
 from reference_impl.graph.edges import Edge, parse_input
 from reference_impl.graph.node_defs import add_controls, clear_op_attributes
 from reference_impl.graph.node_index import Graph
@@ -43,7 +44,7 @@ _FLOW = {
     "RefNextIteration": "NextIteration",
     "RefIdentity": "Identity",
 }
-_PASSING = {"Switch", "Merge", "Enter", "Exit", "NextIteration", "Identity"}
+_PASSING = frozenset(_FLOW.values())
 
 _TABLES = {"HashTable", "MutableHashTable", "MutableHashTableOfTensors", "MutableDenseHashTable"}
 _QUEUES = {"FIFOQueue", "PaddingFIFOQueue", "PriorityQueue", "RandomShuffleQueue"}
@@ -279,29 +280,26 @@ def _set_update_op(node: Any, twin: str, dtype: int) -> None:
 
 
 def _rewrite_handles(graph: Graph) -> None:
-    """String handles of tables, queues and readers become resource handles, along every op that only passes them on."""
-    handles = {Edge(node.name) for node in graph if node.op in STRING_HANDLES}
-    if not handles:
-        return
-    users: dict[str, list[Any]] = {}
-    for node in graph:
-        for text in node.input:
-            users.setdefault(parse_input(text).source, []).append(node)
-    for node in [node for node in graph if node.op in STRING_HANDLES]:
+    """Make resource handles of string handles of tables, queues and readers, along every op that only passes them on."""
+    makers = [node for node in graph if node.op in STRING_HANDLES]
+    users: dict[Edge, list[Any]] = {}
+    for node in graph if makers else ():
+        if node.input:
+            users.setdefault(parse_input(node.input[0]), []).append(node)
+    for node in makers:
         node.op += "V2"
         _forget_shape(node)
-    work = list(handles)
-    while work:
-        ref = work.pop()
-        for user in users.get(ref.source, ()):
-            if not user.input or parse_input(user.input[0]) != ref:
-                continue
+
+    def passed(handle: Edge) -> Iterator[Edge]:
+        for user in users.get(handle, ()):
             if user.op in _TABLE_INITIALIZERS or (user.op.startswith(_HANDLE_USERS) and not user.op.endswith("V2")):
                 user.op += "V2"
             elif user.op in _FLOW or user.op in _PASSING:
                 user.op = _FLOW.get(user.op, user.op)
                 user.attr["T"].type = schema.DT_RESOURCE
                 _forget_shape(user)
-                passed = [Edge(user.name), Edge(user.name, "1")] if user.op == "Switch" else [Edge(user.name)]
-                work.extend(ref for ref in passed if ref not in handles)
-                handles.update(passed)
+                yield Edge(user.name)
+                if user.op == "Switch":
+                    yield Edge(user.name, "1")
+
+    reachable([Edge(node.name) for node in makers], passed)

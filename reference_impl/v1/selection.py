@@ -19,7 +19,7 @@ from reference_impl.graph.closure import reachable
 from reference_impl.graph.edges import data_inputs, input_source, parse_input
 from reference_impl.graph.function_builder import replace_tensors
 from reference_impl.graph.node_defs import set_constant
-from reference_impl.v1.extract import Extracted, UnfedPlaceholderError
+from reference_impl.v1.extract import Extracted
 from reference_impl.v1.program import Program
 
 _PREFIX = "signatures"
@@ -46,7 +46,7 @@ class Part:
         self.state: dict[str, None] = {}
         for key in self.keys:
             with contextlib.suppress(SavedModelError):  # it cannot be called; the call says why
-                self._need(_signature_function(program, key).captures)
+                self._need(program.saved_signature(key)[0].captures)
         before = -1
         while before != len(self.state):  # what an initialiser uses is needed as well
             before = len(self.state)
@@ -89,14 +89,6 @@ def part_of_restore(program: Program, state: Collection[str]) -> Optional[Extrac
 def _users(program: Program, extracted: Optional[Extracted], state: Collection[str]) -> list[str]:
     """Return the nodes of a function that act on the state."""
     return [name for name, used in program.acting(extracted) if not used.isdisjoint(state)]
-
-
-def _signature_function(program: Program, key: str) -> Extracted:
-    """Return the function of a signature as it is saved. A signature that needs an unfed placeholder is saved, too."""
-    try:
-        return program.signature_function(key)
-    except UnfedPlaceholderError:
-        return program.signature_function(key, unfed=True)
 
 
 def _keys(program: Program, only: Collection[str]) -> list[str]:

@@ -18,7 +18,7 @@ from reference_impl.inspection.signatures import parts_of
 from reference_impl.inspection.text import spec_text
 from reference_impl.v1.extract import Feed, placeholder_shape
 
-SPARSE_PARTS = ("indices", "values", "dense_shape")
+_SPARSE_PARTS = ("indices", "values", "dense_shape")  # as TensorFlow takes a SparseTensor apart
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Output:
     Attributes:
       key: of the SignatureDef.
       kind: dense, sparse or composite.
-      tensors: in order; those of a sparse result are SPARSE_PARTS.
+      tensors: in order; indices, values and shape of a sparse result.
       info: the TensorInfo.
     """
 
@@ -49,16 +49,20 @@ class Signature:
 
 def read_signature(key: str, definition: Any) -> Signature:
     """Return the inputs and outputs of a SignatureDef, tensor by tensor."""
-    inputs, outputs = [], []
+    inputs = []
     for name, info in sorted(definition.inputs.items()):
         for part, tensor, dtype, shape in parts_of(info)[1]:
             inputs.append(Feed(f"{name}_{part}" if part else name, parse_input(tensor), dtype, shape))
-    for name, info in sorted(definition.outputs.items()):
-        kind, parts = parts_of(info)
-        tensors = {part: parse_input(tensor) for part, tensor, _, _ in parts}
-        order = SPARSE_PARTS if kind == "sparse" else tensors
-        outputs.append(Output(name, kind, tuple([tensors[part] for part in order]), info))
+    outputs = [read_output(name, info) for name, info in sorted(definition.outputs.items())]
     return Signature(key, tuple(sorted(inputs, key=lambda item: item.name)), tuple(outputs))
+
+
+def read_output(key: str, info: Any) -> Output:
+    """Return the result that a TensorInfo describes."""
+    kind, parts = parts_of(info)
+    tensors = {part: parse_input(tensor) for part, tensor, _, _ in parts}
+    order = _SPARSE_PARTS if kind == "sparse" else tensors
+    return Output(key, kind, tuple([tensors[part] for part in order]), info)
 
 
 class GraphCheck:

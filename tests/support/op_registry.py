@@ -13,7 +13,7 @@ from reference_impl.format.values import dtypes
 
 @functools.cache
 def op_def(name: str) -> Optional[Any]:
-    """Return what the newest release that has an op says of its outputs and attributes; None for an op that no release has."""
+    """Return what the newest release that has an op says of its tensors and attributes; None for an op that no release has."""
     known = history().op(name)
     if known is None:
         return None
