@@ -13,7 +13,7 @@ _SHOWN = 3
 
 
 def contradictions(graph: schema.MetaGraphDef, main: Nodes) -> Iterator[str]:
-    """One sentence for each kind of contradiction in a MetaGraph, of whose graph ``main`` are the nodes."""
+    """Yield one sentence for each kind of contradiction in a MetaGraph. ``main`` has the nodes of its main graph."""
     yield from _twice("nodes", main.names)
     yield from _twice("functions", (function.signature.name for function in graph.graph_def.library.function))
     lost = list(dangling(graph.object_graph_def))
@@ -23,7 +23,7 @@ def contradictions(graph: schema.MetaGraphDef, main: Nodes) -> Iterator[str]:
 
 
 def same_tags(saved_model: schema.SavedModel) -> Iterator[str]:
-    """One sentence when several MetaGraphs have one set of tags: no tags choose one of them.
+    """Yield one sentence when several MetaGraphs have the same tags: no tags choose one of them.
 
     RFC: V1-05
     """

@@ -13,7 +13,9 @@ from typing import Any, Optional, Union
 
 from reference_impl import errors
 from reference_impl.format import extension, schema
+from reference_impl.format.bundle.reader import BundleReader
 from reference_impl.format.container import files, layout
+from reference_impl.format.names import OBJECT_GRAPH_KEY
 from reference_impl.graph.object_graph import Paths, counterparts
 from reference_impl.inspection.contradictions import contradictions, same_tags
 from reference_impl.inspection.effects import effects
@@ -111,24 +113,21 @@ class _Inspection:
         return {**{name: str(getattr(found, name)) for name in fields}, "uuid": found.uuid, "version": found.version.producer}
 
     def _checkpoint(self) -> Optional[Checkpoint]:
-        from reference_impl.format.bundle.reader import BundleReader
-        from reference_impl.format.names import OBJECT_GRAPH_KEY
-
         old_format = self._attempt(lambda: self.model.root.exists(layout.CHECKPOINT), False)  # the reader says so
         if not self._attempt(lambda: self.model.has_checkpoint, False) and not old_format:
             return None
-        try:
-            with BundleReader(self.model.checkpoint_prefix) as reader:
-                self.entries = reader.entries()
-                if OBJECT_GRAPH_KEY in self.entries:
-                    self.tracked = self._attempt(reader.object_graph, None)
-                self._attempt(reader.check_places, None)
-                shards = reader.num_shards
-                stored = sum([stored_size(entry) or 0 for entry in self.entries.values()])
-        except errors.SavedModelError as error:
-            self.problems.append(f"{type(error).__name__}: {error}")
-            return None
-        return Checkpoint(len(self.entries), shards, stored)
+        found: Optional[Checkpoint] = self._attempt(self._read_checkpoint, None)
+        return found
+
+    def _read_checkpoint(self) -> Checkpoint:
+        with BundleReader(self.model.checkpoint_prefix) as reader:
+            self.entries = reader.entries()
+            if OBJECT_GRAPH_KEY in self.entries:
+                self.tracked = self._attempt(reader.object_graph, None)
+            self._attempt(reader.check_places, None)
+            return Checkpoint(
+                len(self.entries), reader.num_shards, sum(stored_size(entry) or 0 for entry in self.entries.values())
+            )
 
     def _meta_graph(self, graph: schema.MetaGraphDef) -> MetaGraph:
         info = graph.meta_info_def
@@ -189,12 +188,9 @@ class _Inspection:
                 self.model.asset_path(name)
                 size = self._file_size(f"{layout.ASSETS}/{name}") if self.model.root.exists(f"{layout.ASSETS}/{name}") else None
                 status = "missing" if size is None else "present"
-            except errors.FileAccessError as error:
+            except (errors.FileAccessError, errors.PathEscapeError) as error:
                 self.problems.append(f"{type(error).__name__}: {error}")
-                status = "unreadable"
-            except errors.PathEscapeError as error:
-                status = "escapes"
-                self.problems.append(f"{type(error).__name__}: {error}")
+                status = "escapes" if isinstance(error, errors.PathEscapeError) else "unreadable"
             if status == "missing":
                 self.problems.append(f"the asset {name} is missing")
             found.append(Asset(name, definition.tensor_info.name, size, status))

@@ -14,14 +14,8 @@ from reference_impl.graph.references import CALL_OPS
 GIVEN, ASSET, LITERAL, PART, COMPUTED = "given", "asset", "literal", "part", "computed"
 _SAME = frozenset({"Identity", "IdentityN", "Reshape", "ExpandDims", "Squeeze", "Snapshot", "StopGradient", "EnsureShape"})
 _ONE_OF = frozenset({"Pack", "Concat", "ConcatV2", "Select", "SelectV2", "Merge", "PlaceholderWithDefault"})
-_NESTED = {
-    "If": 1,
-    "StatelessIf": 1,
-    "Case": 1,
-    "StatelessCase": 1,
-    "While": 0,
-    "StatelessWhile": 0,
-}  # inputs before the arguments
+# Inputs before the arguments
+_NESTED = {"If": 1, "StatelessIf": 1, "Case": 1, "StatelessCase": 1, "While": 0, "StatelessWhile": 0}
 _NO_FILES = ("local://", "bytes://")  # DecodeProtoV2
 _STEPS = 64  # nodes looked at for one path
 _TEXTS = 8  # strings of one constant
@@ -55,7 +49,7 @@ class Body:
     assigned: Optional[dict[str, list[str]]] = None
 
     def origins(self, text: str) -> frozenset[Origin]:
-        """What the tensor ``text``, written as an input of a node, may be."""
+        """Return what a tensor may be. ``text`` names it as an input of a node."""
         found: set[Origin] = set()
         pending = [(text, False)]
         seen = set()
@@ -81,7 +75,7 @@ class Body:
         return frozenset(found)
 
     def _further(self, node: schema.NodeDef) -> Iterator[tuple[str, bool]]:
-        """Inputs that a node hands on, each with whether it comes behind another one."""
+        """Yield the inputs that a node hands on, each with whether it comes behind another one."""
         inputs = data_inputs(node)
         if node.op in _SAME or node.op == "ShardedFilename":
             yield from ((text, False) for text in inputs[: None if node.op == "IdentityN" else 1])
@@ -103,7 +97,7 @@ class Body:
         return self.assigned
 
     def handed_on(self, node: schema.NodeDef, arguments: int) -> Arguments:
-        """What a node gives the functions that it refers to, as their first ``arguments`` arguments."""
+        """Return what a node gives the functions that it refers to, as their first ``arguments`` arguments."""
         first = 0 if node.op in CALL_OPS else _NESTED.get(node.op)
         inputs = [] if first is None else data_inputs(node)[first : first + arguments]
         known = [self.origins(text) for text in inputs]
@@ -111,7 +105,7 @@ class Body:
 
 
 def _behind(origins: Iterable[Origin], behind: bool) -> set[Origin]:
-    """Origins of what stands behind something else in a path: only of a literal it matters what it is."""
+    """Return the origins of a component of a path. A literal behind another component is a PART of the path."""
     if not behind:
         return set(origins)
     return {Origin(PART, item.text) if item.kind in (LITERAL, PART) else item for item in origins if item.kind != GIVEN}
@@ -127,24 +121,24 @@ def _made(node: schema.NodeDef, hands_on: bool) -> frozenset[Origin]:
 
 
 def of_attribute(node: schema.NodeDef, name: str) -> frozenset[Origin]:
-    """The paths in an attribute, a string or a list of them."""
+    """Return the paths in an attribute, which is a string or a list of strings."""
     value = node.attr[name] if name in node.attr else schema.AttrValue()
     texts: Sequence[bytes] = value.list.s[:_TEXTS] if value.HasField("list") else [value.s]
     return frozenset(Origin(LITERAL, text.decode("utf-8", "backslashreplace")) for text in texts) or frozenset({Origin(LITERAL)})
 
 
 def is_model_file(origins: frozenset[Origin]) -> bool:
-    """Whether a path is surely a file of assets/, which reading a model means."""
+    """Return whether a path is surely a file of assets/, which is part of the model."""
     return bool(origins) and all(item.kind == ASSET for item in origins)
 
 
 def is_given(origins: frozenset[Origin]) -> bool:
-    """Whether a path surely begins with what the caller gives, and does not lead up again."""
+    """Return whether a path surely begins with what the caller gives, and does not lead up again."""
     return Origin(GIVEN) in origins and all(
         item.kind == GIVEN or (item.kind == PART and ".." not in item.text) for item in origins
     )
 
 
 def is_no_file(origins: frozenset[Origin]) -> bool:
-    """Whether an op that needs no file is given none: an empty path, or the content itself."""
+    """Return whether an op that needs no file is given none: an empty path, or the content itself."""
     return bool(origins) and all(item.kind == LITERAL and (not item.text or item.text.startswith(_NO_FILES)) for item in origins)

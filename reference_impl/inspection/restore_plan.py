@@ -96,7 +96,7 @@ def restore_plan(meta_graph: schema.MetaGraphDef, file: str = "", main: Optional
 
 
 def _by_name(meta_graph: schema.MetaGraphDef, file: str, main: Nodes) -> list[Restored]:
-    """What a tf.train.Saver of the graph's variables would restore: the global ones; all where no collection says which."""
+    """Return what a tf.train.Saver of the graph's variables would restore: global ones, or all if no collection lists them."""
     nodes = {name: node for name, op, node in zip(main.names, main.ops, main.messages) if op in _VARIABLES}
     listed = {node: definition for _, node, definition in variable_defs(meta_graph, [GLOBAL], file)}
     reads = _reads(main)
@@ -104,14 +104,11 @@ def _by_name(meta_graph: schema.MetaGraphDef, file: str, main: Nodes) -> list[Re
     for name in nodes if not any(key in meta_graph.collection_def for key in COLLECTIONS) else listed:
         if name not in nodes:
             continue
-        node, definition = nodes[name], listed.get(name, schema.VariableDef())
-        part = definition.save_slice_info_def
+        node, part = nodes[name], listed.get(name, schema.VariableDef()).save_slice_info_def
         key, spec = (part.full_name, slice_spec(part)) if part.full_name else (name, "")
-        reference = node.op in _REF_VARIABLES
-        by, fetch = ("Assign", f"{name}:0") if reference else ("AssignVariableOp", reads.get(name))
-        dtype = dtypes.by_number(
-            node.attr["dtype"].type if "dtype" in node.attr else 0
-        )  # to ask for one that is not there adds it
+        by, fetch = ("Assign", f"{name}:0") if node.op in _REF_VARIABLES else ("AssignVariableOp", reads.get(name))
+        # Reading an attribute that is not there would add it.
+        dtype = dtypes.by_number(node.attr["dtype"].type if "dtype" in node.attr else 0)
         plan.append(Restored(key, spec, dtype.name, name, node.op, by, fetch))
     return plan
 
@@ -158,15 +155,14 @@ class _Walk:
             raise errors.LimitError("too many nodes to follow what is restored", file=self.file, node=where, limit="_STEPS")
 
     def _ancestors(self, name: str) -> list[schema.NodeDef]:
-        """The nodes of the main graph that the restore op needs, itself included, in graph order."""
+        """Return the nodes of the main graph that the restore op needs, itself included, in graph order."""
         needed = reachable([name], self.nodes.waits)
         return [node for name, node in self.main.nodes.items() if name in needed]
 
     def _enter(self, frame: _Frame, node: schema.NodeDef, called: str) -> _Frame:
         if frame.depth == _DEPTH:
-            raise errors.LimitError(
-                "calls nest too deeply to follow what is restored", file=self.file, node=called, limit="_DEPTH"
-            )
+            reason = "calls nest too deeply to follow what is restored"
+            raise errors.LimitError(reason, file=self.file, node=called, limit="_DEPTH")
         function = self.library.functions[called]
         self.steps += len(function.node_def)
         arguments = {argument.name: index for index, argument in enumerate(function.signature.input_arg)}
@@ -174,7 +170,7 @@ class _Walk:
         return _Frame(nodes, function, frame, data_inputs(node), arguments, frame.depth + 1)
 
     def _assigned(self, frame: _Frame, node: schema.NodeDef) -> Iterator[Restored]:
-        """What ``node`` takes from the checkpoint: its first input is the target, one of the others a restored tensor."""
+        """Yield what ``node`` takes from the checkpoint: its first input is the target, another one is a restored tensor."""
         inputs = data_inputs(node)
         holder: Optional[schema.NodeDef] = None
         for text in inputs[1:]:
@@ -188,7 +184,7 @@ class _Walk:
                 yield Restored(*read, holder.name, holder.op, node.op, fetch)
 
     def _holder(self, frame: _Frame, text: str) -> Optional[schema.NodeDef]:
-        """The node of the main graph that a handle comes from: what made it, or the call of the function that did."""
+        """Return the node of the main graph that a handle comes from: what made it, or the call of the function that did."""
         passed: list[schema.NodeDef] = []
         return passed[-1] if self._origin(frame, text, passed) is not None and passed else None
 
@@ -233,7 +229,7 @@ class _Walk:
         return None
 
     def _read(self, value: _Origin) -> Optional[tuple[str, str, str]]:
-        """Key, slice and dtype of one output of a restore op."""
+        """Return key, slice and dtype of one output of a restore op."""
         frame, node, index = value
         if (id(frame), node.name) not in self.asked:  # often one op restores everything
             inputs = data_inputs(node)
@@ -255,7 +251,7 @@ class _Walk:
 
 
 def _result(function: Optional[schema.FunctionDef], by_name: bool, port: str, index: int) -> Optional[str]:
-    """The tensor in ``function`` that is output ``index``; a call by op type names outputs as the function does."""
+    """Return the tensor in ``function`` that is output ``index``; a call by op type names outputs as the function does."""
     if function is None:
         return None
     outputs = [argument.name for argument in function.signature.output_arg]

@@ -13,14 +13,16 @@ from reference_impl import errors
 from reference_impl.format import schema
 from reference_impl.format.values import dtypes
 from reference_impl.format.values.shapes import shape_of, shape_text
+from reference_impl.format.values.structure import nested_values
 
 _COMPOSITES = {"RAGGED_TENSOR_SPEC": "Ragged", "SPARSE_TENSOR_SPEC": "Sparse", "VARIABLE_SPEC": "Variable"}
+_SPECS = frozenset({"tensor_spec_value", "bounded_tensor_spec_value", "type_spec_value"})
 _LONG = 80
 _SHOWN = 6  # elements of a literal array
 
 
 def dtype_name(number: int) -> str:
-    """TensorFlow's name of a dtype; numbers that mean nothing are shown as such."""
+    """Return TensorFlow's name of a dtype; numbers that mean nothing are shown as such."""
     try:
         return dtypes.by_number(number).name
     except errors.DtypeError:
@@ -28,12 +30,15 @@ def dtype_name(number: int) -> str:
 
 
 def spec_text(dtype: int, shape: schema.TensorShapeProto) -> str:
-    """``float32[?,3]``."""
+    """Return ``float32[?,3]``."""
     return dtype_name(dtype) + shape_text(shape_of(shape))
 
 
 def value_text(value: schema.StructuredValue) -> str:
-    """A StructuredValue (FMT-05) as text. Nesting is bounded by the parser's limit on nested messages."""
+    """Return a StructuredValue as text. Nesting is bounded by the parser's limit on nested messages.
+
+    RFC: FMT-05
+    """
     kind = value.WhichOneof("kind")
     if kind is None or kind == "none_value":
         return "None"
@@ -63,7 +68,7 @@ def value_text(value: schema.StructuredValue) -> str:
 
 
 def type_spec_text(spec: schema.TypeSpecProto) -> str:
-    """A composite type: ``Ragged(float32[?,?])``, ``Sparse(int64[?,4])``, otherwise its class name and its state."""
+    """Return a composite type as text: ``Ragged(float32[?,?])``, ``Sparse(int64[?,4])``, else its class name and state."""
     state = list(spec.type_state.tuple_value.values)
     kinds = [item.WhichOneof("kind") for item in state[:2]]
     short = {schema.TypeSpecProto.TypeSpecClass.Value(name): text for name, text in _COMPOSITES.items()}
@@ -74,7 +79,7 @@ def type_spec_text(spec: schema.TypeSpecProto) -> str:
 
 
 def tensor_text(tensor: schema.TensorProto) -> str:
-    """A literal tensor: dtype, shape and the first few elements."""
+    """Return a literal tensor as text: dtype, shape and the first few elements."""
     for field in ("float_val", "double_val", "int_val", "int64_val", "bool_val", "string_val", "uint32_val", "uint64_val"):
         values = getattr(tensor, field)
         if values:
@@ -84,7 +89,7 @@ def tensor_text(tensor: schema.TensorProto) -> str:
 
 
 def attribute_text(value: schema.AttrValue) -> str:
-    """An attribute of a node, cut when it is long."""
+    """Return an attribute of a node as text, cut when it is long."""
     kind = value.WhichOneof("value")
     if kind == "type":
         return dtype_name(value.type)
@@ -100,27 +105,16 @@ def attribute_text(value: schema.AttrValue) -> str:
     return text if len(text) <= _LONG else text[:_LONG] + "…"
 
 
-def _is_spec(value: schema.StructuredValue) -> bool:
-    """Whether an argument is a tensor (or a nest with one) rather than a literal."""
-    kind = value.WhichOneof("kind")
-    if kind in ("tensor_spec_value", "bounded_tensor_spec_value", "type_spec_value"):
-        return True
-    if kind in ("list_value", "tuple_value"):
-        return any(map(_is_spec, getattr(value, kind).values))
-    if kind == "dict_value":
-        return any(map(_is_spec, value.dict_value.fields.values()))
-    return kind == "named_tuple_value" and any(_is_spec(pair.value) for pair in value.named_tuple_value.values)
-
-
 def _argument(name: str, value: schema.StructuredValue) -> str:
     text = value_text(value)
     if not name:
         return text
-    return f"{name}: {text}" if _is_spec(value) else f"{name}={text}"
+    holds_tensor = any(item.WhichOneof("kind") in _SPECS for item in nested_values(value))
+    return f"{name}: {text}" if holds_tensor else f"{name}={text}"
 
 
 def parameter_names(spec: Optional[schema.FunctionSpec]) -> list[str]:
-    """Names of the positional parameters of a function, ``self`` left out (FunctionSpec.fullargspec)."""
+    """Return the names of the positional parameters of a function, ``self`` left out (FunctionSpec.fullargspec)."""
     if spec is None:
         return []
     for pair in spec.fullargspec.named_tuple_value.values:
@@ -130,14 +124,13 @@ def parameter_names(spec: Optional[schema.FunctionSpec]) -> list[str]:
     return []
 
 
-def bound_arguments(
-    spec: Optional[schema.FunctionSpec], trace: schema.SavedConcreteFunction
-) -> list[tuple[str, schema.StructuredValue]]:
-    """The arguments of a trace with the parameters that they belong to; '' for those of ``*args``. Keywords come last, sorted."""
-    return _bound(parameter_names(spec), trace)
+def bound_arguments(names: Sequence[str], trace: schema.SavedConcreteFunction) -> list[tuple[str, schema.StructuredValue]]:
+    """Return the arguments of a trace with the parameters that they belong to; '' for those of ``*args``.
 
-
-def _bound(names: Sequence[str], trace: schema.SavedConcreteFunction) -> list[tuple[str, schema.StructuredValue]]:
+    Args:
+      names: of the positional parameters.
+      trace: the trace. Its keywords come last, sorted.
+    """
     signature = list(trace.canonicalized_input_signature.tuple_value.values)
     positional = list(signature[0].tuple_value.values) if signature else []
     keywords = signature[1].dict_value.fields if len(signature) > 1 else {}
@@ -146,21 +139,23 @@ def _bound(names: Sequence[str], trace: schema.SavedConcreteFunction) -> list[tu
 
 
 def trace_text(name: str, names: Sequence[str], trace: schema.SavedConcreteFunction) -> str:
-    """One trace of a function as Python would declare it.
+    """Return one trace of a function as Python would declare it.
 
     Args:
       name: how the function is called.
       names: its positional parameters; arguments beyond them belong to ``*args``.
       trace: canonicalised input signature ``(positional tuple, keyword dict)`` and output signature.
     """
-    arguments = [_argument(*bound) for bound in _bound(names, trace)]
+    arguments = [_argument(*bound) for bound in bound_arguments(names, trace)]
     return f"{name}({', '.join(arguments)}) -> {value_text(trace.output_signature)}"
 
 
 def flat_text(name: str, function: schema.FunctionDef, captures: int) -> str:
-    """The flat signature of a FunctionDef without its ``captures`` last inputs."""
+    """Return the flat signature of a FunctionDef without its ``captures`` last inputs."""
     inputs = list(function.signature.input_arg)
-    shown = inputs[: len(inputs) - captures] if captures else inputs
-    arguments = ", ".join(f"{item.name}: {dtype_name(item.type) if item.type else item.type_attr or '?'}" for item in shown)
-    results = ", ".join(dtype_name(item.type) if item.type else item.type_attr or "?" for item in function.signature.output_arg)
-    return f"{name}({arguments}) -> ({results})"
+    arguments = ", ".join(f"{item.name}: {_flat_type(item)}" for item in inputs[: max(len(inputs) - captures, 0)])
+    return f"{name}({arguments}) -> ({', '.join(map(_flat_type, function.signature.output_arg))})"
+
+
+def _flat_type(argument: schema.OpDef.ArgDef) -> str:
+    return dtype_name(argument.type) if argument.type else argument.type_attr or "?"

@@ -5,6 +5,7 @@ RFC: FMT-12, RP-03
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from typing import Any, Optional
 
@@ -28,7 +29,7 @@ def object_variables(
     plan: Iterable[Restored],
     entries: Mapping[str, Any],
 ) -> tuple[Variable, ...]:
-    """Variables of an object graph, those that a path leads to first.
+    """Describe the variables of an object graph, those that a path leads to first.
 
     Args:
       graph, paths: the object graph and its paths.
@@ -37,11 +38,10 @@ def object_variables(
       entries: checkpoint key -> entry with ``dtype``, ``shape`` and ``size``.
     """
     restored = {item.key: item for item in plan}
-    order = [number for number in paths.order if graph.nodes[number].HasField("variable")]
-    reached = set(order)
-    order += [number for number, node in enumerate(graph.nodes) if node.HasField("variable") and number not in reached]
     found = []
-    for number in order:
+    for number in dict.fromkeys([*paths.order, *range(len(graph.nodes))]):
+        if not graph.nodes[number].HasField("variable"):
+            continue
         variable = graph.nodes[number].variable
         key = keys[number].get(VALUE) if number in keys else None
         if not entries and key is None:
@@ -67,7 +67,7 @@ def object_variables(
 
 
 def _expected_key(names: Optional[tuple[str, ...]]) -> Optional[str]:
-    """The key that a checkpoint would use; ``.`` and ``/`` in a name are escaped."""
+    """Return the key that a checkpoint would use for an object with this path."""
     if not names or names[0] == "…":
         return None
     return checkpoint_key(key_prefix(names), VALUE)
@@ -79,7 +79,7 @@ def _size(entries: Mapping[str, Any], key: Optional[str]) -> Optional[int]:
 
 
 def stored_size(entry: Any) -> Optional[int]:
-    """Bytes of a stored value. A partitioned one has them in its parts, so of strings they are not known."""
+    """Return the bytes of a stored value. A partitioned one has them in its parts, so those of strings are not known."""
     if not entry.slices:
         return int(entry.size)
     return None if entry.dtype.itemsize is None else int(entry.elements * entry.dtype.itemsize)
@@ -88,9 +88,9 @@ def stored_size(entry: Any) -> Optional[int]:
 def graph_variables(
     meta_graph: schema.MetaGraphDef, main: Nodes, plan: Iterable[Restored], entries: Mapping[str, Any]
 ) -> tuple[Variable, ...]:
-    """Variables of a MetaGraph without an object graph, in the order of the graph.
+    """Describe the variables of a MetaGraph without an object graph, in the order of the graph.
 
-    Trainable is who is in the collection ``trainable_variables``; unknown when the MetaGraph has no collection of variables.
+    Those in the collection ``trainable_variables`` are trainable. It is unknown when there is no collection of variables.
 
     RFC: V1-01
     """
@@ -129,17 +129,14 @@ def graph_variables(
 
 
 def _part_size(whole: Optional[int], shape: Shape, entries: Mapping[str, Any], key: Optional[str]) -> Optional[int]:
-    """Bytes of one part of a partitioned variable, from the shape of the part."""
+    """Return the bytes of one part of a partitioned variable, from the shape of the part."""
     if whole is None or shape is None or None in shape or not entries[key or ""].dtype.itemsize:
         return None
-    size = int(entries[key or ""].dtype.itemsize)
-    for extent in shape:
-        size *= extent or 0
-    return size
+    return int(entries[key or ""].dtype.itemsize) * math.prod(extent or 0 for extent in shape)
 
 
 def _definitions(meta_graph: schema.MetaGraphDef) -> tuple[dict[str, schema.VariableDef], set[str]]:
-    """VariableDefs of the collections by graph node, and the nodes in ``trainable_variables``. Broken ones are left out."""
+    """Return the VariableDefs by graph node, and the nodes in ``trainable_variables``. Broken definitions are left out."""
     definitions: dict[str, schema.VariableDef] = {}
     trainable: set[str] = set()
     for collection, node, definition in variable_defs(meta_graph, lenient=True):

@@ -25,7 +25,7 @@ from reference_impl.graph.object_graph import Paths
 from reference_impl.graph.object_references import dangling, dangling_captures
 from reference_impl.graph.references import Library, function_attributes, function_values
 from reference_impl.inspection.restore_plan import restore_plan
-from reference_impl.inspection.signatures import slots_of
+from reference_impl.inspection.signatures import slots_of, tensor_names
 
 Computed = dict[tuple[str, str], bytes]  # ("inputs", name) and so on -> hash
 
@@ -123,9 +123,9 @@ def faults(graph: schema.MetaGraphDef) -> Iterator[str]:
                 yield f"function {name} is called and not there"
     for key, signature in graph.signature_def.items():
         for infos in (signature.inputs, signature.outputs):
-            for slot in (slot for info in infos.values() for slot in slots_of(info)[1]):
-                if parse_input(slot.tensor).source not in names:
-                    yield f"signature {key} names {slot.tensor}, which is not there"
+            for name in tensor_names(infos):
+                if parse_input(name).source not in names:
+                    yield f"signature {key} names {name}, which is not there"
     yield from _objects(graph, names, set(functions))
     for text in (graph.saver_def.filename_tensor_name, graph.saver_def.save_tensor_name, graph.saver_def.restore_op_name):
         if text and parse_input(text).source not in names:

@@ -15,7 +15,7 @@ from reference_impl.format.container import layout
 from reference_impl.graph.closure import reachable
 from reference_impl.graph.edges import parse_input
 from reference_impl.graph.references import Library
-from reference_impl.inspection.signatures import slots_of
+from reference_impl.inspection.signatures import tensor_names
 
 VARIABLES = ("variables", "trainable_variables", "local_variables", "model_variables", "metric_variables",
              "moving_average_variables", "global_step")  # fmt: skip
@@ -53,8 +53,8 @@ def roots(model: layout.Layout, graph: schema.MetaGraphDef, skip: Iterable[str] 
     """
     for key, signature in graph.signature_def.items():
         for infos in (signature.inputs, signature.outputs):
-            for slot in (slot for info in infos.values() for slot in slots_of(info)[1]):
-                yield Root(parse_input(slot.tensor).source, f"signature {key}")
+            for name in tensor_names(infos):
+                yield Root(parse_input(name).source, f"signature {key}")
     for asset in model.asset_definitions(graph):
         yield Root(parse_input(asset.tensor_info.name).source, f"asset {asset.filename}")
     for number, node in enumerate(graph.object_graph_def.nodes):

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from compat_matrix.models.edits.objects import Objects, children_and_slots
 from reference_impl.format import schema
 from reference_impl.graph.closure import reachable
-from reference_impl.inspection.text import bound_arguments
+from reference_impl.inspection.text import bound_arguments, parameter_names
 
 _TRAINING = "training"  # the parameter that Keras gives to every layer, and what is written for it
 
@@ -128,7 +128,7 @@ def _training_traces(saved: schema.SavedObjectGraph, node: schema.SavedObject) -
     serving = set()
     for name in node.function.concrete_functions:
         trace = saved.concrete_functions.get(name)
-        arguments = bound_arguments(node.function.function_spec, trace) if trace is not None else []
+        arguments = bound_arguments(parameter_names(node.function.function_spec), trace) if trace is not None else []
         rest = tuple((parameter, schema.serialize(value)) for parameter, value in arguments if parameter != _TRAINING)
         given = [value for parameter, value in arguments if parameter == _TRAINING]
         if len(given) == 1 and given[0].WhichOneof("kind") == "bool_value" and given[0].bool_value:

@@ -11,7 +11,7 @@ from compat_matrix.models.verify.shapes import SCALARS_SINCE, Shapes
 from reference_impl.format.values.shapes import shape_text
 from reference_impl.graph.closure import reachable
 from reference_impl.graph.edges import input_source
-from reference_impl.inspection.signatures import slots_of
+from reference_impl.inspection.signatures import slots_of, tensor_names
 
 if TYPE_CHECKING:
     from compat_matrix.models.verify.model import Graph, Model
@@ -63,8 +63,8 @@ def _copies(graph: Graph, shapes: Shapes, producer: int) -> Iterator[Fault]:
         return
     told = set(shapes.misfits)
     for key, signature in sorted(graph.proto.signature_def.items()):
-        fed = {input_source(slot.tensor) for info in signature.inputs.values() for slot in slots_of(info)[1]}
-        fetched = [input_source(slot.tensor) for info in signature.outputs.values() for slot in slots_of(info)[1]]
+        fed = {input_source(tensor) for tensor in tensor_names(signature.inputs)}
+        fetched = [input_source(tensor) for tensor in tensor_names(signature.outputs)]
         copied = [graph.nodes[name] for name in reachable(fetched, graph.main.waits) if name in graph.nodes]
         sources = [graph.main.waits[node.name] for node in copied]
         again = Shapes(copied, sources, SCALARS_SINCE, fed={name: shapes.outputs(name) for name in fed})
