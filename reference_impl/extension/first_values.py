@@ -97,7 +97,7 @@ def _initialize(variable: Any, function: LoadedConcreteFunction, tensors: list[t
             raise _error(
                 variable, function, "it is made of the arguments: call the function once outside of any tf.function first"
             )
-    for owner in known.owners():
+    for owner in known.given():
         if isinstance(owner, tf.Variable):
             _initialize(owner, function, tensors, (*above, variable))
             if not _has_value(owner):

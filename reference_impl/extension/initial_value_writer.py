@@ -13,6 +13,7 @@ RFC: INIT-08
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 from typing import Any, Optional
 
@@ -29,7 +30,6 @@ from reference_impl.graph.edges import data_inputs, input_source
 from reference_impl.graph.function_builder import FunctionBuilder
 from reference_impl.kinds import traces
 from reference_impl.kinds.export_library import Library
-from reference_impl.kinds.traces import Trace
 
 
 class InitialValues:
@@ -61,11 +61,9 @@ class InitialValues:
                 item = None if known is None else self._given(node.object, known, node.path)
             if item is not None:
                 found[node.number] = item
-        out = []
-        for number in sorted(found):
-            found[number].node_id = number
-            out.append(found[number])
-        return out
+        for number, item in found.items():
+            item.node_id = number
+        return [found[number] for number in sorted(found)]
 
     def _given(self, variable: Any, function: Callable[[], Any], path: str) -> Any:
         """Return the message of a function given to `reference_impl.initializer`."""
@@ -77,24 +75,15 @@ class InitialValues:
             raise SaveError(reason, node=path, clause="INIT-07")
         trace = traces.trace_of(made)
         out = schema.InitialValue(function=self._library.add(trace.source, trace.name))
-        self._add_captures(out, trace, f"the initializer of {path}")
+        for number in self._captures.resolve(trace, f"the initializer of {path}", None):
+            out.inputs.add(node_id=number)
         return out
 
     def _loaded(self, known: initial_values.InitialValue) -> Optional[Any]:
+        """Return the message of the initial value that a loaded variable came with, see `_message`."""
         trace = known.trace() if known.trace is not None else None
         name = None if trace is None else self._name_of(trace)
-        if any(owner is None for owner in known.owners()) or (known.needs_arguments and name is None):
-            return None
-        out = schema.InitialValue(function=self._library.add(known.library, known.name), trace=name or "")
-        captures = self._resolve(known.owners())
-        if captures is None:
-            return None
-        for given in known.inputs:
-            if isinstance(given, initial_values.Argument):
-                out.inputs.add(argument=given)
-            else:
-                out.inputs.add(node_id=next(captures))
-        return out
+        return self._message(known.given(), name, lambda: self._library.add(known.library, known.name))
 
     def _cut(self, function: Any) -> Iterator[tuple[int, Any]]:
         """Yield (number of the variable, message) for the variables that a tf.function made."""
@@ -112,31 +101,33 @@ class InitialValues:
             if number is not None:
                 cut, used = _cut_out(definition, value, dtype)
                 places = [arguments.index(one) for one in used]
-                item = self._described(cut, places, first, captured, None if same is None else self._name_of(same))
+                inputs = [initial_values.Argument(n) if n < first else captured[n - first] for n in places]
+                trace = None if same is None else self._name_of(same)
+                item = self._message(inputs, trace, functools.partial(self._library.derive, cut, "initial_value"))
                 if item is not None:
                     yield number, item
 
-    def _described(self, cut: Any, places: list[int], first: int, captured: list[Any], trace: Optional[str]) -> Optional[Any]:
-        """Return the message of a function that was cut out. `places`: positions of its arguments among those of the trace."""
-        numbers = self._resolve([captured[place - first] for place in places if place >= first])
-        if numbers is None or (trace is None and any(place < first for place in places)):
-            return None
-        out = schema.InitialValue(function=self._library.derive(cut, "initial_value"), trace=trace or "")
-        for place in places:
-            if place < first:
-                out.inputs.add(argument=place)
+    def _message(self, inputs: list[Any], trace: Optional[str], add: Callable[[], str]) -> Optional[Any]:
+        """Return the message of a function; None if the export lacks something that it takes: the value is not saved then.
+
+        Args:
+          inputs: an `initial_values.Argument` or what the function captures, for each of its arguments.
+          trace: the function whose call has the arguments, None if it is not exported.
+          add: puts the function into the library and returns its name.
+        """
+        out = schema.InitialValue(trace=trace or "")
+        for given in inputs:
+            if isinstance(given, initial_values.Argument):
+                if trace is None:
+                    return None
+                out.inputs.add(argument=given)
             else:
-                out.inputs.add(node_id=next(numbers))
+                number = None if given is None else self._captures.owner(given)
+                if number is None:
+                    return None
+                out.inputs.add(node_id=number)
+        out.function = add()
         return out
-
-    def _resolve(self, captures: list[Any]) -> Optional[Iterator[int]]:
-        """Return the numbers of captured tensors, None if one cannot be reached from the root; the value is not saved then."""
-        numbers = [self._captures.owner(capture) for capture in captures]
-        return None if any(number is None for number in numbers) else iter([number for number in numbers if number is not None])
-
-    def _add_captures(self, out: Any, trace: Trace, path: str) -> None:
-        for number in self._captures.resolve(trace, path, None):
-            out.inputs.add(node_id=number)
 
 
 def _assigned(definition: Any) -> Iterator[tuple[str, str, int]]:

@@ -48,18 +48,17 @@ class InitialValue:
     def needs_arguments(self) -> bool:
         return any(isinstance(given, Argument) for given in self.inputs)
 
-    def owners(self) -> list[Any]:
-        """Return the inputs except arguments; an object that is gone is None."""
-        return [given() if isinstance(given, weakref.ref) else given for given in self.inputs if not isinstance(given, Argument)]
+    def given(self) -> list[Any]:
+        """Return the inputs, variables and the like instead of references to them; None for an object that is gone."""
+        return [given() if isinstance(given, weakref.ref) else given for given in self.inputs]
 
     def compute(self, tensors: Sequence[tf.Tensor]) -> tf.Tensor:
         """Return the value. `tensors` are those of the call that made the variable."""
         flat = []
-        for given in self.inputs:
+        for given in self.given():
             if isinstance(given, Argument) and not 0 <= given < len(tensors):
                 raise MalformedError(f"wants tensor {int(given)} of {len(tensors)}", file=self.library.file, node=self.name)
-            owner = given() if isinstance(given, weakref.ref) else given
-            flat.append(tensors[given] if isinstance(given, Argument) else handle_of(owner, self.name))
+            flat.append(tensors[given] if isinstance(given, Argument) else handle_of(given, self.name))
         return api.call_registered(self.library.register(self.name), flat, 1)[0]
 
 

@@ -15,8 +15,7 @@ import tensorflow as tf
 
 from reference_impl.errors import UnsupportedModelError
 from reference_impl.extension import first_values
-from reference_impl.extension.hooks import Hooks
-from reference_impl.extension.origin import Origin
+from reference_impl.extension.hooks import Hooks, Origin
 from reference_impl.graph.closure import reachable
 from reference_impl.kinds import user_object
 from reference_impl.kinds.load import Load

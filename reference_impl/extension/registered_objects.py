@@ -133,18 +133,13 @@ def write(out: Any, node: Node) -> Optional[Any]:
     if found is None:
         return None
     out.registered_name = found.name
-    if found.serialize is None:
-        _own_message(out, node)
-        return None
-    return _state(found.serialize(node.object), node)
-
-
-def _own_message(out: Any, node: Node) -> None:
-    """What the object puts into the file itself, as TensorFlow lets it (`_serialize_to_proto`)."""
+    if found.serialize is not None:
+        return _state(found.serialize(node.object), node)
     message = api.own_message(node.object, out)
     if message is not None:
         out.serialized_user_proto.type_url = f"type.googleapis.com/{message.DESCRIPTOR.full_name}"
         out.serialized_user_proto.value = message.SerializeToString()
+    return None
 
 
 def _state(values: Any, node: Node) -> Any:
@@ -170,6 +165,6 @@ def _state(values: Any, node: Node) -> Any:
 def _is_plain(value: Any) -> bool:
     if isinstance(value, dict):
         return all(isinstance(key, str) and _is_plain(item) for key, item in value.items())
-    if type(value) in (list, tuple):
+    if type(value) in (list, tuple, api.TrackableList, api.TrackableTuple):  # what `tf.Module` makes of an attribute
         return all(_is_plain(item) for item in value)
     return value is None or type(value) in (bool, int, float, str)

@@ -23,8 +23,7 @@ import tensorflow as tf
 
 from reference_impl.errors import UnsupportedModelError
 from reference_impl.extension import new_objects
-from reference_impl.extension.hooks import Hooks
-from reference_impl.extension.origin import Origin
+from reference_impl.extension.hooks import Hooks, Origin
 from reference_impl.format import extension
 from reference_impl.format.container.layout import Layout
 from reference_impl.graph.object_graph import Paths

@@ -18,7 +18,7 @@ from typing import Any, Optional
 from reference_impl import errors
 from reference_impl.format import schema
 from reference_impl.format.names import CALLS, CUSTOM_GRADIENT
-from reference_impl.graph.closure import reachable
+from reference_impl.graph.closure import reachable, reversed_edges
 from reference_impl.graph.edges import Edge, input_source, parse_input
 from reference_impl.graph.node_index import Graph
 from reference_impl.graph.op_table import OpTable
@@ -64,15 +64,9 @@ def inline_makers(graph: Graph, ops: OpTable, makes_handle: MakesHandle) -> froz
 
 def _functions_that_make(library: Library, makes_handle: MakesHandle) -> frozenset[str]:
     """Return the functions that make a shared handle themselves or through calls."""
-    callers: dict[str, list[str]] = {}
-    found = []
-    for name, function in library.functions.items():
-        for node in function.node_def:
-            if makes_handle(node):
-                found.append(name)
-            called = library.called(node)
-            if called is not None:
-                callers.setdefault(called, []).append(name)
+    nodes = {name: function.node_def for name, function in library.functions.items()}
+    found = [name for name, inside in nodes.items() if any(map(makes_handle, inside))]
+    callers = reversed_edges((name, filter(None, map(library.called, inside))) for name, inside in nodes.items())
     return frozenset(reachable(found, callers))
 
 

@@ -254,3 +254,18 @@ def test_RP_02_objects_that_are_made_of_each_other_are_a_cycle(tf, registered, m
     rewrite(tmp_path / "m", circle)
     with pytest.raises(errors.CycleError, match="made of each other"):
         reference_impl.load(tmp_path / "m")
+
+
+@pytest.mark.clause("REV-04")
+def test_REV_04_attributes_that_tensorflow_wrapped_are_plain_for_serialize(tf, registered, tmp_path):
+    class Sized(tf.Module):
+        def __init__(self, sizes, names, pair):
+            super().__init__()
+            self.sizes, self.names, self.pair = sizes, names, pair
+
+    registered("tests.Sized", Sized, serialize=lambda obj: {"sizes": obj.sizes, "names": obj.names, "pair": obj.pair})
+    sized = Sized([1, [2, 3]], {"a": ["b"]}, ([4], None))
+    assert type(sized.sizes) is not list and type(sized.pair) is not tuple, "otherwise this test shows nothing"
+    reference_impl.save(sized, tmp_path / "m")
+    again = reference_impl.load(tmp_path / "m")
+    assert (list(again.sizes), dict(again.names), tuple(again.pair)) == ([1, [2, 3]], {"a": ["b"]}, ([4], None))

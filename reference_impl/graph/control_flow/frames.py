@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Optional
 
+from reference_impl.graph.closure import reversed_edges
 from reference_impl.graph.control_flow.editable_function import MAX_NESTING, EditableFunction, Unprovable
 
 
@@ -33,19 +34,13 @@ def find_frames(function: EditableFunction) -> list[Frame]:
     """
     root = Frame("", None, 0)
     children: dict[tuple[int, str], Frame] = {}
-    users: dict[str, list[str]] = {name: [] for name in function.nodes}
-    frame_of: dict[str, Frame] = {}
-    found: list[str] = []
-    for name, node in function.nodes.items():
-        needs = function.sources(node)
-        for other in needs:
-            users[other].append(name)
-        if not needs:
-            frame_of[name] = root
-            found.append(name)
+    needs = {name: function.sources(node) for name, node in function.nodes.items()}
+    users = reversed_edges(needs.items())
+    found = [name for name in needs if not needs[name]]
+    frame_of = dict.fromkeys(found, root)
     for name in found:  # grows meanwhile
         outside = _frame_after(function.nodes[name], frame_of[name], children)
-        for user in users[name]:
+        for user in users.get(name, ()):
             if user not in frame_of:
                 frame_of[user] = outside
                 found.append(user)

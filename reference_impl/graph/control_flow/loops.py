@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from reference_impl.format import schema
-from reference_impl.graph.closure import Edges, reachable
+from reference_impl.graph.closure import Edges, reachable, reversed_edges
 from reference_impl.graph.control_flow.editable_function import EditableFunction, Tensor, Unprovable, source, static_shapes
 from reference_impl.graph.control_flow.frames import Frame
 from reference_impl.graph.node_defs import int_tensor
@@ -143,15 +143,14 @@ class Loop:
 
     def _gated(self) -> set[str]:
         """Return the nodes that run only when the predicate holds."""
-        users: dict[str, list[str]] = {}
-        starts = []
-        for name in self.members:
-            node = self.function.nodes[name]
-            for other in self.function.sources(node):
-                users.setdefault(other, []).append(name)
-            # A control edge from a Switch says nothing: the Switch itself runs in the last iteration too.
-            if name not in self.structure and any(source(text) in self.switches for text in self.function.data(node)):
-                starts.append(name)
+        nodes = self.function.nodes
+        users = reversed_edges((name, self.function.sources(nodes[name])) for name in self.members)
+        # A control edge from a Switch says nothing: the Switch itself runs in the last iteration too.
+        starts = [
+            name
+            for name in self.members
+            if name not in self.structure and any(source(text) in self.switches for text in self.function.data(nodes[name]))
+        ]
         return self._inside(starts, users)
 
 
@@ -236,15 +235,13 @@ def _arguments(loop: Loop) -> tuple[dict[str, Tensor], dict[str, str]]:
         moved[f"{merge}:output:0"] = name
         moved.update((f"{switch}:output_true:0", name) for switch in switch_of.get(merge, ()))
     captured: dict[str, str] = {}
-    for enter, text in loop.constants.items():
+    entering = [(f"{enter}:output:0", text) for enter, text in loop.constants.items()]
+    for name in loop.members:  # a function's own argument needs no Enter
+        entering += [(text, text) for text in function.data(function.nodes[name]) if text in function.arguments]
+    for inside, text in entering:
         if text not in captured:
             captured[text] = add(f"captured_{len(captured)}", function.tensor(text))
-        moved[f"{enter}:output:0"] = captured[text]
-    direct = [text for name in loop.members for text in function.data(function.nodes[name]) if text in function.arguments]
-    for text in direct:  # a function's own argument needs no Enter
-        if text not in captured:
-            captured[text] = add(f"captured_{len(captured)}", function.tensor(text))
-        moved[text] = captured[text]
+        moved[inside] = captured[text]
     return arguments, moved
 
 

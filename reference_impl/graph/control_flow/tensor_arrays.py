@@ -14,10 +14,11 @@ RFC: V1-11, V1-14
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any, Optional
 
 from reference_impl.format import schema
+from reference_impl.graph.closure import reachable
 from reference_impl.graph.control_flow.editable_function import EditableFunction, Unprovable, source
 from reference_impl.graph.node_defs import clear_op_attributes, int_tensor
 
@@ -118,9 +119,7 @@ class _Uses:
             if kind == HANDLE and self._consumers.get("^" + name):
                 self.refuse(array, name, "is waited for and passes on")
             self.users[array][name] = None
-            if node.op == "Switch":
-                return (f"{name}:output_false:0", f"{name}:output_true:0")
-            return (f"{name}:output:0",)
+            return _passed(node)
         if node.op == "TensorArrayCloseV3" and kind == HANDLE:
             self.users[array][name] = None
             return ()
@@ -150,44 +149,45 @@ class _Uses:
 
     def _is_thread(self, array: str) -> bool:
         """Return whether each flow tensor has at most one user that changes the array."""
-        changing: dict[str, bool] = {}
         back: dict[str, list[str]] = {}
-        work: list[str] = []
+        changed: list[str] = []
         for text in self.flows[array]:
             for name, _ in self._consumers.get(text, ()):
                 node = self.function.nodes[name]
                 if node.op in _PASSING:
-                    outputs = ("output_false:0", "output_true:0") if node.op == "Switch" else ("output:0",)
-                    for output in outputs:
-                        back.setdefault(f"{name}:{output}", []).append(text)
+                    for output in _passed(node):
+                        back.setdefault(output, []).append(text)
                 elif _USES[node.op][1]:
-                    work.append(text)
-        while work:
-            text = work.pop()
-            if text not in changing:
-                changing[text] = True
-                work.extend(back.get(text, ()))
+                    changed.append(text)
+        changing = reachable(changed, back)
         return all(self._one_changes(text, changing) for text in self.flows[array])
 
-    def _one_changes(self, text: str, changing: dict[str, bool]) -> bool:
+    def _one_changes(self, text: str, changing: Collection[str]) -> bool:
         changers, switches, readers = [], [], []
         for name, _ in self._consumers.get(text, ()):
             node = self.function.nodes[name]
-            if node.op == "Switch" and (f"{name}:output_false:0" in changing or f"{name}:output_true:0" in changing):
-                both = f"{name}:output_false:0" in changing and f"{name}:output_true:0" in changing
-                switches.append((name, both, f"{name}:output_true:0" in changing))
-            elif (node.op in _PASSING and f"{name}:output:0" in changing) or _USES.get(node.op, (0, ""))[1]:
+            sides = [side for side, output in enumerate(_passed(node)) if output in changing] if node.op in _PASSING else []
+            if node.op == "Switch" and sides:
+                switches += [(name, side) for side in sides]
+            elif sides or _USES.get(node.op, (0, ""))[1]:
                 changers.append(name)
             else:
                 readers.append(name)
-        writers = {*changers, *(name for name, _, _ in switches)}
+        writers = {*changers, *(name for name, _ in switches)}
         for name in readers:  # a read that waits for a change of what it reads wants to see it
             if writers & set(self.function.controls(self.function.nodes[name])):
                 return False
         if changers:
             return len(changers) == 1 and not switches
-        sides = [side for _, both, side in switches for side in ((False, True) if both else (side,))]
-        return len(sides) == len(set(sides)) and len({_predicate(self.function, name) for name, _, _ in switches}) <= 1
+        taken = [side for _, side in switches]
+        return len(taken) == len(set(taken)) and len({_predicate(self.function, name) for name, _ in switches}) <= 1
+
+
+def _passed(node: Any) -> tuple[str, ...]:
+    """Return the tensors of a node that passes on what it gets."""
+    if node.op == "Switch":
+        return (f"{node.name}:output_false:0", f"{node.name}:output_true:0")
+    return (f"{node.name}:output:0",)
 
 
 def _predicate(function: EditableFunction, switch: str) -> str:
