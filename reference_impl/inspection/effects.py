@@ -77,7 +77,7 @@ class _Found:
 
 
 def graph_starts(meta_graph: schema.MetaGraphDef) -> Iterator[Start]:
-    """What sessions and servers run of the main graph: restore, init ops, signatures, saving.
+    """Yield what sessions and servers run of the main graph: restore, init ops, signatures, saving.
 
     RFC: V1-08, SIG-01
     """
@@ -100,7 +100,7 @@ def signature_label(key: str) -> str:
 
 
 def object_starts(graph: schema.SavedObjectGraph, paths: Paths, wanted: Optional[Collection[int]] = None) -> Iterator[Start]:
-    """What loaders of objects run of their functions, and what users may call.
+    """Yield what loaders of objects run of their functions, and what users may call.
 
     Args:
       graph, paths: the object graph.
@@ -236,7 +236,7 @@ class Search:
             self._note(Body(name, {node.name: node for node in function.node_def}, arguments), function.node_def, None)
 
     def _arguments(self, name: str, bound: Sequence[int]) -> Arguments:
-        """Arguments are given, up to the captures at their end."""
+        """Return the origins of a function's arguments: given, up to the captures at their end."""
         count = len(self.library.functions[name].signature.input_arg)
         captured = [self._object(number) for number in bound[:count]]
         return tuple([GIVEN_PATH] * (count - len(captured)) + captured)

@@ -20,7 +20,7 @@ def objects(
     keys: dict[int, dict[str, str]],
     extension: Optional[schema.Extension] = None,
 ) -> tuple[ObjectNode, ...]:
-    """Every node of the object graph in order of its id.
+    """Describe every node of the object graph in the order of their ids.
 
     Args:
       graph: the object graph.
@@ -87,7 +87,7 @@ def _variable(variable: schema.SavedVariable) -> dict[str, Any]:
 
 
 def _enum(kind: Any, number: int) -> str:
-    """``ON_READ`` of ``VARIABLE_SYNCHRONIZATION_ON_READ``."""
+    """Return ``ON_READ`` of ``VARIABLE_SYNCHRONIZATION_ON_READ``."""
     name: str = kind.Name(number) if number in kind.values() else str(number)
     return name.partition("TION_")[2] or name
 

@@ -139,7 +139,7 @@ _NOT_KNOWN = OpEffect(UNKNOWN, "comes from a library that is not TensorFlow's; w
 
 @functools.cache
 def known_ops() -> frozenset[str]:
-    """The ops of all releases of TensorFlow that were looked at, 1.4 to the newest, contrib included."""
+    """Return the ops of all releases of TensorFlow that were looked at, 1.4 to the newest, contrib included."""
     return frozenset((Path(__file__).parent / "op_names.txt").read_text(encoding="ascii").split())
 
 

@@ -114,7 +114,7 @@ def _by_name(meta_graph: schema.MetaGraphDef, file: str, main: Nodes) -> list[Re
 
 
 def _reads(main: Nodes) -> dict[str, str]:
-    """Handle -> a tensor with the variable's value, computed without waiting for anything else."""
+    """Return handle -> a tensor with the variable's value, computed without waiting for anything else."""
     reads: dict[str, str] = {}
     for name, op, node in zip(main.names, main.ops, main.messages):
         if op == "ReadVariableOp" and len(node.input) == 1:

@@ -255,7 +255,7 @@ class SavedModelInfo(NamedTuple):
     problems: tuple[str, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """The JSON form described at the top of this module."""
+        """Return the JSON form described at the top of this module."""
         return {"schema": SCHEMA, **_json(self)}
 
 

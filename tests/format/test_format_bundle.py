@@ -268,9 +268,9 @@ def test_dtype_table():
     assert [dtype.number for dtype in dtypes.ALL] == list(range(1, 34))
     for dtype in dtypes.ALL:
         assert dtypes.by_number(dtype.number) is dtypes.by_name(dtype.name) is dtypes.by_name(dtype.enum) is dtype
-        assert dtype.ref.number == dtype.number + 100
-        assert dtype.ref.base is dtype
-        assert dtypes.by_name(f"{dtype.name}_ref") is dtype.ref is dtypes.by_name(f"{dtype.enum}_REF")
+        reference = dtypes.by_number(dtype.number + 100)
+        assert reference.base is dtype
+        assert dtypes.by_name(f"{dtype.name}_ref") is reference is dtypes.by_name(f"{dtype.enum}_REF")
         if dtype.itemsize is not None:
             assert dtype.numpy().itemsize == dtype.itemsize == np.dtype(dtype.carrier).itemsize
             if not dtype.name.startswith("q"):

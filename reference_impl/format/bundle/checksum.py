@@ -18,7 +18,7 @@ _MASK_DELTA = 0xA282EAD8
 
 
 def crc32c(data: Union[bytes, memoryview], crc: int = 0) -> int:
-    """Continues `crc` over `data` (a memoryview of bytes is never copied as a whole); returns the plain checksum."""
+    """Continue `crc` over `data` (a memoryview of bytes is never copied as a whole); return the plain checksum."""
     if len(data) <= PIECE:
         return int(google_crc32c.extend(crc, bytes(data)))
     for start in range(0, len(data), PIECE):
@@ -27,10 +27,10 @@ def crc32c(data: Union[bytes, memoryview], crc: int = 0) -> int:
 
 
 def masked(crc: int) -> int:
-    """The form in which a checksum is stored."""
+    """Return the form in which a checksum is stored."""
     return (((crc >> 15) | (crc << 17)) + _MASK_DELTA) & 0xFFFFFFFF
 
 
 def masked_crc32c(data: Union[bytes, memoryview]) -> int:
-    """Masked checksum of `data`."""
+    """Return the masked checksum of `data`."""
     return masked(crc32c(data))

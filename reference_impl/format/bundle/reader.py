@@ -288,7 +288,7 @@ class BundleReader:
         return _located(raw, shard_file(self.prefix, entry.shard, self.num_shards))
 
     def _data(self, raw: bytes, entry: Entry) -> memoryview:
-        """The bytes of an entry, after everything about where they are has been checked."""
+        """Return the bytes of an entry; check that they lie within the shard."""
         if not 0 <= entry.shard < self.num_shards:
             raise MalformedError(
                 f"shard {entry.shard} of a checkpoint with {self.num_shards}", file=self._index_file, node=_shown(raw)
@@ -329,7 +329,7 @@ class BundleReader:
             _check_crc(crc, entry)
 
     def _parts(self, raw: bytes, entry: Entry) -> list[tuple[bytes, Entry, Box]]:
-        """Key, entry and place of every slice of a partitioned tensor, after it is sure that they make up the tensor."""
+        """Return key, entry and place of every slice of a partitioned tensor; check that they make it up."""
         found = []
         with _located(raw, self._index_file):
             for part in entry.slices:
@@ -369,7 +369,7 @@ class BundleReader:
     # Lifetime
 
     def close(self) -> None:
-        """Unmaps the files; a shard that arrays still view stays mapped as long as they live."""
+        """Unmap the files. A shard that arrays still view stays mapped as long as they live."""
         for data in (self._index, *self._shards.values()):
             if isinstance(data, mmap.mmap):
                 with contextlib.suppress(BufferError):  # views exist

@@ -13,7 +13,7 @@ _BLOCK = struct.Struct("<8Q")
 
 
 def fingerprint64(data: bytes) -> int:
-    """The hash of some bytes."""
+    """Return the hash of some bytes."""
     size = len(data)
     if size <= 16:
         return _up_to_16(data)
@@ -103,7 +103,7 @@ _State = tuple[int, int, int, int, int, int, int]
 
 
 def _round(words: tuple[int, ...], state: _State, factor: int, weight: int) -> _State:
-    """One block of 64 bytes. Sums are cut to 64 bits only where their high bits would come back: before a rotation or xor."""
+    """Mix in a block of 64 bytes. Sums are cut to 64 bits only where their high bits would come back (rotation, xor)."""
     x, y, z, v1, v2, w1, w2 = state
     s0, s1, s2, s3, s4, s5, s6, s7 = words
     x = x + y + v1 + s1 & _MASK

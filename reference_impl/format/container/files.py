@@ -7,11 +7,13 @@ reader, a device has no end.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import mmap
 import os
 import stat
 import unicodedata
+from collections.abc import Iterator
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import BinaryIO, Optional, Union
 
@@ -88,10 +90,8 @@ class Root:
         path = self.path(name)
         if not self.exists(name):
             raise errors.MissingFileError("no such file", file=path)
-        try:
+        with accessing(path):
             return path.stat().st_size
-        except OSError as error:
-            raise access_error(error, path) from error
 
     def special(self) -> dict[str, str]:
         """Return what lies below this directory and is neither a file nor a directory: name -> `special`. Raises as `names`."""
@@ -181,11 +181,8 @@ def read(path: AnyPath, limit: str) -> bytes:
     Raises:
       MissingFileError, FileAccessError, LimitError.
     """
-    with open_regular(path, limit) as stream:
-        try:
-            return stream.read(os.fstat(stream.fileno()).st_size)
-        except OSError as error:
-            raise access_error(error, path) from error
+    with open_regular(path, limit) as stream, accessing(path):
+        return stream.read(os.fstat(stream.fileno()).st_size)
 
 
 def open_regular(path: AnyPath, limit: Optional[str] = None) -> BinaryIO:
@@ -235,6 +232,17 @@ def is_at(descriptor: int, path: Path) -> bool:
         return os.path.samestat(os.fstat(descriptor), path.stat())
     except OSError:
         return False
+
+
+@contextlib.contextmanager
+def accessing(path: AnyPath) -> Iterator[None]:
+    """Raise errors of the operating system as members of the family, which name `path`."""
+    try:
+        yield
+    except errors.SavedModelError:
+        raise
+    except OSError as error:
+        raise access_error(error, path) from error
 
 
 def access_error(error: OSError, path: AnyPath) -> errors.SavedModelError:

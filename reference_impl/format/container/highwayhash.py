@@ -13,7 +13,7 @@ _INITIAL_1 = (0x3BD39E10CB0EF593, 0xC0ACF169B5F18A8C, 0xBE5466CF34E90C6C, 0x4528
 
 
 def highwayhash64(key: tuple[int, int, int, int], data: Union[bytes, memoryview]) -> int:
-    """The hash of `data` under a key of four 64-bit integers."""
+    """Return the hash of `data` under a key of four 64-bit integers."""
     state = _State(key)
     whole = len(data) // 32 * 32
     for lanes in struct.iter_unpack("<4Q", data[:whole]):
@@ -43,7 +43,7 @@ class _State:
                 target[low + 1] = (target[low + 1] + add_high) & _MASK
 
     def update_remainder(self, rest: bytes) -> None:
-        """The last 1 to 31 bytes."""
+        """Mix in the last 1 to 31 bytes."""
         size = len(rest)
         self.v0 = [(lane + (size << 32) + size) & _MASK for lane in self.v0]
         self.v1 = [_rotate(lane >> 32, size) << 32 | _rotate(lane & _LOW, size) for lane in self.v1]
@@ -71,7 +71,7 @@ def _rotate(half: int, bits: int) -> int:
 
 
 def _zipper(low: int, high: int) -> tuple[int, int]:
-    """The 16 bytes of two lanes in another order, so that the strong middle bytes of the products reach every place."""
+    """Reorder the 16 bytes of two lanes, so that the strong middle bytes of the products reach every place."""
     a, b = low.to_bytes(8, "little"), high.to_bytes(8, "little")
     mixed_low = bytes((a[3], b[4], a[2], a[5], b[6], a[1], b[7], a[0]))
     mixed_high = bytes((b[3], a[4], b[2], b[5], b[1], a[6], b[0], a[7]))

@@ -201,7 +201,7 @@ class Layout:
         return found
 
     def asset_definitions(self, meta_graph: schema.MetaGraphDef) -> list[schema.AssetFileDef]:
-        """See the function of this name."""
+        """Return the files of a MetaGraph, see the function of this name."""
         return asset_definitions(meta_graph, self.file)
 
 

@@ -55,14 +55,14 @@ class RecordFile:
         self._hashed = 0
 
     def record(self, position: int) -> memoryview:
-        """The record at a position. Raises SplitFileError when there is none."""
+        """Return the record at a position. Raises SplitFileError when there is none."""
         index = bisect.bisect_right(self._begins, position) - 1
         if index < 0 or position - self._begins[index] >= self._chunks[index].num_records:
             raise errors.SplitFileError(f"no record at position {position}", file=self.path)
         return self._records(index)[position - self._begins[index]]
 
     def last(self) -> memoryview:
-        """The last record. Raises SplitFileError when there is none at all."""
+        """Return the last record. Raises SplitFileError when there is none at all."""
         if not self._chunks:
             raise errors.SplitFileError("the file holds no record", file=self.path)
         return self._records(len(self._chunks) - 1)[-1]
@@ -102,7 +102,7 @@ class RecordFile:
         return chunk
 
     def _bytes(self, begin: int, start: int, length: int) -> bytes:
-        """`length` bytes of a chunk from its byte `start`, without the block headers between them."""
+        """Return `length` bytes of a chunk from its byte `start`, without the block headers between them."""
         logical = _logical(begin) + start
         pieces = []
         left = length
@@ -149,7 +149,7 @@ class _UnknownCompression(Exception):
 
 
 def _split(data: bytes, chunk: _Chunk) -> list[memoryview]:
-    """The records of a simple chunk: compression, then their sizes, then their bytes. Raises ValueError."""
+    """Return the records of a simple chunk: compression, then their sizes, then their bytes. Raises ValueError."""
     if not data:
         raise ValueError("a chunk with records has no data")
     sizes_length, position = read_varint(data, 1, len(data))
@@ -167,7 +167,7 @@ def _split(data: bytes, chunk: _Chunk) -> list[memoryview]:
 
 
 def _unpack(packed: memoryview, compression: int, limit: int) -> memoryview:
-    """Bytes out of a compressed section, which starts with the size they will have. Raises ValueError."""
+    """Unpack a compressed section, which starts with the size of its content. Raises ValueError."""
     if compression == 0:
         return packed
     if compression not in _COMPRESSIONS:
@@ -191,7 +191,7 @@ def _unpack(packed: memoryview, compression: int, limit: int) -> memoryview:
 
 
 def _logical(position: int) -> int:
-    """Bytes before a position that are not block headers. A chunk that begins at a block begins after its header."""
+    """Count the bytes before a position that are not block headers. A chunk that begins at a block begins after its header."""
     return position // _BLOCK * _USABLE + max(0, position % _BLOCK - _BLOCK_HEADER)
 
 
@@ -200,7 +200,7 @@ def _physical(logical: int) -> int:
 
 
 def _chunk_end(chunk: _Chunk) -> int:
-    """Where the next chunk begins. Every record has a position of its own, so a chunk is at least as long as it has records."""
+    """Return where the next chunk begins. Every record has a position, so a chunk has at least as many bytes as records."""
     end = _physical(_logical(chunk.begin) + _CHUNK_HEADER + chunk.data_size - 1) + 1
     padded = chunk.begin + chunk.num_records
     if 0 < padded % _BLOCK < _BLOCK_HEADER:

@@ -20,7 +20,7 @@ M = TypeVar("M", bound=Message)
 
 
 def read(cls: type[M], path: files.AnyPath) -> M:
-    """The message that was split into a file.
+    """Return the message that was split into a file.
 
     Args:
       cls: class of the whole message.
@@ -84,7 +84,7 @@ class _Merger:
     def _enter(
         self, value: Any, field: FieldDescriptor, kind: Descriptor, key: Optional[schema.FieldIndex], node: str
     ) -> Message:
-        """The message in a field, made if it is the next of a list or a new one of a map."""
+        """Return the message in a field. The next message of a list and a new one of a map are made."""
         if not is_repeated(field):
             if key is not None:
                 raise self._error("an index or a key for a single message", node)
@@ -124,7 +124,7 @@ class _Merger:
         chunked: schema.ChunkedMessage,
         node: str,
     ) -> None:
-        """A string or bytes that are a chunk of their own."""
+        """Set a string or bytes field that is a chunk of its own."""
         if not chunked.HasField("chunk_index") or chunked.chunked_fields:
             raise self._error("bytes must be exactly one chunk", node)
         data: Any = self._chunk(chunked.chunk_index, schema.ChunkInfo.BYTES, node)
@@ -144,7 +144,7 @@ class _Merger:
             values[index] = data
 
     def _chunk(self, index: int, kind: int, node: str) -> bytes:
-        """The record of a chunk. Each is used once: otherwise a small file could fill the memory."""
+        """Return the record of a chunk. Each is used once, or a small file could fill the memory."""
         chunks = self.metadata.chunks
         if index >= len(chunks):
             raise self._error(f"chunk {index} of {len(chunks)}", node)

@@ -33,7 +33,7 @@ _NAME_LENGTH = 100  # a file system takes 255 bytes; the rest is for what is add
 
 
 def make(directory: Path, parent: Path) -> tuple[Path, Optional[int]]:
-    """A new, locked directory below `parent` for the export that is going to be `directory`; the path, and the lock to close.
+    """Make a locked directory below `parent` for the export that will be `directory`; return its path, and the lock to close.
 
     Raises:
       OSError
@@ -72,7 +72,7 @@ def sweep(directory: Path, parent: Path) -> None:
 
 
 def same_file_system(first: Path, second: Path) -> bool:
-    """Can a directory be renamed from one place to the other? Both exist."""
+    """Return whether a directory can be renamed from one existing place to another."""
     return first.stat().st_dev == second.stat().st_dev
 
 
@@ -167,7 +167,7 @@ def _exchange(first: Path, second: Path) -> bool:
 
 @contextmanager
 def working_directory_kept(directory: Path) -> Iterator[None]:
-    """While `directory` is exchanged: a process that works in it does so in the new one afterwards, not in one that is gone."""
+    """Keep the working directory of this process in `directory` while that is exchanged for another one."""
     try:
         here: Optional[str] = os.getcwd()  # noqa: PTH109
     except OSError:

@@ -71,25 +71,19 @@ class LayoutWriter:
     def __enter__(self) -> LayoutWriter:
         staging.sweep(self.directory, self._parent)
         self._check_target()
-        try:
+        with files.accessing(self._parent):
             self.directory.parent.mkdir(parents=True, exist_ok=True)
             self._parent.mkdir(parents=True, exist_ok=True)
-            reachable = staging.same_file_system(self._parent, self.directory.parent)
-        except OSError as error:
-            raise files.access_error(error, self._parent) from error
-        if not reachable:
-            reason = f"is on another file system than {self.directory}: nothing can be put in place in one step from there"
-            raise errors.FileAccessError(reason, file=self._parent)
-        try:
+            if not staging.same_file_system(self._parent, self.directory.parent):
+                reason = f"is on another file system than {self.directory}: nothing can be put in place in one step from there"
+                raise errors.FileAccessError(reason, file=self._parent)
             self.stage, self._lock = staging.make(self.directory, self._parent)
-        except OSError as error:
-            raise files.access_error(error, self._parent) from error
-        try:
-            self._root = files.Root(self.stage)
-            (self.stage / layout.VARIABLES).mkdir()
-        except OSError as error:
-            self._drop()  # nobody leaves a context that was not entered
-            raise files.access_error(error, self._parent) from error
+            try:
+                self._root = files.Root(self.stage)
+                (self.stage / layout.VARIABLES).mkdir()
+            except OSError:
+                self._drop()  # nobody leaves a context that was not entered
+                raise
         return self
 
     def __exit__(
@@ -114,7 +108,12 @@ class LayoutWriter:
     def saved_model(
         self, message: schema.SavedModel, *, text: bool = False, data: Optional[bytes] = None, hub_module: bool = False
     ) -> None:
-        """The MetaGraphs; `data` is the message serialised, if that has been done already. `hub_module`: see `layout.check`.
+        """Write the MetaGraphs.
+
+        Args:
+          message: the SavedModel; `data` is the message serialised, if that has been done already.
+          text: write saved_model.pbtxt.
+          hub_module: see `layout.check`.
 
         Raises: SchemaVersionError, NoMetaGraphError, LimitError (over 2 GB).
         """
@@ -130,14 +129,14 @@ class LayoutWriter:
         self._write(layout.DEBUG_INFO, schema.serialize(message))
 
     def asset(self, filename: str, source: Union[bytes, files.AnyPath]) -> None:
-        """A file in assets/, from its content or copied from a path. Raises PathEscapeError, MissingFileError.
+        """Write a file of assets/, from its content or copied from a path. Raises PathEscapeError, MissingFileError.
 
         RFC: RES-06
         """
         self._put(layout.ASSETS, filename, source)
 
     def extra_asset(self, filename: str, source: Union[bytes, files.AnyPath]) -> None:
-        """A file in assets.extra/."""
+        """Write a file of assets.extra/, as `asset` does."""
         self._put(layout.ASSETS_EXTRA, filename, source)
 
     def copy_checkpoint(self, prefix: files.AnyPath) -> None:
@@ -151,11 +150,11 @@ class LayoutWriter:
             self._put(layout.VARIABLES, Path(layout.CHECKPOINT).name + path.name[len(name) :], path)
 
     def part(self, name: str, content: bytes) -> None:
-        """A file of one's own under its relative name."""
+        """Write any other file under its relative name."""
         self._put("", name, content)
 
     def carry(self, name: str, source: files.AnyPath, *, link: bool = False) -> None:
-        """A file of another model under its relative name, as it is; with `link` the same file, where the system can share it."""
+        """Copy a file of another model under its relative name; with `link` share it, where the system can."""
         self._put("", name, source, link)
 
     def _put(self, member: str, filename: str, source: Union[bytes, files.AnyPath], link: bool = False) -> None:
@@ -182,19 +181,16 @@ class LayoutWriter:
 
     def _write(self, name: str, content: bytes) -> None:
         path = self._root.path(name)
-        try:
+        with files.accessing(path):
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content)
-        except OSError as error:
-            raise files.access_error(error, path) from error
 
     def _check_target(self) -> None:
-        try:
-            present = {entry.name for entry in os.scandir(self.directory)}
-        except FileNotFoundError:
-            return
-        except OSError as error:
-            raise files.access_error(error, self.directory) from error
+        with files.accessing(self.directory):
+            try:
+                present = {entry.name for entry in os.scandir(self.directory)}
+            except FileNotFoundError:
+                return
         if present and not self.replace:
             raise errors.FileAccessError("the directory is not empty, and replace was not asked for", file=self.directory)
         if not os.access(self.directory, os.W_OK, effective_ids=os.access in os.supports_effective_ids):
@@ -209,19 +205,15 @@ class LayoutWriter:
         if not self._wrote_model:
             raise errors.NotASavedModelError("no SavedModel was written", file=self.directory)
         self._check_target()  # again: it may have changed meanwhile
-        try:
+        with files.accessing(self.directory):
             if self.sync:
                 staging.sync(self.stage)
-            if not self.directory.exists():
-                staging.put_in_place(self.stage, self.directory)
-                return
-            shutil.copymode(self.directory, self.stage)
-            if self.keep_others:
-                staging.link_others(self.directory, self.stage, _MEMBERS - {layout.ASSETS_EXTRA})
+            if self.directory.exists():
+                shutil.copymode(self.directory, self.stage)
+                if self.keep_others:
+                    staging.link_others(self.directory, self.stage, _MEMBERS - {layout.ASSETS_EXTRA})
             with staging.working_directory_kept(self.directory):
                 staging.put_in_place(self.stage, self.directory)
-        except OSError as error:
-            raise files.access_error(error, self.directory) from error
 
 
 def write(
@@ -233,7 +225,7 @@ def write(
     replace: bool = False,
     text: bool = False,
 ) -> None:
-    """A whole SavedModel at once.
+    """Write a whole SavedModel at once.
 
     Args:
       directory, replace: see `LayoutWriter`.

@@ -20,7 +20,7 @@ _AT_ONCE = 1 << 26  # bytes
 
 
 def too_many(data: bytes, descriptor: Descriptor) -> bool:
-    """Whether there are more than `limits.MESSAGES`. Broken bytes hold none: the parser will say what is wrong.
+    """Return whether there are more than `limits.MESSAGES`. Broken bytes hold none: the parser will say what is wrong.
 
     Args:
       data: the serialised message.
@@ -104,7 +104,7 @@ class _Counter:
 
 
 def _inner(data: memoryview, descriptor: Descriptor, most: int) -> Optional[list[tuple[memoryview, Descriptor]]]:
-    """The messages directly inside one, uncopied; None for one of more than `most` fields. Raises ValueError."""
+    """Return the messages directly inside one, uncopied; None for one of more than `most` fields. Raises ValueError."""
     kinds = {field.number: field.message_type for field in descriptor.fields if field.message_type is not None}
     found: list[tuple[memoryview, Descriptor]] = []
     for count, (number, wire, content, _) in enumerate(fields(data)):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, Optional
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
@@ -22,18 +24,10 @@ _PATH_ENDS = 8  # of a path of more than twice as many steps only both ends are 
 Field = tuple[int, int, Any, int]  # see `wire.fields`
 
 
-class _Type:
-    """What is needed to know about a message type."""
-
-    def __init__(self, descriptor: Descriptor) -> None:
-        self.fields: dict[int, FieldDescriptor] = {field.number: field for field in descriptor.fields}
-        self.is_entry = bool(descriptor.GetOptions().map_entry)
-        self.holds_maps = holds_maps(descriptor)
-
-
 @functools.cache
-def _type(descriptor: Descriptor) -> _Type:
-    return _Type(descriptor)
+def _is_entry(descriptor: Descriptor) -> bool:
+    """Return whether this is the type of an entry of a map."""
+    return bool(descriptor.GetOptions().map_entry)
 
 
 @functools.cache
@@ -42,7 +36,7 @@ def holds_maps(descriptor: Descriptor, leaves: tuple[str, ...] = ()) -> bool:
     seen, pending = {descriptor.full_name, *leaves}, [descriptor] if descriptor.full_name not in leaves else []
     while pending:
         found = pending.pop()
-        if found.GetOptions().map_entry:
+        if _is_entry(found):
             return True
         inner = [field.message_type for field in found.fields if field.message_type is not None]
         pending += [kind for kind in inner if kind.full_name not in seen]
@@ -57,27 +51,34 @@ def _wire_type(field: FieldDescriptor) -> int:
     return {8: FIXED64, 4: FIXED32}.get(_FIXED_WIDTH.get(field.type, 0), VARINT)
 
 
+@dataclass
 class _Frame:
-    """A message or a group that is being read. `kind` is None inside a group: its fields are unknown."""
+    """A message or a group that is being read.
 
-    __slots__ = ("counts", "fields", "group", "key", "keys", "kind", "label", "number")
+    Attributes:
+      kind: type of the message; None inside a group, whose fields are unknown.
+      fields: what is left of it.
+      label, number: of the field that holds it.
+      counts: how often a repeated field has occurred, for the path.
+      keys: (map field, key) of the entries read.
+      key: of a map entry.
+    """
 
-    def __init__(
-        self,
-        kind: Optional[_Type],
-        fields: Iterator[Field],
-        label: str = "",
-        number: int = 0,
-        group: bool = False,
-    ) -> None:
-        self.kind, self.fields, self.label, self.number, self.group = kind, fields, label, number, group
-        self.counts: dict[int, int] = {}  # of a repeated field, for the path
-        self.keys: set[tuple[int, Any]] = set()  # (map field, key) of the entries read
-        self.key: Any = None  # of a map entry
+    kind: Optional[Descriptor]
+    fields: Iterator[Field]
+    label: str = ""
+    number: int = 0
+    group: bool = False
+    counts: dict[int, int] = dataclasses.field(default_factory=dict)
+    keys: set[tuple[int, Any]] = dataclasses.field(default_factory=set)
+    key: Any = None
+
+    def field(self, number: Optional[int]) -> Optional[FieldDescriptor]:
+        return self.kind.fields_by_number.get(number) if self.kind is not None and number else None
 
     def name(self, number: Optional[int]) -> str:
-        """The name of a field, ``#7`` without one."""
-        field = self.kind.fields.get(number) if self.kind and number else None
+        """Return the name of a field, ``#7`` without one."""
+        field = self.field(number)
         return field.name if field else f"#{number}" if number else ""
 
 
@@ -107,7 +108,7 @@ class _Reader:
     def __init__(self, data: bytes, descriptor: Descriptor, keys_only: bool) -> None:
         self.data = memoryview(data)
         self.position = 0
-        self.frames = [_Frame(_type(descriptor), fields(self.data))]
+        self.frames = [_Frame(descriptor, fields(self.data))]
         self.keys_only = keys_only
 
     def run(self) -> None:
@@ -121,7 +122,7 @@ class _Reader:
             self._field(*found)
 
     def _next(self) -> Optional[tuple[int, int, Any]]:
-        """The next field of the innermost message; None at its end."""
+        """Return the next field of the innermost message; None at its end."""
         try:
             found = next(self.frames[-1].fields, None)
         except WireError as error:
@@ -134,13 +135,13 @@ class _Reader:
         return found[:3]
 
     def _leave(self) -> None:
-        """The innermost message has been read to its end. An entry of a map tells its key to the message that holds the map."""
+        """Leave the innermost message at its end. An entry of a map tells its key to the message that holds the map."""
         frame = self.frames[-1]
         if frame.group:
             raise errors.TruncatedError("a group has no end")
         self.frames.pop()
-        if frame.kind is not None and frame.kind.is_entry and self.frames:
-            key = frame.kind.fields[1].default_value if frame.key is None else frame.key
+        if frame.kind is not None and _is_entry(frame.kind) and self.frames:
+            key = frame.kind.fields_by_number[1].default_value if frame.key is None else frame.key
             if (frame.number, key) in self.frames[-1].keys:
                 label = frame.label.partition("[")[0]
                 raise errors.DuplicateKeyError(f"the map holds the key {key!r} twice", node=label)
@@ -148,7 +149,7 @@ class _Reader:
 
     def _field(self, number: int, wire: int, value: Any) -> None:
         frame = self.frames[-1]
-        field = frame.kind.fields.get(number) if frame.kind else None
+        field = frame.field(number)
         label = frame.name(number)
         if wire in (FIXED64, FIXED32):
             value = bytes(value)
@@ -160,21 +161,20 @@ class _Reader:
             if not frame.group or frame.number != number:
                 raise errors.MalformedError("a group ends that did not start", node=label)
             self.frames.pop()
-        if frame.kind and frame.kind.is_entry:
+        if frame.kind is not None and _is_entry(frame.kind):
             if field is None or wire != _wire_type(field):
                 raise errors.MalformedError("an entry of a map has a field that is neither its key nor its value", node=label)
             if number == 1:
                 frame.key = value
 
     def _delimited(self, field: Optional[FieldDescriptor], content: memoryview, label: str) -> Any:
-        """A field with a length: enter a message, check a string (and return it), pass over the rest."""
+        """Enter a message, check a string and return it, pass over other fields with a length."""
         if field is None:
             return None
         if field.message_type is not None:
-            kind = _type(field.message_type)
-            if kind.holds_maps or not self.keys_only:
+            if holds_maps(field.message_type) or not self.keys_only:
                 inside = fields(self.data, self.position - len(content), self.position)
-                self._enter(_Frame(kind, inside, self._indexed(field), field.number))
+                self._enter(_Frame(field.message_type, inside, self._indexed(field), field.number))
                 self.position -= len(content)
         elif field.type == FieldDescriptor.TYPE_STRING:
             try:
@@ -199,7 +199,7 @@ class _Reader:
             raise errors.MalformedError(str(error), node=label) from error
 
     def _indexed(self, field: FieldDescriptor) -> str:
-        """The label of the next message of a field."""
+        """Return the label of the next message of a field."""
         counts = self.frames[-1].counts
         counts[field.number] = index = counts.get(field.number, -1) + 1
         return f"{field.name}[{index}]" if is_repeated(field) else field.name

@@ -47,7 +47,7 @@ class Schema:
             self.pool.AddSerializedFile(file.SerializeToString())
 
     def message_class(self, descriptor: Descriptor) -> type[Message]:
-        """The class of a message of this pool, nested classes attached (not every implementation does it)."""
+        """Return the class of a message of this pool, nested classes attached (not every implementation does it)."""
         with _lock:
             cls = self._class_of(descriptor)
             for nested in descriptor.nested_types:
@@ -78,7 +78,7 @@ class Names:
         self._messages = {item.name for file in files for item in file.message_type}
 
     def lookup(self, name: str) -> Any:
-        """Message class, enumeration, or value of an enumeration by its short name. Raises AttributeError."""
+        """Return a message class, an enumeration or its value by its short name. Raises AttributeError."""
         if name in self._enum_values:
             return self._enum_values[name]
         if name not in self._full:
@@ -131,7 +131,7 @@ def _make(change: Optional[Change]) -> Schema:
 
 
 def schema(change: Optional[Change] = None) -> Schema:
-    """The one schema as declared, or the one changed so."""
+    """Return the schema as declared, or with a change."""
     with _lock:
         return _make(change)
 

@@ -94,7 +94,7 @@ def _strip(message: pb.DescriptorProto) -> None:
 
 
 def stub(files: pb.FileDescriptorSet, base: Optional[pb.FileDescriptorSet] = None) -> str:
-    """Type stub of the package: the messages, the enumerations, and the functions of `_codec` unless there is a base.
+    """Return the type stub of the package: messages, enumerations, and the functions of `_codec` unless there is a base.
 
     Args:
       files: what to declare.
@@ -117,7 +117,7 @@ def stub(files: pb.FileDescriptorSet, base: Optional[pb.FileDescriptorSet] = Non
 
 
 def _python_names(files: pb.FileDescriptorSet) -> dict[str, str]:
-    """Full message name -> expression in the stub. Of two messages with one name the one of package tensorflow is exposed."""
+    """Return full message name -> expression in the stub. Of two messages of one name, package tensorflow's is exposed."""
     names: dict[str, str] = {}
     taken: set[str] = set()
     for file in sorted(files.file, key=lambda file: file.package != "tensorflow"):
@@ -161,7 +161,7 @@ def _message_stub(message: pb.DescriptorProto, prefix: str, names: dict[str, str
 def _field_type(
     field: pb.FieldDescriptorProto, entries: dict[str, pb.DescriptorProto], names: dict[str, str]
 ) -> tuple[str, bool]:
-    """Annotation, and whether the attribute may be assigned."""
+    """Return the annotation, and whether the attribute may be assigned."""
     if field.type_name in entries:
         key, value = entries[field.type_name].field
         if value.type == value.TYPE_MESSAGE:

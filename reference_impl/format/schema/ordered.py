@@ -21,7 +21,7 @@ _LEAVES = ("tensorflow.AttrValue",)
 
 
 def ordered_bytes(message: Any) -> bytes:
-    """The bytes of a message; those of `schema.serialize` if it holds fields that this schema does not know.
+    """Return the bytes of a message; those of `schema.serialize` if it holds fields that this schema does not know.
 
     Raises:
       LimitError: it is larger than protobuf can write.
@@ -51,7 +51,7 @@ def _bytes(message: Any) -> bytes:
 
 
 def _entries(kind: Descriptor, values: Any) -> list[bytes]:
-    """Entries of a map, sorted. Keys are strings, or integers that are not negative."""
+    """Return the entries of a map, sorted. Keys are strings, or integers that are not negative."""
     text = kind.fields_by_name["key"].type == FieldDescriptor.TYPE_STRING
     value_type = kind.fields_by_name["value"].type
     entries = []
@@ -68,7 +68,7 @@ def _entries(kind: Descriptor, values: Any) -> list[bytes]:
 
 
 def _only(message: Any, field: FieldDescriptor, value: Any) -> Any:
-    """A message with one of the fields."""
+    """Return a message with one of the fields."""
     out = type(message)()
     if schema.is_repeated(field):
         getattr(out, field.name).MergeFrom(value)
@@ -81,12 +81,12 @@ def _only(message: Any, field: FieldDescriptor, value: Any) -> Any:
 
 @functools.cache
 def _is_ordered(keys: tuple[str, ...]) -> bool:
-    """Does Python write these keys in the order of C++, namely because none is the beginning of another?"""
+    """Return whether Python writes these keys in the order of C++, because none is the beginning of another."""
     found = sorted(keys)
     return not any(second.startswith(first) for first, second in zip(found, found[1:]))
 
 
 @functools.cache
 def _fields_with_maps(kind: Descriptor) -> frozenset[int]:
-    """Numbers of the fields that are maps or hold some. Maps of fixed-width numbers (in debug info) are left as they are."""
+    """Return the numbers of the fields that are or hold maps. Maps of fixed-width numbers (in debug info) stay as they are."""
     return frozenset(field.number for field in kind.fields if field.message_type and holds_maps(field.message_type, _LEAVES))

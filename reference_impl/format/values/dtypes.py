@@ -45,18 +45,13 @@ class DType(NamedTuple):
         return _BY_NUMBER[self.number - _REF_OFFSET] if self.is_ref else self
 
     @property
-    def ref(self) -> DType:
-        """The reference to the type."""
-        return self if self.is_ref else _BY_NUMBER[self.number + _REF_OFFSET]
-
-    @property
     def bits(self) -> Optional[int]:
         """Bits that carry a value: fewer than 8 * itemsize for the types narrower than a byte."""
         narrow = _NARROW_BITS.get(self.base.name)
         return narrow or (None if self.itemsize is None else 8 * self.itemsize)
 
     def numpy(self) -> np.dtype[Any]:
-        """The NumPy type; quantized types are plain integers, strings and variants are `object` (elements are `bytes`).
+        """Return the NumPy type. Quantized types are plain integers; strings and variants are `object`, their elements `bytes`.
 
         Raises:
           DtypeError: a resource has no value outside its process.
@@ -138,7 +133,7 @@ ALL: tuple[DType, ...] = tuple(dtype for dtype in _BY_NUMBER.values() if not dty
 
 
 def by_number(number: int) -> DType:
-    """The type with this number in the DataType enumeration. Raises DtypeError."""
+    """Return the type with this number in the DataType enumeration. Raises DtypeError."""
     try:
         return _BY_NUMBER[number]
     except KeyError:
@@ -146,7 +141,7 @@ def by_number(number: int) -> DType:
 
 
 def by_name(name: str) -> DType:
-    """The type called `float16` or `DT_HALF`. Raises DtypeError."""
+    """Return the type called `float16` or `DT_HALF`. Raises DtypeError."""
     found = _BY_NAME.get(name) or _BY_ENUM.get(name)
     if found is None:
         raise DtypeError(f"there is no dtype {name!r}")
@@ -154,7 +149,7 @@ def by_name(name: str) -> DType:
 
 
 def from_numpy(dtype: np.dtype[Any]) -> DType:
-    """The type of a NumPy or ml_dtypes array; every kind of text is `string`. Raises DtypeError."""
+    """Return the type of a NumPy or ml_dtypes array; every kind of text is `string`. Raises DtypeError."""
     if dtype.kind in "SUOT":
         return _BY_NAME["string"]
     found = _BY_NAME.get(dtype.name)

@@ -67,7 +67,7 @@ class Tensor:
         return schema.parse(schema.TensorProto, self.data)
 
     def array(self) -> npt.NDArray[Any]:
-        """Read-only values. Raises DtypeError, ShapeError, LimitError."""
+        """Return the values, read-only. Raises DtypeError, ShapeError, LimitError."""
         return tensor_proto.decode(self.proto)
 
     @staticmethod
@@ -137,7 +137,7 @@ def nested_values(*values: schema.StructuredValue) -> Iterator[schema.Structured
 
 
 def decode(value: schema.StructuredValue, file: Optional[AnyPath] = None, node: Optional[str] = None) -> Any:
-    """A nest out of a message.
+    """Decode a nest.
 
     Args:
       value: the message.
@@ -206,7 +206,7 @@ def decode_shape(shape: schema.TensorShapeProto) -> TensorShape:
 
 
 def encode(value: Any, node: Optional[str] = None) -> schema.StructuredValue:
-    """A nest as a message.
+    """Encode a nest.
 
     Args:
       value: plain Python, the value types of this module, any namedtuple, any mapping with string keys, NumPy arrays.

@@ -42,7 +42,7 @@ STRING_COST = 64  # memory of one element at least
 
 
 def decode(proto: schema.TensorProto) -> npt.NDArray[Any]:
-    """The values, as a read-only array; elements of a string tensor are `bytes` in an array of objects.
+    """Return the values as a read-only array; elements of a string tensor are `bytes` in an array of objects.
 
     Raises:
       DtypeError: a reference, resource or variant, which have no value of their own.
@@ -72,7 +72,7 @@ def decode(proto: schema.TensorProto) -> npt.NDArray[Any]:
 
 
 def _filled(flat: npt.NDArray[Any], count: int, dtype: DType) -> npt.NDArray[Any]:
-    """The elements, and the last one as often as it takes."""
+    """Repeat the last element up to `count` elements."""
     import numpy as np
 
     if (count - flat.size) * (dtype.itemsize or STRING_COST) > limits.FILLED_BYTES:
@@ -128,7 +128,7 @@ def object_array(items: Sequence[Union[bytes, str]]) -> npt.NDArray[Any]:
 
 
 def _from_list(proto: schema.TensorProto, dtype: DType, count: int) -> npt.NDArray[Any]:
-    """The elements listed; fewer than `count` are fine, more are not."""
+    """Return the elements listed; fewer than `count` are fine, more are not."""
     import numpy as np
 
     numpy_dtype = dtype.numpy()
@@ -155,7 +155,7 @@ def _from_list(proto: schema.TensorProto, dtype: DType, count: int) -> npt.NDArr
 
 
 def encode(array: Union[npt.NDArray[Any], np.generic]) -> schema.TensorProto:
-    """A tensor with these values: the bytes of numbers, a list of strings (`str` as UTF-8). Raises DtypeError."""
+    """Return a tensor with these values: the bytes of numbers, a list of strings (`str` as UTF-8). Raises DtypeError."""
     import numpy as np
 
     values = np.asarray(array)
