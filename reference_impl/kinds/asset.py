@@ -36,10 +36,6 @@ class Assets:
     A missing file is an error when something needs it, usually an initialiser that runs while the model is loaded. A missing file
     that nothing needs is only reported: such models are in use.
 
-    Args:
-      directory: the SavedModel.
-      meta_graph: one of its MetaGraphs.
-
     Raises:
       PathEscapeError: a file name leads out of assets/.
       FileAccessError: an asset is a pipe, a socket, a device or a circle of links.
@@ -75,10 +71,8 @@ class Assets:
         except tf.errors.OpError as error:
             if not self._missing:
                 raise
-            asset = self._missing[0]
-            raise MissingFileError(
-                f"the asset is missing: {error.message}", file=asset.path, node=asset.tensor, clause="RES-06"
-            ) from None
+            asset, reason = self._missing[0], f"the asset is missing: {error.message}"
+            raise MissingFileError(reason, file=asset.path, node=asset.tensor, clause="RES-06") from None
 
 
 def write(out: Any, index: int) -> None:

@@ -69,19 +69,7 @@ class Binder:
             reason = f"Binding inputs to tf.function failed due to `{error}`. Received {given}"
             raise BindingError(reason, node=self.name) from None
         bound.apply_defaults()
-        positional: list[Any] = []
-        keywords: dict[str, Any] = {}
-        for name, parameter in self.signature.parameters.items():
-            value = bound.arguments[name]
-            if parameter.kind in _POSITIONAL:
-                positional.append(value)
-            elif parameter.kind is inspect.Parameter.VAR_POSITIONAL:
-                positional.extend(value)
-            elif parameter.kind is inspect.Parameter.VAR_KEYWORD:
-                keywords.update(value)
-            else:
-                keywords[name] = value
-        return tuple(positional), keywords
+        return bound.args, bound.kwargs
 
     def without_defaults(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
         """Return canonical arguments as early releases (2.4 at least) stored them: only those that the declared specs cover.
@@ -179,13 +167,13 @@ def write(out: Any, signature: Optional[inspect.Signature], input_signature: Any
     parameters = list(signature.parameters.values()) if signature is not None else []
     positional = [p for p in parameters if p.kind in _POSITIONAL]
     keyword = [p for p in parameters if p.kind is kinds.KEYWORD_ONLY]
-    starred = {p.kind: p.name for p in parameters if p.kind in (kinds.VAR_POSITIONAL, kinds.VAR_KEYWORD)}
+    names = {p.kind: p.name for p in parameters}
     first = next((i for i, p in enumerate(positional) if p.default is not kinds.empty), len(positional))
     defaults = tuple(None if p.default is kinds.empty else p.default for p in positional[first:])
     fields = {
         "args": [p.name for p in positional],
-        "varargs": starred.get(kinds.VAR_POSITIONAL),
-        "varkw": starred.get(kinds.VAR_KEYWORD),
+        "varargs": names.get(kinds.VAR_POSITIONAL),
+        "varkw": names.get(kinds.VAR_KEYWORD),
         "defaults": defaults or None,
         "kwonlyargs": [p.name for p in keyword],
         "kwonlydefaults": {p.name: p.default for p in keyword if p.default is not kinds.empty} or None,

@@ -1,9 +1,8 @@
 """Captures: the tensors with which captured objects enter a function.
 
-In a replica of a strategy a function uses the variable of that replica. In the scope of a strategy but outside of replicas, only
-values that are the same in every replica have a meaning: a function reads such a value from the first one. It cannot update all
-replicas or read what they would have to add up. Such a function can be traced there, as Keras does to build a model, but not
-run.
+In a replica of a strategy a function uses the variable of that replica. In the scope of a strategy but outside of replicas, a
+function reads values from the first replica. It cannot update all replicas or read what they would have to add up; such a
+function can be traced there, as Keras does to build a model, but not run.
 
 RFC: DIST-01
 """
@@ -33,7 +32,7 @@ def handles(library: FunctionLibrary, name: str, owners: Sequence[Any], building
     Args:
       library, name: the function; its last arguments are its captures.
       owners: the captured objects.
-      building: the function is not called but its graph is built, for which any handle of the right kind does.
+      building: the function's graph is built, for which any handle of the right kind does.
 
     Raises:
       UnsupportedModelError: an object cannot be captured, or the function runs now and needs a variable of every replica.

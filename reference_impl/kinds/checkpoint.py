@@ -51,20 +51,13 @@ class Checkpoint:
         """Return the checkpoint keys of a node of the SavedObjectGraph by attribute name."""
         return self._keys.get(number, {})
 
-    def path(self, number: int) -> str:
-        """Return a node's path from the root, for messages."""
-        return self._paths.from_root(number)
-
     @functools.cached_property
-    def _paths(self) -> Paths:
+    def paths(self) -> Paths:
+        """The paths of the nodes of the SavedObjectGraph."""
         return Paths(self._graph.nodes)
 
     def variable(self, number: int, variable: schema.SavedVariable) -> tf.Tensor:
-        """Return the stored value of a variable.
-
-        Args:
-          number: of its node in the object graph.
-          variable: the SavedVariable of that node.
+        """Return the stored value of a variable, the node `number` of the object graph.
 
         Raises:
           MissingValueError: the checkpoint has none.
@@ -72,7 +65,7 @@ class Checkpoint:
         """
         key = self.keys(number).get(VALUE) if self._present else None
         if key is None:
-            path = self.path(number)
+            path = self.paths.from_root(number)
             reason = f"Key {path} not found: the checkpoint has no value for this variable"
             raise MissingValueError(reason, file=self.prefix, node=path)
         check_value(variable, self._entry(key), self.prefix)
@@ -88,15 +81,11 @@ class Checkpoint:
         entry = self._entry(key)
         if tf.executing_eagerly():
             return read_tensor(self._reader, key)
-        self._check_places()
-        dtype = tf.dtypes.as_dtype(entry.dtype.number)
-        return tf.raw_ops.RestoreV2(prefix=self.prefix, tensor_names=[key], shape_and_slices=[""], dtypes=[dtype])[0]
-
-    def _check_places(self) -> None:
-        """TensorFlow opens the shards when a session runs: they must be regular files that hold what the index promises."""
-        if not self._placed:
+        if not self._placed:  # a session opens the shards: they must be regular files that hold what the index promises
             self._reader.check_places()
             self._placed = True
+        dtype = tf.dtypes.as_dtype(entry.dtype.number)
+        return tf.raw_ops.RestoreV2(prefix=self.prefix, tensor_names=[key], shape_and_slices=[""], dtypes=[dtype])[0]
 
     def _entry(self, key: str) -> Entry:
         try:

@@ -138,7 +138,7 @@ def refuse_to_reduce(function: Any, _protocol: Any) -> Any:
 
 
 class LoadedConcreteFunction(api.RestoredConcreteFunction):
-    """One trace of a loaded function.
+    """One trace of a loaded function. Its captures follow with :meth:`capture`, since they need not exist yet.
 
     Args:
       library: the functions of the load.
@@ -146,16 +146,10 @@ class LoadedConcreteFunction(api.RestoredConcreteFunction):
       signature: gives ``((args, kwargs), results)``, nests of TypeSpecs and literals. It is asked when first needed, so a type
         that is not known here troubles only those who use the function.
       binder: the Python signature, None for functions that take flat arguments only.
-
-    The captures follow with :meth:`capture`, since they need not exist yet.
     """
 
     def __init__(
-        self,
-        library: FunctionLibrary,
-        name: str,
-        signature: Callable[[], tuple[Any, Any]],
-        binder: Optional[Binder] = None,
+        self, library: FunctionLibrary, name: str, signature: Callable[[], tuple[Any, Any]], binder: Optional[Binder] = None
     ):
         # The base class wants a traced graph; its attributes appear when one is built, see __getattr__.
         self.library = library
@@ -176,10 +170,7 @@ class LoadedConcreteFunction(api.RestoredConcreteFunction):
         self.set_flat_arguments(None, 0)
 
     def capture(self, owners: Sequence[Any]) -> None:
-        """Bind the objects that the last arguments of the FunctionDef stand for: variables, assets, resources, tensors.
-
-        A weak reference among them is followed at each call.
-        """
+        """Bind the objects that the last arguments of the FunctionDef stand for. Weak references are followed at each call."""
         self.owners = tuple(owners)
         self._handles = None
 
@@ -222,18 +213,18 @@ class LoadedConcreteFunction(api.RestoredConcreteFunction):
     def captured_inputs(self) -> list[tf.Tensor]:
         return self._graph_captures() if self._built else self._captured()
 
-    def __repr__(self) -> str:
-        return self._described(super().__repr__)
-
-    def __str__(self) -> str:
-        return self._described(super().__str__)
-
     def __copy__(self) -> LoadedConcreteFunction:
         twin = object.__new__(type(self))
         twin.__dict__.update(self.__dict__)
         return twin
 
     __reduce_ex__ = refuse_to_reduce
+
+    def __repr__(self) -> str:
+        return self._described(super().__repr__)
+
+    def __str__(self) -> str:
+        return self._described(super().__str__)
 
     def _described(self, describe: Callable[[], str]) -> str:
         """Return TensorFlow's description of the function; its name if the graph cannot be built here."""
@@ -244,11 +235,7 @@ class LoadedConcreteFunction(api.RestoredConcreteFunction):
 
     @api.without_autograph
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        """Call with the arguments of the Python function, or, where that does not fit, with flat ones.
-
-        Raises:
-          BindingError: neither fits.
-        """
+        """Call with the arguments of the Python function, or with flat ones. Raises BindingError: neither fits."""
         if self.defaults and not args:
             kwargs = {**self.defaults, **kwargs}
         keywords_only = args and self.flat_keywords is not None and not self.structured[0][0]  # a signature

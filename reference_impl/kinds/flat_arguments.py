@@ -26,11 +26,7 @@ class ArgumentDtypeError(BindingError, tf.errors.InvalidArgumentError):
 
 
 def to_tensors(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> list[tf.Tensor]:
-    """Return the tensors of a call with flat arguments, in the order of the FunctionDef.
-
-    Args:
-      function: a `reference_impl.kinds.concrete_function.LoadedConcreteFunction`.
-      args, kwargs: the call.
+    """Return the tensors of a call of a LoadedConcreteFunction with flat arguments, in the order of the FunctionDef.
 
     Raises:
       BindingError: an argument is missing, unknown, given twice or not a tensor of the right dtype; the message names it.
@@ -47,11 +43,8 @@ def to_tensors(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> li
     if {*given, *kwargs} != set(keywords):
         raise BindingError(differ({*given, *kwargs}, keywords, _takes(function)), node=function.label)
     given.update(kwargs)
-    signature = function.library.get(function.saved_name).signature
-    tensors = []
-    for key, argument in zip(keywords, signature.input_arg):
-        tensors.append(_flat_tensor(given[key], tf_dtype(argument.type, node=key), key, function.label))
-    return tensors
+    arguments = zip(keywords, function.library.get(function.saved_name).signature.input_arg)
+    return [_flat_tensor(given[key], tf_dtype(item.type, node=key), key, function.label) for key, item in arguments]
 
 
 def _takes(function: Any) -> str:

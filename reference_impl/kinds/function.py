@@ -20,7 +20,7 @@ from reference_impl.kinds.load import Load
 
 def read(load: Load, number: int, node: Any) -> LoadedFunction:
     """Make the function of a `function` node."""
-    name = load.names.get(number, "function")
+    name = load.name(number)
     binder = binding.read(load, node.function.function_spec, name)
     return LoadedFunction(name, binder, [trace(load, each, binder) for each in node.function.concrete_functions])
 

@@ -30,12 +30,9 @@ def described(directory: Layout) -> dict[int, Any]:
 
 
 def keep(obj: Any, saved: Any, described: Optional[Any]) -> None:
-    """Keep what the file says about a layer of Keras 2.
+    """Keep what the file says about a layer of Keras 2: its SavedUserObject, and its KerasObject of keras_metadata.pb.
 
-    Args:
-      obj: the loaded object.
-      saved: its SavedUserObject.
-      described: its KerasObject of keras_metadata.pb, if there is one; as old files have it, the metadata is in `saved`.
+    Old files have the metadata in the SavedUserObject, and no KerasObject.
     """
     kept = schema.copy_of(saved)
     if described is not None and described.identifier == saved.identifier:

@@ -76,7 +76,11 @@ class Load:
 
     def path(self, number: int) -> str:
         """Return the path of a node from the root, for messages."""
-        return self.checkpoint.path(number)
+        return self.checkpoint.paths.from_root(number)
+
+    def name(self, number: int) -> str:
+        """Return the last name on the path of a node, for messages."""
+        return (self.checkpoint.paths.names(number) or ("function",))[-1]
 
     def left_out(self, number: int) -> frozenset[str]:
         """Return the names of a node's children that are not loaded."""
@@ -88,15 +92,6 @@ class Load:
     def children(self, number: int) -> dict[str, Any]:
         """Return the objects of a node's children by name."""
         return {child.local_name: self.objects[child.node_id] for child in self.graph.nodes[number].children}
-
-    @functools.cached_property
-    def names(self) -> dict[int, str]:
-        """The name of every node: the first one under which it is a child."""
-        names: dict[int, str] = {}
-        for node in self.graph.nodes:
-            for child in node.children:
-                names.setdefault(child.node_id, child.local_name)
-        return names
 
     @functools.cached_property
     def graph_nodes(self) -> dict[str, Any]:

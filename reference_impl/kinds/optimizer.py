@@ -35,11 +35,8 @@ class Slot(NamedTuple):
 class SavedSlot(NamedTuple):
     """A slot of an export, by numbers of nodes.
 
-    Attributes:
-      optimizer, variable, value: numbers of the optimizer, the variable and the slot.
-      name: of the slot.
-      listed: the slot is a child of some object as well, and checkpoints have it under the path of that object (Keras 3). The
-        extension says that it is a slot.
+    ``listed``: the slot is a child of some object as well, and checkpoints have it under the path of that object (Keras 3). The
+    extension says that it is a slot.
     """
 
     optimizer: int
@@ -78,10 +75,7 @@ def attach_slots(load: Load, number: int, node: Any) -> None:
 
 
 def slots_of(optimizer: LoadedOptimizer) -> list[Slot]:
-    """Return the list of the slots of an optimizer, to which slots may be added.
-
-    A function and not a property, as is `rules_of`: a child of the optimizer may have any name.
-    """
+    """Return the list of the slots of an optimizer, to which slots may be added."""
     return optimizer.__dict__.setdefault(_SLOTS, [])
 
 
@@ -106,9 +100,7 @@ class LoadedOptimizer(user_object.LoadedObject):
     _unsearched = user_object.LoadedObject._unsearched | {_SLOTS, _RULES}
 
     def __dir__(self) -> list[str]:
-        """Leave out `get_slot_names` where slots are children as well.
-
-        `tf.saved_model.save` and `tf.train.Checkpoint` ask for slots if it is there, and refuse one that they know as a child.
+        """Leave out `get_slot_names` where slots are children as well: writers that see it refuse such children.
 
         RFC: V1-18
         """

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import itertools
 import keyword
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -24,18 +25,16 @@ import tensorflow as tf
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import MalformedError
 from reference_impl.format import schema
-from reference_impl.format.names import CUSTOM_GRADIENT, V1_CONTROL_FLOW, V1_TENSOR_ARRAY, plain_name
+from reference_impl.format.names import CALLS, CUSTOM_GRADIENT, V1_CONTROL_FLOW, V1_TENSOR_ARRAY, plain_name
 from reference_impl.format.values.shapes import Shape, shape_of
 from reference_impl.graph.edges import data_inputs, input_sources, parse_input
 from reference_impl.graph.order import sources_first
-from reference_impl.graph.references import CALL_OPS
 from reference_impl.graph.return_nodes import return_nodes
 from reference_impl.kinds import gradients, unknown_ops
 from reference_impl.kinds.library import FunctionLibrary
 from reference_impl.kinds.specs import tf_dtype
 
 HANDLES = (schema.DT_RESOURCE, schema.DT_VARIANT)
-_CALLS = CALL_OPS - {"RemoteCall", "TPUPartitionedCall"}
 # TensorFlow looks for Python contexts of these, which only their makers can give them.
 _V1_FLOW = {prefix + op for prefix in ("", "Ref") for op in ("Switch", "Merge", "Enter", "Exit", "NextIteration")}
 _DROPPED = {CUSTOM_GRADIENT, "_class", "_output_shapes"}
@@ -125,7 +124,7 @@ class _Interpreter:
             raise MalformedError(f"there is no tensor {text!r}", file=self.library.file, node=self.name) from None
 
     def create(self, node: Any, inputs: list[tf.Tensor]) -> tf.Operation:
-        called = node.op if node.op in self.library else node.attr["f"].func.name if node.op in _CALLS else ""
+        called = node.op if node.op in self.library else node.attr["f"].func.name if node.op in CALLS else ""
         if called in self.library:
             operation = self.call(called, inputs)
             for output, shape in zip(operation.outputs, _output_shapes(node)):  # the caller may know more than the function does
@@ -187,7 +186,7 @@ class _Interpreter:
             return _opaque_call(self.library, name, inputs)
         before = len(self.graph.get_operations())
         specialised(self.library, name, inputs)(*inputs)
-        calls = [op for op in self.graph.get_operations()[before:] if op.type in _CALLS]
+        calls = [op for op in self.graph.get_operations()[before:] if op.type in CALLS]
         return calls[-1]
 
     def function_attributes(self, node: Any, inputs: list[tf.Tensor]) -> Iterator[tuple[str, list[Any]]]:
@@ -220,19 +219,17 @@ class _Interpreter:
 
     def outputs(self, node: Any, operation: tf.Operation) -> dict[str, list[tf.Tensor]]:
         """Return the outputs of an operation by output argument."""
-        tensors = list(operation.outputs)
+        tensors = iter(operation.outputs)
         if node.op in self.library:
             return {argument.name: [t] for argument, t in zip(self.library.get(node.op).signature.output_arg, tensors)}
-        op_def = api.op_def(node.op)
-        found, start = {}, 0
-        for argument in op_def.output_arg if op_def is not None else ():
+        found = {}
+        for argument in api.op_def(node.op).output_arg:  # type: ignore[union-attr]  # the operation has been made
             count = 1
             if argument.number_attr:
                 count = node.attr[argument.number_attr].i
             elif argument.type_list_attr:
                 count = len(node.attr[argument.type_list_attr].list.type)
-            found[argument.name] = tensors[start : start + count]
-            start += count
+            found[argument.name] = list(itertools.islice(tensors, max(count, 0)))
         return found
 
 

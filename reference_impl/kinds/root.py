@@ -109,9 +109,8 @@ def add_function_aliases(
       UnsupportedModelError: the root has an attribute of that name already.
     """
     if hasattr(root, "function_aliases"):
-        raise UnsupportedModelError(
-            "Could not load with experimental_load_function_aliases: the root has an attribute function_aliases", node="root"
-        )
+        reason = "Could not load with experimental_load_function_aliases: the root has an attribute function_aliases"
+        raise UnsupportedModelError(reason, node="root")
     traces: dict[str, list[Any]] = {}
     for name, alias in aliases.items():
         function = find(name)

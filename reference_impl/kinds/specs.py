@@ -27,20 +27,18 @@ _STRING = 24  # bytes of an empty string in a tensor
 _Kind = schema.TypeSpecProto.TypeSpecClass
 
 
-def _public(name: str) -> Any:
-    return functools.reduce(getattr, name.split("."), tf)
-
-
 # TypeSpecs with a number of their own, and the class that the state is handed to.
 _CLASSES = {
-    "SPARSE_TENSOR_SPEC": "SparseTensorSpec",
-    "INDEXED_SLICES_SPEC": "IndexedSlicesSpec",
-    "RAGGED_TENSOR_SPEC": "RaggedTensorSpec",
-    "TENSOR_ARRAY_SPEC": "TensorArraySpec",
-    "DATA_DATASET_SPEC": "data.DatasetSpec",
-    "DATA_ITERATOR_SPEC": "data.IteratorSpec",
-    "OPTIONAL_SPEC": "OptionalSpec",
+    "VARIABLE_SPEC": api.VariableSpec,
+    "SPARSE_TENSOR_SPEC": tf.SparseTensorSpec,
+    "INDEXED_SLICES_SPEC": tf.IndexedSlicesSpec,
+    "RAGGED_TENSOR_SPEC": tf.RaggedTensorSpec,
+    "TENSOR_ARRAY_SPEC": tf.TensorArraySpec,
+    "DATA_DATASET_SPEC": tf.data.DatasetSpec,
+    "DATA_ITERATOR_SPEC": tf.data.IteratorSpec,
+    "OPTIONAL_SPEC": tf.OptionalSpec,
 }
+_KINDS = {cls: kind for kind, cls in _CLASSES.items()}
 
 
 def decode(message: Any, file: str = "", node: str = "") -> Any:
@@ -54,15 +52,12 @@ def decode(message: Any, file: str = "", node: str = "") -> Any:
 
 
 def encode(value: Any, path: str, what: str) -> schema.StructuredValue:
-    """Return a nest of a function as a StructuredValue.
+    """Return a nest as a StructuredValue. Raises SaveError: it holds a value that cannot be stored.
 
     Args:
       value: the nest.
-      path: of the function, for messages.
+      path: of the function that it belongs to, for messages.
       what: the nest holds, for messages.
-
-    Raises:
-      SaveError: the nest holds a value that cannot be stored.
 
     RFC: FN-09
     """
@@ -92,10 +87,8 @@ def to_tf(value: Any) -> Any:
         return _type_spec(value)
     if isinstance(value, structure.Tensor):
         return value.array() if value.is_numpy else tensor_to_tf(value.proto)
-    if isinstance(value, list):
-        return [to_tf(item) for item in value]
-    if isinstance(value, tuple):
-        return tuple([to_tf(item) for item in value])
+    if isinstance(value, (list, tuple)):
+        return type(value)([to_tf(item) for item in value])
     if isinstance(value, dict):
         return {key: to_tf(item) for key, item in value.items()}
     return value
@@ -236,17 +229,12 @@ def named_tuple(name: str, fields: tuple[str, ...]) -> Any:
 
 
 def _type_spec(value: structure.TypeSpec) -> tf.TypeSpec:
+    cls = _CLASSES.get(value.kind_name) or api.registered_type_spec(value.class_name)
+    if cls is None and value.kind_name == "EXTENSION_TYPE_SPEC":
+        cls = api.AnonymousExtensionTypeSpec  # its fields, under their names
+    if cls is None:
+        raise StructureError(f"The type '{value.class_name}' is not supported: no TypeSpec is registered under that name")
     state = to_tf(value.state)
-    if value.kind_name == "VARIABLE_SPEC":
-        cls = api.VariableSpec
-    elif value.kind_name in _CLASSES:
-        cls = _public(_CLASSES[value.kind_name])
-    else:
-        cls = api.registered_type_spec(value.class_name)
-        if cls is None and value.kind_name == "EXTENSION_TYPE_SPEC":
-            cls = api.AnonymousExtensionTypeSpec  # its fields, under their names
-        if cls is None:
-            raise StructureError(f"The type '{value.class_name}' is not supported: no TypeSpec is registered under that name")
     try:
         return api.deserialize_type_spec(cls, state)
     except (TypeError, ValueError) as error:
@@ -254,15 +242,10 @@ def _type_spec(value: structure.TypeSpec) -> tf.TypeSpec:
 
 
 def _type_spec_from_tf(spec: tf.TypeSpec) -> structure.TypeSpec:
-    state = from_tf(api.serialize_type_spec(spec))
+    cls, extension = type(spec), isinstance(spec, api.ExtensionTypeSpec)
+    kind = _KINDS.get(cls, "EXTENSION_TYPE_SPEC" if extension else "REGISTERED_TYPE_SPEC")
+    name = cls.__name__ if cls in _KINDS else api.type_spec_name(cls)
+    if name is None:
+        raise StructureError(f"a {cls.__qualname__} cannot be stored: it is not registered under a name")
     components = len(tf.nest.flatten(spec, expand_composites=True))
-    if isinstance(spec, api.VariableSpec):
-        return structure.TypeSpec(_Kind.Value("VARIABLE_SPEC"), "VariableSpec", state, components)
-    for kind, name in _CLASSES.items():
-        if type(spec) is _public(name):
-            return structure.TypeSpec(_Kind.Value(kind), type(spec).__name__, state, components)
-    registered = api.type_spec_name(type(spec))
-    if registered is None:
-        raise StructureError(f"a {type(spec).__qualname__} cannot be stored: it is not registered under a name")
-    kind = "EXTENSION_TYPE_SPEC" if isinstance(spec, api.ExtensionTypeSpec) else "REGISTERED_TYPE_SPEC"
-    return structure.TypeSpec(_Kind.Value(kind), registered, state, components)
+    return structure.TypeSpec(_Kind.Value(kind), name, from_tf(api.serialize_type_spec(spec)), components)

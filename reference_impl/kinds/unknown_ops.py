@@ -28,10 +28,8 @@ class UnknownOpError(UnsupportedModelError, tf.errors.NotFoundError):
 
 def unknown_op(library: FunctionLibrary, node: Any, function: str) -> UnknownOpError:
     """Return the error for a node whose op is not registered."""
-    reason = (
-        f"Op type not registered {node.op!r} in TensorFlow {tf.__version__}: node {node.name!r} of function {function!r} "
-        "uses it; load the library that brings it (tf.load_op_library, or import its package)"
-    )
+    reason = f"Op type not registered {node.op!r} in TensorFlow {tf.__version__}: node {node.name!r} of function {function!r} "
+    reason += "uses it; load the library that brings it (tf.load_op_library, or import its package)"
     return UnknownOpError(reason, file=library.file, node=function)
 
 

@@ -43,9 +43,7 @@ def _value(load: Load, number: int, variable: Any) -> Optional[tf.Tensor]:
 
 
 def make(proto: Any, value: Optional[tf.Tensor], device: str = "") -> tf.Variable:
-    """Make the variable that a SavedVariable describes.
-
-    It is made through `tf.Variable`, so that strategies and variable creators in force have their say.
+    """Make the variable that a SavedVariable describes, through `tf.Variable`: strategies and creators in force have their say.
 
     Args:
       proto: a SavedVariable.
@@ -109,11 +107,10 @@ def name_of(variable: Any) -> str:
 
 
 def write(out: Any, variable: Any, devices: bool, expand: bool) -> None:
-    """Write a variable as a SavedVariable. What a wrapper does not say is taken from the variable in it.
+    """Write a `tf.Variable` or a variable of Keras as a SavedVariable.
 
     Args:
-      out: the SavedVariable.
-      variable: a `tf.Variable`, or a variable of Keras.
+      out, variable: the SavedVariable and the variable. What a wrapper does not say is taken from the variable in it.
       devices: write where it is placed.
       expand: write of which variables a variable of a strategy is made.
     """
