@@ -1,6 +1,6 @@
-"""The console script ``savedmodel-compat``: a table of subcommands, each imported only when it is asked for.
+"""The console script ``savedmodel-compat``: its subcommands are found by their files, and imported when they are asked for.
 
-A subcommand lives in ``compat_matrix/commands/<name>.py``. It may return an exit code; ``None`` means 0. The codes:
+A subcommand lives in ``compat_matrix/commands/NAME.py``. It may return an exit code; ``None`` means 0. The codes:
 
 ====  ==================================================================0     as expected
 1     unexpected result; for a single model: it is refused, with a named error
@@ -19,6 +19,7 @@ import importlib
 import os
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
 import click
@@ -30,31 +31,7 @@ OK, UNEXPECTED, BAD_EXPECTATION, INCOMPLETE, HARNESS_ERROR, USAGE = 0, 1, 2, 3, 
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
-# name -> (module:attribute, one line of help). The help stands here so that ``--help`` imports none of them.
-COMMANDS: dict[str, tuple[str, str]] = {
-    "check": ("compat_matrix.commands.check:check", "Check an export: every consumer here, the same answers, nothing lost."),
-    "compat": ("compat_matrix.commands.compat:compat", "Which TensorFlow releases load which part of a model, and why not."),
-    "contract": ("compat_matrix.commands.contract:contract", "Freeze what clients of a model rely on, and gate on it."),
-    "diff": ("compat_matrix.commands.diff:diff", "Show what is different between two SavedModels, or two folders of them."),
-    "downgrade": ("compat_matrix.commands.downgrade:downgrade", "Make a copy of a model that an older TensorFlow loads."),
-    "gate": ("compat_matrix.commands.gate:gate", "Compare a baseline TensorFlow with a candidate: what changed, what blocks."),
-    "grid": ("compat_matrix.commands.grid:grid", "What each TensorFlow writes, read by each TensorFlow."),
-    "inspect": ("compat_matrix.commands.inspect:inspect", "Show what a SavedModel contains."),
-    "matrix": ("compat_matrix.commands.matrix:matrix", "Plan, run and report the compatibility matrix."),
-    "migrate": ("compat_matrix.commands.migrate:migrate", "Make SavedModels of TF 2 out of those of TF 1.x, each proved equal."),
-    "ops": ("compat_matrix.commands.ops:ops", "Which TensorFlow knows which op, and which have all that a model needs."),
-    "plugin-check": (
-        "compat_matrix.commands.plugin_check:plugin_check",
-        "Try a consumer on every rule of the worker protocol.",
-    ),
-    "runtimes": ("compat_matrix.commands.runtimes:runtimes", "List and check the TensorFlow runtimes of this machine."),
-    "serve-check": ("compat_matrix.commands.serve_check:serve_check", "Ask model servers about one model, over gRPC and REST."),
-    "serving": ("compat_matrix.commands.serving:serving", "Servers: what they need here, the stand-in, what was left behind."),
-    "signatures": ("compat_matrix.commands.signatures:signatures", "List, rename, drop, copy signatures, or choose the default."),
-    "slim": ("compat_matrix.commands.slim:slim", "Copy a model without what serving does not need."),
-    "tags": ("compat_matrix.commands.tags:tags", "List or set the tags of MetaGraphs."),
-    "verify": ("compat_matrix.commands.verify:verify", "Look for defects in SavedModels, one or many, by rules with stable ids."),
-}
+_FOLDER = Path(__file__).with_name("commands")
 
 
 class LazyGroup(click.Group):
@@ -62,22 +39,22 @@ class LazyGroup(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Names of the subcommands, sorted."""
-        return sorted(COMMANDS)
+        return sorted(path.stem.replace("_", "-") for path in _FOLDER.glob("[a-z]*.py"))
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import and return the subcommand, or None when the table does not know it."""
-        if cmd_name not in COMMANDS:
+        """Import and return the subcommand, or None when there is none of this name."""
+        module = cmd_name.replace("-", "_")
+        if cmd_name not in self.list_commands(ctx):
             return None
-        module, _, attribute = COMMANDS[cmd_name][0].partition(":")
-        command = getattr(importlib.import_module(module), attribute)
+        command = getattr(importlib.import_module(f"compat_matrix.commands.{module}"), module)
         if not isinstance(command, click.Command):
-            raise TypeError(f"{COMMANDS[cmd_name][0]} is not a click command")
+            raise TypeError(f"{cmd_name} is not a click command")
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The section ``Commands`` of ``--help``, from the table alone."""
+        """The section ``Commands`` of ``--help``: the first line of each module, none of which is imported."""
         with formatter.section("Commands"):
-            formatter.write_dl([(name, COMMANDS[name][1]) for name in self.list_commands(ctx)])
+            formatter.write_dl([(name, first_line(name)) for name in self.list_commands(ctx)])
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the arguments. Without any the help is shown and the status is that of wrong usage, in every release of click."""
@@ -146,6 +123,12 @@ class LazyGroup(click.Group):
         if any(parameter.name == "resume" for parameter in command.params):
             return "Run the command again with --resume to go on."
         return str(getattr(command.callback, "goes_on", ""))
+
+
+def first_line(command: str) -> str:
+    """What the module of a command says first."""
+    with (_FOLDER / f"{command.replace('-', '_')}.py").open(encoding="utf-8") as stream:
+        return stream.readline().strip().strip('"')
 
 
 def goes_on(words: str) -> Callable[[_F], _F]:

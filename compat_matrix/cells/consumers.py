@@ -1,6 +1,8 @@
 """Consumers: who loads an artifact, with which worker program, and what it can be asked.
 
-A consumer is data. What it does stands in its program in ``compat_matrix/workers``, which runs inside a runtime.
+A consumer is a worker program, ``compat_matrix/workers/NAME_worker.py``, which runs inside a runtime. It declares itself by a
+literal ``CONSUMER = {...}``, which is read here without running the file: ``summary``, ``capabilities``, ``place`` in the order
+of the consumers, and ``checks`` where it is not asked all.
 Capabilities (docs/contracts.md, section 5): ``functions`` calls on the object graph; ``resave`` writes what it loaded;
 ``variables`` names the values it holds; ``describe`` says what
 variables and functions are and changes variables; ``fetch`` reads tensors of the main graph; ``tags`` can choose a MetaGraph.
@@ -12,13 +14,20 @@ Model servers are consumers as well (:attr:`compat_matrix.cells.plan.Cell.is_ser
 
 from __future__ import annotations
 
+import ast
+import re
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
+
+import compat_matrix.workers
 
 if TYPE_CHECKING:
     from compat_matrix.runtimes.programs import Program
 
 CPP = "cpp"
+_WORKER = "_worker"
+_DECLARATION = re.compile(r"^CONSUMER = (\{$.*?^\})$", re.DOTALL | re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -39,48 +48,17 @@ class Consumer:
     tolerance: tuple[float, float, str] | None = None
 
 
-def _table(*consumers: Consumer) -> dict[str, Consumer]:
-    return {consumer.name: consumer for consumer in consumers}
+def _declared(folder: Path) -> dict[str, Consumer]:
+    """The consumers that the worker programs in ``folder`` declare, in the order of their places."""
+    found = []
+    for path in folder.glob(f"*{_WORKER}.py"):
+        declaration = _DECLARATION.search(path.read_text(encoding="utf-8"))
+        if declaration:
+            said = ast.literal_eval(declaration[1])
+            name = path.stem[: -len(_WORKER)]
+            checks = frozenset(said["checks"]) if "checks" in said else None
+            found.append((said["place"], Consumer(name, path.stem, frozenset(said["capabilities"]), said["summary"], checks)))
+    return {consumer.name: consumer for _, consumer in sorted(found, key=lambda item: (item[0], item[1].name))}
 
 
-CONSUMERS = _table(
-    Consumer(
-        "tf2",
-        "tf2_worker",
-        frozenset({"describe", "functions", "resave", "variables", "tags"}),
-        "tf.saved_model.load, eager",
-    ),
-    Consumer(
-        "v1_session", "v1_session_worker", frozenset({"resave", "fetch", "tags"}), "tf.compat.v1.saved_model.loader in a Session"
-    ),
-    Consumer(
-        "c_api", "c_api_worker", frozenset({"fetch", "tags"}), "TF_LoadSessionFromSavedModel: the loader of Serving, Go and Java"
-    ),
-    Consumer(
-        CPP,
-        "cpp_worker",
-        frozenset({"fetch", "tags"}),
-        "tensorflow::LoadSavedModel and Session::Run, in a C++ program built against the wheel",
-    ),
-    Consumer(
-        "reference",
-        "reference_worker",
-        frozenset({"describe", "functions", "resave", "variables", "tags"}),
-        "reference_impl.load of this project",
-    ),
-    # One implementation on either side of a re-export. What they answer before it is asked of the two above.
-    Consumer(
-        "reference_to_tf2",
-        "reference_to_tf2_worker",
-        frozenset({"describe", "functions", "resave", "variables", "tags"}),
-        "reference_impl.load, saved again by tf.saved_model.save",
-        checks=frozenset({"reexport"}),
-    ),
-    Consumer(
-        "tf2_to_reference",
-        "tf2_to_reference_worker",
-        frozenset({"describe", "functions", "resave", "variables", "tags"}),
-        "tf.saved_model.load, saved again by reference_impl.save",
-        checks=frozenset({"reexport"}),
-    ),
-)
+CONSUMERS = _declared(Path(next(iter(compat_matrix.workers.__path__))))

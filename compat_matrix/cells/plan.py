@@ -24,8 +24,6 @@ PRODUCE = "produce"  # the check of the cell that makes an artifact; its consume
 NO_CONSUMER = "-"
 BOTH = "+"  # between two consumers: a cell of the verdict, which says whether they agree; no plan holds it
 SERVING, STANDIN = "serving", "standin"  # consumers that are servers: the real one, and our stand-in for it
-# The other consumers of ours; what else there is comes from plug-ins. `compat_matrix.cells.consumers` says what they are.
-OUR_CONSUMERS = ("tf2", "v1_session", "c_api", "cpp", "reference", "reference_to_tf2", "tf2_to_reference")
 ABSENT = "absent"  # the version of a runtime without TensorFlow
 
 _SEGMENT = r"[A-Za-z0-9_][A-Za-z0-9_.+-]*"

@@ -10,8 +10,9 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from compat_matrix.checks.kind import Check
     from compat_matrix.checks.run import NotExecuted, NotProduced, run_cell
-    from compat_matrix.checks.table import CHECKS, SERVE_CHECKS, Check
+    from compat_matrix.checks.table import CHECKS, SERVE_CHECKS
 
 __all__ = ["CHECKS", "SERVE_CHECKS", "Check", "NotExecuted", "NotProduced", "run_cell"]
 

@@ -11,7 +11,7 @@ from typing import Any
 from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.checks.artifact import Artifact
 from compat_matrix.checks.context import Context, Finding, finding_of
-from compat_matrix.checks.table import answerable
+from compat_matrix.checks.kind import answerable
 from compat_matrix.hosts.host import Loaded
 from compat_matrix.requests.compare import Mismatch, Tolerance, compare_named, compare_nests
 from compat_matrix.requests.digest import answer_digest, named_outputs

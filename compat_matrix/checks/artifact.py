@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from compat_matrix.checks.table import CAPABILITY_OF_KIND
+from compat_matrix.checks.kind import CAPABILITY_OF_KIND
 from compat_matrix.common import strict_json
 from compat_matrix.hosts.host import stamp
 from compat_matrix.requests.compare import Tolerance

@@ -5,17 +5,16 @@ from __future__ import annotations
 import errno
 import shutil
 import traceback
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.cells.plan import Cell, is_complete
 from compat_matrix.cells.results import Observation
-from compat_matrix.checks import checkpoint, load, objects, reexport, relocate, signatures, values
 from compat_matrix.checks.artifact import Artifact, ArtifactError, altered_files, read_artifact
 from compat_matrix.checks.context import Context, Evidence, Finding, finding_of
 from compat_matrix.checks.produce import produce, producing_worker
+from compat_matrix.checks.table import RUN
 from compat_matrix.hosts.host import Host
 from compat_matrix.runtimes.worker import NotStarted, ReplyError, Worker, WorkerDied
 from compat_matrix.skew import naming as skew
@@ -25,15 +24,6 @@ if TYPE_CHECKING:
     from compat_matrix.checks.wire import Wire
     from compat_matrix.serving.drivers.base import ServerIdentity
 
-RUN: dict[str, Callable[[Context], dict[str, Any]]] = {
-    "load": load.check,
-    "signatures": signatures.check,
-    "values": values.check,
-    "relocate": relocate.check,
-    "reexport": reexport.check,
-    "objects": objects.check,
-    "checkpoint": checkpoint.check,
-}
 _MAY_BE_SKEW = (Outcome.LOAD_ERROR, Outcome.CALL_ERROR, Outcome.REJECTED)
 # Of the machine, not of anything under test.
 _ENVIRONMENT = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS})
@@ -116,15 +106,13 @@ class _Execution:
             self.worker.check("finish")
 
     def _served(self, artifact: Artifact) -> dict[str, Any]:
-        """The checks of a server; imported here, since they need packages that the others do not."""
-        from compat_matrix.checks import serve
+        """A check of a server; imported here, since it needs packages that the others do not."""
         from compat_matrix.checks.wire import Wire
 
-        run = {"serve": serve.check_serve, "serve_grpc": serve.check_grpc, "serve_rest": serve.check_rest}
         fleet = self.host.fleet(self.cell.runtime)
         self.server = fleet.identity
         self.context = Wire(self.cell, fleet, artifact, self.scratch, self.host.ahead(self.cell.runtime, artifact.model))
-        return run[self.cell.check](self.context)
+        return RUN[self.cell.check](self.context)
 
     def _artifact(self) -> Path:
         directory = self.cell.artifact_dir(self.out)

@@ -15,7 +15,7 @@ from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.checks import oracle, serve_examples
 from compat_matrix.checks.answers import Answers, judged, raise_first
 from compat_matrix.checks.context import Finding
-from compat_matrix.checks.signatures import compare_signatures, signature_finding
+from compat_matrix.checks.kinds.signatures import compare_signatures, signature_finding
 from compat_matrix.checks.wire import Wire, rest_of, trouble
 from compat_matrix.requests.compare import EXACT, Tolerance, compare_named
 from compat_matrix.serving.client import GRPC, REST, Client, NotRepresentable
@@ -76,7 +76,7 @@ def _shown(wire: Wire, served: Served, client: Client, expected: dict[str, Any])
 
 
 def check_grpc(wire: Wire) -> dict[str, Any]:
-    """Every recorded request of a signature over gRPC. Returns details of a pass, as ``compat_matrix.checks.values`` does."""
+    """Every recorded request of a signature over gRPC. Returns details of a pass, as the check ``values`` does."""
     answers = Answers()
 
     def ask(served: Served, request: dict[str, Any], inputs: dict[str, Tensor]) -> dict[str, Tensor]:

@@ -1,4 +1,4 @@
-"""``savedmodel-compat check``: is an export accepted by every consumer that is here, with the same answers."""
+"""Check an export: every consumer here, the same answers, nothing lost."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ import click
 
 from compat_matrix.cells.outcomes import ExitCode
 from compat_matrix.cells.sole_writer import sole_writer
-from compat_matrix.commands.models import fail_on_option, model_arguments
-from compat_matrix.commands.planned import exit_codes
-from compat_matrix.commands.plugin_options import plugin_option
-from compat_matrix.commands.refusing import Refused
+from compat_matrix.commands.parts.models import fail_on_option, model_arguments
+from compat_matrix.commands.parts.planned import exit_codes
+from compat_matrix.commands.parts.plugin_options import plugin_option
+from compat_matrix.commands.parts.refusing import Refused
 from compat_matrix.common.printable import printable
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""``savedmodel-compat compat``: which releases load which part of a model, and what keeps the others from it. No TensorFlow."""
+"""Which TensorFlow releases load which part of a model, and why not."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from compat_matrix.cli import OK, UNEXPECTED
-from compat_matrix.commands.models import model_arguments
+from compat_matrix.commands.parts.models import model_arguments
 from compat_matrix.common.printable import printable
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""``savedmodel-compat contract``: freeze what clients of a model rely on, and check that a model still keeps it."""
+"""Freeze what clients of a model rely on, and gate on it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import click
 
 from compat_matrix.cells.outcomes import ExitCode
 from compat_matrix.cli import HARNESS_ERROR, OK, UNEXPECTED
-from compat_matrix.commands.models import model_arguments
+from compat_matrix.commands.parts.models import model_arguments
 from compat_matrix.common.printable import printable
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""``savedmodel-compat diff``: what is different between two SavedModels, or two folders of them, without TensorFlow."""
+"""Show what is different between two SavedModels, or two folders of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``savedmodel-compat downgrade``: a copy of a model that an older TensorFlow loads, proved there."""
+"""Make a copy of a model that an older TensorFlow loads."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import click
 
 from compat_matrix.cli import HARNESS_ERROR, INCOMPLETE, OK, UNEXPECTED
 from compat_matrix.commands.compat import LOADER_HELP, LOADERS
-from compat_matrix.commands.editing import models_of
+from compat_matrix.commands.parts.editing import models_of
 from compat_matrix.common.printable import printable
 
 if TYPE_CHECKING:

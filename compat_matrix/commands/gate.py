@@ -1,4 +1,4 @@
-"""``savedmodel-compat gate``: a baseline TensorFlow and a candidate, or two runs of the matrix, compared."""
+"""Compare a baseline TensorFlow with a candidate: what changed, what blocks."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from pathlib import Path
 import click
 
 from compat_matrix.cells.outcomes import ExitCode
-from compat_matrix.commands.planned import EXISTING_DIR, asked_runtimes, exit_codes, ledger_path, plan_options
-from compat_matrix.commands.plugin_options import Chosen, plugin_option
-from compat_matrix.commands.refusing import Refused
+from compat_matrix.commands.parts.planned import EXISTING_DIR, asked_runtimes, exit_codes, ledger_path, plan_options
+from compat_matrix.commands.parts.plugin_options import Chosen, plugin_option
+from compat_matrix.commands.parts.refusing import Refused
 from compat_matrix.plugins.ledgers import ledger_text
 from compat_matrix.runtimes.runtime import Runtime
 

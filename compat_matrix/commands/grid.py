@@ -1,4 +1,4 @@
-"""``savedmodel-compat grid``: what each TensorFlow writes, read by each TensorFlow."""
+"""What each TensorFlow writes, read by each TensorFlow."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import tomlkit
 
 from compat_matrix.cells.outcomes import ExitCode
 from compat_matrix.cells.plan import NO_CONSUMER
-from compat_matrix.commands.planned import asked_runtimes, exit_codes
-from compat_matrix.commands.plugin_options import Chosen, plugin_option
-from compat_matrix.commands.refusing import EXISTING_FILE, Refused
+from compat_matrix.commands.parts.planned import asked_runtimes, exit_codes
+from compat_matrix.commands.parts.plugin_options import Chosen, plugin_option
+from compat_matrix.commands.parts.refusing import EXISTING_FILE, Refused
 from compat_matrix.plugins.ledgers import ledger_text
 from compat_matrix.verdict import DEFAULT_PATH, Ledger
 

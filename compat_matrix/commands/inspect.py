@@ -1,4 +1,4 @@
-"""``savedmodel-compat inspect``: what a SavedModel contains, without TensorFlow and without running anything."""
+"""Show what a SavedModel contains."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def inspect(path: str, as_json: bool, tags: str | None, only: tuple[str, ...], f
 
         click.echo(json.dumps(info.to_json(), separators=(",", ":")))
     else:
-        from compat_matrix.commands.inspect_tree import show
+        from compat_matrix.commands.parts.inspect_tree import show
 
         show(info, only or SECTIONS, full)
     return 1 if info.problems else 0

@@ -1,4 +1,4 @@
-"""``savedmodel-compat matrix``: plan, run, report, diff, expect."""
+"""Plan, run and report the compatibility matrix."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from pathlib import Path
 import click
 
 from compat_matrix.cells.plan import parse_cell_id
-from compat_matrix.commands.expect import expect
-from compat_matrix.commands.planned import (
+from compat_matrix.commands.parts.expect import expect
+from compat_matrix.commands.parts.planned import (
     EXISTING_DIR,
     asked_runtimes,
     asked_servers,
@@ -22,7 +22,7 @@ from compat_matrix.commands.planned import (
     require_option,
     runtime_options,
 )
-from compat_matrix.commands.plugin_options import Chosen, asked_plugins, plugin_option
+from compat_matrix.commands.parts.plugin_options import Chosen, asked_plugins, plugin_option
 from compat_matrix.plugins.ledgers import ledger_text
 from compat_matrix.verdict import Ledger
 

@@ -1,4 +1,4 @@
-"""``savedmodel-compat migrate``: a zoo of SavedModels of TF 1.x becomes one of TF 2, proved model by model."""
+"""Make SavedModels of TF 2 out of those of TF 1.x, each proved equal."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from compat_matrix.cli import HARNESS_ERROR, OK, UNEXPECTED, goes_on
-from compat_matrix.commands.models import model_arguments
+from compat_matrix.commands.parts.models import model_arguments
 from compat_matrix.common.printable import printable
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""``savedmodel-compat ops``: the op history. Without TensorFlow; a question costs no more than reading the table."""
+"""Which TensorFlow knows which op, and which have all that a model needs."""
 
 from __future__ import annotations
 

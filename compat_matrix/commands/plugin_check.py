@@ -1,4 +1,4 @@
-"""``savedmodel-compat plugin-check``: does a consumer keep the rules of the worker protocol?"""
+"""Try a consumer on every rule of the worker protocol."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from compat_matrix.cli import HARNESS_ERROR, INCOMPLETE, OK, UNEXPECTED
-from compat_matrix.commands.plugin_options import plugin_option
+from compat_matrix.commands.parts.plugin_options import plugin_option
 from compat_matrix.common.printable import printable
 
 SAMPLES = Path(__file__).parent.parent / "plugins" / "samples"

@@ -1,4 +1,4 @@
-"""``savedmodel-compat runtimes``: the TensorFlow runtimes: list, install, remove, doctor, lock."""
+"""List and check the TensorFlow runtimes of this machine."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def _python_version() -> str:
 @told
 def install(names: tuple[str, ...], everything: bool, jobs: int, again: bool, python: str | None, with_native: bool) -> int:
     """Make environments. What is complete is kept; an interrupted installation leaves nothing that counts."""
-    from compat_matrix.commands.runtimes_install import install_all
+    from compat_matrix.commands.parts.runtimes_install import install_all
     from compat_matrix.runtimes.native import build as native
 
     known = registry.read()
@@ -182,7 +182,7 @@ def doctor(names: tuple[str, ...]) -> int:
 
     Without a name: in the local one. `installed` are all that are. Exit code 4 when something that is needed does not work.
     """
-    from compat_matrix.commands.runtimes_doctor import examine
+    from compat_matrix.commands.parts.runtimes_doctor import examine
 
     return examine(names or ("local",))
 

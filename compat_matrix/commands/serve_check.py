@@ -1,4 +1,4 @@
-"""``savedmodel-compat serve-check``: does a model server answer as it should, for one model."""
+"""Ask model servers about one model, over gRPC and REST."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import click
 
 from compat_matrix.cells.outcomes import ExitCode
 from compat_matrix.cells.sole_writer import sole_writer
-from compat_matrix.commands.planned import EXISTING_DIR, asked_servers, exit_codes, require_option
-from compat_matrix.commands.refusing import Refused
+from compat_matrix.commands.parts.planned import EXISTING_DIR, asked_servers, exit_codes, require_option
+from compat_matrix.commands.parts.refusing import Refused
 
 
 @click.command("serve-check")
@@ -42,7 +42,7 @@ def serve_check(path: Path, servers: tuple[str, ...], requests: Path | None, out
 
 def _checked(path: Path, servers: tuple[str, ...], requests: Path | None, out: Path, require: bool | str) -> int:
     from compat_matrix.checks.artifact import ArtifactError, read_artifact
-    from compat_matrix.commands.serving_run import build_standin
+    from compat_matrix.commands.parts.serving_run import build_standin
     from compat_matrix.common.printable import printable
     from compat_matrix.engine import running
     from compat_matrix.plan.planning import Axes, make_plan

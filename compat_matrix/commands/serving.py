@@ -1,4 +1,4 @@
-"""``savedmodel-compat serving``: what a server needs on this machine, the stand-in's image, and what was left behind."""
+"""Servers: what they need here, the stand-in, what was left behind."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import click
 
 from compat_matrix.cells.outcomes import ExitCode
 from compat_matrix.cli import HARNESS_ERROR, USAGE
-from compat_matrix.commands.serving_run import run as run_matrix
+from compat_matrix.commands.parts.serving_run import run as run_matrix
 from compat_matrix.common.printable import printable
 
 
@@ -81,7 +81,7 @@ def doctor(servers: tuple[str, ...]) -> int:
     A SERVER is an image (tensorflow/serving:2.19.1), standin, binary[:PATH] or remote:HOST:GRPC[,REST][/MODEL]. Exit code 4 when
     something that is needed is missing; the command that would provide it is shown.
     """
-    from compat_matrix.commands.serving_doctor import examine
+    from compat_matrix.commands.parts.serving_doctor import examine
 
     return examine(servers)
 

@@ -1,4 +1,4 @@
-"""``savedmodel-compat signatures``: list and edit the signatures of SavedModels, without TensorFlow."""
+"""List, rename, drop, copy signatures, or choose the default."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Callable
 
 import click
 
-from compat_matrix.commands.editing import edit_options, tags_option
+from compat_matrix.commands.parts.editing import edit_options, tags_option
 
 if TYPE_CHECKING:
     from compat_matrix.models.edits.draft import Draft
@@ -26,7 +26,7 @@ def signatures() -> None:
 @click.option("--follow-links", is_flag=True, help="Accept symbolic links that lead out of a directory.")
 def list_(model: str, as_json: bool, follow_links: bool) -> int:
     """List the signatures of the MODEL, or of every model in the tree MODEL."""
-    from compat_matrix.commands.listing import run
+    from compat_matrix.commands.parts.listing import run
     from compat_matrix.models.edits.listing import signatures_of
 
     return run(model, as_json, follow_links, signatures_of, _lines)

@@ -1,4 +1,4 @@
-"""``savedmodel-compat slim``: a copy of a model without what serving does not need, without TensorFlow."""
+"""Copy a model without what serving does not need."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Callable
 
 import click
 
-from compat_matrix.commands.editing import edit_options, tags_option
+from compat_matrix.commands.parts.editing import edit_options, tags_option
 
 if TYPE_CHECKING:
     from compat_matrix.models.edits.draft import Draft

@@ -1,4 +1,4 @@
-"""``savedmodel-compat tags``: list and set the tags of MetaGraphs, without TensorFlow."""
+"""List or set the tags of MetaGraphs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Callable
 
 import click
 
-from compat_matrix.commands.editing import edit_options, tags_option
+from compat_matrix.commands.parts.editing import edit_options, tags_option
 
 if TYPE_CHECKING:
     from compat_matrix.models.edits.draft import Draft
@@ -23,7 +23,7 @@ def tags() -> None:
 @click.option("--follow-links", is_flag=True, help="Accept symbolic links that lead out of a directory.")
 def list_(model: str, as_json: bool, follow_links: bool) -> int:
     """List the tags of each MetaGraph of the MODEL, or of every model in the tree MODEL."""
-    from compat_matrix.commands.listing import run
+    from compat_matrix.commands.parts.listing import run
     from compat_matrix.models.edits.listing import tags_of
 
     return run(model, as_json, follow_links, tags_of, _lines)

@@ -1,4 +1,4 @@
-"""``savedmodel-compat verify``: what is wrong with models at rest, without TensorFlow and without running anything."""
+"""Look for defects in SavedModels, one or many, by rules with stable ids."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from compat_matrix.cli import HARNESS_ERROR, INCOMPLETE, OK, UNEXPECTED
-from compat_matrix.commands.models import fail_on_option, model_arguments
+from compat_matrix.commands.parts.models import fail_on_option, model_arguments
 from compat_matrix.common.printable import printable
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from compat_matrix.cells.consumers import Consumer
 from compat_matrix.cells.results import one_line
-from compat_matrix.checks.table import answerable
+from compat_matrix.checks.kind import answerable
 from compat_matrix.exports.questions import Question
 from compat_matrix.hosts.host import Host, Loaded
 from compat_matrix.requests.digest import answer_digest

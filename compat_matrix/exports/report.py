@@ -12,7 +12,7 @@ from compat_matrix.cells.outcomes import ExitCode, Outcome
 from compat_matrix.cells.plan import Cell, Plan
 from compat_matrix.cells.results import Result, one_line
 from compat_matrix.checks.artifact import read_artifact
-from compat_matrix.checks.objects import GRADIENTS
+from compat_matrix.checks.kinds.objects import GRADIENTS
 from compat_matrix.exports.artifact import Prepared
 from compat_matrix.exports.options import ANSWERING
 from compat_matrix.exports.recording import ANSWERED_BY, plain_error

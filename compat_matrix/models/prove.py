@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from compat_matrix.cells.consumers import CONSUMERS
 from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.checks.artifact import read_artifact
+from compat_matrix.checks.kind import answerable
 from compat_matrix.checks.oracle import tag_sets
-from compat_matrix.checks.table import answerable
 from compat_matrix.engine.asking import Asked, ask
 from compat_matrix.hosts.host import RESTART_AFTER
 from compat_matrix.hosts.pool import Hosts

@@ -14,8 +14,9 @@ from typing import Any
 from packaging.specifiers import InvalidSpecifier
 from packaging.version import InvalidVersion, Version
 
+from compat_matrix.cells.consumers import CONSUMERS
 from compat_matrix.cells.outcomes import Outcome
-from compat_matrix.cells.plan import BOTH, NO_CONSUMER, OUR_CONSUMERS, PRODUCE, Cell
+from compat_matrix.cells.plan import BOTH, NO_CONSUMER, PRODUCE, Cell
 from compat_matrix.verdict.ranges import Range
 
 KINDS = ("bug", "by_design", "unsupported_upstream", "environment")
@@ -71,7 +72,7 @@ class Entry:
 
     def asks(self, consumer: str) -> bool:
         """Whether the entry speaks of a consumer. A pattern means our programs: a server, a plug-in and no consumer are named."""
-        by_name = consumer not in OUR_CONSUMERS and BOTH not in consumer
+        by_name = consumer not in CONSUMERS and BOTH not in consumer
         return consumer in self.consumer or (not by_name and matches(self.consumer, consumer))
 
     def of_producer(self, version: str) -> bool:

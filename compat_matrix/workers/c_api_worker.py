@@ -10,6 +10,12 @@ import numpy as np
 
 from . import c_library, c_tensors, protocol, signature_wire
 
+CONSUMER = {
+    "place": 3,
+    "summary": "TF_LoadSessionFromSavedModel: the loader of Serving, Go and Java",
+    "capabilities": ("fetch", "tags"),
+}
+
 
 class Model(object):
     """A loaded session: handles of the C library, the signatures, and the fed bytes TensorFlow may still point at."""
@@ -106,7 +112,7 @@ class CApiWorker(protocol.Worker):
     """One session per loaded MetaGraph."""
 
     name = "c_api"
-    capabilities = ("fetch", "tags")
+    capabilities = CONSUMER["capabilities"]
     refusals = protocol.Worker.refusals + (c_library.Unimplemented,)
 
     def __init__(self):

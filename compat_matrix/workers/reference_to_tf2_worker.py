@@ -2,6 +2,13 @@
 
 from . import protocol, reference_worker, tf2_worker
 
+CONSUMER = {
+    "place": 6,
+    "summary": "reference_impl.load, saved again by tf.saved_model.save",
+    "capabilities": ("describe", "functions", "resave", "tags", "variables"),
+    "checks": ("reexport",),
+}
+
 
 class ReferenceToTF2Worker(reference_worker.ReferenceWorker):
     """As :class:`ReferenceWorker`, with the save of TensorFlow."""

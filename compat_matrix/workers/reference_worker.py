@@ -5,6 +5,12 @@ The loaded object is asked in the same way as that of ``tf.saved_model.load``.
 
 from . import producing, protocol, tf2_worker
 
+CONSUMER = {
+    "place": 5,
+    "summary": "reference_impl.load of this project",
+    "capabilities": ("describe", "functions", "resave", "tags", "variables"),
+}
+
 
 class ReferenceWorker(tf2_worker.TF2Worker):
     """As :class:`TF2Worker`, with another load and another save."""

@@ -2,6 +2,13 @@
 
 from . import protocol, reference_worker, tf2_worker
 
+CONSUMER = {
+    "place": 7,
+    "summary": "tf.saved_model.load, saved again by reference_impl.save",
+    "capabilities": ("describe", "functions", "resave", "tags", "variables"),
+    "checks": ("reexport",),
+}
+
 
 class TF2ToReferenceWorker(reference_worker.ReferenceWorker):
     """As :class:`ReferenceWorker`, with the load of TensorFlow."""

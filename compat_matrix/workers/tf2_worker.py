@@ -9,6 +9,12 @@ from keyword import iskeyword
 
 from . import describing, nests, producing, protocol, signature_wire
 
+CONSUMER = {
+    "place": 1,
+    "summary": "tf.saved_model.load, eager",
+    "capabilities": ("describe", "functions", "resave", "tags", "variables"),
+}
+
 OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
 VARIABLE_VALUE = "VARIABLE_VALUE"
 
@@ -19,7 +25,7 @@ class TF2Worker(protocol.Worker):
     """Eager execution; a model is the object that ``load`` returned."""
 
     name = "tf2"
-    capabilities = ("describe", "functions", "produce", "resave", "tags", "variables")
+    capabilities = CONSUMER["capabilities"] + ("produce",)
 
     def __init__(self):
         super(TF2Worker, self).__init__()

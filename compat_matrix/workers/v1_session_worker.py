@@ -13,6 +13,12 @@ import numpy as np
 from . import protocol, signature_wire
 from . import tensors as tensor_file
 
+CONSUMER = {
+    "place": 2,
+    "summary": "tf.compat.v1.saved_model.loader in a Session",
+    "capabilities": ("fetch", "resave", "tags"),
+}
+
 MAIN_OP_KEYS = ("saved_model_main_op", "legacy_init_op")
 
 Model = collections.namedtuple("Model", ["directory", "graph", "session", "meta_graph", "signatures"])
@@ -22,7 +28,7 @@ class V1SessionWorker(protocol.Worker):
     """One Graph and Session per loaded MetaGraph."""
 
     name = "v1_session"
-    capabilities = ("fetch", "resave", "tags")
+    capabilities = CONSUMER["capabilities"]
     config = None  # a ConfigProto for its sessions
 
     def __init__(self):

@@ -49,8 +49,8 @@ def _cli(*words: object) -> None:
 def inspect_command(folder: Path) -> str:
     """`savedmodel-compat inspect`; returns the problems, and what acts on the machine at load or when."""
     from compat_matrix.commands.inspect import SECTIONS
-    from compat_matrix.commands.inspect_effects import when
-    from compat_matrix.commands.inspect_tree import show
+    from compat_matrix.commands.parts.inspect_effects import when
+    from compat_matrix.commands.parts.inspect_tree import show
     from reference_impl.inspection.model import inspect as look
 
     info = look(folder)

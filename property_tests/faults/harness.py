@@ -51,7 +51,7 @@ def report(out: Path) -> None:
 
 def expect_update(out: Path) -> None:
     """`matrix expect update`."""
-    from compat_matrix.commands.expect import expect_update as command
+    from compat_matrix.commands.parts.expect import expect_update as command
 
     arguments = [str(out), "--expectations", str(out / LEDGER_FILE), "--reason", "the op is not there"]
     command.main(arguments, standalone_mode=False)

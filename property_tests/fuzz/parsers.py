@@ -20,7 +20,7 @@ def read_inspect(folder: Path) -> None:
 
 def tree(folder: Path) -> None:
     from compat_matrix.commands.inspect import SECTIONS
-    from compat_matrix.commands.inspect_tree import show
+    from compat_matrix.commands.parts.inspect_tree import show
     from reference_impl.inspection.model import inspect
 
     out = io.StringIO()

@@ -14,7 +14,7 @@ from fake_artifacts import cell, fake_host, function_request, run, saved_model, 
 from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.cells.results import Result
 from compat_matrix.checks import CHECKS, run_cell
-from compat_matrix.checks import relocate as relocate_check
+from compat_matrix.checks.kinds import relocate as relocate_check
 from compat_matrix.hosts.host import Host
 from compat_matrix.runtimes.worker import Worker
 from compat_matrix.workers import tensors

@@ -7,12 +7,15 @@ import shutil
 import subprocess
 import sys
 
+import click
 import model_edits as edits
 import pytest
 
-from compat_matrix.cli import COMMANDS, main
+from compat_matrix.cli import first_line, main
 from compat_matrix.common.printable import printable
 from reference_impl.format import schema
+
+COMMANDS = main.list_commands(click.Context(main))
 
 
 def run(*arguments, cwd=None, **environment):
@@ -25,12 +28,13 @@ def run(*arguments, cwd=None, **environment):
 def test_help_names_every_command():
     done = run("--help")
     assert done.returncode == 0
-    for name, (_, text) in COMMANDS.items():
+    for name in COMMANDS:
+        text = first_line(name)
         assert re.search(rf"^  {name} +{re.escape(text[:30])}", done.stdout, re.MULTILINE)
     assert "64 usage" in done.stdout
 
 
-@pytest.mark.parametrize("name", sorted(COMMANDS))
+@pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_exists(name):
     done = run(name, "--help")
     assert done.returncode == 0, done.stderr

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from compat_matrix.commands.plugin_options import THIRD_PARTY
+from compat_matrix.commands.parts.plugin_options import THIRD_PARTY
 from compat_matrix.plugins import found
 from compat_matrix.plugins.probe import home
 from compat_matrix.runtimes.locked import DONE, Environment

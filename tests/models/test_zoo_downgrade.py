@@ -225,7 +225,7 @@ def test_a_tree_is_proved_by_one_worker_and_a_crash_costs_one_model(tmp_path, mo
     import os
     import signal
 
-    from compat_matrix.checks import values
+    from compat_matrix.checks.kinds import values
     from compat_matrix.runtimes import resolve
     from compat_matrix.runtimes.runtime import local_runtime
 

@@ -8,7 +8,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from compat_matrix.checks.signatures import compare_signatures
+from compat_matrix.checks.kinds.signatures import compare_signatures
 from compat_matrix.requests.compare import EXACT, Tolerance, compare_named, compare_nests, compare_tensor
 from compat_matrix.workers.tensors import Tensor, from_numpy
 

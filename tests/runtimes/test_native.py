@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from compat_matrix.checks.signatures import compare_signatures, unconventional
+from compat_matrix.checks.kinds.signatures import compare_signatures, unconventional
 from compat_matrix.runtimes.native.build import COMPILERS, SOURCES
 from compat_matrix.runtimes.process import CHANNEL, Crashed, Process, TimedOut
 from compat_matrix.runtimes.worker import environment

@@ -173,7 +173,7 @@ def test_a_requirement_that_nothing_fulfils_says_what_was_tried(world):
 def test_the_doctor_finds_a_consumer_that_does_not_start(world, monkeypatch):
     assert run("install", "9.9").exit_code == 0
     only = {name: consumers.CONSUMERS[name] for name in ("v1_session", "reference")}
-    monkeypatch.setattr("compat_matrix.commands.runtimes_doctor.CONSUMERS", only)
+    monkeypatch.setattr("compat_matrix.commands.parts.runtimes_doctor.CONSUMERS", only)
     done = run("doctor", "9.9")
     assert done.exit_code == 0, done.output
     assert "  v1_session: " in done.output and "  reference: none, none of the tests needs it" in done.output
@@ -188,14 +188,14 @@ def test_the_doctor_notices_that_uv_is_missing(world, monkeypatch):
         raise uv.UvTrouble("uv makes the environments and is not here: pip install uv")
 
     monkeypatch.setattr(uv, "find", none)
-    monkeypatch.setattr("compat_matrix.commands.runtimes_doctor.CONSUMERS", {})
+    monkeypatch.setattr("compat_matrix.commands.parts.runtimes_doctor.CONSUMERS", {})
     done = run("doctor", "local")
     assert (done.exit_code, "pip install uv" in done.output) == (4, True)
     assert run("install", "9.9").exit_code == 4
 
 
 def test_steps_after_the_installation_are_done_also_where_it_was_there(world, capsys):
-    from compat_matrix.commands.runtimes_install import install_all
+    from compat_matrix.commands.parts.runtimes_install import install_all
 
     done = []
 

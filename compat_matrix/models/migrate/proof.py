@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from compat_matrix.checks import oracle
-from compat_matrix.checks.signatures import compare_signatures
+from compat_matrix.checks.kinds.signatures import compare_signatures
 from compat_matrix.common.gist import gist
 from compat_matrix.models.migrate.advice import RANDOM, never
 from compat_matrix.models.migrate.chance import left_to_chance

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from compat_matrix.checks import oracle
-from compat_matrix.checks.checkpoint import compare_held
-from compat_matrix.checks.signatures import compare_signatures
+from compat_matrix.checks.kinds.checkpoint import compare_held
+from compat_matrix.checks.kinds.signatures import compare_signatures
 from compat_matrix.hosts.host import stamp
 from compat_matrix.plugins.check import explain, models
 from compat_matrix.plugins.check.exam import TAGS, Exam, NotAsked, X, call_recorded, requests_of, unsupported

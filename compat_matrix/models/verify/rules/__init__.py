@@ -1,27 +1,11 @@
-"""The rules, a module for each concern."""
+"""The rules, a module for each concern. Adding one means adding a function to a module, or a module."""
 
 from __future__ import annotations
 
 import importlib
+import pkgutil
 
 from compat_matrix.models.verify.findings import Severity, declare
-
-_MODULES = (
-    "file",
-    "fingerprint",
-    "checkpoint",
-    "values",
-    "graph",
-    "objects",
-    "tables",
-    "assets",
-    "placement",
-    "loaders",
-    "cut_signatures",
-    "python_loading",
-    "inferred_shapes",
-    "effects",
-)
 
 NOT_APPLIED = declare(
     "SMC100",
@@ -52,5 +36,5 @@ UNFINISHED = declare(
 
 def load() -> None:
     """Import the modules, so that every rule is registered."""
-    for name in _MODULES:
-        importlib.import_module(f"{__name__}.{name}")
+    for module in pkgutil.iter_modules(__path__):
+        importlib.import_module(f"{__name__}.{module.name}")

@@ -13,8 +13,16 @@ from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.checks import oracle
 from compat_matrix.checks.answers import raise_first
 from compat_matrix.checks.context import Context, Finding
+from compat_matrix.checks.kind import Check
 from compat_matrix.requests.compare import compare_tensor
 from compat_matrix.workers import tensors
+
+CHECK = Check(
+    "checkpoint",
+    "the consumer holds the values of the checkpoint, all that its signatures need",
+    place=7,
+    needs=("variables", "fetch"),
+)
 
 _SHOWN = 8
 

@@ -13,13 +13,22 @@ from pathlib import Path
 from typing import Any
 
 from compat_matrix.cells.outcomes import Outcome
-from compat_matrix.checks import objects, oracle
+from compat_matrix.checks import oracle
 from compat_matrix.checks.answers import ask_all, raise_first
 from compat_matrix.checks.context import Context, Finding, finding_of
-from compat_matrix.checks.signatures import compare_signatures, signature_finding
+from compat_matrix.checks.kind import Check
+from compat_matrix.checks.kinds import objects
+from compat_matrix.checks.kinds.signatures import compare_signatures, signature_finding
 from compat_matrix.runtimes.worker import ReplyError
 from compat_matrix.workers import tensors
 from reference_impl.errors import SavedModelError
+
+CHECK = Check(
+    "reexport",
+    "load, save, load: same answers, signatures, variables, assets; a second save is a fixed point",
+    place=5,
+    needs=("resave",),
+)
 
 _SHOWN = 8
 

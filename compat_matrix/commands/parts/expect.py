@@ -10,9 +10,9 @@ import click
 from compat_matrix.cells.outcomes import ExitCode, Outcome
 from compat_matrix.cells.plan import PLAN_FILE, RESULTS_FILE, Plan
 from compat_matrix.cells.results import read_results
-from compat_matrix.commands.planned import EXISTING_DIR, STALE, exit_codes, ledger_path, plan_options, planned
-from compat_matrix.commands.plugin_options import about_plugins
-from compat_matrix.commands.refusing import EXISTING_FILE, Refused
+from compat_matrix.commands.parts.planned import EXISTING_DIR, STALE, exit_codes, ledger_path, plan_options, planned
+from compat_matrix.commands.parts.plugin_options import about_plugins
+from compat_matrix.commands.parts.refusing import EXISTING_FILE, Refused
 from compat_matrix.common.writing import write_text
 from compat_matrix.verdict import DEFAULT_PATH, Ledger
 

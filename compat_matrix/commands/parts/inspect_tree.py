@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.text import Text
 from rich.tree import Tree
 
-from compat_matrix.commands.inspect_effects import Part, effect_lines
+from compat_matrix.commands.parts.inspect_effects import Part, effect_lines
 from compat_matrix.common.printable import printable
 from reference_impl.format.names import DICT, GENERIC, LIST, SIGNATURES, SIGNATURES_CHILD, TUPLE
 from reference_impl.format.values.shapes import shape_text

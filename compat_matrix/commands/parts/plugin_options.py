@@ -13,9 +13,9 @@ import click
 from compat_matrix.cells.outcomes import ExitCode
 from compat_matrix.cells.plan import SERVING, STANDIN, Plan
 from compat_matrix.cells.registry import Registry
-from compat_matrix.commands.refusing import Refused
+from compat_matrix.commands.parts.refusing import Refused
 
-THIRD_PARTY = Path(__file__).resolve().parent.parent / "third_party" / "plugins.toml"
+THIRD_PARTY = Path(__file__).resolve().parents[2] / "third_party" / "plugins.toml"
 
 
 class _PluginsFile(click.Path):

@@ -14,7 +14,7 @@ from compat_matrix.cells.outcomes import ExitCode
 from compat_matrix.cells.plan import Plan, PlanError
 from compat_matrix.cells.registry import OURS, Registry
 from compat_matrix.cells.results import ResultsError
-from compat_matrix.commands.refusing import EXISTING_FILE, Refused
+from compat_matrix.commands.parts.refusing import EXISTING_FILE, Refused
 from compat_matrix.runtimes.runtime import LOCAL, Runtime, local_runtime
 from compat_matrix.verdict import DEFAULT_PATH, NO_ENTRIES, Ledger, LedgerError
 

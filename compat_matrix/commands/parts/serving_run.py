@@ -9,9 +9,9 @@ import click
 
 from compat_matrix.cells.outcomes import ExitCode
 from compat_matrix.cells.plan import STANDIN
-from compat_matrix.commands.planned import asked_servers, exit_codes, ledger_path, plan_options, require_option
-from compat_matrix.commands.plugin_options import Chosen, plugin_option
-from compat_matrix.commands.refusing import Refused
+from compat_matrix.commands.parts.planned import asked_servers, exit_codes, ledger_path, plan_options, require_option
+from compat_matrix.commands.parts.plugin_options import Chosen, plugin_option
+from compat_matrix.commands.parts.refusing import Refused
 from compat_matrix.plugins.ledgers import ledger_text
 from compat_matrix.runtimes.runtime import local_runtime
 from compat_matrix.verdict import Ledger

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from compat_matrix.cli import HARNESS_ERROR, UNEXPECTED
-from compat_matrix.commands.editing import models_of
+from compat_matrix.commands.parts.editing import models_of
 from compat_matrix.common.printable import printable
 
 

@@ -6,7 +6,10 @@ from typing import Any
 
 from compat_matrix.checks.answers import Answers, ask_all, raise_first
 from compat_matrix.checks.context import Context, Finding, finding_of
+from compat_matrix.checks.kind import Check
 from compat_matrix.runtimes.worker import ReplyError
+
+CHECK = Check("values", "the answers are those the producer recorded", place=3, asks=True)
 
 _SHOWN = 2000  # characters of a message about one request
 

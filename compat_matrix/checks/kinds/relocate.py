@@ -8,6 +8,9 @@ from typing import Any
 
 from compat_matrix.checks.answers import ask_all, raise_first
 from compat_matrix.checks.context import Context
+from compat_matrix.checks.kind import Check
+
+CHECK = Check("relocate", "the same answers from a copy of the directory after the original is gone", place=4, asks=True)
 
 
 def check(context: Context) -> dict[str, Any]:

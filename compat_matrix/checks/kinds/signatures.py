@@ -9,6 +9,9 @@ from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.checks import oracle
 from compat_matrix.checks.answers import raise_first
 from compat_matrix.checks.context import Context, Finding
+from compat_matrix.checks.kind import Check
+
+CHECK = Check("signatures", "the signatures the consumer shows are those of the SignatureDefs", place=2)
 
 Spec = dict[str, dict[str, dict[str, Any]]]
 SIDES = ("inputs", "outputs")

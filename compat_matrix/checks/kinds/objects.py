@@ -14,10 +14,19 @@ from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.checks import oracle
 from compat_matrix.checks.answers import MORE, first_of, raise_first
 from compat_matrix.checks.context import Context, Finding, finding_of
+from compat_matrix.checks.kind import Check
 from compat_matrix.hosts.host import Loaded
 from compat_matrix.requests.compare import compare_named
 from compat_matrix.runtimes.worker import ReplyError
 from compat_matrix.workers import tensors
+
+CHECK = Check(
+    "objects",
+    "variables and functions are what the file and the original say; so are gradients",
+    place=6,
+    needs=("describe",),
+    like="checkpoint",
+)
 
 Facts = Mapping[str, Any]
 Described = Mapping[str, Mapping[str, Facts]]  # "variables" and "functions": path -> facts

@@ -1,0 +1,21 @@
+"""``serve``: every MetaGraph becomes AVAILABLE, and its metadata are right, over both transports."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from compat_matrix.checks.kind import Check
+
+if TYPE_CHECKING:
+    from compat_matrix.checks.wire import Wire
+
+CHECK = Check(
+    "serve", "the server makes it AVAILABLE; the metadata it shows are the SignatureDefs", place=1, like="load", served=True
+)
+
+
+def check(wire: Wire) -> dict[str, Any]:
+    """Every MetaGraph becomes AVAILABLE, and its metadata are right, over both transports. Returns details of a pass."""
+    from compat_matrix.checks import serve  # needs packages that the other checks do not
+
+    return serve.check_serve(wire)

@@ -1,0 +1,1 @@
+"""What commands share, and their subcommands where these are modules of their own."""

@@ -1,0 +1,76 @@
+"""The recipes of CONTRIBUTING.md, followed in a copy of the project: one file each, which the command under it finds."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+# A recipe: the file, its text, the command.
+RECIPES = re.findall(
+    r"^`(\S+\.py)`\n\n```python\n(.*?)```\n\n```sh\n(savedmodel-compat .*?)\n```", PAGE, re.DOTALL | re.MULTILINE
+)
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("copy")
+    for package in ("compat_matrix", "reference_impl", "fixtures_v1"):
+        shutil.copytree(ROOT / package, folder / package, ignore=shutil.ignore_patterns("__pycache__"))
+    for path, text, _ in RECIPES:
+        assert not (folder / path).exists()
+        (folder / path).write_text(text)
+    return folder
+
+
+def run(copy, command, tmp_path):
+    words = [str(tmp_path / "out") if word.startswith("/tmp/") else word for word in shlex.split(command)[1:]]
+    return subprocess.run([sys.executable, "-m", "compat_matrix", *words], cwd=copy, capture_output=True, text=True, check=False)
+
+
+def recipe(folder):
+    (found,) = (command for path, _, command in RECIPES if Path(path).parent.name == folder)
+    return found
+
+
+def test_there_is_a_recipe_for_everything_that_can_be_added():
+    assert sorted(Path(path).parent.name for path, _, _ in RECIPES) == ["cases", "commands", "kinds", "rules", "workers"]
+
+
+def test_a_rule(copy, tmp_path):
+    done = run(copy, recipe("rules"), tmp_path)
+    assert done.returncode == 0, done.stderr  # of severity `info`
+    assert "SMC299" in done.stdout and "signature 'serving_default' has 15 characters" in done.stdout
+    explained = run(copy, "savedmodel-compat verify --rule SMC299", tmp_path)
+    assert "signature-name-long" in explained.stdout
+
+
+def test_a_command(copy, tmp_path):
+    done = run(copy, recipe("commands"), tmp_path)
+    assert (done.returncode, done.stdout[:7]) == (0, "serve: "), done
+    line = re.search(r"^  count-nodes +(.*)$", run(copy, "savedmodel-compat --help", tmp_path).stdout, re.MULTILINE)
+    assert line[1] == "Count the nodes of a model."
+
+
+@pytest.mark.tensorflow
+@pytest.mark.parametrize(
+    ("folder", "cell"),
+    [
+        ("cases", "doubled_sum/{0}/tf2@{1}/values"),
+        ("kinds", "half_plus_two/{0}/tf2@{1}/repeated"),
+        ("workers", "half_plus_two/{0}/tf2_graph@{1}/load"),
+    ],
+)
+def test_what_cells_are_made_of(copy, tmp_path, folder, cell):
+    done = run(copy, recipe(folder) + " -n 1", tmp_path)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    pattern = re.escape(cell).replace(r"\{0\}", r"\w+@[^/]+").replace(r"\{1\}", "[^/]+")
+    passed = re.findall(rf'"cell": "({pattern})".*?"outcome": "PASS"', (tmp_path / "out/results.jsonl").read_text())
+    assert passed
