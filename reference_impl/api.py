@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Optional, Union
 
 import tensorflow as tf
 
-from reference_impl import collector
 from reference_impl.errors import (
     ChecksumError,
     CorruptTableError,
@@ -103,7 +102,7 @@ def load(
             reason = error.reason if tags is None else f"Got an incompatible argument to `tags`: {error.reason}"
             raise MetaGraphChoiceError(reason, file=error.file, node=error.node, clause=error.clause) from None
         check_functions(meta_graph.graph_def.library, str(directory.file))
-        with tf.init_scope(), collector.paused(), _damage_reported():
+        with tf.init_scope(), _damage_reported():
             if len(directory.saved_model.meta_graphs) == 1 and meta_graph.HasField("object_graph_def"):
                 from reference_impl.loading.loader import load_object_graph
 
@@ -144,5 +143,5 @@ def save(
     """
     from reference_impl.saving.save import save as write
 
-    with collector.paused(), written_locally(os.fsdecode(export_dir)) as path:
+    with written_locally(os.fsdecode(export_dir)) as path:
         write(obj, path, signatures, options)

@@ -1,12 +1,21 @@
-"""The options of `load`."""
+"""The options of `load`, and what both kinds of options have in common."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import enum
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, Union
+from typing import Any, Literal, Optional, Protocol, Union
 
 from reference_impl.inspection.machine_ops import CHOICES
+
+_THEIRS = {
+    "allow_partial_checkpoint": "allow_partial_checkpoint",
+    "experimental_io_device": "io_device",
+    "experimental_load_function_aliases": "load_function_aliases",
+    "experimental_skip_checkpoint": "skip_checkpoint",
+    "experimental_variable_policy": "keep_variable_devices",
+}
 
 
 class TensorFlowLoadOptions(Protocol):
@@ -27,6 +36,7 @@ class LoadOptions:
       only: load a part: ``"signatures"``, or paths of objects like ``"encoder.call"``, ``"layers.0"``,
         ``"signatures.predict"``. These objects and everything they need are made and restored; nothing else is read, made or
         initialised. See `reference_impl.loading.selection` for the paths.
+      io_device: the device whose file system is read; it must be one of this process, which reads the files.
       machine_ops: what to do with a model whose initialisers do more to the machine than read the model's own files: read or
         write other files, print, run Python, use the network (`reference_impl.inspection.op_effects`). ``"warn"`` loads the model
         with a MachineOpWarning; ``"refuse"`` raises MachineOpError before anything has run, also for ops that no TensorFlow has;
@@ -40,18 +50,22 @@ class LoadOptions:
     load_function_aliases: bool = False
     keep_variable_devices: bool = False
     only: Union[str, Collection[str], None] = None
+    io_device: Optional[str] = None
     machine_ops: Literal["warn", "refuse", "allow"] = "warn"
 
     def __post_init__(self) -> None:
+        if self.io_device is not None and not is_local_device(self.io_device):
+            raise ValueError(f"io_device = {self.io_device!r}: not a device of this process, which reads the files")
         if self.machine_ops not in CHOICES:
             raise ValueError(f"machine_ops is one of {', '.join(CHOICES)}, not {self.machine_ops!r}")
 
     @staticmethod
     def of(options: Union[LoadOptions, TensorFlowLoadOptions, None]) -> LoadOptions:
-        """Return our options, given ours, those of `tf.saved_model.LoadOptions`, or None. The device for reading has no effect.
+        """Return our options, given ours, those of `tf.saved_model.LoadOptions`, or None.
 
         Raises:
           TypeError: the argument is something else.
+          ValueError: an option is set that loading does not know, or to a value that it cannot have.
         """
         if options is None:
             return LoadOptions()
@@ -59,10 +73,39 @@ class LoadOptions:
             return options
         if not hasattr(options, "allow_partial_checkpoint"):  # all versions of TensorFlow's class have it
             raise TypeError(f"options are LoadOptions, not {type(options).__name__}: {options!r}")
-        policy = getattr(options, "experimental_variable_policy", None)
-        return LoadOptions(
-            allow_partial_checkpoint=bool(getattr(options, "allow_partial_checkpoint", False)),
-            skip_checkpoint=bool(getattr(options, "experimental_skip_checkpoint", False)),
-            load_function_aliases=bool(getattr(options, "experimental_load_function_aliases", False)),
-            keep_variable_devices=getattr(policy, "value", policy) is not None,
-        )
+        given = translated(options, _THEIRS)
+        return LoadOptions(**{**given, "keep_variable_devices": "keep_variable_devices" in given})
+
+
+def translated(options: Any, names: Mapping[str, str]) -> dict[str, Any]:
+    """Return the options that an object of TensorFlow has, without those that are None.
+
+    Args:
+      options: an object of one of TensorFlow's classes of options.
+      names: TensorFlow's name of an option -> our name.
+
+    Raises:
+      ValueError: options are set that have no name of ours.
+    """
+    given, unknown = {}, []
+    for name in getattr(type(options), "__slots__", None) or vars(options):
+        value = getattr(options, name, None)
+        value = value.value if isinstance(value, enum.Enum) else value
+        if name in names and value is not None:
+            given[names[name]] = value
+        elif name not in names and (value or (value == 0 and value is not False)):
+            unknown.append(f"{name}={value!r}")
+    if unknown:
+        raise ValueError(f"unknown options: {', '.join(sorted(unknown))}")
+    return given
+
+
+def is_local_device(device: str) -> bool:
+    """Return whether a device is one of this process."""
+    import tensorflow as tf  # not above: the options can be made without TensorFlow
+
+    try:
+        spec = tf.DeviceSpec.from_string(device)
+    except ValueError:
+        return False
+    return spec.job in (None, "localhost") and not spec.task and not spec.replica

@@ -23,13 +23,22 @@ from reference_impl.kinds import listed_variables
 _VIEW = f"{PRIVATE}keras_view"  # attribute of a tf.Variable: a weak reference to the Keras variable that stands for it
 
 
-def adopted(child: Any, container: Any) -> None:
-    """`child`, a `tf.Module`, has become an attribute of `container`, which may be anything."""
+def watch_layers() -> None:
+    """From now on, give the layers of Keras 3 the variables of loaded objects that become their attributes."""
     keras = _keras3()
-    if keras is None or not isinstance(container, keras.layers.Layer):
-        return
+    if keras is not None:
+        api.report_parts(keras.layers.Layer, _report)
+
+
+def _report(layer: Any, part: Any) -> None:
+    if isinstance(part, api.Module):
+        adopted(part, layer)
+
+
+def adopted(child: tf.Module, layer: Any) -> None:
+    """Give a layer of Keras 3 the variables of a loaded object, which has become its attribute."""
     # Not child.variables: a model may have a child of that name.
-    api.stand_in(container, [_view(variable, keras) for variable in listed_variables.variables(child)])
+    api.stand_in(layer, [_view(variable, _keras3()) for variable in listed_variables.variables(child)])
 
 
 def _keras3() -> Optional[Any]:

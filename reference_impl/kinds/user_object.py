@@ -151,8 +151,8 @@ class LoadedObject(api.Module):
     def unsearched_attributes(self) -> frozenset[str]:
         return listed_variables.unlisted(self)
 
-    def adopted(self, container: Any) -> None:
-        containers.adopted(self, container)
+    def before_tracking(self) -> None:
+        containers.watch_layers()
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} with {', '.join(sorted(k for k in vars(self) if not k.startswith('_'))) or 'nothing'}>"

@@ -7,10 +7,9 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Optional, Protocol, Union
 
-import tensorflow as tf
-
 from reference_impl.errors import SaveError
 from reference_impl.format.container import files
+from reference_impl.load_options import is_local_device, translated
 from reference_impl.strict_mode import is_strict
 
 SERVE = "serve"
@@ -42,11 +41,9 @@ class SaveOptions:
         that, and every replica of variables of a strategy, too.
       strip_debug_ops: turn Assert and PrintV2 into NoOp, Print and CheckNumerics into Identity.
       skip_saver: write no functions that save and restore in a session; only Python can load the values then.
-      io_device: the device whose file system is written to; it must be the CPU of this process, which writes the files.
+      io_device: the device whose file system is written to; it must be one of this process, which writes the files.
       max_shard_bytes: start another data file of the checkpoint before one gets larger; a larger tensor has one of its own.
       sharding: a `tf.train.experimental.ShardingCallback` that says which tensors, or slices of them, share a data file.
-      image_format: the model may be written in several chunks if it is too large for one. It is refused if it is, with or
-        without this option.
       extra_assets: name -> path of the files to put into assets.extra/, such as requests for a server to warm up with; by default
         those of the model that the saved object was loaded as (its ``extra_assets``).
       stage: directory in which the export is put together, on the file system of its destination; by default the directory
@@ -69,7 +66,6 @@ class SaveOptions:
     io_device: Optional[str] = None
     max_shard_bytes: Optional[int] = None
     sharding: Optional[Callable[[Any], Any]] = None
-    image_format: bool = False
     extra_assets: Optional[Mapping[str, Union[str, os.PathLike[str]]]] = None
     stage: Optional[Union[str, os.PathLike[str]]] = None
     sync: bool = True
@@ -100,7 +96,6 @@ _THEIRS = {
     "experimental_skip_saver": "skip_saver",
     "experimental_io_device": "io_device",
     "experimental_sharding_callback": "sharding",
-    "experimental_image_format": "image_format",
 }
 
 
@@ -119,18 +114,13 @@ def resolve(options: Union[SaveOptions, TensorFlowSaveOptions, None]) -> SaveOpt
 
 
 def _translate(options: Any) -> SaveOptions:
-    given, unknown = {}, []
-    for name in getattr(type(options), "__slots__", None) or vars(options):
-        value = getattr(options, name, None)
-        if name in _THEIRS:
-            given[_THEIRS[name]] = getattr(value, "value", value) if name == "experimental_variable_policy" else value
-        elif value or (value == 0 and value is not False):
-            unknown.append(f"{name}={value!r}")
-    if unknown:
-        raise SaveError(f"options that saving does not know: {', '.join(sorted(unknown))}", node="options")
-    given["extra_tags"] = tuple(given.get("extra_tags") or ())
-    given["function_aliases"] = dict(given.get("function_aliases") or {})
-    return SaveOptions(**{name: value for name, value in given.items() if value is not None})
+    try:
+        given = translated(options, _THEIRS)
+    except ValueError as error:
+        raise SaveError(str(error), node="options") from None
+    given["extra_tags"] = tuple(given.get("extra_tags", ()))
+    given["function_aliases"] = dict(given.get("function_aliases", ()))
+    return SaveOptions(**given)
 
 
 def _check(options: SaveOptions) -> None:
@@ -147,17 +137,9 @@ def _check(options: SaveOptions) -> None:
             refuse("extra_assets", f"the name {name!r} {reason}")
     if options.variable_policy not in (None, DEVICES, EXPAND):
         refuse("variable_policy", f"there are None, {DEVICES!r} and {EXPAND!r}")
-    if options.io_device is not None and not _is_local_cpu(options.io_device):
-        refuse("io_device", "this process writes the files; give its own CPU, such as /job:localhost, or nothing")
+    if options.io_device is not None and not is_local_device(options.io_device):
+        refuse("io_device", "this process writes the files; give a device of its own, such as /job:localhost, or nothing")
     if options.max_shard_bytes is not None and options.max_shard_bytes < 1:
         refuse("max_shard_bytes", "give a positive number of bytes")
     if options.sharding is not None and options.max_shard_bytes is not None:
         refuse("max_shard_bytes", "the callback of `sharding` decides about the files already")
-
-
-def _is_local_cpu(device: str) -> bool:
-    try:
-        spec = tf.DeviceSpec.from_string(device)
-    except ValueError:
-        return False
-    return spec.job in (None, "localhost") and not spec.task and not spec.replica and spec.device_type in (None, "CPU")

@@ -41,7 +41,14 @@ from reference_impl.tensorflow_api.functions import (
     untraced_copy,
     without_autograph,
 )
-from reference_impl.tensorflow_api.keras import keras_identity, keras_metadata, keras_signature, keras_variable, stand_in
+from reference_impl.tensorflow_api.keras import (
+    keras_identity,
+    keras_metadata,
+    keras_signature,
+    keras_variable,
+    report_parts,
+    stand_in,
+)
 from reference_impl.tensorflow_api.messages import from_tf, to_tf
 from reference_impl.tensorflow_api.optimizers import (
     is_optimizer,

@@ -5,7 +5,6 @@ TensorFlow and Keras ask these questions of every trackable object, so a loaded 
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Optional
 
@@ -24,10 +23,9 @@ class _Unsearched:
 
 
 class Module(tf.Module):
-    """A `tf.Module` that chooses which of its attributes are searched, and is told when it becomes a part of something.
+    """A `tf.Module` that chooses which of its attributes are searched, and is told when it may become a part of something.
 
-    Containers make a note of their dependencies by `Trackable._handle_deferred_dependencies`, which asks the new one to
-    initialise itself (2.4-2.21). No argument says who asks; the caller's frame does.
+    Before an object becomes a dependency, `Trackable._maybe_initialize_trackable` is called (2.4-2.21).
     """
 
     _TF_MODULE_IGNORED_PROPERTIES = _Unsearched()
@@ -37,16 +35,12 @@ class Module(tf.Module):
         """Return further attributes of this object that are not searched for variables and modules."""
         return frozenset()
 
-    def adopted(self, container: Any) -> None:
-        raise NotImplementedError
+    def before_tracking(self) -> None:
+        """Prepare for becoming a part of another object. Called more often than that happens."""
 
     def _maybe_initialize_trackable(self) -> None:
         super()._maybe_initialize_trackable()
-        caller = sys._getframe(1)
-        if caller.f_code.co_name == "_handle_deferred_dependencies" and "keras" in sys.modules:
-            container = caller.f_locals.get("self")
-            if container is not None and container is not self:
-                self.adopted(container)
+        self.before_tracking()
 
 
 def unsearched(cls: type) -> frozenset[str]:

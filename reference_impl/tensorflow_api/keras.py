@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
 from typing import Any, Optional
 
 import tensorflow as tf
@@ -35,6 +36,25 @@ def keras_variable(keras: Any, variable: tf.Variable, name: str) -> Any:
     made = keras.Variable(variable, shape=variable.shape, dtype=variable.dtype.name, trainable=variable.trainable, name=name)
     made._value = variable  # in Keras 3.0-3.15
     return made
+
+
+@functools.cache
+def report_parts(layer_class: Any, report: Callable[[Any, Any], None]) -> None:
+    """Call `report(layer, part)` whenever a trackable object has become an attribute of a Keras 3 layer, from now on.
+
+    The class of all layers is changed, once: no public API tells an object or a layer that the object is its part.
+    `Layer._track_trackable` is in Keras 3.0-3.15, on TensorFlow only. An assignment to an attribute calls it twice, so the first
+    call may still be without the report.
+    """
+    inherited = layer_class._track_trackable
+
+    @functools.wraps(inherited)
+    def track(layer: Any, part: Any, *args: Any, **kwargs: Any) -> Any:
+        made = inherited(layer, part, *args, **kwargs)
+        report(layer, part)
+        return made
+
+    layer_class._track_trackable = track
 
 
 def stand_in(layer: Any, views: Sequence[Any]) -> None:

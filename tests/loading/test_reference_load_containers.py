@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -106,6 +109,28 @@ def test_GOAL_02_an_attribute_of_a_built_layer_is_seen_too(tf, keras, loaded):
     assert len(dense.trainable_variables) == 4
     with pytest.raises(ValueError, match="already built"):
         dense.more = keras.layers.Dense(1)  # the lock is back
+
+
+def test_GOAL_02_Keras_may_be_imported_after_the_load(tf, keras, directory):
+    """In a process of its own, where the first assignment of all counts."""
+    code = """if True:
+        import sys
+        import tensorflow
+        import reference_impl
+        keras = sys.modules.pop("keras", None)  # some releases of TensorFlow import it
+        loaded = reference_impl.load(sys.argv[1])
+        assert "keras" not in sys.modules
+        sys.modules.update({"keras": keras} if keras else {})
+        import keras
+        layer = keras.layers.Layer()
+        layer.inner = loaded
+        later = keras.layers.Layer()
+        later.inner = loaded.parts[0]
+        later.other = 3
+        print(len(layer.trainable_variables), len(layer.variables), len(later.variables))
+    """
+    done = subprocess.run([sys.executable, "-c", code, str(directory)], check=True, capture_output=True, text=True)
+    assert done.stdout.split() == ["2", "3", "1"]
 
 
 def test_GOAL_02_nothing_extra_is_on_disk(tf, keras, directory, tmp_path, monkeypatch):

@@ -47,7 +47,8 @@ def _place(directory, device):
 
 def test_options_of_TensorFlow(tf, directory):
     options = tf.saved_model.LoadOptions
-    for given in (options(), options(experimental_io_device="/job:localhost"), options(allow_partial_checkpoint=True)):
+    local = [options(experimental_io_device=device) for device in ("/job:localhost", "/device:GPU:0", "cpu:0")]
+    for given in (options(), *local, options(allow_partial_checkpoint=True)):
         assert reference_impl.load(directory, options=given).f(1.0).numpy() == 2.0
     skipped = reference_impl.load(directory, options=options(experimental_skip_checkpoint=True))
     assert not skipped.v.is_initialized()
@@ -55,6 +56,25 @@ def test_options_of_TensorFlow(tf, directory):
     for wrong in ({"only": "f"}, "signatures", tf.saved_model.SaveOptions()):
         with pytest.raises(TypeError, match="LoadOptions"):
             reference_impl.load(directory, options=wrong)
+
+
+def test_options_that_would_have_no_effect_are_refused(tf, directory):
+    for device in ("/job:worker/task:1", "/job:worker", "not a device"):
+        with pytest.raises(ValueError, match="io_device"):
+            reference_impl.load(directory, options=tf.saved_model.LoadOptions(experimental_io_device=device))
+        with pytest.raises(ValueError, match="io_device"):
+            LoadOptions(io_device=device)
+
+    class Later(tf.saved_model.LoadOptions):
+        __slots__ = (*tf.saved_model.LoadOptions.__slots__, "experimental_more")
+
+    later = Later()
+    for value in (None, False):
+        later.experimental_more = value
+        assert reference_impl.load(directory, options=later).f(1.0).numpy() == 2.0
+    later.experimental_more = True
+    with pytest.raises(ValueError, match="experimental_more=True"):
+        reference_impl.load(directory, options=later)
 
 
 @pytest.mark.parametrize("device", ["/job:localhost/replica:0/task:0/device:CPU:0", "/device:GPU:7", ""])

@@ -70,7 +70,8 @@ def session_answer(tf, path, x):
 def test_every_option_of_tensorflow_is_known(tf):
     from reference_impl.saving import options
 
-    assert set(options._THEIRS) >= set(tf.saved_model.SaveOptions.__slots__)
+    refused = {"experimental_image_format"}  # by TensorFlow too, in every release
+    assert set(options._THEIRS) | refused >= set(tf.saved_model.SaveOptions.__slots__)
 
 
 def test_what_has_no_meaning_is_refused(ours, model, tmp_path):
@@ -209,8 +210,8 @@ def test_tags_and_aliases(tf, model, tmp_path):
         reference_impl.save(model, tmp_path / "m", options=tf.saved_model.SaveOptions(function_aliases={"my": 3}))
 
 
-def test_the_image_format_and_the_local_device_change_no_small_model(tf, ours, model, tmp_path):
-    for name, chosen in (("a", ours()), ("b", ours(image_format=True, io_device="/job:localhost"))):
+def test_the_local_device_changes_nothing(tf, ours, model, tmp_path):
+    for name, chosen in (("a", ours()), ("b", ours(io_device="/job:localhost"))):
         reference_impl.save(model, tmp_path / name, options=chosen)
     first, second = ((tmp_path / name / "saved_model.pb").read_bytes() for name in "ab")
     assert first == second
@@ -243,7 +244,7 @@ def test_DR_09_what_passes_the_limit_is_refused_with_its_largest_constants(tf, o
     shutil.rmtree(tmp_path / "a")
     for limit in (size - 1, 10_000):  # what is around the constants is too much; they are, before the rest is made
         monkeypatch.setattr(limits, "SAVED_MODEL_BYTES", limit)
-        for options in (ours(), ours(image_format=True, strict=False)):
+        for options in (ours(), ours(strict=False)):
             with pytest.raises(errors.SaveError) as caught:
                 reference_impl.save(root, tmp_path / "a", options=options)
             text = str(caught.value)
