@@ -40,7 +40,7 @@ class Module(tf.Module):
 
     def _maybe_initialize_trackable(self) -> None:
         super()._maybe_initialize_trackable()
-        self.before_tracking()
+        type(self).before_tracking(self)  # the model may have a child of that name
 
 
 def unsearched(cls: type) -> frozenset[str]:
