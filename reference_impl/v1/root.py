@@ -9,7 +9,7 @@ RFC: V1-01, V1-03, V1-08, GOAL-14
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, Optional
+from typing import Any, Optional, Protocol
 
 import tensorflow as tf
 
@@ -17,10 +17,22 @@ from reference_impl import tensorflow_api as api
 from reference_impl.errors import SavedModelError
 from reference_impl.kinds import graph_mode, user_object
 from reference_impl.kinds.concrete_function import LoadedConcreteFunction
+from reference_impl.kinds.library import FunctionLibrary
 from reference_impl.v1.pruning import Feeds
 
-if TYPE_CHECKING:
-    from reference_impl.v1.load import Loader
+
+class _Model(Protocol):
+    """The model behind a root, as far as the root asks it: the loader, which stays with the root."""
+
+    meta_graph: Any
+    library: FunctionLibrary
+
+    @property
+    def initializer(self) -> Initializer: ...
+
+    def prune(self, feeds: Feeds, fetches: Any, name: str) -> LoadedConcreteFunction: ...
+
+    def restore(self, prefix: tf.Tensor) -> None: ...
 
 
 class UnusableSignature:
@@ -95,7 +107,7 @@ class V1Root(user_object.LoadedObject):
     @property
     def initializer(self) -> Initializer:
         """The initialisation that ran after the restore; ``initializer.initialize()`` runs it again."""
-        loader: Loader = vars(self)["_loader"]
+        loader: _Model = vars(self)["_loader"]
         return loader.initializer
 
     def prune(
@@ -122,7 +134,7 @@ class V1Root(user_object.LoadedObject):
             fetches need a placeholder that is not fed. A fetch in a branch fails when the other one is taken.
           BindingError: a feed or fetch is none of these, or the feeds do not fit the input signature.
         """
-        loader: Loader = vars(self)["_loader"]
+        loader: _Model = vars(self)["_loader"]
         return loader.prune(Feeds(feeds, input_signature, are_keyword_args_also_positional), fetches, name or "pruned")
 
     def restore(self, prefix: Any) -> Optional[tf.Operation]:
@@ -137,7 +149,7 @@ class V1Root(user_object.LoadedObject):
         Raises:
           tf.errors.OpError: there is none, or it lacks a variable.
         """
-        loader: Loader = vars(self)["_loader"]
+        loader: _Model = vars(self)["_loader"]
         with graph_mode.new_operations() as operations:
             loader.restore(tf.constant(os.fspath(prefix)) if isinstance(prefix, (str, os.PathLike)) else prefix)
         return None if loader.library.eager else tf.group(*operations)
