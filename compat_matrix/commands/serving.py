@@ -11,6 +11,7 @@ import click
 from compat_matrix.cells.outcomes import ExitCode
 from compat_matrix.cli import HARNESS_ERROR, USAGE
 from compat_matrix.commands.parts.serving_run import run as run_matrix
+from compat_matrix.commands.parts.serving_upgrade import upgrade
 from compat_matrix.common.printable import printable
 
 
@@ -20,6 +21,7 @@ def serving() -> None:
 
 
 serving.add_command(run_matrix)
+serving.add_command(upgrade)
 
 
 def told(command: Callable[..., Any]) -> Callable[..., Any]:

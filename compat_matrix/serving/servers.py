@@ -33,7 +33,7 @@ def server_runtime(spec: str, build: Callable[[], None] | None = None) -> Runtim
     try:
         identity = driver.identify()
     except drivers.NotHere as missing:
-        kind = drivers.STANDIN if wanted == STANDIN else drivers.SERVING
+        kind = drivers.STANDIN if re.split("[:@]", wanted)[0] == STANDIN else drivers.SERVING
         identity = drivers.ServerIdentity(kind, _version_of_tag(wanted))
         unready = {consumer: str(missing) for consumer in (SERVING, STANDIN)}
     finally:

@@ -23,6 +23,7 @@ __all__ = [
 ]
 
 
+PROCESS = f"{STANDIN}@"  # the stand-in without a container
 _SIZE = re.compile(r"(\d+)([kmgt]?)(?:i?b)?", re.IGNORECASE)
 
 
@@ -40,9 +41,9 @@ def of(spec: str, memory: int | None = None, cpus: float | None = None) -> Drive
     """The driver that ``spec`` names; nothing is asked or started.
 
     ``IMAGE`` or ``docker:IMAGE`` (``tensorflow/serving:2.19.1``, ``...@sha256:...``), ``standin`` (the newest of this project's
-    images) or ``standin:2.21.0``, ``binary`` or ``binary:PATH``, ``remote:HOST:GRPC[,REST][/MODEL]``. ``memory`` (bytes) and
-    ``cpus`` limit containers; without them COMPAT_SERVER_MEMORY ("8g") and COMPAT_SERVER_CPUS do.
-    Raises ValueError for what is none of these.
+    images), ``standin:2.21.0``, ``standin@RUNTIME`` (a process on the TensorFlow of a runtime), ``binary`` or ``binary:PATH``,
+    ``remote:HOST:GRPC[,REST][/MODEL]``. ``memory`` (bytes) and ``cpus`` limit containers; without them COMPAT_SERVER_MEMORY
+    ("8g") and COMPAT_SERVER_CPUS do. Raises ValueError for what is none of these.
     """
     memory = memory or read_size(os.environ.get("COMPAT_SERVER_MEMORY", ""))
     cpus = cpus or float(os.environ.get("COMPAT_SERVER_CPUS") or 0) or None
@@ -55,11 +56,17 @@ def of(spec: str, memory: int | None = None, cpus: float | None = None) -> Drive
         from .binary import BinaryDriver
 
         return BinaryDriver(rest or None)
+    if spec.startswith(PROCESS) and spec != PROCESS:
+        from .process import StandinDriver
+
+        return StandinDriver(spec[len(PROCESS) :])
     from .docker import DockerDriver
 
     image = rest if kind == "docker" and colon else spec
-    if not image or image.endswith(":") or any(char.isspace() for char in image):
-        raise ValueError(f"{spec!r} names no server: an image, standin, binary[:PATH] or remote:HOST:GRPC[,REST][/MODEL]")
+    if not image or image.endswith((":", "@")) or any(char.isspace() for char in image):
+        raise ValueError(
+            f"{spec!r} names no server: an image, standin[@RUNTIME], binary[:PATH] or remote:HOST:GRPC[,REST][/MODEL]"
+        )
     if image.startswith("standin:") and kind != "docker":
         from .images import STANDIN_REPOSITORY
 

@@ -1,0 +1,184 @@
+"""``savedmodel-compat serving upgrade``: in which order servers and exporters can be upgraded."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from compat_matrix.cells.outcomes import ExitCode
+from compat_matrix.cells.sole_writer import sole_writer
+from compat_matrix.commands.parts.planned import EXISTING_DIR, asked_runtimes, asked_servers, exit_codes
+from compat_matrix.commands.parts.refusing import Refused
+from compat_matrix.common.printable import printable
+from compat_matrix.common.writing import write_text
+
+if TYPE_CHECKING:
+    from compat_matrix.runtimes.runtime import Runtime
+    from compat_matrix.upgrade.asking import Asked
+    from compat_matrix.upgrade.verdict import Way
+
+SCHEMA = 1
+UPGRADE_FILE = "upgrade.json"
+_ORDERS = {"servers": "upgrade servers first", "exporters": "exporters first"}
+
+
+@click.command("upgrade")
+@click.argument("exports", type=EXISTING_DIR, nargs=-1, metavar="[OLD NEW]")
+@click.option(
+    "--case", "cases", multiple=True, metavar="NAME", help="A case that both TensorFlows write (repeatable, * allowed)."
+)
+@click.option("--from", "before", metavar="RUNTIME", help="The old TensorFlow: 2.15, tensorflow==2.15.1, an interpreter.")
+@click.option("--to", "after", metavar="RUNTIME", help="The new TensorFlow.")
+@click.option("--old-server", metavar="SERVER", help="The old server (default: the stand-in on the old TensorFlow).")
+@click.option("--new-server", metavar="SERVER", help="The new server (default: the stand-in on the new TensorFlow).")
+@click.option("--order", type=click.Choice(sorted(_ORDERS)), help="Exit with 1 unless this order works.")
+@click.option(
+    "--out", type=click.Path(file_okay=False, path_type=Path), help="Keep results, logs and upgrade.json in this folder."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print upgrade.json in place of the text.")
+@exit_codes
+def upgrade(
+    exports: tuple[Path, ...],
+    cases: tuple[str, ...],
+    before: str | None,
+    after: str | None,
+    old_server: str | None,
+    new_server: str | None,
+    order: str | None,
+    out: Path | None,
+    as_json: bool,
+) -> int:
+    """Say which to upgrade first, model servers or the TensorFlow that exports.
+
+    The old and the new server are put in front of the old and the new export of each model: cases that both TensorFlows write
+    (--case, --from, --to), or two folders, OLD and NEW, with artifacts or SavedModels of one model. Each of the four pairs is
+    asked over gRPC and REST. Then both ways are gone and rolled back while clients ask without a break.
+
+    The last line is the verdict: "upgrade servers first", "exporters first", "either", or "neither, because ...". Exit code 1:
+    neither. 3: it could not be decided, because something was not asked.
+
+    A SERVER is an image (tensorflow/serving:2.19.1), standin@RUNTIME, standin, or binary:PATH.
+    """
+    _check_usage(exports, cases, before, after, old_server, new_server)
+    specs = {"old": old_server or f"standin@{before}", "new": new_server or f"standin@{after}"}
+    folder = (out or Path(tempfile.mkdtemp(prefix="savedmodel-compat-"))).resolve()
+    with sole_writer(folder):
+        servers = {side: asked_servers([spec])[0].labelled(f"{side}_server") for side, spec in specs.items()}
+        asked = _asked(folder, exports, cases, {"old": before, "new": after}, servers)
+        ways = _gone(folder, asked, {side: server.server for side, server in servers.items()})
+        return _told(folder, asked, servers, ways, order, as_json)
+
+
+def _check_usage(exports: tuple[Path, ...], cases: tuple[str, ...], *rest: str | None) -> None:
+    before, after, old_server, new_server = rest
+    if len(exports) not in (0, 2) or bool(exports) == bool(cases):
+        raise click.UsageError("name the models: either --case NAME, or two folders, the old and the new export")
+    if cases and not (before and after):
+        raise click.UsageError("--case needs --from and --to: the TensorFlows that write it")
+    for server, runtime, side in ((old_server, before, "old"), (new_server, after, "new")):
+        if not server and not runtime:
+            raise click.UsageError(f"name the {side} server (--{side}-server), or its TensorFlow (--from, --to)")
+        if server and server.startswith("remote:"):
+            raise click.UsageError(
+                f"{server}: a server that runs already is not switched; name an image, standin@RUNTIME or binary:PATH"
+            )
+
+
+def _asked(
+    folder: Path,
+    exports: tuple[Path, ...],
+    cases: tuple[str, ...],
+    exporters: Mapping[str, str | None],
+    servers: Mapping[str, Runtime],
+) -> Asked:
+    from compat_matrix.checks.artifact import ArtifactError
+    from compat_matrix.serving.staging import Unstageable
+    from compat_matrix.upgrade import asking
+
+    try:
+        if exports:
+            return asking.of_exports(folder, dict(zip(("old", "new"), (path.resolve() for path in exports))), servers)
+        runtimes = {side: asked_runtimes([spec or ""])[0].labelled(f"{side}_export") for side, spec in exporters.items()}
+        return asking.of_cases(folder / "pairs", cases, runtimes, servers)
+    except (ArtifactError, Unstageable) as error:
+        raise Refused(printable(str(error)), ExitCode.HARNESS_ERROR) from error
+
+
+def _gone(folder: Path, asked: Asked, specs: Mapping[str, str]) -> list[Way]:
+    """Both ways, under load where the pairs work."""
+    from compat_matrix.serving import drivers
+    from compat_matrix.serving.fleet import NotStarted
+    from compat_matrix.upgrade import sides
+    from compat_matrix.upgrade.questions import questions
+    from compat_matrix.upgrade.switching import Traveller
+    from compat_matrix.upgrade.verdict import from_pairs
+
+    ways = [from_pairs(order, asked.pairs) for order in sides.ORDERS]
+    open_ways = [way for way in ways if way.works is None and not way.reason]
+    if not open_ways:
+        return ways
+    found, silent = [], []
+    for model, exports in sorted(asked.exports.items()):
+        not_carried = {one for pair in asked.pairs if pair.model == model for one in pair.not_carried}
+        ours, why = questions(model, exports, not_carried)
+        found += ours
+        silent += [why] if why else []
+    asked.left_out += [f"not under load: {why}" for why in silent]
+    if not found:
+        for way in open_ways:
+            way.reason = f"nothing can be asked under load ({'; '.join(silent)})"
+        return ways
+    models = {question.model for question in found}
+    opened = {side: drivers.of(spec) for side, spec in specs.items()}
+    try:
+        served = {model: exports for model, exports in asked.exports.items() if model in models}
+        traveller = Traveller(opened, served, found, folder / "switching")
+        for way in open_ways:
+            try:
+                way.went(traveller.go(way.order))
+            except (NotStarted, drivers.NotHere, drivers.EngineTrouble) as error:
+                way.reason, way.trouble = f"a server could not be started: {error}", True
+    finally:
+        for driver in opened.values():
+            driver.close()
+    return ways
+
+
+def _told(folder: Path, asked: Asked, servers: Mapping[str, Runtime], ways: list[Way], order: str | None, as_json: bool) -> int:
+    from compat_matrix.upgrade.verdict import exit_code, line
+
+    verdict, code = line(ways), exit_code(ways, order and _ORDERS[order])
+    record: dict[str, Any] = {
+        "schema": SCHEMA,
+        "verdict": verdict,
+        "exit_code": int(code),
+        "servers": {side: {"server": one.server, "tensorflow": one.tensorflow_version} for side, one in servers.items()},
+        "pairs": [pair.to_json() for pair in asked.pairs],
+        "orders": [way.to_json() for way in ways],
+        "left_out": asked.left_out,
+    }
+    text = json.dumps(record, indent=1) + "\n"
+    write_text(folder / UPGRADE_FILE, text)
+    if as_json:
+        click.echo(text, nl=False)
+        return int(code)
+    for pair in asked.pairs:
+        state = {True: "works", False: "FAILS", None: "NOT ASKED"}[pair.works]
+        reason = f": {pair.failed or pair.unknown}" if pair.works is not True else f" ({', '.join(pair.compared)})"
+        click.echo(printable(f"{pair.model}: {pair.place}: {state}{reason}", newlines=False))
+    for way in ways:
+        for step in way.steps:
+            counts = ", ".join(f"{count} over {transport}" for transport, count in sorted(step["answers"].items()))
+            click.echo(printable(f"{way.order}: {step['step']}: answers {counts}"))
+        if way.works is False and way.steps:
+            click.echo(printable(f"{way.order}: FAILS: {way.reason}", newlines=False))
+    for left in asked.left_out:
+        click.echo(printable(f"not asked: {left}", newlines=False))
+    click.echo(f"results: {folder / UPGRADE_FILE}")
+    click.echo(printable(f"verdict: {verdict}", newlines=False))
+    return int(code)

@@ -1,0 +1,153 @@
+"""The four pairs of a server and an export: cells of an ordinary plan, run by the engine, and what their results say."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from compat_matrix.cells.outcomes import Outcome
+from compat_matrix.cells.plan import RESULTS_FILE, Cell, Plan
+from compat_matrix.cells.results import Result, read_results
+from compat_matrix.checks.artifact import Artifact, read_artifact
+from compat_matrix.engine import running
+from compat_matrix.plan.planning import Axes, make_plan
+from compat_matrix.requests.given import as_artifact
+from compat_matrix.runtimes.runtime import Runtime
+from compat_matrix.upgrade.sides import Place
+from compat_matrix.verdict import NO_ENTRIES, Ledger
+
+PRODUCER = "tf2"  # who writes a case: tf.saved_model.save
+NOT_REPRESENTABLE = "NotRepresentable"  # JSON has no form for any request: nothing is wrong with the pair
+_OURS = (Outcome.SETUP_ERROR, Outcome.ENV_ERROR)  # of the machine or the harness, never of a pair
+
+
+@dataclass(frozen=True)
+class Pair:
+    """One server with one export of one model.
+
+    ``failed``: why it does not work, "" where nothing failed. ``unknown``: why that is not known, "" where it was asked.
+    ``trouble``: the machine or the harness is to blame for that. ``compared``: checks that compared answers.
+    ``not_carried``: ids of requests that REST cannot carry.
+    """
+
+    model: str
+    place: Place
+    failed: str = ""
+    unknown: str = ""
+    trouble: bool = False
+    compared: tuple[str, ...] = ()
+    not_carried: frozenset[str] = frozenset()
+
+    def to_json(self) -> dict[str, Any]:
+        facts = {"model": self.model, "server": self.place.server, "export": self.place.export, "works": self.works}
+        return {**facts, "reason": self.failed or self.unknown, "compared": list(self.compared)}
+
+    @property
+    def works(self) -> bool | None:
+        return False if self.failed else None if self.unknown else True
+
+
+@dataclass
+class Asked:
+    """What was asked: the pairs, the exports of each model by side (those that could be made), and what was left out and why."""
+
+    pairs: list[Pair] = field(default_factory=list)
+    exports: dict[str, dict[str, Artifact]] = field(default_factory=dict)
+    left_out: list[str] = field(default_factory=list)
+
+
+def of_cases(out: Path, cases: Sequence[str], exporters: Mapping[str, Runtime], servers: Mapping[str, Runtime]) -> Asked:
+    """Write the cases with the old and the new TensorFlow and ask both servers about both exports.
+
+    Args:
+      out: the output folder of the run.
+      cases: names, or patterns with ``*``.
+      exporters, servers: runtimes by side.
+
+    Raises PlanError, RunError.
+    """
+    text = NO_ENTRIES.read_text(encoding="utf-8")
+    runtimes = (*exporters.values(), *servers.values())
+    plan = make_plan(Ledger.parse(text), None, None, Axes(runtimes, served_only=True), (PRODUCER,), cases)
+    side = {runtime.name: one for one, runtime in exporters.items()}
+    results = _run(out, plan, runtimes, text)
+    asked = Asked()
+    _take(asked, out, plan, results, servers, lambda cell: side[cell.producer_runtime])
+    return asked
+
+
+def of_exports(out: Path, exports: Mapping[str, Path], servers: Mapping[str, Runtime]) -> Asked:
+    """Ask both servers about two exports of one model: artifacts, or SavedModels for which requests are made up.
+
+    Raises PlanError, RunError, ArtifactError, Unstageable, SavedModelError.
+    """
+    text = NO_ENTRIES.read_text(encoding="utf-8")
+    asked = Asked()
+    for side, path in exports.items():
+        folder = out / f"{side}-export"
+        given = as_artifact(path, folder / running.GIVEN_FOLDER)
+        asked.left_out += [f"{side} export: {line}" for line in given.left_out]
+        axes = Axes(tuple(servers.values()), served_only=True)
+        plan = make_plan(Ledger(), given.directory.parent, axes=axes, only=(given.case,))
+        results = _run(folder, plan, axes.runtimes, text)
+        _take(asked, folder, plan, results, servers, lambda _, side=side: side, model="model")
+    return asked
+
+
+def _run(out: Path, plan: Plan, runtimes: Sequence[Runtime], ledger: str) -> dict[str, Result]:
+    chosen = running.select(plan, {}, ())
+    running.carry_out(out, running.Order(plan, chosen, ledger, runtimes, processes=1), Console(file=io.StringIO()))
+    return {result.cell: result for result in read_results(out / RESULTS_FILE)}
+
+
+def _take(
+    asked: Asked,
+    out: Path,
+    plan: Plan,
+    results: Mapping[str, Result],
+    servers: Mapping[str, Runtime],
+    export_of: Any,
+    model: str = "",
+) -> None:
+    """Add the pairs of a plan, and its artifacts. ``model``: its name, in place of that of the case."""
+    names = {runtime.name: side for side, runtime in servers.items()}
+    cells: dict[tuple[str, Place], list[Cell]] = {}
+    for cell in plan:
+        if cell.is_served:
+            export = export_of(cell)
+            cells.setdefault((model or cell.case, Place(names[cell.runtime], export)), []).append(cell)
+            directory = cell.artifact_dir(out)
+            if (directory / "provenance.json").is_file():
+                asked.exports.setdefault(model or cell.case, {})[export] = read_artifact(directory)
+    asked.pairs += [
+        judged(name, place, [(cell, results.get(cell.id)) for cell in group]) for (name, place), group in cells.items()
+    ]
+
+
+def judged(model: str, place: Place, answers: Sequence[tuple[Cell, Result | None]]) -> Pair:
+    """Return what the results of a pair's cells say of it."""
+    failed = unknown = ""
+    trouble = False
+    compared: list[str] = []
+    not_carried: set[str] = set()
+    for cell, result in answers:
+        outcome = result.outcome if result else (cell.decided.outcome if cell.decided else Outcome.NOT_RUN)
+        said = result.message if result else (cell.decided.reason if cell.decided else "it was not asked")
+        if result and outcome in (Outcome.PASS, Outcome.REJECTED):
+            not_carried |= set(result.details.get("not_carried", ()))
+        if outcome is Outcome.PASS:
+            compared += [cell.check] if result and result.details.get("answers") else []
+        elif outcome is Outcome.NOT_APPLICABLE or (result and result.error_class == NOT_REPRESENTABLE):
+            continue
+        elif outcome is Outcome.NOT_RUN or outcome in _OURS:
+            unknown, trouble = unknown or f"{cell.check}: {said}", trouble or outcome in _OURS
+        else:
+            failed = failed or f"{cell.check}: {outcome}: {said}"
+    if not failed and not unknown and not compared:
+        unknown = "no answer was compared: neither transport can carry a request"
+    return Pair(model, place, failed, unknown, trouble, tuple(compared), frozenset(not_carried))

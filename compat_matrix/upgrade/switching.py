@@ -1,0 +1,154 @@
+"""One way of an upgrade under load: forward and back again, with real servers and both exports of every model."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from compat_matrix.checks.artifact import Artifact
+from compat_matrix.serving import staging
+from compat_matrix.serving.client import ModelRef, ServerError, ServingError, VersionStatus
+from compat_matrix.serving.drivers import Driver
+from compat_matrix.serving.fleet import SERVE, Limits, connect
+from compat_matrix.serving.launch import Launched, Launcher
+from compat_matrix.serving.messages import ModelConfig
+from compat_matrix.serving.verdicts import words_of
+from compat_matrix.upgrade import sides
+from compat_matrix.upgrade.load import Load, Lost
+from compat_matrix.upgrade.questions import Question
+from compat_matrix.upgrade.sides import NEW, OLD, Place
+
+VERSIONS = {OLD: 1, NEW: 2}  # an export is a version of its model
+LIMITS = Limits()
+PAUSE = 0.1  # seconds between two looks at a server
+
+
+class _Failed(Exception):
+    """A server did not do what a step needs."""
+
+
+@dataclass
+class Journey:
+    """What became of one way. ``failed``: what a client or a server said where it did not work, "" where all of it did.
+
+    ``steps``: what was done, and how many answers each transport gave after it.
+    """
+
+    order: str
+    steps: list[dict[str, Any]] = field(default_factory=list)
+    failed: str = ""
+
+
+class Traveller:
+    """Goes the ways of an upgrade.
+
+    Args:
+      drivers: of the servers, by side.
+      exports: of each model, by side.
+      questions: what is asked meanwhile.
+      work: a folder for staged models and logs.
+    """
+
+    def __init__(
+        self,
+        drivers: Mapping[str, Driver],
+        exports: Mapping[str, Mapping[str, Artifact]],
+        questions: Sequence[Question],
+        work: Path,
+        limits: Limits = LIMITS,
+    ) -> None:
+        self._drivers, self._exports, self._questions = drivers, exports, questions
+        self._work, self._limits = work, limits
+
+    def go(self, order: str) -> Journey:
+        """Go one way and back. Raises NotStarted, NotHere, EngineTrouble: a server could not be started at all."""
+        journey, work = Journey(order), self._work / order.replace(" ", "-")
+        with ExitStack() as stack:
+            servers: dict[str, _Server] = {}
+            load = stack.enter_context(Load(self._questions))
+            before: Place | None = None
+            for place in sides.places(order):
+                doing = sides.step(before, place) if before else f"start: {place}"
+                try:
+                    if place.server not in servers:
+                        server = _Server(self._drivers[place.server], work / place.server, self._exports, self._limits)
+                        stack.callback(server.close)
+                        servers[place.server] = server
+                    here = servers[place.server]
+                    same = before is not None and before.server == place.server
+                    if same:
+                        load.aim(here.endpoint, OLD, NEW)  # while it switches, the answers of either are right
+                    here.hold(place.export)
+                    load.aim(here.endpoint, place.export)
+                    answers = load.settle()
+                except (Lost, _Failed) as error:
+                    ends = [f"; the {side} server {end}" for side, one in servers.items() if (end := one.end())]
+                    journey.failed = f"{doing}: {error}{''.join(ends)}"
+                    return journey
+                journey.steps.append({"step": doing, "server": place.server, "export": place.export, "answers": answers})
+                before = place
+        return journey
+
+
+class _Server:
+    """A running server that holds both exports of every model, and serves one of them."""
+
+    def __init__(self, driver: Driver, work: Path, exports: Mapping[str, Mapping[str, Artifact]], limits: Limits) -> None:
+        folder = staging.Staging(work / "models").folder
+        for name, artifacts in exports.items():
+            for side, artifact in artifacts.items():
+                staging.place(artifact.model, folder / name / str(VERSIONS[side]))
+        self._names, self._limits = tuple(exports), limits
+        self._launched: Launched = Launcher(driver, folder, work, SERVE, limits, connect).launch([])
+        for name in exports:
+            self._launched.server.add(name)
+        self.endpoint = self._launched.endpoint
+
+    def hold(self, side: str) -> None:
+        """Serve this export, and no other, of every model. Raises _Failed."""
+        version, base = VERSIONS[side], self._launched.seen
+        policy = {"specific": {"versions": [version]}}
+        configs = [
+            ModelConfig(name=name, base_path=f"{base}/{name}", model_platform="tensorflow", model_version_policy=policy)
+            for name in self._names
+        ]
+        try:
+            self._launched.grpc.reload(configs, limit=self._limits.available)
+            for name in self._names:
+                self._until_only(name, version)
+        except ServingError as error:
+            raise _Failed(str(error)) from error
+
+    def _until_only(self, name: str, version: int) -> None:
+        """Wait until one version of a model is served."""
+        deadline = time.monotonic() + self._limits.available
+        while True:
+            states = self._states(name)
+            wanted = next((one for one in states if one.version == version), None)
+            others = [one for one in states if one.version != version and one.state not in ("END", "UNKNOWN")]
+            if wanted is not None and wanted.state == "AVAILABLE" and not others:
+                return
+            if wanted is not None and wanted.state == "END" and wanted.error_code:
+                raise _Failed(f"{name}: {wanted.error_message}")
+            if self.end() or time.monotonic() > deadline:
+                told = ", ".join(f"version {one.version} is {one.state}" for one in states) or "it has no version"
+                raise _Failed(f"{name}: version {version} is not the one that is served: {told}")
+            time.sleep(PAUSE)
+
+    def _states(self, name: str) -> list[VersionStatus]:
+        try:
+            return self._launched.grpc.status(ModelRef(name), limit=self._limits.up)
+        except ServerError:
+            return []  # NOT_FOUND: it has not looked into the folder yet
+
+    def end(self) -> str:
+        """Return how the server ended and its last words, "" while it runs."""
+        state = self._launched.ended_within(0)
+        return f"{state}: {words_of(self._launched.server.logs())}" if state else ""
+
+    def close(self) -> None:
+        self._launched.close()

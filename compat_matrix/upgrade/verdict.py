@@ -1,0 +1,78 @@
+"""Which way of an upgrade works: one function of the pairs and of what was lost on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from compat_matrix.cells.outcomes import ExitCode
+from compat_matrix.upgrade.asking import Pair
+from compat_matrix.upgrade.sides import BETWEEN, END, ORDERS, START
+from compat_matrix.upgrade.switching import Journey
+
+EITHER, NEITHER, UNDECIDED = "either", "neither", "not decided"
+
+
+@dataclass
+class Way:
+    """One order. ``works`` None: it is not known; ``reason`` says why it is not, or does not work."""
+
+    order: str
+    works: bool | None = None
+    reason: str = ""
+    trouble: bool = False  # of the machine or the harness
+    steps: list[dict[str, Any]] = field(default_factory=list)
+
+    def to_json(self) -> dict[str, Any]:
+        return {"order": self.order, "works": self.works, "reason": self.reason, "steps": self.steps}
+
+    def went(self, journey: Journey) -> None:
+        """Take over what became of it under load."""
+        self.works, self.reason, self.steps = not journey.failed, journey.failed, journey.steps
+
+
+def from_pairs(order: str, pairs: Sequence[Pair]) -> Way:
+    """Return what the pairs on a way say of it. Nothing is decided, and there is no reason, where all of them work."""
+    on_way = [pair for place in (START, BETWEEN[order], END) for pair in pairs if pair.place == place]
+    missing = [place for place in (START, BETWEEN[order], END) if all(pair.place != place for pair in pairs)]
+    for pair in on_way:
+        if pair.failed:
+            return Way(order, False, f"{pair.model}: {pair.place} does not work ({pair.failed})")
+    for pair in on_way:
+        if pair.unknown:
+            return Way(order, None, f"{pair.model}: {pair.place} could not be asked ({pair.unknown})", pair.trouble)
+    return Way(order, None, f"{missing[0]} was not asked" if missing else "")
+
+
+def line(ways: Sequence[Way]) -> str:
+    """Return the verdict in one line: an order, "either", "neither, because ...", or "not decided, because ..."."""
+    unknown = [way for way in ways if way.works is None]
+    if unknown:
+        return f"{UNDECIDED}, because {_one_line(_reasons(unknown))}"
+    working = [way.order for way in ways if way.works]
+    if not working:
+        return f"{NEITHER}, because {_one_line(_reasons(ways))}"
+    return EITHER if len(working) == len(ORDERS) else working[0]
+
+
+def exit_code(ways: Sequence[Way], wanted: str | None = None) -> ExitCode:
+    """Return the exit code. ``wanted``: the order that has to work; without it any will do."""
+    asked = [way for way in ways if wanted in (None, way.order)]
+    if wanted is None and any(way.works is None for way in ways):
+        return ExitCode.HARNESS_ERROR if any(way.trouble for way in ways) else ExitCode.INCOMPLETE
+    if any(way.works for way in asked):
+        return ExitCode.AS_EXPECTED
+    if all(way.works is False for way in asked):
+        return ExitCode.UNEXPECTED
+    return ExitCode.HARNESS_ERROR if any(way.trouble for way in asked) else ExitCode.INCOMPLETE
+
+
+def _reasons(ways: Sequence[Way]) -> str:
+    if len({way.reason for way in ways}) == 1:
+        return ways[0].reason
+    return "; ".join(f"{way.order}: {way.reason}" for way in ways)
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
