@@ -45,10 +45,10 @@ def _checked(path: Path, servers: tuple[str, ...], requests: Path | None, out: P
     from compat_matrix.commands.parts.serving_run import build_standin
     from compat_matrix.common.printable import printable
     from compat_matrix.engine import running
-    from compat_matrix.plan.planning import Axes, make_plan
+    from compat_matrix.plan.planning import Axes, plan_of
     from compat_matrix.requests.given import as_artifact
     from compat_matrix.serving.staging import Unstageable
-    from compat_matrix.verdict import NO_ENTRIES, Ledger
+    from compat_matrix.verdict import NO_ENTRIES
 
     asked = asked_servers(servers, build_standin)
     try:
@@ -65,7 +65,7 @@ def _checked(path: Path, servers: tuple[str, ...], requests: Path | None, out: P
         said = f"no request can be made for {path}, so there is nothing to compare. Give requests (--requests FOLDER)."
         raise Refused(printable(said), ExitCode.INCOMPLETE)
     folder = given.directory.parent
-    plan = make_plan(Ledger(), folder, axes=Axes(asked, served_only=True), only=(given.case,))
+    plan = plan_of(given.directory, Axes(asked, served_only=True))
     chosen = running.select(plan, {}, ())
     text = NO_ENTRIES.read_text(encoding="utf-8")
     order = running.Order(plan, chosen, text, asked, ("--fixtures", str(folder)), {"server": list(servers)}, 1, False, require)

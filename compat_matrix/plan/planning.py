@@ -118,6 +118,11 @@ def make_plan(
     return replace(plan, narrowed=bool(only) or not (axes.home or axes.served_only))
 
 
+def plan_of(artifact: Path, axes: Axes, registry: Registry = OURS) -> Plan:
+    """The plan of one artifact that is there, whatever lies beside it. Raises PlanError when it cannot be read."""
+    return replace(expand([fixture_artifact(artifact)], registry.consumers, CHECKS, axes, Ledger()), narrowed=True)
+
+
 class NothingToPlan(PlanError):
     """A folder that was named holds no artifacts, or one that is not finished. The message says what to do."""
 

@@ -15,7 +15,7 @@ from compat_matrix.cells.plan import RESULTS_FILE, Cell, Plan
 from compat_matrix.cells.results import Result, read_results
 from compat_matrix.checks.artifact import Artifact, read_artifact
 from compat_matrix.engine import running
-from compat_matrix.plan.planning import Axes, make_plan
+from compat_matrix.plan.planning import Axes, make_plan, plan_of
 from compat_matrix.requests.given import as_artifact
 from compat_matrix.runtimes.runtime import Runtime
 from compat_matrix.upgrade.sides import Place
@@ -93,7 +93,7 @@ def of_exports(out: Path, exports: Mapping[str, Path], servers: Mapping[str, Run
         given = as_artifact(path, folder / running.GIVEN_FOLDER)
         asked.left_out += [f"{side} export: {line}" for line in given.left_out]
         axes = Axes(tuple(servers.values()), served_only=True)
-        plan = make_plan(Ledger(), given.directory.parent, axes=axes, only=(given.case,))
+        plan = plan_of(given.directory, axes)
         results = _run(folder, plan, axes.runtimes, text)
         _take(asked, folder, plan, results, servers, lambda _, side=side: side, model="model")
     return asked

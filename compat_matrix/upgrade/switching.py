@@ -24,6 +24,7 @@ from compat_matrix.upgrade.sides import NEW, OLD, Place
 
 VERSIONS = {OLD: 1, NEW: 2}  # an export is a version of its model
 LIMITS = Limits()
+END_LIMIT = 5.0  # seconds from a broken connection to the end of the process
 PAUSE = 0.1  # seconds between two looks at a server
 
 
@@ -86,8 +87,9 @@ class Traveller:
                     load.aim(here.endpoint, place.export)
                     answers = load.settle()
                 except (Lost, _Failed) as error:
-                    ends = [f"; the {side} server {end}" for side, one in servers.items() if (end := one.end())]
-                    journey.failed = f"{doing}: {error}{''.join(ends)}"
+                    # A connection may break some time before the process is gone.
+                    seen = [(side, one.end(END_LIMIT if side == place.server else 0)) for side, one in servers.items()]
+                    journey.failed = "; ".join([f"{doing}: {error}", *(f"the {side} server {end}" for side, end in seen if end)])
                     return journey
                 journey.steps.append({"step": doing, "server": place.server, "export": place.export, "answers": answers})
                 before = place
@@ -145,9 +147,9 @@ class _Server:
         except ServerError:
             return []  # NOT_FOUND: it has not looked into the folder yet
 
-    def end(self) -> str:
-        """Return how the server ended and its last words, "" while it runs."""
-        state = self._launched.ended_within(0)
+    def end(self, limit: float = 0) -> str:
+        """Return how the server ended, now or within ``limit`` seconds, and its last words; "" while it runs."""
+        state = self._launched.ended_within(limit)
         return f"{state}: {words_of(self._launched.server.logs())}" if state else ""
 
     def close(self) -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 
-from compat_matrix.runtimes import places, resolve
-from compat_matrix.runtimes.places import NotInstalled, RuntimeTrouble
+from compat_matrix.runtimes import places, registry, resolve, wanted
+from compat_matrix.runtimes.places import NotInstalled, RuntimeTrouble, UnknownRuntime
+from compat_matrix.runtimes.runtime import LOCAL
 
 from .base import STANDIN, NotHere, ServerIdentity
 from .binary import PROGRAM, BinaryDriver
@@ -14,10 +15,18 @@ _KNOWN = "savedmodel-compat runtimes list"
 
 
 class StandinDriver(BinaryDriver):
-    """Starts the stand-in with the Python of ``runtime`` (2.15, local, an interpreter)."""
+    """Starts the stand-in with the Python of ``runtime`` (2.15, local, an interpreter).
+
+    Raises ValueError: that is no runtime.
+    """
 
     def __init__(self, runtime: str) -> None:
         super().__init__()
+        try:
+            if runtime != LOCAL:
+                wanted.parse(runtime, registry.read())
+        except UnknownRuntime as error:
+            raise ValueError(str(error)) from None
         self.name, self._runtime = f"{STANDIN}@{runtime}", runtime
 
     def identify(self) -> ServerIdentity:
