@@ -329,6 +329,18 @@ def test_byte_order_of_an_array_does_not_matter():
 
 
 @pytest.mark.tensorflow
+@pytest.mark.parametrize("lists", [{}, {"float8_val": b"\x02"}, {"int_val": [2]}, {"half_val": [2]}], ids=lambda lists: "".join(lists))
+def test_short_and_missing_lists_are_filled_as_tensorflow_fills_them(lists):
+    import tensorflow as tf
+    from tensorflow.core.framework import types_pb2
+
+    for dtype in [dtype for dtype in NUMBERS if dtype.number in types_pb2.DataType.values()]:  # 2.21 has them all
+        proto = schema.TensorProto(dtype=dtype.number, tensor_shape={"dim": [{"size": 2}]}, **lists)
+        theirs = tf.io.parse_tensor(schema.serialize(proto), dtype.number).numpy()
+        assert (dtype.name, tensor_proto.decode(proto).tolist()) == (dtype.name, theirs.tolist())
+
+
+@pytest.mark.tensorflow
 @pytest.mark.parametrize("as_list", [False, True])
 def test_the_same_values_as_tensorflow(as_list):
     import tensorflow as tf

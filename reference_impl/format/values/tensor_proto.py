@@ -133,7 +133,7 @@ def _from_list(proto: schema.TensorProto, dtype: DType, count: int) -> npt.NDArr
 
     numpy_dtype = dtype.numpy()
     flat: npt.NDArray[Any]
-    if dtype.name.startswith("float8"):
+    if dtype.name.startswith(("float8", "float4")):
         flat = np.frombuffer(proto.float8_val, np.uint8).view(numpy_dtype)
     elif dtype.name not in _LIST_OF:
         raise errors.DtypeError(f"a {dtype.name} tensor has no value of its own")
