@@ -150,19 +150,14 @@ def effects(
     return search.results()
 
 
-def effects_at_load(
-    view: GraphView, objects: schema.SavedObjectGraph, assets: Sequence[schema.AssetFileDef], starts: Iterable[Start]
-) -> tuple[tuple[Effect, ...], bool]:
-    """Return what of ``starts`` acts on the machine, and whether that is all. Only those at load are followed."""
-    search = Search(view, objects, assets)
-    for start in starts:
-        if start.when == LOAD:
-            search.follow(start)
-    return search.results(), search.steps <= _STEPS
-
-
 class Search:
-    """One search through a MetaGraph."""
+    """One search through a MetaGraph.
+
+    Args:
+      view: the MetaGraph.
+      objects: its object graph.
+      assets: its files.
+    """
 
     def __init__(self, view: GraphView, objects: schema.SavedObjectGraph, assets: Sequence[schema.AssetFileDef]):
         self.view, self.library = view, view.library
@@ -175,7 +170,6 @@ class Search:
         if saver:
             known[input_source(saver)] = GIVEN_PATH
         self._known = known
-        self._of_op: dict[str, Optional[OpEffect]] = {}
         self._bodies: dict[str, dict[str, schema.NodeDef]] = {}
         self._found: dict[tuple[Optional[str], str], _Found] = {}
         self._counted: set[tuple[Optional[str], str]] = set()
@@ -192,9 +186,12 @@ class Search:
 
     def effect(self, op: str) -> Optional[OpEffect]:
         """Return what an op does; functions of the library do what is in them."""
-        if op not in self._of_op:
-            self._of_op[op] = op_effect(op, self.library.functions)
-        return self._of_op[op]
+        return op_effect(op, self.library.functions)
+
+    @property
+    def complete(self) -> bool:
+        """Whether nothing was left out because there was too much to look at."""
+        return self.steps <= _STEPS
 
     def follow(self, start: Start) -> None:
         """Look at all that a start runs, up to _STEPS."""
@@ -217,7 +214,7 @@ class Search:
                 if arguments in known:
                     continue
             known.add(arguments)
-            if self.steps > _STEPS:
+            if not self.complete:
                 return
             if name not in self._bodies:
                 self._bodies[name] = {node.name: node for node in self.library.functions[name].node_def}
@@ -278,7 +275,6 @@ class Search:
 
     def results(self) -> tuple[Effect, ...]:
         """Return one entry per op and body. When there was too much to look at, it is left open when they happen."""
-        complete = self.steps <= _STEPS
         return tuple(
             [
                 Effect(
@@ -289,8 +285,8 @@ class Search:
                     function,
                     len(found.names),
                     tuple([_text(origin) for origin in sorted(found.origins) if origin != Origin(LITERAL)]),
-                    tuple(found.labels[LOAD]) if complete else None,
-                    tuple(found.labels[CALL]) if complete else None,
+                    tuple(found.labels[LOAD]) if self.complete else None,
+                    tuple(found.labels[CALL]) if self.complete else None,
                 )
                 for (function, op), found in sorted(self._found.items(), key=lambda item: (item[0][0] or "", item[0][1]))
             ]

@@ -12,7 +12,7 @@ from typing import Any
 from reference_impl.errors import MachineOpError
 from reference_impl.format.container.layout import Layout
 from reference_impl.graph.references import Library
-from reference_impl.inspection.effects import Start, effects_at_load
+from reference_impl.inspection.effects import LOAD, Search, Start
 from reference_impl.inspection.graph_view import GraphView
 from reference_impl.inspection.op_effects import UNKNOWN
 from reference_impl.inspection.types import Effect
@@ -42,18 +42,22 @@ def check(choice: str, directory: Layout, meta_graph: Any, objects: Any, library
     """
     if choice == ALLOW:
         return
-    assets = directory.asset_definitions(meta_graph)
-    found, complete = effects_at_load(GraphView(meta_graph, library), objects, assets, starts)
+    search = Search(GraphView(meta_graph, library), objects, directory.asset_definitions(meta_graph))
+    for start in starts:
+        if start.when == LOAD:
+            search.follow(start)
+    found = search.results()
     if choice == WARN:
         found = tuple([effect for effect in found if effect.kind != UNKNOWN])
-    own = {function.signature.name for function in meta_graph.graph_def.library.function} if found else ()
-    if found and choice == WARN:
-        fix = "load it only if you trust it; machine_ops='refuse' in LoadOptions refuses such models, 'allow' says nothing"
-        warnings.warn(f"{directory.file}: loading this model {_told(found, own)}: {fix}", MachineOpWarning, stacklevel=2)
-    elif choice == REFUSE and (found or not complete):
-        reason = f"loading this model {_told(found, own)}" if found else "there is too much to follow in what loading runs"
+    if not found and search.complete:
+        return
+    own = {function.signature.name for function in meta_graph.graph_def.library.function}
+    reason = f"loading this model {_told(found, own)}" if found else "there is too much to follow in what loading this model runs"
+    if choice == REFUSE:
         fix = "machine_ops='warn' in LoadOptions loads it all the same"
         raise MachineOpError(f"{reason}: {fix}", file=str(directory.file), node=found[0].node if found else None)
+    fix = "load it only if you trust it; machine_ops='refuse' in LoadOptions refuses such models, 'allow' says nothing"
+    warnings.warn(f"{directory.file}: {reason}: {fix}", MachineOpWarning, stacklevel=2)
 
 
 def _told(found: Iterable[Effect], own: Collection[str]) -> str:

@@ -329,7 +329,7 @@ def test_byte_order_of_an_array_does_not_matter():
 
 
 @pytest.mark.tensorflow
-@pytest.mark.parametrize("lists", [{}, {"float8_val": b"\x02"}, {"int_val": [2]}, {"half_val": [2]}], ids=lambda lists: "".join(lists))
+@pytest.mark.parametrize("lists", [{}, {"float8_val": b"\x02"}, {"int_val": [2]}, {"half_val": [2]}], ids="".join)
 def test_short_and_missing_lists_are_filled_as_tensorflow_fills_them(lists):
     import tensorflow as tf
     from tensorflow.core.framework import types_pb2

@@ -217,6 +217,23 @@ def test_genuine_models_load_with_refuse(case):
 
 
 @pytest.mark.tensorflow
+def test_a_load_that_runs_too_much_to_follow_is_not_silent(monkeypatch):
+    import reference_impl
+    from reference_impl import LoadOptions, MachineOpError
+    from reference_impl.inspection.machine_ops import MachineOpWarning
+
+    monkeypatch.setattr("reference_impl.inspection.effects._STEPS", 0)
+    model = edits.fixture("while_loop")
+    with pytest.warns(MachineOpWarning, match="too much to follow"):
+        reference_impl.load(model)
+    with pytest.raises(MachineOpError, match="too much to follow"):
+        reference_impl.load(model, options=LoadOptions(machine_ops="refuse"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", MachineOpWarning)
+        reference_impl.load(model, options=LoadOptions(machine_ops="allow"))
+
+
+@pytest.mark.tensorflow
 def test_a_part_is_judged_by_what_it_runs(tmp_path):
     """Without the table nothing writes."""
     import reference_impl
