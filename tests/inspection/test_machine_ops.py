@@ -219,7 +219,8 @@ def test_genuine_models_load_with_refuse(case):
 @pytest.mark.tensorflow
 def test_a_load_that_runs_too_much_to_follow_is_not_silent(monkeypatch):
     import reference_impl
-    from reference_impl import LoadOptions, MachineOpError
+    from reference_impl import LoadOptions
+    from reference_impl.errors import MachineOpError
     from reference_impl.inspection.machine_ops import MachineOpWarning
 
     monkeypatch.setattr("reference_impl.inspection.effects._STEPS", 0)
