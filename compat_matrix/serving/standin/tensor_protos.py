@@ -1,6 +1,6 @@
 """``TensorProto`` <-> :class:`~compat_matrix.workers.tensors.Tensor`, as ``Tensor::FromProto`` and ``AsProtoField`` do it.
 
-Written apart from the client's ``consumers.serving.tensors``, which is tested against it, and without ml_dtypes: arrays are of
+Written apart from the client's ``serving.tensors``, which is tested against it, and without ml_dtypes: arrays are of
 the carriers' types.
 """
 
