@@ -37,6 +37,7 @@ class Consumer:
     ``program`` is a name of ours (``runtimes.programs.of``) or a whole Program; ``checks`` the only ones to plan (None: all).
     ``version`` is what stands in cell ids; None, where it is the TensorFlow of the runtime that is asked: then every runtime is.
     ``tolerance``: (rtol, atol, reason) of one that computes in its own way, whatever less an artifact allows.
+    ``role``: which reader of a program that holds several in one process.
     """
 
     name: str
@@ -46,6 +47,7 @@ class Consumer:
     checks: frozenset[str] | None = None
     version: str | None = None
     tolerance: tuple[float, float, str] | None = None
+    role: str = ""
 
 
 def _declared(folder: Path) -> dict[str, Consumer]:

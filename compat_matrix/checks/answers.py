@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,7 +13,7 @@ from compat_matrix.checks.context import Context, Finding, finding_of
 from compat_matrix.checks.kind import answerable
 from compat_matrix.hosts.host import Loaded
 from compat_matrix.requests.compare import Mismatch, Tolerance, compare_named, compare_nests
-from compat_matrix.requests.digest import answer_digest, named_outputs
+from compat_matrix.requests.digest import answer_digest, compared_outputs, named_outputs
 from compat_matrix.runtimes.worker import ReplyError
 from compat_matrix.workers import tensors
 
@@ -80,16 +79,14 @@ def judged(
     ``structure`` is the nest of a function's result, ``tolerance`` how far it may be off (default: what the artifact says). The
     file goes unless it is evidence: of a failure, or of an answer that is not the recorded one bit for bit.
     """
-    got = tensors.load(answer)
-    if request.get("more_outputs") and request["outputs"] is not None:
-        got = OrderedDict((name, got[name]) for name in tensors.load(artifact.io / request["outputs"]) if name in got)
+    got = compared_outputs(request, tensors.load(answer))
     if answers is not None:
         answers.digests[request["id"]] = answer_digest(request, structure, got)
     if request["outputs"] is None:
         said = f"request {request['id']}: answered, although no answer is due"
         return Finding(Outcome.FAIL_VALUE, said, details={"request": request["id"]}, files={"got": answer})
     recorded = artifact.io / request["outputs"]
-    expected = tensors.load(recorded)
+    expected = compared_outputs(request, tensors.load(recorded))
     tolerance = tolerance or artifact.tolerance
     if request["kind"] == "function":
         differences = compare_nests(request["structure"], structure, expected, got, tolerance)

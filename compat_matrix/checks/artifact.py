@@ -100,6 +100,8 @@ def _checked(request: dict[str, Any]) -> dict[str, Any]:
             raise ValueError(f"request {request['id']}: {name!r} is not the name of a file in io/")
     if not all(isinstance(tag, str) for tag in request["tags"]):
         raise ValueError(f"request {request['id']}: tags are strings")
+    if not all(isinstance(name, str) for name in request.get("compared", ())):
+        raise ValueError(f"request {request['id']}: compared are the names of outputs")
     return request
 
 

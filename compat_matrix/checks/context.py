@@ -86,7 +86,8 @@ class Context:
         """A loaded MetaGraph of the artifact, shared with other checks unless answers change it; of ``directory`` a fresh one."""
         if shared is None:
             shared = directory is None and not self.artifact.stateful
-        with self.host.model(self.worker, directory or self.artifact.model, tags, self.limit, shared) as model:
+        directory = directory or self.artifact.model
+        with self.host.model(self.worker, directory, tags, self.limit, shared, self.consumer.role) as model:
             self._time("load", model.seconds)
             self.rss_kib = max(self.rss_kib or 0, model.rss_kib or 0) or None
             yield model

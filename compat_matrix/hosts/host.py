@@ -33,7 +33,7 @@ Failure = (ReplyError, WorkerDied)
 
 @dataclass
 class Loaded:
-    """A model in a worker. ``seconds`` and ``rss_kib`` are of its load."""
+    """A model in a worker. ``seconds`` and ``rss_kib`` are of its load; ``role``: see :meth:`Host.model`."""
 
     worker: Worker
     directory: Path
@@ -41,6 +41,7 @@ class Loaded:
     generation: int
     seconds: float
     rss_kib: int | None = None
+    role: str = ""
 
     @property
     def alive(self) -> bool:
@@ -51,7 +52,7 @@ class Loaded:
 
         Another process has other models, perhaps one with this handle.
         """
-        return self.worker.request(op, limit, self.generation, handle=self.handle, **fields)
+        return self.worker.request(op, limit, self.generation, **_of_role(self.role), **fields, handle=self.handle)
 
     def free(self) -> None:
         """Free the model. Raises WorkerDied when the worker did not outlive that."""
@@ -172,17 +173,19 @@ class Host:
             self._shared.pop(key, None)
 
     @contextmanager
-    def model(self, worker: Worker, directory: Path, tags: Sequence[str], timeout: float, shared: bool) -> Iterator[Loaded]:
+    def model(
+        self, worker: Worker, directory: Path, tags: Sequence[str], timeout: float, shared: bool, role: str = ""
+    ) -> Iterator[Loaded]:
         """A loaded MetaGraph. ``shared``: the same for all checks until the files change, failures included; else a fresh one.
 
-        A death is shared from the second time on.
+        A death is shared from the second time on. ``role`` is one of several readers in the process of the worker.
 
         Raises what :meth:`Worker.request` raises.
         """
         if shared:
-            yield self._shared_model(worker, directory, tags, timeout)
+            yield self._shared_model(worker, directory, tags, timeout, role)
             return
-        model = _load(worker, directory, tags, timeout)
+        model = _load(worker, directory, tags, timeout, role)
         try:
             yield model
         except BaseException:
@@ -190,9 +193,9 @@ class Host:
             raise
         model.free()
 
-    def _shared_model(self, worker: Worker, directory: Path, tags: Sequence[str], timeout: float) -> Loaded:
+    def _shared_model(self, worker: Worker, directory: Path, tags: Sequence[str], timeout: float, role: str) -> Loaded:
         shared = self._shared.setdefault((worker.runtime.name, worker.program.name), _Shared())
-        key = (directory, tuple(tags), stamp(directory))
+        key = (role, directory, tuple(tags), stamp(directory))
         if key in shared.failures:
             raise shared.failures[key]
         worker.refresh()
@@ -203,7 +206,7 @@ class Host:
             while len(shared.models) >= KEPT_LOADED:
                 shared.models.popitem(last=False)[1].close()
             try:
-                model = _load(worker, directory, tags, timeout)
+                model = _load(worker, directory, tags, timeout, role)
             except Failure as failure:
                 # A process that dies was killed by the model, or by somebody else; that is known when it happens again.
                 if isinstance(failure, ReplyError) or key in shared.deadly:
@@ -215,12 +218,16 @@ class Host:
         return model
 
 
-def _load(worker: Worker, directory: Path, tags: Sequence[str], timeout: float) -> Loaded:
+def _of_role(role: str) -> dict[str, Any]:
+    return {"role": role} if role else {}
+
+
+def _load(worker: Worker, directory: Path, tags: Sequence[str], timeout: float, role: str) -> Loaded:
     worker.hello()  # the start is not part of the load's time limit
     start = time.perf_counter()
-    reply = worker.request("load", timeout, dir=str(directory), tags=list(tags), timeout=timeout)
+    reply = worker.request("load", timeout, dir=str(directory), tags=list(tags), timeout=timeout, **_of_role(role))
     seconds = time.perf_counter() - start
-    return Loaded(worker, directory, int(reply["handle"]), worker.generation, seconds, reply.get("rss_kib"))
+    return Loaded(worker, directory, int(reply["handle"]), worker.generation, seconds, reply.get("rss_kib"), role)
 
 
 def stamp(directory: Path) -> tuple[tuple[str, int, int], ...]:

@@ -41,7 +41,13 @@ def digest_of(skeleton: Any, named: Mapping[str, Tensor]) -> str:
 
 def named_outputs(request: Mapping[str, Any], structure: Any, tensors: Mapping[str, Tensor]) -> tuple[Any, dict[str, Tensor]]:
     """What an answer holds beside tensors (None for a signature), and its tensors by output or by path in the result."""
-    return flatten(structure, tensors) if request["kind"] == "function" else (None, dict(tensors))
+    return flatten(structure, tensors) if request["kind"] == "function" else (None, compared_outputs(request, tensors))
+
+
+def compared_outputs(request: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The tensors of an answer that count: all, unless a request of a signature names them."""
+    wanted = request.get("compared") if request["kind"] == "signature" else None
+    return {name: tensor for name, tensor in tensors.items() if wanted is None or name in wanted}
 
 
 def _content(tensor: Tensor) -> bytes:

@@ -21,7 +21,7 @@ PROTOCOL = 1
 STORED = "stored"  # a capability
 INPUTS = "inputs.npz"
 ASKING = ("call", "differentiate")  # operations that are handed a request of io.json
-RECORDED = ("outputs", "structure", "gradients")  # members of an entry of io.json: what the producer answered
+RECORDED = ("outputs", "structure", "gradients", "compared")  # members of an entry of io.json: what the producer answered
 START_LIMIT = 300.0  # seconds to import TensorFlow, on a cold and busy machine
 STARTS = 2  # a process that dies while it starts may have been killed by somebody else
 
