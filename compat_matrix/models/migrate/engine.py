@@ -11,11 +11,12 @@ import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from compat_matrix.cells.registry import OURS
 from compat_matrix.checks.artifact import ArtifactError, read_artifact
-from compat_matrix.hosts.host import Host
+from compat_matrix.hosts.pool import Hosts
 from compat_matrix.models.migrate import advice, proof
 from compat_matrix.models.migrate.names import names_of
 from compat_matrix.models.migrate.plan import TF2, ModelPlan, PartPlan, plan_of, size_of, source_hash
@@ -23,13 +24,12 @@ from compat_matrix.models.migrate.proof import Asker, Request
 from compat_matrix.models.migrate.records import Part, Record, Status, Verdict, worst
 from compat_matrix.models.verify.findings import Severity
 from compat_matrix.models.verify.run import verify
-from compat_matrix.runtimes.runtime import LOCAL
+from compat_matrix.runtimes.runtime import local_runtime
 from compat_matrix.runtimes.worker import NotStarted, ReplyError, WorkerDied
 from compat_matrix.serving import staging
 from reference_impl.errors import SavedModelError
 from reference_impl.format.container.staging import put_in_place, sync
 
-PROGRAM = "migration_worker"
 MANIFEST = "manifest.json"
 # Rules of `verify` about where a model runs and what tf.saved_model.load refuses: TensorFlow itself is asked, and what it
 # refuses our load and save may mend.
@@ -58,7 +58,8 @@ class Migrator:
 
     def __init__(self, work: Path, settings: Settings) -> None:
         self.work, self.settings = work, settings
-        self.host = Host(work)
+        self.hosts = Hosts(work, registry=replace(OURS, consumers={**OURS.consumers, **proof.IN_ONE_PROCESS}))
+        self.hosts.know([local_runtime()])
         self._behind = ThreadPoolExecutor(1)  # what only waits for the disk, while the worker is asked
         self._waiting: list[Future[None]] = []
         self._numbers = itertools.count()
@@ -67,7 +68,7 @@ class Migrator:
         return self
 
     def __exit__(self, *error: object) -> None:
-        self.host.__exit__(*error)
+        self.hosts.close()
         self._behind.shutdown()
         shutil.rmtree(self.work, ignore_errors=True)
 
@@ -153,7 +154,7 @@ class Migrator:
             old = proof.ask_old(asker, source, part, _given(asker, source, part), proof.DIFFERENTIATED)
             problem = old.problem
             if not problem:
-                part.verdicts = [*proof.ask_new(asker, copy, part.tags, old, part)]
+                part.verdicts = [*proof.ask_new(asker, copy, part.tags, old, part, proof.READERS)]
                 # The bytes are the same, so where another loader differs it does so for the original too.
                 _judge_copy(part)
         return problem
@@ -207,19 +208,17 @@ class Migrator:
             _judge(part, source, self.settings.partial)
 
     def _asker(self, stage: Path, target: Path) -> Asker:
-        return Asker(self.host.worker(LOCAL, PROGRAM), stage.with_name(f"asked {target.name}"), self.settings.limit)
+        return Asker(self.hosts, stage.with_name(f"asked {target.name}"), self.settings.limit)
 
     def _proved(self, asker: Asker, source: Path, target: Path, part: Part, olds: Sequence[str]) -> Iterator[Verdict]:
         tags = ["serve", *part.tags] if "serve" not in part.tags else part.tags
         old, again = proof.ask_first(asker, source, part, _given(asker, source, part), olds), asker.folder / "again"
         if old.problem:
             yield Verdict("answers", "absent", old.problem)
-        with asker.model(proof.REFERENCE, target, tags) as handle:
-            asker.ask("convert", handle=handle, tags=sorted(tags), target=str(again), partial=False)  # before a call changes it
-            if not old.problem:
-                yield proof.ask_loaded(asker, proof.REFERENCE, handle, old, part)
+        with asker.model(proof.REFERENCE, target, tags) as loaded:
+            asker.ask("convert", handle=loaded.handle, tags=sorted(tags), target=str(again), partial=False)
         if not old.problem:
-            yield from proof.ask_new(asker, target, tags, old, part)
+            yield from proof.ask_new(asker, target, tags, old, part, (proof.REFERENCE, *proof.READERS))
         yield from proof.stored(source, target, part.tags, sorted(tags))
         yield _fixed_point(asker, target, again, sorted(tags))
 
@@ -237,6 +236,9 @@ def _errors_noted(source: Path, part: Part) -> Iterator[None]:
     except WorkerDied as error:
         part.status, part.reason = Status.CRASHED, f"{error.op}: {error}\n{error.tail}".strip()
         part.fix = advice.fix_of("", error.error_class)
+    except proof.Unanswered as error:
+        part.status, part.reason = Status.CRASHED if error.died else Status.FAILED, str(error)
+        part.fix = advice.fix_of("", error.error_class) if error.died else ""
     except NotStarted as error:
         part.status, part.reason = Status.FAILED, str(error)
 

@@ -3,33 +3,48 @@
 from __future__ import annotations
 
 import itertools
+import json
+import shutil
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, closing, suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
-from compat_matrix.checks import oracle
+from compat_matrix.cells.consumers import CONSUMERS
+from compat_matrix.cells.outcomes import Outcome
+from compat_matrix.cells.plan import ABSENT
+from compat_matrix.cells.results import Result
+from compat_matrix.checks import CHECKS, oracle
 from compat_matrix.checks.kinds.signatures import compare_signatures
 from compat_matrix.common.gist import gist
+from compat_matrix.engine.loop import run_plan
+from compat_matrix.hosts.host import Loaded
+from compat_matrix.hosts.pool import Hosts
 from compat_matrix.models.migrate.advice import RANDOM, never
 from compat_matrix.models.migrate.chance import left_to_chance
 from compat_matrix.models.migrate.records import Part, Verdict
-from compat_matrix.requests.compare import EXACT, Mismatch, Tolerance, compare_named
+from compat_matrix.plan.planning import Axes, expand, fixture_artifact
+from compat_matrix.requests.compare import EXACT, Tolerance, compare_named
+from compat_matrix.requests.given import sign
 from compat_matrix.requests.made_up import examples_of, made_up
-from compat_matrix.runtimes.worker import ReplyError, Worker
+from compat_matrix.runtimes.runtime import LOCAL, local_runtime
+from compat_matrix.runtimes.worker import ReplyError
+from compat_matrix.verdict import Ledger
 from compat_matrix.workers import tensors
 from compat_matrix.workers.tensors import Tensor
 from reference_impl.errors import V1CheckpointError
 from reference_impl.inspection.signatures import signature_spec
 
+PROGRAM = "migration_worker"  # all readers in one process: one for each would import TensorFlow once more for every model
 OLD = "v1_session"
 REFERENCE = "reference"  # also saves the new model again
 READERS = ("tf2", "c_api")  # the others
 DIFFERENTIATED = "tf2"  # what fine-tunes the new model
 # The C API fuses nodes, in a session other ones than in functions: rounded once in place of twice, summed in another order.
 TOLERANCE = Tolerance(rtol=1e-5, atol=1e-6)
+IN_ONE_PROCESS = {name: replace(CONSUMERS[name], program=PROGRAM, role=name) for name in (REFERENCE, *READERS)}
 _SHOWN = 3
 NOT_LOADED = "does not load"
 LOADERS = {OLD: "a session", REFERENCE: "reference_impl.load", DIFFERENTIATED: "tf.saved_model.load"}
@@ -44,65 +59,65 @@ class Request:
     inputs: Path
     answers: dict[str, Tensor] = field(default_factory=dict)
     meta_graph: Any = None  # the old one
+    chance: dict[str, str] = field(default_factory=dict)  # output that the old model leaves to chance -> the variable
 
     @property
     def wire(self) -> dict[str, str]:
         """As a worker is asked."""
         return {"kind": "signature", "signature": self.signature, "inputs": str(self.inputs)}
 
-    def differences(self, got: Mapping[str, Tensor], tolerance: Tolerance, part: Part) -> list[Mismatch]:
-        """From the old answer. What the old model leaves to chance is none; it is noted in ``part``."""
-        found = compare_named(self.answers, got, tolerance)
-        chance = left_to_chance(self.meta_graph, self.signature) if found else {}
-        for name in sorted({item.where for item in found} & set(chance)):
-            note = (
-                f"output {name!r} of signature {self.signature!r} is not compared, the old model leaves it to chance: one call "
-            )
-            note += f"reads variable {chance[name]!r} and updates it, in no order"
-            _note(part, note)
-        return [item for item in found if item.where not in chance]
+    def same(self, got: Mapping[str, Tensor], part: Part) -> bool:
+        """Whether an answer is the old one, bit for bit. What the old model leaves to chance does not count; it is noted."""
+        found = compare_named(self.answers, got, EXACT)
+        if found and not self.chance:
+            self.chance = left_to_chance(self.meta_graph, self.signature)
+        for name in sorted({item.where for item in found} & set(self.chance)):
+            _note_chance(part, self, name)
+        return all(item.where in self.chance for item in found)
 
 
 class Asker:
-    """One warm worker, asked about one MetaGraph; ``folder`` holds what goes to and fro."""
+    """One warm worker that holds every reader, asked about one MetaGraph; ``folder`` holds what goes to and fro."""
 
-    def __init__(self, worker: Worker, folder: Path, limit: float) -> None:
-        self.worker, self.folder, self.limit = worker, folder, limit
-        worker.hello()
-        self._generation = worker.generation  # one that took a dead one's place knows nothing of this model
+    def __init__(self, hosts: Hosts, folder: Path, limit: float) -> None:
+        self.hosts, self.host, self.folder, self.limit = hosts, hosts.of(LOCAL), folder, limit
+        self.worker = self.host.worker(LOCAL, PROGRAM)
+        self.worker.hello()
+        self._generation = self.worker.generation  # one that took a dead one's place knows nothing of this model
         self._numbers = itertools.count()
         folder.mkdir(parents=True, exist_ok=True)
 
-    def file(self, name: str) -> Path:
-        """A new one."""
-        return self.folder / f"{next(self._numbers)}.{name}.npz"
+    def place(self, name: str) -> Path:
+        """The path of a new file or folder."""
+        return self.folder / f"{next(self._numbers)}.{name}"
 
     def ask(self, op: str, **fields: Any) -> dict[str, Any]:
         """Raises ReplyError, WorkerDied, NotStarted."""
         return self.worker.request(op, self.limit, self._generation, **fields)
 
-    @contextmanager
-    def model(self, role: str, directory: Path, tags: Sequence[str]) -> Iterator[int]:
-        """A loaded model, by its handle."""
-        handle = self.ask("load", role=role, dir=str(directory), tags=list(tags), timeout=self.limit)["handle"]
-        try:
-            yield handle
-        finally:
-            if self.worker.alive:
-                self.ask("close", role=role, handle=handle)
+    def model(self, role: str, directory: Path, tags: Sequence[str], shared: bool = False) -> AbstractContextManager[Loaded]:
+        """A loaded model. ``shared``: the one that a cell asks too, as long as it runs."""
+        return self.host.model(self.worker, directory, tags, self.limit, shared, role)
 
-    def call(self, role: str, handle: int, request: Request) -> dict[str, Tensor]:
+    def call(self, loaded: Loaded, request: Request) -> dict[str, Tensor]:
         """An answer."""
-        outputs = self.file(role)
-        self.ask("call", role=role, handle=handle, request=request.wire, io_dir="/", outputs=str(outputs))
+        outputs = self.place(f"{loaded.role}.npz")
+        loaded.ask("call", self.limit, request=request.wire, io_dir="/", outputs=str(outputs))
         return dict(tensors.load(outputs))
 
-    def gradients(self, role: str, handle: int, request: Request) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+    def gradients(self, loaded: Loaded, request: Request) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
         """d(sum of floating outputs)/d(variables and floating inputs), and what the old model answers in the same run."""
-        outputs, answers = self.file(f"{role}.gradients"), self.file(role)
+        outputs, answers = self.place(f"{loaded.role}.gradients.npz"), self.place(f"{loaded.role}.npz")
         fields = {"signature": request.signature, "inputs": str(request.inputs), "outputs": str(outputs)}
-        self.ask("gradients", role=role, handle=handle, answers=str(answers), **fields)
-        return dict(tensors.load(outputs)), dict(tensors.load(answers)) if role == OLD else {}
+        loaded.ask("gradients", self.limit, answers=str(answers), **fields)
+        return dict(tensors.load(outputs)), dict(tensors.load(answers)) if loaded.role == OLD else {}
+
+    def cells(self, role: str, artifact: Path) -> Iterator[Result]:
+        """The result of the cell in which a reader is asked about an artifact; its model is freed when this is closed."""
+        planned = replace(fixture_artifact(artifact), timeout=self.limit)
+        here = replace(local_runtime(), tensorflow_version=local_runtime().tensorflow_version or ABSENT)  # the worker has started
+        plan = expand([planned], {role: IN_ONE_PROCESS[role]}, CHECKS, Axes((here,)), Ledger())
+        return run_plan(self.hosts, artifact.parent, plan)
 
 
 @dataclass
@@ -141,32 +156,32 @@ def ask_old(asker: Asker, model: Path, part: Part, given: Sequence[Request], rol
     tables = []
     part.not_asked = {}
     try:
-        with asker.model(role, model, part.tags) as handle:
+        with asker.model(role, model, part.tags) as loaded:
             for request in given:
                 request.meta_graph = graph
-                found += [request] if _given_answers(asker, role, handle, request, part) else []
+                found += [request] if _given_answers(asker, loaded, request, part) else []
             examples = examples_of(graph)
             for key, sides in signature_spec(graph).items():
                 if key not in {request.signature for request in found}:
-                    tried = _first(asker, role, handle, part, graph, key, made_up(sides["inputs"], examples))
+                    tried = _first(asker, loaded, part, graph, key, made_up(sides["inputs"], examples))
                     (dead if key in part.not_asked else found).extend(tried)
-        with asker.model(role, model, part.tags) as handle:  # afresh: what they said is what they say from the start
+        with asker.model(role, model, part.tags) as loaded:  # afresh: what they said is what they say from the start
             if role == OLD and any("HashTable" in node.op for node in graph.graph_def.node):
-                tables = asker.ask("tables", role=OLD, handle=handle)["tables"]
-            found = [request for request in found if _again(asker, role, handle, request, part)]
+                tables = loaded.ask("tables", asker.limit)["tables"]
+            found = [request for request in found if _again(asker, loaded, request, part)]
             for request in found if role == OLD else ():
-                _differentiate(asker, handle, request, part, gradients)
+                _differentiate(asker, loaded, request, part, gradients)
     except ReplyError as error:
         return Old([], {}, f"{LOADERS[role]} does not load it: {_line(error)}")
     part.asked = sorted({request.signature for request in found})
     return Old(found, gradients, tables=tables, dead=[request for request in dead if never(part.not_asked[request.signature])])
 
 
-def _differentiate(asker: Asker, handle: int, request: Request, part: Part, into: dict[str, dict[str, Tensor]]) -> None:
+def _differentiate(asker: Asker, loaded: Loaded, request: Request, part: Part, into: dict[str, dict[str, Tensor]]) -> None:
     """The old gradients of one request, where the state that others left changes nothing."""
     try:
-        gradients, answers = asker.gradients(OLD, handle, request)
-        if request.differences(answers, EXACT, part) or left_to_chance(request.meta_graph, request.signature):
+        gradients, answers = asker.gradients(loaded, request)
+        if not request.same(answers, part) or left_to_chance(request.meta_graph, request.signature):
             _note(part, f"signature {request.signature!r} depends on state: its gradients are not compared")
             return
         into[request.name] = gradients
@@ -174,26 +189,24 @@ def _differentiate(asker: Asker, handle: int, request: Request, part: Part, into
         _note(part, f"TensorFlow makes no gradients of the old signature {request.signature!r}: {_line(error)}")
 
 
-def _given_answers(asker: Asker, role: str, handle: int, request: Request, part: Part) -> bool:
+def _given_answers(asker: Asker, loaded: Loaded, request: Request, part: Part) -> bool:
     try:
-        request.answers = asker.call(role, handle, request)
+        request.answers = asker.call(loaded, request)
     except ReplyError as error:
         _note(part, f"signature {request.signature!r}: the given request {request.name!r} fails: {_line(error)}")
         return False
     return True
 
 
-def _first(
-    asker: Asker, role: str, handle: int, part: Part, graph: Any, key: str, inputs: Iterator[dict[str, Tensor]]
-) -> list[Request]:
+def _first(asker: Asker, loaded: Loaded, part: Part, graph: Any, key: str, inputs: Iterator[dict[str, Tensor]]) -> list[Request]:
     """Return the first of ``inputs`` that is answered; where none is, the first, and note why."""
     first: list[Request] = []
     reason = ""
     for tried in inputs:
-        request = Request(f"made up for {key}", key, asker.file("in"), meta_graph=graph)
+        request = Request(f"made up for {key}", key, asker.place("in.npz"), meta_graph=graph)
         tensors.save(request.inputs, tried)
         try:
-            request.answers = asker.call(role, handle, request)
+            request.answers = asker.call(loaded, request)
             return [request]
         except ReplyError as error:
             reason = reason or _line(error)
@@ -202,62 +215,120 @@ def _first(
     return first
 
 
-def _again(asker: Asker, role: str, handle: int, request: Request, part: Part) -> bool:
+def _again(asker: Asker, loaded: Loaded, request: Request, part: Part) -> bool:
     """Whether the old model, loaded again, answers the same: else there is nothing to compare with."""
     try:
-        again = asker.call(role, handle, request)
+        again = asker.call(loaded, request)
     except ReplyError as error:
         part.not_asked[request.signature] = f"loaded again it fails: {_line(error)}"
         return False
-    if request.differences(again, EXACT, part):
+    if not request.same(again, part):
         part.not_asked[request.signature] = RANDOM
         return False
     return True
 
 
-def ask_new(asker: Asker, new: Path, tags: Sequence[str], old: Old, part: Part) -> Iterator[Verdict]:
-    """Each of ``READERS`` of the new model against the old answers and gradients."""
-    for role in READERS:
-        try:
-            with asker.model(role, new, tags) as handle:
-                if role == DIFFERENTIATED and old.tables:
-                    yield _tables(asker, role, handle, old.tables)
-                yield ask_loaded(asker, role, handle, old, part)
-                if role == DIFFERENTIATED and any(old.gradients.values()):
-                    yield _gradients(asker, role, handle, old)
-        except ReplyError as error:
-            yield Verdict(f"answers, {role}", "differs", f"{NOT_LOADED}: {_line(error)}")
+class Unanswered(Exception):
+    """The process of the readers died of a cell, or the machine failed: that says nothing of the new model."""
+
+    def __init__(self, cell: Result, stderr: str) -> None:
+        super().__init__(f"{cell.cell}: {cell.outcome} {cell.message}\n{stderr}".strip())
+        self.died = cell.outcome in (Outcome.CRASH, Outcome.TIMEOUT)
+        self.error_class = cell.error_class
 
 
-def ask_loaded(asker: Asker, role: str, handle: int, old: Old, part: Part) -> Verdict:
-    """A new model that nothing was asked of since it was loaded, against the old answers."""
-    differences, close = [], False
+def ask_new(asker: Asker, new: Path, tags: Sequence[str], old: Old, part: Part, roles: Sequence[str]) -> Iterator[Verdict]:
+    """Each of ``roles`` of the new model against the old answers, tables and gradients. Raises Unanswered."""
+    artifact = _artifact(asker, new, tags, old)
+    for role in roles:
+        verdicts = list(_asked(asker, role, artifact, tags, old, part))
+        differing = any(verdict.state == "differs" for verdict in verdicts)
+        if differing and _leave_out_chance(old, part):
+            artifact = _artifact(asker, new, tags, old)
+            verdicts = list(_asked(asker, role, artifact, tags, old, part))
+        yield from verdicts
+
+
+def _artifact(asker: Asker, new: Path, tags: Sequence[str], old: Old) -> Path:
+    """The new model with the requests and answers of the old one (docs/contracts.md, section 1)."""
+    directory = asker.place("cells") / "new"
+    io, entries = directory / "io", []
+    io.mkdir(parents=True)
+    (directory / "model").symlink_to(new)
+    for number, request in enumerate(old.requests):
+        names = {"inputs": f"{number}.in.npz", "outputs": f"{number}.out.npz"}
+        shutil.copyfile(request.inputs, io / names["inputs"])
+        tensors.save(io / names["outputs"], request.answers)
+        fields = {"id": str(number), "kind": "signature", "tags": list(tags), "signature": request.signature, **names}
+        entries.append(
+            {**fields, "compared": sorted(request.answers.keys() - request.chance.keys())} if request.chance else fields
+        )
+    document = {"schema": 1, "stateful": False, "tolerance": TOLERANCE._asdict(), "requests": entries}
+    (io / "io.json").write_text(json.dumps(document), encoding="utf-8")
+    sign(directory, oracle.layout_of(new), "a model that was converted", "savedmodel-compat migrate")
+    return directory
+
+
+def _leave_out_chance(old: Old, part: Part) -> bool:
+    """Note outputs that the old model leaves to chance, which were not looked for before; whether there are any."""
+    found = False
     for request in old.requests:
-        try:
-            got = asker.call(role, handle, request)
-        except ReplyError as error:
-            differences.append(f"{request.signature}: {_line(error)}")
-            continue
-        found = request.differences(got, TOLERANCE, part)
-        differences += [f"{request.signature}: {item}" for item in found]
-        close = close or (not found and bool(request.differences(got, EXACT, part)))
-    for request in old.dead:
-        with suppress(ReplyError):
-            asker.call(role, handle, request)
-            _note(part, f"signature {request.signature!r} answers now, where the old model fails whatever it is asked")
-    return _verdict(f"answers, {role}", differences, close, len(old.requests))
+        chance = left_to_chance(request.meta_graph, request.signature)
+        found = found or chance != request.chance
+        request.chance = chance
+        for name in sorted(chance):
+            _note_chance(part, request, name)
+    return found
 
 
-def _tables(asker: Asker, role: str, handle: int, tables: list[list[str]]) -> Verdict:
+def _asked(asker: Asker, role: str, artifact: Path, tags: Sequence[str], old: Old, part: Part) -> Iterator[Verdict]:
+    """One reader: tables before anything is asked, the cell with the answers, then gradients, all of the model as loaded once."""
+    model = artifact / "model"
+    with closing(cast("Generator[Result]", asker.cells(role, artifact))) as cells:
+        if role == DIFFERENTIATED and old.tables:
+            with suppress(ReplyError), asker.model(role, model, tags, shared=True) as loaded:
+                yield _tables(asker, loaded, old.tables)
+        result = next(cells)
+        verdict = _of_result(result, role, artifact, old)
+        yield verdict
+        if verdict.detail.startswith(NOT_LOADED):
+            return
+        with asker.model(role, model, tags, shared=True) as loaded:
+            for request in old.dead:
+                with suppress(ReplyError):
+                    asker.call(loaded, request)
+                    said = f"signature {request.signature!r} answers now, where the old model fails whatever it is asked"
+                    _note(part, said)
+            if role == DIFFERENTIATED and any(old.gradients.values()):
+                yield _gradients(asker, loaded, old)
+
+
+def _of_result(result: Result, role: str, artifact: Path, old: Old) -> Verdict:
+    """What a cell says of the answers of a reader."""
+    what = f"answers, {role}"
+    if result.outcome in (Outcome.CRASH, Outcome.TIMEOUT, Outcome.SETUP_ERROR, Outcome.ENV_ERROR, Outcome.NOT_RUN):
+        stderr = artifact.parent / result.evidence.get("stderr", "no such file")
+        raise Unanswered(result, stderr.read_text(encoding="utf-8", errors="replace") if stderr.is_file() else "")
+    if result.outcome is not Outcome.PASS and "call" not in result.timings:
+        return Verdict(what, "differs", f"{NOT_LOADED}: {gist(result.message) or result.error_class}")
+    failed = result.details.get("failed", {})
+    differences = [
+        f"{old.requests[int(name)].signature}: {gist(one['message'].removeprefix(f'request {name}: '))}"
+        for name, one in failed.items()
+    ]
+    return _verdict(what, differences, bool(result.details.get("inexact")), len(old.requests))
+
+
+def _tables(asker: Asker, loaded: Loaded, tables: list[list[str]]) -> Verdict:
     """Every entry of every table, before anything is asked of the model."""
     types = sorted({(key, value) for key, value, _ in tables})
-    after = asker.ask("tables", role=role, handle=handle, types=types)["tables"]
+    after = loaded.ask("tables", asker.limit, types=types)["tables"]
     before = Counter(text for _, _, text in tables)
     lost = before - Counter(text for _, _, text in after)
     return _verdict("tables", [f"{count} x {text} is lost or changed" for text, count in lost.items()], False, len(tables))
 
 
-def _gradients(asker: Asker, role: str, handle: int, old: Old) -> Verdict:
+def _gradients(asker: Asker, loaded: Loaded, old: Old) -> Verdict:
     differences, close, count = [], False, 0
     for request in old.requests:
         expected = old.gradients.get(request.name)
@@ -265,7 +336,7 @@ def _gradients(asker: Asker, role: str, handle: int, old: Old) -> Verdict:
             continue
         count += 1
         try:
-            got, _ = asker.gradients(role, handle, request)
+            got, _ = asker.gradients(loaded, request)
         except ReplyError as error:
             differences.append(f"{request.signature}: {_line(error)}")
             continue
@@ -273,7 +344,7 @@ def _gradients(asker: Asker, role: str, handle: int, old: Old) -> Verdict:
         found = compare_named(expected, kept, TOLERANCE)
         differences += [f"{request.signature}: {item}" for item in found]
         close = close or (not found and bool(compare_named(expected, kept, EXACT)))
-    return _verdict(f"gradients, {role}", differences, close, count)
+    return _verdict(f"gradients, {loaded.role}", differences, close, count)
 
 
 def _verdict(what: str, differences: list[str], close: bool, count: int) -> Verdict:
@@ -300,6 +371,11 @@ def stored(old: Path, new: Path, tags: Sequence[str], new_tags: Sequence[str]) -
     for what, read in (("assets", oracle.assets), ("assets.extra", lambda model, _: oracle.extra_assets(model))):
         before, after = read(old, tags), read(new, new_tags)
         yield _verdict(what, [f"{name} is lost" for name in (before - after)], False, sum(before.values()))
+
+
+def _note_chance(part: Part, request: Request, name: str) -> None:
+    note = f"output {name!r} of signature {request.signature!r} is not compared, the old model leaves it to chance: one call "
+    _note(part, note + f"reads variable {request.chance[name]!r} and updates it, in no order")
 
 
 def _note(part: Part, text: str) -> None:
