@@ -16,6 +16,7 @@ from pathlib import Path
 
 from compat_matrix.cells.registry import OURS
 from compat_matrix.checks.artifact import ArtifactError, read_artifact
+from compat_matrix.hosts.host import Loaded
 from compat_matrix.hosts.pool import Hosts
 from compat_matrix.models.migrate import advice, proof
 from compat_matrix.models.migrate.names import names_of
@@ -213,12 +214,17 @@ class Migrator:
     def _proved(self, asker: Asker, source: Path, target: Path, part: Part, olds: Sequence[str]) -> Iterator[Verdict]:
         tags = ["serve", *part.tags] if "serve" not in part.tags else part.tags
         old, again = proof.ask_first(asker, source, part, _given(asker, source, part), olds), asker.folder / "again"
+
+        def save_again(loaded: Loaded) -> None:
+            asker.ask("convert", handle=loaded.handle, tags=sorted(tags), target=str(again), partial=False)
+
         if old.problem:
             yield Verdict("answers", "absent", old.problem)
-        with asker.model(proof.REFERENCE, target, tags) as loaded:
-            asker.ask("convert", handle=loaded.handle, tags=sorted(tags), target=str(again), partial=False)
-        if not old.problem:
-            yield from proof.ask_new(asker, target, tags, old, part, (proof.REFERENCE, *proof.READERS))
+            with asker.model(proof.REFERENCE, target, tags) as loaded:
+                save_again(loaded)
+        else:
+            roles = (proof.REFERENCE, *proof.READERS)
+            yield from proof.ask_new(asker, target, tags, old, part, roles, {proof.REFERENCE: save_again})
         yield from proof.stored(source, target, part.tags, sorted(tags))
         yield _fixed_point(asker, target, again, sorted(tags))
 

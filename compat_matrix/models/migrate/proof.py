@@ -6,7 +6,7 @@ import itertools
 import json
 import shutil
 from collections import Counter
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -237,11 +237,22 @@ class Unanswered(Exception):
         self.error_class = cell.error_class
 
 
-def ask_new(asker: Asker, new: Path, tags: Sequence[str], old: Old, part: Part, roles: Sequence[str]) -> Iterator[Verdict]:
-    """Each of ``roles`` of the new model against the old answers, tables and gradients. Raises Unanswered."""
-    artifact = _artifact(asker, new, tags, old)
+def ask_new(
+    asker: Asker,
+    new: Path,
+    tags: Sequence[str],
+    old: Old,
+    part: Part,
+    roles: Sequence[str],
+    first: Mapping[str, Callable[[Loaded], object]] | None = None,
+) -> Iterator[Verdict]:
+    """Each of ``roles`` of the new model against the old answers, tables and gradients.
+
+    ``first``: role -> what is done with the model before anything is asked of it. Raises Unanswered, and what ``first`` raises.
+    """
+    artifact, todo = _artifact(asker, new, tags, old), dict(first or {})
     for role in roles:
-        verdicts = list(_asked(asker, role, artifact, tags, old, part))
+        verdicts = list(_asked(asker, role, artifact, tags, old, part, todo.pop(role, None)))
         differing = any(verdict.state == "differs" for verdict in verdicts)
         if differing and _leave_out_chance(old, part):
             artifact = _artifact(asker, new, tags, old)
@@ -281,10 +292,21 @@ def _leave_out_chance(old: Old, part: Part) -> bool:
     return found
 
 
-def _asked(asker: Asker, role: str, artifact: Path, tags: Sequence[str], old: Old, part: Part) -> Iterator[Verdict]:
+def _asked(
+    asker: Asker,
+    role: str,
+    artifact: Path,
+    tags: Sequence[str],
+    old: Old,
+    part: Part,
+    first: Callable[[Loaded], object] | None = None,
+) -> Iterator[Verdict]:
     """One reader: tables before anything is asked, the cell with the answers, then gradients, all of the model as loaded once."""
     model = artifact / "model"
     with closing(cast("Generator[Result]", asker.cells(role, artifact))) as cells:
+        if first:
+            with asker.model(role, model, tags, shared=True) as loaded:
+                first(loaded)
         if role == DIFFERENTIATED and old.tables:
             with suppress(ReplyError), asker.model(role, model, tags, shared=True) as loaded:
                 yield _tables(asker, loaded, old.tables)
