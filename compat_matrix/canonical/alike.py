@@ -15,7 +15,7 @@ from compat_matrix.canonical.graph import digest
 from compat_matrix.canonical.values import OWN_TEXT, is_temporary
 from reference_impl.format import schema
 from reference_impl.format.names import CUSTOM_GRADIENT
-from reference_impl.graph.references import Library
+from reference_impl.graph.references import FunctionIndex
 
 # As a string constant: the number of the field, the length, the text.
 _TEMPORARY = re.compile(rb"\x42\x2b_temp_[0-9a-f]{32}/part")
@@ -44,7 +44,7 @@ class Mentioned:
       library: the functions.
     """
 
-    def __init__(self, library: Library) -> None:
+    def __init__(self, library: FunctionIndex) -> None:
         self.library = library
         self.names = {name.encode(): name for name in library.functions}
 

@@ -19,7 +19,7 @@ from compat_matrix.canonical.values import Values
 from reference_impl.format import schema
 from reference_impl.graph.edges import data_inputs, parse_input
 from reference_impl.graph.order import components
-from reference_impl.graph.references import CALL_OPS, Library
+from reference_impl.graph.references import CALL_OPS, FunctionIndex
 
 _RECURSIVE = b"recursive"
 _KEPT = 1 << 14  # nodes of bodies that are kept for those who ask again
@@ -41,7 +41,7 @@ class Functions:
       DuplicateKeyError: two nodes of a function share a name.
     """
 
-    def __init__(self, library: Library, op_defs: object = (), known: Optional[dict[bytes, bytes]] = None):
+    def __init__(self, library: FunctionIndex, op_defs: object = (), known: Optional[dict[bytes, bytes]] = None):
         self.library = library
         self.hashes: dict[str, bytes] = {}
         self.shared: dict[str, dict[str, list[int]]] = {}
@@ -189,7 +189,7 @@ class Functions:
         )
 
 
-def _wrapped(library: Library, function: schema.FunctionDef) -> Optional[str]:
+def _wrapped(library: FunctionIndex, function: schema.FunctionDef) -> Optional[str]:
     """The function that ``function`` calls with its own arguments, when it does nothing else; None when it does.
 
     Each result is the call's result of the same number, or a constant (initialisers return 1, whatever they have called).

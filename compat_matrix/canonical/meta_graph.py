@@ -16,7 +16,7 @@ from reference_impl import errors
 from reference_impl.format import extension, schema
 from reference_impl.format.container import layout
 from reference_impl.graph.edges import parse_input
-from reference_impl.graph.references import Library
+from reference_impl.graph.references import FunctionIndex
 from reference_impl.inspection.signatures import slots_of
 
 GRAPH_SECTIONS = ("meta", "signatures", "graph", "functions", "objects", "collections")
@@ -84,7 +84,7 @@ class CanonicalMetaGraph:
         names = [node.name for node in graph.graph_def.node]
         self.nodes = dict(zip(names, graph.graph_def.node))
         check_names(names, len(self.nodes))
-        library = Library(graph.graph_def.library)
+        library = FunctionIndex(graph.graph_def.library)
         self.functions = Functions(library, info.stripped_op_list.op if ignore_defaults else (), known)
         self.extension = extension.read(graph, str(model.file))
         nodes = extension.object_graph(graph, self.extension)

@@ -20,7 +20,7 @@ from reference_impl.format import limits, schema
 from reference_impl.format.names import CUSTOM_GRADIENT
 from reference_impl.format.values import dtypes
 from reference_impl.format.wire import END_GROUP, GROUP, WireError, fields
-from reference_impl.graph.references import Library
+from reference_impl.graph.references import FunctionIndex
 
 _GENERATED = re.compile(r"^(__(?:inference|forward|backward)_.*)_\d+$", re.DOTALL)
 _UUID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}", re.IGNORECASE)
@@ -76,7 +76,7 @@ class Values:
       op_defs: OpDefs whose defaults count as absent.
     """
 
-    def __init__(self, library: Library, reference: Callable[[str], bytes], op_defs: Any = ()):
+    def __init__(self, library: FunctionIndex, reference: Callable[[str], bytes], op_defs: Any = ()):
         self.library = library
         self.reference = reference
         self.defaults: dict[str, dict[str, bytes]] = {

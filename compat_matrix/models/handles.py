@@ -14,7 +14,7 @@ from typing import NamedTuple, Optional
 
 from reference_impl.format import schema
 from reference_impl.graph.edges import data_inputs, output_number, parse_input
-from reference_impl.graph.references import Library
+from reference_impl.graph.references import FunctionIndex
 
 FIRST, FIXED = "1.14", "2.3"
 # Ops whose result tells shapes of what it holds. HashTableV2 and the like do not.
@@ -46,7 +46,7 @@ class Handles:
     """The handles that functions of a library make and hand out."""
 
     def __init__(self, library: schema.FunctionDefLibrary) -> None:
-        self.library = Library(library)
+        self.library = FunctionIndex(library)
         self._nodes: dict[str, dict[str, schema.NodeDef]] = {}
         self._made = functools.cache(self._find)
 

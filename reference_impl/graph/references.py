@@ -9,10 +9,10 @@ Which of these count depends on the question, so each has a method or a paramete
 
 =============================  ===================================================================================
 function_values, named_by      what attributes and nodes say, whether or not a library has such functions
-Library.references             what a node refers to, within a library; its custom gradient is optional
-Library.calls                  for each function, everything that its nodes refer to and its own gradient
-Library.may_run                what the runtime may run in place of functions
-Library.in_strings             names of functions in string attributes
+FunctionIndex.references       what a node refers to, within a library; its custom gradient is optional
+FunctionIndex.calls            for each function, everything that its nodes refer to and its own gradient
+FunctionIndex.may_run          what the runtime may run in place of functions
+FunctionIndex.in_strings       names of functions in string attributes
 =============================  ===================================================================================
 
 Functions may call themselves, and there may be a million of them: all walks are iterative and linear.
@@ -71,7 +71,7 @@ def named_by(node: schema.NodeDef) -> Iterator[str]:
             yield function.name
 
 
-class Library:
+class FunctionIndex:
     """The functions of a MetaGraph by name, and the references between them.
 
     Args:

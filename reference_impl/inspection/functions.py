@@ -13,7 +13,7 @@ from reference_impl.format import schema
 from reference_impl.format.names import plain_name
 from reference_impl.format.values.shapes import shape_of
 from reference_impl.graph.object_graph import Paths
-from reference_impl.graph.references import Library
+from reference_impl.graph.references import FunctionIndex
 from reference_impl.inspection.graph_view import GraphView
 from reference_impl.inspection.text import dtype_name, flat_text, parameter_names, trace_text
 from reference_impl.inspection.types import ConcreteFunction, Constant, Function, LibraryFunction, OpCount, Sizes
@@ -21,7 +21,7 @@ from reference_impl.inspection.types import ConcreteFunction, Constant, Function
 _LARGEST = 5
 
 
-def functions(graph: schema.SavedObjectGraph, library: Library, paths: Paths) -> tuple[Function, ...]:
+def functions(graph: schema.SavedObjectGraph, library: FunctionIndex, paths: Paths) -> tuple[Function, ...]:
     """Describe every function of the object graph in order of node id, with Python-like signatures of its traces."""
     found = []
     for number, node in enumerate(graph.nodes):
@@ -45,7 +45,7 @@ def functions(graph: schema.SavedObjectGraph, library: Library, paths: Paths) ->
 
 
 def _trace(
-    graph: schema.SavedObjectGraph, library: Library, paths: Paths, display: str, parameters: list[str], name: str
+    graph: schema.SavedObjectGraph, library: FunctionIndex, paths: Paths, display: str, parameters: list[str], name: str
 ) -> ConcreteFunction:
     known = name in graph.concrete_functions
     trace = graph.concrete_functions[name] if known else schema.SavedConcreteFunction()

@@ -10,7 +10,7 @@ from reference_impl.format import schema
 from reference_impl.graph.closure import reachable, reversed_edges
 from reference_impl.graph.edges import input_source
 from reference_impl.graph.node_index import Nodes
-from reference_impl.graph.references import Library
+from reference_impl.graph.references import FunctionIndex
 from reference_impl.inspection.signatures import tensor_names
 
 # Work (signatures times nodes) above which it is not worth finding out what each signature reaches.
@@ -39,7 +39,7 @@ class GraphView:
       library: its functions, if they have been read.
     """
 
-    def __init__(self, proto: schema.MetaGraphDef, library: Optional[Library] = None):
+    def __init__(self, proto: schema.MetaGraphDef, library: Optional[FunctionIndex] = None):
         self.proto = proto
         if library is not None:
             self.library = library
@@ -50,8 +50,8 @@ class GraphView:
         return Nodes(self.proto.graph_def)
 
     @functools.cached_property
-    def library(self) -> Library:
-        return Library(self.proto.graph_def.library)
+    def library(self) -> FunctionIndex:
+        return FunctionIndex(self.proto.graph_def.library)
 
     @functools.cached_property
     def calls(self) -> dict[str, list[str]]:

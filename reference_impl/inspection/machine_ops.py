@@ -11,7 +11,7 @@ from typing import Any
 
 from reference_impl.errors import MachineOpError
 from reference_impl.format.container.layout import Layout
-from reference_impl.graph.references import Library
+from reference_impl.graph.references import FunctionIndex
 from reference_impl.inspection.effects import LOAD, Search, Start
 from reference_impl.inspection.graph_view import GraphView
 from reference_impl.inspection.op_effects import UNKNOWN
@@ -26,7 +26,7 @@ class MachineOpWarning(UserWarning):
     """Loading this model does more to the machine than read the model."""
 
 
-def check(choice: str, directory: Layout, meta_graph: Any, objects: Any, library: Library, starts: Iterable[Start]) -> None:
+def check(choice: str, directory: Layout, meta_graph: Any, objects: Any, library: FunctionIndex, starts: Iterable[Start]) -> None:
     """Report or refuse the effects of the functions that a load is about to run.
 
     Args:

@@ -22,7 +22,7 @@ from reference_impl.format.values import dtypes
 from reference_impl.graph.closure import reachable
 from reference_impl.graph.edges import CONTROL, Edge, data_inputs, input_source, parse_input
 from reference_impl.graph.node_index import Nodes
-from reference_impl.graph.references import Library
+from reference_impl.graph.references import FunctionIndex
 from reference_impl.graph.variable_defs import COLLECTIONS, GLOBAL, slice_spec, variable_defs
 
 _RESTORE_OPS = frozenset({"RestoreV2", "Restore", "RestoreSlice"})
@@ -125,7 +125,7 @@ def _reads(main: Nodes) -> dict[str, str]:
 class _Walk:
     def __init__(self, meta_graph: schema.MetaGraphDef, file: str, main: Nodes):
         self.file = file
-        self.library = Library(meta_graph.graph_def.library)
+        self.library = FunctionIndex(meta_graph.graph_def.library)
         self.nodes = main
         self.main = _Frame(main.by_name)
         self.start = parse_input(meta_graph.saver_def.restore_op_name).source

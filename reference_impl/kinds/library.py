@@ -24,7 +24,7 @@ from reference_impl.errors import CycleError, MissingKeyError
 from reference_impl.format import schema
 from reference_impl.graph import node_attributes
 from reference_impl.graph.order import targets_first
-from reference_impl.graph.references import Library, function_attributes, function_values
+from reference_impl.graph.references import FunctionIndex, function_attributes, function_values
 from reference_impl.graph.unique_names import unique_name
 
 _loads = itertools.count(1)
@@ -39,7 +39,7 @@ class FunctionLibrary:
       file: named in errors.
 
     Attributes:
-      index: the `reference_impl.graph.references.Library`: FunctionDefs as read, custom gradients, references.
+      index: the `reference_impl.graph.references.FunctionIndex`: FunctionDefs as read, custom gradients, references.
       sites: live op type of a custom gradient -> graph (weakly) and name of an operation that has it.
       custom_gradients: registered op type -> maker of the function object that computes the gradient (FMT-14), given this
         library; the loader puts them in when the object graph says what they capture. Not the objects themselves: they hold
@@ -47,7 +47,7 @@ class FunctionLibrary:
     """
 
     def __init__(self, library: Any, file: str = ""):
-        self.index = Library(library)
+        self.index = FunctionIndex(library)
         self.file = file
         self.custom_gradients: dict[str, Callable[[FunctionLibrary], Any]] = {}
         self.sites: dict[str, tuple[Callable[[], Any], str]] = {}

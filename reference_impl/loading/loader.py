@@ -26,6 +26,7 @@ from reference_impl.extension import new_objects
 from reference_impl.extension.hooks import Hooks, Origin
 from reference_impl.format import extension
 from reference_impl.format.container.layout import Layout
+from reference_impl.format.names import SIGNATURES_CHILD
 from reference_impl.graph.object_graph import Paths
 from reference_impl.inspection import effects, machine_ops
 from reference_impl.kinds import asset, captured_tensor, concrete_function, constant, function, optimizer, resource, user_object
@@ -185,6 +186,6 @@ class Loader(Load):
             polymorphic = [made for made in self.objects if isinstance(made, function.LoadedFunction)]
             aliases = self.meta_graph.meta_info_def.function_aliases
             add_function_aliases(root, aliases, functools.partial(concrete_function.find, self), polymorphic)
-        for name, value in {"signatures": SignatureMap({}), **provenance(self.directory, self.meta_graph)}.items():
+        for name, value in {SIGNATURES_CHILD: SignatureMap({}), **provenance(self.directory, self.meta_graph)}.items():
             if getattr(root, name, None) is None:
                 user_object.set_plain(root, name, value)

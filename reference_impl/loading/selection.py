@@ -22,11 +22,11 @@ from typing import Any, Union
 
 from reference_impl.errors import UnknownPathError
 from reference_impl.format import schema
-from reference_impl.format.names import LIST, TUPLE
+from reference_impl.format.names import LIST, SIGNATURES_CHILD, TUPLE
 from reference_impl.graph.closure import reachable
 from reference_impl.graph.object_graph import Paths
 from reference_impl.graph.object_references import references, traces
-from reference_impl.graph.references import Library
+from reference_impl.graph.references import FunctionIndex
 
 _LISTED = 10_000  # paths that are looked at for a suggestion
 _STATE = ("variable", "resource", "asset")
@@ -47,14 +47,14 @@ class Selection:
       functions: the names of the functions to make.
     """
 
-    def __init__(self, graph: Any, library: Library, chosen: Iterable[int], on_the_way: Collection[int] = ()):
+    def __init__(self, graph: Any, library: FunctionIndex, chosen: Iterable[int], on_the_way: Collection[int] = ()):
         self._graph = graph
         self._library = library
         self.functions: dict[str, None] = {}
         self.nodes = self._closure(chosen, on_the_way)
 
     @classmethod
-    def of_paths(cls, graph: Any, only: Union[str, Collection[str]], library: Library, file: str = "") -> Selection:
+    def of_paths(cls, graph: Any, only: Union[str, Collection[str]], library: FunctionIndex, file: str = "") -> Selection:
         """Return the part that one path or several name, with the objects on the way.
 
         Raises:
@@ -131,7 +131,7 @@ class Selection:
 
 def _resolve(graph: Any, path: str, file: str) -> list[int]:
     """Return the nodes along a path, the root first. Of several readings of the path, the one with the longest names counts."""
-    if path == "signatures" and all(child.local_name != path for child in graph.nodes[0].children):
+    if path == SIGNATURES_CHILD and all(child.local_name != path for child in graph.nodes[0].children):
         return []  # a model may have none; then a load of everything gives an empty map
     stack = [([0], path)]
     tried: set[tuple[int, str]] = set()

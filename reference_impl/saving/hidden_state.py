@@ -20,7 +20,7 @@ from reference_impl.format import schema
 from reference_impl.graph.closure import reachable
 from reference_impl.graph.edges import data_inputs, parse_input
 from reference_impl.graph.order import targets_first
-from reference_impl.graph.references import Library
+from reference_impl.graph.references import FunctionIndex
 
 _VARIABLES = frozenset({"Variable", "VariableV2", "AutoReloadVariable"})
 # Resources that are of no use before something has been put into them.
@@ -72,7 +72,7 @@ def _hidden(definitions: Mapping[str, Any], created: Iterable[str], initialized:
     found = {node.name for function in definitions.values() for node in function.node_def if node.op in _VARIABLES}
     if not any(_maker(node) for function in definitions.values() for node in function.node_def):
         return found
-    library = Library(schema.FunctionDefLibrary())
+    library = FunctionIndex(schema.FunctionDefLibrary())
     library.functions = dict(definitions)
     calls = library.calls()
     held = {maker[:3] for name in reachable(created, calls) for maker in _makers(definitions[name])}
@@ -119,7 +119,7 @@ class _Flow:
       results: number of a result -> the resources whose handle it is.
     """
 
-    def __init__(self, function: Any, library: Library, inner: Mapping[str, _Flow]):
+    def __init__(self, function: Any, library: FunctionIndex, inner: Mapping[str, _Flow]):
         self.used: dict[_Resource, None] = {}
         self.filled: dict[_Resource, None] = {}
         self.results: dict[int, dict[_Resource, None]] = {}

@@ -22,7 +22,7 @@ from reference_impl.graph.closure import reachable, reversed_edges
 from reference_impl.graph.edges import Edge, input_source, parse_input
 from reference_impl.graph.node_index import Graph
 from reference_impl.graph.op_table import OpTable
-from reference_impl.graph.references import Library
+from reference_impl.graph.references import FunctionIndex
 from reference_impl.graph.unique_names import UniqueNames
 
 MAX_NODES = 100_000  # functions that call others twice each grow without bound
@@ -43,7 +43,7 @@ def inline_makers(graph: Graph, ops: OpTable, makes_handle: MakesHandle) -> froz
     Returns:
       The names of the nodes that came out of functions.
     """
-    library = Library(graph.graph_def.library)
+    library = FunctionIndex(graph.graph_def.library)
     makers = _functions_that_make(library, makes_handle)
     added: set[str] = set()
     names = UniqueNames(graph.nodes if makers else ())
@@ -62,7 +62,7 @@ def inline_makers(graph: Graph, ops: OpTable, makes_handle: MakesHandle) -> froz
     return frozenset(added)
 
 
-def _functions_that_make(library: Library, makes_handle: MakesHandle) -> frozenset[str]:
+def _functions_that_make(library: FunctionIndex, makes_handle: MakesHandle) -> frozenset[str]:
     """Return the functions that make a shared handle themselves or through calls."""
     nodes = {name: function.node_def for name, function in library.functions.items()}
     found = [name for name, inside in nodes.items() if any(map(makes_handle, inside))]
@@ -70,7 +70,7 @@ def _functions_that_make(library: Library, makes_handle: MakesHandle) -> frozens
     return frozenset(reachable(found, callers))
 
 
-def _called(library: Library, node: Any, makers: frozenset[str]) -> Optional[str]:
+def _called(library: FunctionIndex, node: Any, makers: frozenset[str]) -> Optional[str]:
     if node.op not in CALLS and node.op not in library.functions:
         return None
     called = library.called(node)

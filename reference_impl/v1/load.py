@@ -20,7 +20,7 @@ from reference_impl.errors import MissingFileError, SavedModelError, Unsupported
 from reference_impl.format import schema
 from reference_impl.format.bundle.reader import BundleReader
 from reference_impl.format.container.layout import VARIABLES, Layout
-from reference_impl.format.names import CREATE, INITIALIZE
+from reference_impl.format.names import CREATE, INITIALIZE, SIGNATURES_CHILD
 from reference_impl.graph.edges import Edge, parse_input
 from reference_impl.inspection import machine_ops
 from reference_impl.inspection.effects import LOAD, Start
@@ -94,7 +94,7 @@ class Loader:
         self.values.finish()
         root.resources = list(resources.values())
         vars(root)["_loader"] = self
-        vars(root)["signatures"] = SignatureMap(
+        vars(root)[SIGNATURES_CHILD] = SignatureMap(
             {
                 key: self.signature(item)
                 for key, item in self.program.signatures.items()

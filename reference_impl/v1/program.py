@@ -39,7 +39,7 @@ from reference_impl.graph.control_flow.functionalise import (
 from reference_impl.graph.edges import Edge, input_source, parse_input
 from reference_impl.graph.node_index import Graph
 from reference_impl.graph.op_table import OpTable
-from reference_impl.graph.references import Library
+from reference_impl.graph.references import FunctionIndex
 from reference_impl.graph.unique_names import UniqueNames
 from reference_impl.graph.variable_defs import TRAINABLE, variable_defs
 from reference_impl.v1.extract import Extracted, Feed, UnfedPlaceholderError, extract, placeholder_shape
@@ -104,7 +104,7 @@ class Program:
         self.variables = self._variables()
         self.assets = {parse_input(asset.tensor_info.name): asset.filename for asset in asset_definitions(meta_graph, file)}
         self.resources = tuple(node.name for node in self.graph if self._makes_shared_handle(node))
-        self._library = Library(graph_def.library)
+        self._library = FunctionIndex(graph_def.library)
         self._hoisted = frozenset(
             [*(variable.name for variable in self.variables), *self.resources, *(ref.source for ref in self.assets)]
         )

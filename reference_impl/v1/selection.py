@@ -14,6 +14,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Any, Optional, Union
 
 from reference_impl.errors import SavedModelError, UnknownPathError
+from reference_impl.format.names import SIGNATURES_CHILD
 from reference_impl.format.values import tensor_proto
 from reference_impl.graph.closure import reachable
 from reference_impl.graph.edges import data_inputs, input_source, parse_input
@@ -21,8 +22,6 @@ from reference_impl.graph.function_builder import replace_tensors
 from reference_impl.graph.node_defs import set_constant
 from reference_impl.v1.extract import Extracted
 from reference_impl.v1.program import Program
-
-_PREFIX = "signatures"
 
 
 class Part:
@@ -92,10 +91,10 @@ def _users(program: Program, extracted: Optional[Extracted], state: Collection[s
 
 
 def _keys(program: Program, only: Collection[str]) -> list[str]:
-    known = {f"{_PREFIX}.{key}": key for key in program.signatures}
+    known = {f"{SIGNATURES_CHILD}.{key}": key for key in program.signatures}
     keys: dict[str, None] = {}
     for path in only:
-        if path == _PREFIX:
+        if path == SIGNATURES_CHILD:
             keys.update(dict.fromkeys(program.signatures))
         elif path in known:
             keys[known[path]] = None

@@ -13,7 +13,7 @@ from compat_matrix.canonical.form import meta_graphs_of
 from compat_matrix.canonical.functions import Functions
 from reference_impl.format import schema
 from reference_impl.format.container import layout
-from reference_impl.graph.references import Library
+from reference_impl.graph.references import FunctionIndex
 
 CASES = ("module_functions", "keras_functional_save", "defun_gradient", "while_v2", "function_flow")
 
@@ -114,7 +114,7 @@ def test_what_is_alike_and_what_only_looks_so(what, alone):
     known = {}
     found = []
     for turn, (op, attributes) in enumerate((one, other)):
-        made = Library(library(*LEAVES, caller(f"caller{turn}", ("node", op, [], attributes))))
+        made = FunctionIndex(library(*LEAVES, caller(f"caller{turn}", ("node", op, [], attributes))))
         hashes = Functions(made, known=known).hashes
         assert hashes == alone(made).hashes
         found.append(hashes[f"caller{turn}"])
@@ -134,7 +134,7 @@ def test_functions_of_one_text_in_models_where_a_name_means_something_else(nodes
     """Also a function that does the same, and names its results in another order: `x` is the first of one, not of the other."""
     known, found = {}, set()
     for op, results in (("Sin", ("x", "y")), ("Cos", ("x", "y")), ("Sin", ("y", "x"))):
-        made = Library(library(leaf("a1"), leaf("h", op, results), caller("caller", *nodes)))
+        made = FunctionIndex(library(leaf("a1"), leaf("h", op, results), caller("caller", *nodes)))
         hashes = Functions(made, known=known).hashes
         assert hashes == alone(made).hashes
         found.add(hashes["caller"])
@@ -143,14 +143,14 @@ def test_functions_of_one_text_in_models_where_a_name_means_something_else(nodes
 
 def test_each_of_the_functions_that_share_resources_says_so(alone):
     node = ("node", "HashTableV2", [], {"shared_name": text("table")})
-    made = Library(library(caller("f", node), caller("g", node)))
+    made = FunctionIndex(library(caller("f", node), caller("g", node)))
     assert Functions(made).shared == alone(made).shared == {"f": {"table": [0]}, "g": {"table": [0]}}
 
 
 def test_defaults_of_ops_are_those_of_the_file(alone):
     op = schema.OpDef(name="Op")
     op.attr.add(name="k", type="int").default_value.i = 3
-    made = Library(library(caller("f", ("node", "Op", [], {"k": schema.AttrValue(i=3)}))))
+    made = FunctionIndex(library(caller("f", ("node", "Op", [], {"k": schema.AttrValue(i=3)}))))
     known = {}
     for defs in ((), [op], ()):
         assert Functions(made, defs, known).hashes == alone(made, defs).hashes
@@ -165,7 +165,7 @@ def test_most_functions_of_a_program_are_canonicalised_once(monkeypatch):
     done = []
     digest = Functions.digest
     monkeypatch.setattr(Functions, "digest", lambda self, name: done.append(name) or digest(self, name))
-    found = Functions(Library(library(*functions)))
+    found = Functions(FunctionIndex(library(*functions)))
     assert (
         len(set(found.hashes.values())) == 2 and len(done) <= 4
     )  # numbers of one and of two figures are written in other lengths

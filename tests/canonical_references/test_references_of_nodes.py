@@ -10,7 +10,7 @@ from compat_matrix.canonical.body import Body
 from compat_matrix.canonical.graph import digest
 from compat_matrix.canonical.values import Values
 from reference_impl.format import schema
-from reference_impl.graph.references import Library
+from reference_impl.graph.references import FunctionIndex
 
 
 def test_colocation(hashes):
@@ -99,7 +99,7 @@ def form(nodes, names, order, roots=(0,)):
         op, inputs, control = nodes[number]
         texts = [f"{names[item]}:0" for item in inputs] + [f"^{names[item]}" for item in control]
         defs.append(schema.NodeDef(name=names[number], op=op, input=texts))
-    body = Body(defs, Values(Library(schema.FunctionDefLibrary()), lambda name: b""))
+    body = Body(defs, Values(FunctionIndex(schema.FunctionDefLibrary()), lambda name: b""))
     body.arrange([body.index[names[root]] for root in roots])
     return digest(*body.lines())
 

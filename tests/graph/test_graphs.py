@@ -8,7 +8,7 @@ from reference_impl.format import schema
 from reference_impl.graph.closure import reachable
 from reference_impl.graph.edges import CONTROL, parse_input
 from reference_impl.graph.order import components
-from reference_impl.graph.references import Library
+from reference_impl.graph.references import FunctionIndex
 
 
 @pytest.mark.parametrize(
@@ -61,14 +61,14 @@ def test_gradients_of_functions_are_reached_with_them():
     library.registered_gradients.add(registered_op_type="G-1", gradient_func="g_grad")
     library.function[2].node_def.add(name="n", op="Identity").attr["_gradient_op_type"].s = b"G-1"
     library.function[4].node_def.add(name="n", op="Identity").attr["_gradient_op_type"].s = b"G-2"
-    calls = Library(library).calls()
+    calls = FunctionIndex(library).calls()
     assert calls == {"f": ["f_grad"], "f_grad": [], "g": ["g_grad"], "g_grad": [], "other": []}
 
 
 def test_what_a_node_calls():
     library = schema.FunctionDefLibrary()
     library.function.add().signature.name = "f"
-    found = Library(library)
+    found = FunctionIndex(library)
     by_type = schema.NodeDef(op="f")
     by_attribute = schema.NodeDef(op="StatefulPartitionedCall", attr={"f": schema.AttrValue(func={"name": "f"})})
     unknown = schema.NodeDef(op="PartitionedCall", attr={"f": schema.AttrValue(func={"name": "gone"})})

@@ -21,7 +21,7 @@ from compat_matrix.models.diff.model import ADDED, CHANGED, REMOVED, RENAMED, Ch
 from compat_matrix.models.diff.nodes import NodeChange, node_changes, value_text
 from reference_impl.format import schema
 from reference_impl.format.names import plain_name
-from reference_impl.graph.references import Library as LibraryOfFunctions
+from reference_impl.graph.references import FunctionIndex
 from reference_impl.inspection.text import dtype_name, flat_text
 from reference_impl.inspection.text import value_text as structure_text
 
@@ -49,7 +49,7 @@ class Side:
         return self.functions.hashes.get(name, b"")
 
 
-class Library:
+class PairedFunctions:
     """The functions of two MetaGraphs compared. `pair_graphs` and `finish` come before anything is asked.
 
     Attributes:
@@ -254,7 +254,7 @@ def _traces(graph: CanonicalMetaGraph, side: Side) -> dict[str, list[tuple[str, 
     return found
 
 
-def _callees(library: LibraryOfFunctions, node: schema.NodeDef) -> list[str]:
+def _callees(library: FunctionIndex, node: schema.NodeDef) -> list[str]:
     """The functions that a node mentions, by where it does first: as its op, then by attribute and position in it."""
     found = set(library.references(node))
     if len(found) < 2:

@@ -12,7 +12,7 @@ from compat_matrix.models.diff import signatures
 from compat_matrix.models.diff.align import Alignment
 from compat_matrix.models.diff.by_name import decide, same_collections
 from compat_matrix.models.diff.entries import field_changes
-from compat_matrix.models.diff.functions import Library, counted
+from compat_matrix.models.diff.functions import PairedFunctions, counted
 from compat_matrix.models.diff.model import ADDED, CHANGED, REMOVED, Change
 from compat_matrix.models.diff.nodes import node_changes
 from compat_matrix.models.diff.objects import Objects
@@ -39,7 +39,7 @@ def compare(where: tuple[str, ...], one: CanonicalMetaGraph, other: CanonicalMet
     if not differing:
         return
     found: list[Change] = []
-    library = Library(one, other)
+    library = PairedFunctions(one, other)
     if alignment is not None:
         library.pair_callees(alignment)
     library.finish()
@@ -114,7 +114,7 @@ def _results(one: Body, other: Body, roots: Roots) -> Iterator[tuple[int, int]]:
             yield mine[0], yours[0]
 
 
-def _graph(where: tuple[str, ...], alignment: Alignment, size: int, found: Roots, library: Library) -> Iterator[Change]:
+def _graph(where: tuple[str, ...], alignment: Alignment, size: int, found: Roots, library: PairedFunctions) -> Iterator[Change]:
     """The main graph: its nodes, and which of them signatures, assets and so on mean."""
     nodes, calls = node_changes(alignment, library.same)
     if nodes:

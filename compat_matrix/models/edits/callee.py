@@ -23,7 +23,7 @@ from reference_impl.format.values.structure import nested_values
 from reference_impl.graph.argument_names import argument_name, python_name
 from reference_impl.graph.edges import input_source
 from reference_impl.graph.function_builder import USER_NAME, replace_tensors, select_arguments
-from reference_impl.graph.references import Library
+from reference_impl.graph.references import FunctionIndex
 from reference_impl.graph.unique_names import UniqueNames
 
 Names = Mapping[str, str]
@@ -58,7 +58,7 @@ class Callee:
             raise self.refused(f"the object graph has it as {node.WhichOneof('kind')}, which is no signature's function")
         self.bare = node.bare_concrete_function
         self.name = self.bare.concrete_function_name
-        self.library = Library(graph.graph_def.library)
+        self.library = FunctionIndex(graph.graph_def.library)
         described = graph.object_graph_def.concrete_functions
         if self.name not in described or self.name not in self.library.functions:
             raise self.refused(f"its function {self.name} is not there")

@@ -18,7 +18,7 @@ from reference_impl.format.container.fingerprint import fingerprint
 from reference_impl.format.container.writer import LayoutWriter
 from reference_impl.format.schema.ordered import ordered_bytes
 from reference_impl.graph.closure import reachable, reversed_edges
-from reference_impl.graph.references import Library, check_functions
+from reference_impl.graph.references import FunctionIndex, check_functions
 
 _GRAPHS = (layout.PB, layout.PBTXT, layout.CPB)
 
@@ -226,7 +226,7 @@ def sizes_of(message: schema.SavedModel, root: Optional[files.Root]) -> dict[str
 
 def callers(library: schema.FunctionDefLibrary, names: set[str]) -> set[str]:
     """Some functions, and all that call them."""
-    return set(reachable(sorted(names), reversed_edges(Library(library).calls().items()))) if names else set()
+    return set(reachable(sorted(names), reversed_edges(FunctionIndex(library).calls().items()))) if names else set()
 
 
 def _replace_constant(nodes: Any, old: bytes, new: bytes) -> bool:

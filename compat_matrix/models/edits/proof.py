@@ -23,7 +23,7 @@ from reference_impl.format.container import layout
 from reference_impl.graph.edges import parse_input
 from reference_impl.graph.object_graph import Paths
 from reference_impl.graph.object_references import dangling, dangling_captures
-from reference_impl.graph.references import Library, function_attributes, function_values
+from reference_impl.graph.references import FunctionIndex, function_attributes, function_values
 from reference_impl.inspection.restore_plan import restore_plan
 from reference_impl.inspection.signatures import slots_of, tensor_names
 
@@ -53,7 +53,7 @@ def facts_of(graph: schema.MetaGraphDef, known: Optional[dict[bytes, bytes]] = N
     Args:
       known: hashes of functions by how they are written (`Functions`); most functions are the same before and after an edit.
     """
-    functions = Functions(Library(graph.graph_def.library), known=known)
+    functions = Functions(FunctionIndex(graph.graph_def.library), known=known)
     body = Body(graph.graph_def.node, functions.values)
     needs = body.graph.needs(body.graph.base)
     signatures = {key: _signature(item, body, needs) for key, item in graph.signature_def.items()}

@@ -14,7 +14,7 @@ from reference_impl.format import extension, schema
 from reference_impl.format.container import layout
 from reference_impl.graph.closure import reachable
 from reference_impl.graph.edges import parse_input
-from reference_impl.graph.references import Library
+from reference_impl.graph.references import FunctionIndex
 from reference_impl.inspection.signatures import tensor_names
 
 VARIABLES = ("variables", "trainable_variables", "local_variables", "model_variables", "metric_variables",
@@ -221,7 +221,7 @@ def prune_functions(graph: schema.MetaGraphDef, extra: Optional[schema.Extension
 
 def unreached_functions(graph: schema.MetaGraphDef, extra: Optional[schema.Extension]) -> list[str]:
     """Return the names of the functions that nothing can reach, nor swap in for a function that something can reach."""
-    library = Library(graph.graph_def.library)
+    library = FunctionIndex(graph.graph_def.library)
     starts: dict[str, None] = {}
     for node in graph.graph_def.node:
         starts.update(dict.fromkeys([*library.references(node), *sorted(library.in_strings(node.attr))]))

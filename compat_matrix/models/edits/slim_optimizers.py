@@ -15,7 +15,7 @@ from compat_matrix.models.verify.handles import Handles
 from reference_impl.format import schema
 from reference_impl.format.names import LIST
 from reference_impl.graph.closure import reachable
-from reference_impl.graph.references import Library
+from reference_impl.graph.references import FunctionIndex
 from reference_impl.inspection.text import dtype_name
 
 _IDENTIFIERS = frozenset({"optimizer", "experimentalOptimizer"})
@@ -64,7 +64,7 @@ class _Wiring:
 
     def __init__(self, saved: schema.SavedObjectGraph, library: schema.FunctionDefLibrary) -> None:
         self._saved, self._proto = saved, library
-        self._library: Optional[Library] = None
+        self._library: Optional[FunctionIndex] = None
         self._handles: Optional[Handles] = None
 
     def has_attributes(self, number: int) -> bool:
@@ -127,7 +127,7 @@ class _Wiring:
     def _changed(self, name: str, captures: list[int]) -> set[int]:
         """The captured variables that a function changes, also by what it calls. Captures are its last arguments."""
         if self._library is None or self._handles is None:
-            self._library = Library(self._proto)
+            self._library = FunctionIndex(self._proto)
             ops = {node.op for function in self._library.functions.values() for node in function.node_def}
             self._handles = Handles(self._library, {}, frozenset(op for op in ops if op.startswith(_WRITES)))
         if name not in self._library.functions:

@@ -12,7 +12,7 @@ from typing import Any, Optional
 from compat_matrix.models.edits.refused import RefusedError
 from reference_impl.format import schema
 from reference_impl.graph.edges import CONTROL, parse_input
-from reference_impl.graph.references import CALL_OPS, Library
+from reference_impl.graph.references import CALL_OPS, FunctionIndex
 
 _PASSING = frozenset({"Identity", "Reshape", "Cast", "EnsureShape", "Snapshot", "StopGradient"})
 _SINKS = frozenset({"Assign", "AssignVariableOp"})
@@ -54,7 +54,7 @@ def drop_keys(graph: schema.MetaGraphDef, saver: schema.SaverDef, keys: set[str]
 class _Work:
     def __init__(self, graph: schema.MetaGraphDef, keys: set[str], file: str) -> None:
         self.graph, self.keys, self.file = graph, keys, file
-        self.library = Library(graph.graph_def.library)
+        self.library = FunctionIndex(graph.graph_def.library)
         self.functions = {item.signature.name: item for item in graph.graph_def.library.function}
         self.done: set[str] = set()
         self.changed: set[str] = set()

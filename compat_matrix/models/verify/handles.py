@@ -13,7 +13,7 @@ from reference_impl.errors import LimitError
 from reference_impl.format import schema
 from reference_impl.graph.closure import reversed_edges
 from reference_impl.graph.edges import data_inputs, parse_input
-from reference_impl.graph.references import CALL_OPS, Library
+from reference_impl.graph.references import CALL_OPS, FunctionIndex
 from reference_impl.inspection.graph_view import Reached
 
 ASSIGN = frozenset({"Assign", "AssignVariableOp", "AssignAdd", "AssignAddVariableOp", "AssignVariableXlaConcatND"})
@@ -45,7 +45,7 @@ class Handles:
 
     def __init__(
         self,
-        library: Library,
+        library: FunctionIndex,
         nodes: Mapping[str, schema.NodeDef],
         ops: frozenset[str] = ASSIGN,
         calls: Optional[Mapping[str, list[str]]] = None,
