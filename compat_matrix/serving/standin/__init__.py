@@ -8,9 +8,7 @@ libraries, grpcio, protobuf and NumPy, and never imports tensorflow.
     python -m compat_matrix.serving.standin executable PATH     # a tensorflow_model_server to hand to a driver
     python -m compat_matrix.serving.standin build               # the container image
 
-Where it knowingly differs from the real server: requests are not merged into batches (only held to their rules); a changed config
-is looked at at once, not at the next poll; gRPC shares no port with another process. It has
-no TensorFlow Lite, TLS, profiler, platform config or parameters of threads: each is refused or said on the log.
+Where it differs from the real server: docs/serving.md. What it does not support is refused, or said on the log.
 Faults that tests ask for by environment variables: ``faults.py``.
 """
 
