@@ -79,6 +79,9 @@ def _complete(function: LoadedConcreteFunction, definition: Any, defaults: dict[
 
     def signature() -> tuple[Any, Any]:
         inputs, outputs = described()
+        if not isinstance(outputs, dict):
+            file, name = function.library.file, function.saved_name
+            raise MalformedError("the results of a signature are not a dict", file=file, node=name)
         return inputs, {name: _refine(spec, definition.outputs.get(name)) for name, spec in outputs.items()}
 
     function.signature = signature

@@ -223,7 +223,7 @@ def named_tuple(name: str, fields: tuple[str, ...]) -> Any:
     RFC: PY-04
     """
     usable = all(field.isidentifier() and not keyword.iskeyword(field) and not field.startswith("_") for field in fields)
-    if not usable or not name.isidentifier() or keyword.iskeyword(name):
+    if not usable or len(set(fields)) < len(fields) or not name.isidentifier() or keyword.iskeyword(name):
         raise StructureError(f"namedtuple {name!r} with the fields {fields} cannot be made in Python")
     return collections.namedtuple(name, fields)
 

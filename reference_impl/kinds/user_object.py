@@ -8,13 +8,14 @@ RFC: PRIM-02, PRIM-05, PRIM-06, REV-01, REV-02, REV-03
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Optional
 
 import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
-from reference_impl.errors import LimitError
+from reference_impl.errors import LimitError, StructureError
 from reference_impl.format import limits
 from reference_impl.format import names as reserved
 from reference_impl.graph.object_references import index_of
@@ -236,7 +237,10 @@ def _new_tuple(children: Sequence[tuple[str, int]], objects: Sequence[Any], root
     size = max(numbered, default=-1) + 1
     items = [objects[numbered[index]] if index in numbered else None for index in range(size)]
     fields = _fields([(name, node) for name, node in children if not name.isdecimal()], numbered, size)
-    made = tuple(items) if fields is None else specs.named_tuple("NamedTuple", fields)._make(items)
+    made: Any = tuple(items)
+    if fields is not None:
+        with contextlib.suppress(StructureError):  # names that Python does not take, which no writer gives
+            made = specs.named_tuple("NamedTuple", fields)._make(items)
     return _RootTuple(made) if root else api.wrap(made)
 
 
@@ -261,8 +265,7 @@ def _fields(named: Sequence[tuple[str, int]], numbered: Mapping[int, int], size:
         elif index in numbered:
             return None
         fields.append(match[0] if match is not None else f"field_{index}")
-    usable = len(set(fields)) == size and all(field.isidentifier() and not field.startswith("_") for field in fields)
-    return tuple(fields) if named and not left and usable else None
+    return tuple(fields) if named and not left else None
 
 
 def identifier(obj: Any) -> str:

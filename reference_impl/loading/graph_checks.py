@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from reference_impl.errors import CycleError, MalformedError
+from reference_impl.format.names import DICT, LIST, TUPLE
 from reference_impl.graph import order
 from reference_impl.graph.object_graph import Paths
 from reference_impl.graph.object_references import dangling, dangling_captures, misfits
@@ -13,10 +14,11 @@ from reference_impl.graph.saved_variables import invalid
 
 
 def check(graph: Any, file: str) -> None:
-    """Check numbers of nodes, variables, and the roles of objects.
+    """Check numbers of nodes, variables, the roles of objects, and that no container contains itself.
 
     Raises:
       MalformedError: a number is not that of a node, a variable cannot exist, an object cannot play its role.
+      CycleError: a list, dict or tuple contains itself.
     """
     if not graph.nodes:
         raise MalformedError("the object graph is empty", file=file, node="object_graph_def")
@@ -30,6 +32,8 @@ def check(graph: Any, file: str) -> None:
             raise MalformedError(f"the variable {node.variable.name!r}: {wrong}", file=file, node=paths.from_root(number))
     for number, reason in misfits(graph):
         raise MalformedError(reason, file=file, node=(paths or Paths(graph.nodes)).from_root(number))
+    containers = ((number, node) for number, node in enumerate(graph.nodes) if node.user_object.identifier in (LIST, DICT, TUPLE))
+    needed_first({number: [child.node_id for child in node.children] for number, node in containers}, file)
     for name, other in dangling_captures(graph):
         raise MalformedError(f"a function captures node {other} of {len(graph.nodes)}", file=file, node=name)
 
@@ -42,7 +46,7 @@ def needed_first(needs: Mapping[int, Iterable[int]], file: str) -> list[int]:
       file: named in errors.
 
     Raises:
-      CycleError: a tuple contains itself, or objects depend on each other.
+      CycleError: a list, dict or tuple contains itself, or objects depend on each other.
     """
     numbers = sorted(needs)
     index = {number: position for position, number in enumerate(numbers)}
@@ -51,6 +55,6 @@ def needed_first(needs: Mapping[int, Iterable[int]], file: str) -> list[int]:
     if found is None:
         circles = [group for group in order.components(sources) if len(group) > 1 or group[0] in sources[group[0]]]
         first = numbers[min(position for group in circles for position in group)]
-        reason = "a tuple contains itself, or objects are made of each other"
+        reason = "a list, dict or tuple contains itself, or objects are made of each other"
         raise CycleError(reason, file=file, node=f"object_graph_def.nodes[{first}]")
     return [numbers[position] for position in found]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import collections
+
 import numpy as np
 import pytest
-from made_models import save
+from made_models import edit, save
 
 import reference_impl
 
@@ -116,6 +118,24 @@ def test_an_attribute_may_have_any_name_that_a_loaded_object_uses_itself(tf, tmp
     for index, name in enumerate(names):
         assert getattr(loaded, name).numpy() == getattr(loaded.of_optimizer, name).numpy() == index
     assert not hasattr(reference_impl.load(tmp_path / "plain"), "slot_variables")
+
+
+@pytest.mark.parametrize("name", ["class", "_private", "not a name"])
+def test_a_namedtuple_with_a_field_that_python_does_not_take_is_a_tuple(tf, tmp_path, name):
+    root = tf.Module()
+    root.pair = collections.namedtuple("Pair", ["one", "two"])(tf.Variable(1.0), tf.Variable(2.0))
+    directory = _saved(tf, root, tmp_path / "m")
+    assert reference_impl.load(directory).pair._fields == ("one", "two")
+
+    def rename(meta_graph):
+        for node in meta_graph.object_graph_def.nodes:
+            for child in node.children:
+                if child.local_name == "two":
+                    child.local_name = name
+
+    edit(directory, rename)
+    pair = reference_impl.load(directory).pair
+    assert not hasattr(pair, "_fields") and [item.numpy() for item in pair] == [1.0, 2.0]
 
 
 def test_private_names_belong_to_the_model(tf, tmp_path):

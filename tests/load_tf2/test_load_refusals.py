@@ -11,7 +11,7 @@ import reference_impl
 from reference_impl import errors
 from reference_impl import errors as format_errors
 from reference_impl.format import schema
-from reference_impl.format.values import structure
+from reference_impl.format.values import dtypes, structure
 
 pytestmark = pytest.mark.tensorflow
 
@@ -76,6 +76,25 @@ def _tuple_in_itself(graph):
     node.children[0].node_id = number
 
 
+def _contain(graph, *identifiers):
+    """Make each of these containers the first element of the one before, and the first one that of the last."""
+    numbers = [next(i for i, n in enumerate(graph.nodes) if n.user_object.identifier == each) for each in identifiers]
+    for number, inner in zip(numbers, numbers[1:] + numbers[:1]):
+        graph.nodes[number].children[0].node_id = inner
+
+
+def _list_in_itself(graph):
+    _contain(graph, "trackable_list_wrapper")
+
+
+def _dict_in_itself(graph):
+    _contain(graph, "trackable_dict_wrapper")
+
+
+def _containers_in_each_other(graph):
+    _contain(graph, "trackable_list_wrapper", "trackable_tuple_wrapper", "trackable_dict_wrapper")
+
+
 def _long_list(graph):
     node = next(n for n in graph.nodes if n.user_object.identifier == "trackable_list_wrapper")
     node.children[0].local_name = str(10**15)
@@ -92,6 +111,9 @@ def _long_list(graph):
         (_kind, errors.UnsupportedModelError, "object of kind None"),
         (_empty, format_errors.MalformedError, "object graph is empty"),
         (_tuple_in_itself, format_errors.CycleError, "contains itself"),
+        (_list_in_itself, format_errors.CycleError, "contains itself"),
+        (_dict_in_itself, format_errors.CycleError, "contains itself"),
+        (_containers_in_each_other, format_errors.CycleError, "contains itself"),
         (_long_list, format_errors.LimitError, "1000000000000001 elements"),
     ],
 )
@@ -177,6 +199,24 @@ def test_a_default_value_of_a_signature_that_cannot_be_made_is_refused(tf, tmp_p
     with pytest.raises(error) as caught:
         reference_impl.load(directory)
     assert caught.value.node == "signatures['serving_default']" and caught.value.file.endswith("saved_model.pb")
+
+
+@pytest.mark.parametrize("result", [None, 5, [structure.TensorSpec(structure.TensorShape(()), dtypes.by_name("float32"))]])
+def test_a_signature_whose_results_are_not_a_dict_is_refused_when_it_is_called(tf, tmp_path, result):
+    root = tf.Module()
+    root.f = tf.function(lambda x: {"y": x * 2.0}, input_signature=[tf.TensorSpec([], tf.float32)])
+    tf.saved_model.save(root, str(tmp_path / "m"), signatures=root.f)
+
+    def damage(meta_graph):
+        graph = meta_graph.object_graph_def
+        names = [node.bare_concrete_function.concrete_function_name for node in graph.nodes]
+        for name in filter(None, names):
+            graph.concrete_functions[name].output_signature.CopyFrom(structure.encode(result))
+
+    edit(tmp_path / "m", damage)
+    loaded = reference_impl.load(tmp_path / "m")
+    with pytest.raises(errors.MalformedError, match="not a dict"):
+        loaded.signatures["serving_default"](x=tf.constant(1.0))
 
 
 def test_default_values_of_many_functions_cannot_fill_the_memory(tf, tmp_path):
