@@ -23,14 +23,17 @@ class WireError(ValueError):
     """A message is broken.
 
     Attributes:
-      position: where the reader noticed it.
+      position: where `fields` noticed it.
       number: of the field, if its tag could be read.
       truncated: whether bytes are missing.
     """
 
-    def __init__(self, reason: str, position: int, number: Optional[int] = None, truncated: bool = False) -> None:
+    position = 0
+    number: Optional[int] = None
+
+    def __init__(self, reason: str, truncated: bool = False) -> None:
         super().__init__(reason)
-        self.position, self.number, self.truncated = position, number, truncated
+        self.truncated = truncated
 
 
 def fields(data: Data, start: int = 0, end: Optional[int] = None) -> Iterator[tuple[int, int, Any, int]]:
@@ -48,13 +51,12 @@ def fields(data: Data, start: int = 0, end: Optional[int] = None) -> Iterator[tu
       WireError: the bytes are not a message.
     """
     position, end = start, len(data) if end is None else end
-    number: Optional[int] = None
     while position < end:
-        number = None
+        number: Optional[int] = None
         try:
             tag, position = read_varint(data, position, end)
             if not 0 < tag >> 3 <= _MAX_FIELD_NUMBER:
-                raise WireError(f"field number {tag >> 3}", position)
+                raise WireError(f"field number {tag >> 3}")
             number, kind = tag >> 3, tag & 7
             content: Any = None
             if kind == VARINT:
@@ -62,15 +64,14 @@ def fields(data: Data, start: int = 0, end: Optional[int] = None) -> Iterator[tu
             elif kind == BYTES or kind in WIDTHS:
                 length, position = read_varint(data, position, end) if kind == BYTES else (WIDTHS[kind], position)
                 if length > end - position:
-                    raise WireError(f"{length} bytes are promised, {end - position} are left", position, number, truncated=True)
+                    raise WireError(f"{length} bytes are promised, {end - position} are left", truncated=True)
                 content = data[position : position + length]
                 position += length
             elif kind not in (GROUP, END_GROUP):
-                raise WireError(f"wire type {kind}", position, number)
-        except WireError:
+                raise WireError(f"wire type {kind}")
+        except WireError as error:
+            error.position, error.number = position, number
             raise
-        except ValueError as error:
-            raise WireError(str(error), position, number) from None
         yield number, kind, content, position
 
 
@@ -83,7 +84,7 @@ def read_varint(data: Data, position: int, end: int) -> tuple[int, int]:
     """Decode the unsigned 64-bit integer at `position`; return it and the position after it.
 
     Raises:
-      ValueError: the integer runs over `end` or does not fit 64 bits. Callers name the file and the place.
+      WireError: the integer runs over `end` or does not fit 64 bits. Callers name the file and the place.
     """
     if position < end and data[position] < 0x80:  # most are this short
         return data[position], position + 1
@@ -93,18 +94,18 @@ def read_varint(data: Data, position: int, end: int) -> tuple[int, int]:
         value |= (byte & 0x7F) << shift
         if byte < 0x80:
             if value >> 64:
-                raise ValueError("a variable-length integer does not fit 64 bits")
+                raise WireError("a variable-length integer does not fit 64 bits")
             return value, index + 1
         shift += 7
     fault = "cut off" if end - position < _MAX_BYTES else "too long"
-    raise ValueError(f"a variable-length integer is {fault}")
+    raise WireError(f"a variable-length integer is {fault}")
 
 
 def read_varints(data: Data, count: int) -> tuple[list[int], int]:
     """Decode the first `count` integers; return them and the position after them.
 
     Raises:
-      ValueError: one of them is broken; the message starts with its index.
+      WireError: one of them is broken; the message starts with its index.
     """
     values: list[int] = []
     position, end = 0, len(data)
@@ -116,8 +117,8 @@ def read_varints(data: Data, count: int) -> tuple[list[int], int]:
             else:
                 value, position = read_varint(data, position, end)
             values.append(value)
-    except ValueError as error:
-        raise ValueError(f"{len(values)}: {error}") from None
+    except WireError as error:
+        raise WireError(f"{len(values)}: {error}") from None
     return values, position
 
 

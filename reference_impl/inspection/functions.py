@@ -5,6 +5,8 @@ RFC: FN-05, FMT-03
 
 from __future__ import annotations
 
+import heapq
+import operator
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from typing import Optional
@@ -104,23 +106,18 @@ def op_counts(view: GraphView) -> tuple[OpCount, ...]:
 
 def sizes(view: GraphView, functions: Iterable[LibraryFunction]) -> Sizes:
     """Return where the bytes of a MetaGraph are. ``functions`` describes those of the library."""
-    constants: list[Constant] = []
-    total = 0
-    for function, node in view.of_op({"Const"}):
-        if "value" not in node.attr:
-            continue
+    constants = [
+        (node.attr["value"].tensor.ByteSize(), function, node) for function, node in view.of_op({"Const"}) if "value" in node.attr
+    ]
+    largest = []
+    for size, function, node in heapq.nlargest(_LARGEST, constants, key=operator.itemgetter(0)):
         tensor = node.attr["value"].tensor
-        size = tensor.ByteSize()
-        total += size
-        if len(constants) < _LARGEST or size > constants[-1].size:
-            constants.append(Constant(node.name, function, dtype_name(tensor.dtype), shape_of(tensor.tensor_shape), size))
-            constants.sort(key=lambda item: -item.size)
-            del constants[_LARGEST:]
+        largest.append(Constant(node.name, function, dtype_name(tensor.dtype), shape_of(tensor.tensor_shape), size))
     return Sizes(
         view.proto.ByteSize(),
         sum([node.ByteSize() for node in view.main.messages]),
         sum([function.size for function in functions]),
         view.proto.object_graph_def.ByteSize(),
-        total,
-        tuple(constants),
+        sum([size for size, _, _ in constants]),
+        tuple(largest),
     )

@@ -13,7 +13,6 @@ from typing import Any, Optional, Union
 
 from reference_impl import errors
 from reference_impl.format import extension, schema
-from reference_impl.format.bundle.reader import BundleReader
 from reference_impl.format.container import files, layout
 from reference_impl.format.names import OBJECT_GRAPH_KEY
 from reference_impl.graph.object_graph import Paths, counterparts
@@ -120,6 +119,8 @@ class _Inspection:
         return found
 
     def _read_checkpoint(self) -> Checkpoint:
+        from reference_impl.format.bundle.reader import BundleReader
+
         with BundleReader(self.model.checkpoint_prefix) as reader:
             self.entries = reader.entries()
             if OBJECT_GRAPH_KEY in self.entries:
