@@ -14,7 +14,7 @@ from compat_matrix.common.printable import printable
 
 if TYPE_CHECKING:
     from compat_matrix.models.find import Found
-    from compat_matrix.models.migrate.engine import Settings
+    from compat_matrix.models.migrate.migrator import Settings
     from compat_matrix.models.migrate.records import Record
     from compat_matrix.models.migrate.run import Job
 
@@ -50,7 +50,7 @@ def migrate(
     their old relative names; what is refused or differs is in the report, with the reason and what would help. Run it again to
     go on, or to take up what changed.
     """
-    from compat_matrix.models.migrate.engine import Settings
+    from compat_matrix.models.migrate.migrator import Settings
     from compat_matrix.models.migrate.run import jobs_of
 
     for skipped in found.skipped:

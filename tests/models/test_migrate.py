@@ -18,7 +18,9 @@ import pytest
 from click.testing import CliRunner
 
 from compat_matrix import cli
-from compat_matrix.models.migrate import engine, records
+from compat_matrix.checks import answers
+from compat_matrix.checks.kinds import values
+from compat_matrix.models.migrate import migrator, records
 from compat_matrix.models.migrate.records import Status
 from compat_matrix.requests.compare import Mismatch
 from compat_matrix.runtimes import isolation, worker
@@ -280,12 +282,50 @@ def test_what_differs_does_not_get_into_the_output(tmp_path, monkeypatch):
     def one_that_differs(expected, got, tolerance):
         return [Mismatch("value", "y", "is another")]
 
-    monkeypatch.setattr("compat_matrix.checks.answers.compare_named", one_that_differs)  # as in every cell
+    monkeypatch.setattr(answers, "compare_named", one_that_differs)
     result = migrate(FIXTURES / "half_plus_two", "--out", tmp_path / "out", "--json")
     (model,) = json.loads(result.stdout)["models"]
     assert (model["status"], result.exit_code) == ("differs", cli.UNEXPECTED)
     assert "y: is another" in model["reason"]
     assert not (tmp_path / "out/models/model").exists()
+
+
+@pytest.mark.tensorflow
+def test_an_output_left_to_chance_is_asked_once_more_without_it(tmp_path, monkeypatch):
+    """The old model answered the same twice; the new one does not answer that, in every reader."""
+    left = "metrics/error/value"
+    compared = answers.compare_named
+
+    def one_that_differs(expected, got, tolerance):
+        chance = [Mismatch("value", left, "is another")] if left in expected else []
+        return [*chance, *compared(expected, got, tolerance)]
+
+    monkeypatch.setattr(answers, "compare_named", one_that_differs)
+    result = migrate(FIXTURES / "estimator_all_modes", "--out", tmp_path / "out", "--json")
+    (model,) = json.loads(result.stdout)["models"]
+    assert (model["status"], result.exit_code) == ("migrated", 0), model
+    notes = [note for part in model["parts"] for note in part["notes"] if repr(left) in note]
+    assert len(notes) == 1 and "leaves it to chance" in notes[0]
+
+
+@pytest.mark.tensorflow
+def test_a_process_that_dies_of_the_new_model_costs_that_model_only(tmp_path, monkeypatch):
+    for name in "ab":
+        shutil.copytree(FIXTURES / "half_plus_two" / "model", tmp_path / "zoo" / name)
+    ask_all, died = values.ask_all, []
+
+    def dying(context, loaded, tags, answered):
+        if context.consumer.name == "tf2" and not died:
+            died.append(context.worker._process.pid)
+            os.kill(died[0], signal.SIGKILL)
+        return ask_all(context, loaded, tags, answered)
+
+    monkeypatch.setattr(values, "ask_all", dying)
+    result = migrate(tmp_path / "zoo", "--out", tmp_path / "out", "--json")
+    found = {model["relative"]: model for model in json.loads(result.stdout)["models"]}
+    assert {name: model["status"] for name, model in found.items()} == {"a": "crashed", "b": "migrated"}
+    assert "tf2@" in found["a"]["reason"] and "SIGKILL" in found["a"]["reason"] and found["a"]["fix"]
+    assert not (tmp_path / "out/models/a").exists()
 
 
 @pytest.mark.parametrize(
@@ -313,7 +353,7 @@ def test_a_model_that_is_saved_again_is_the_same_or_becomes_so(tmp_path, generat
 
     for folder in folders[:2]:
         write(folder)
-    assert engine._fixed_point(Asked(), *folders[:2], ["serve"]).state == state
+    assert migrator._fixed_point(Asked(), *folders[:2], ["serve"]).state == state
     assert folders[2].exists() is (len(generations) == 3)
 
 
@@ -391,7 +431,7 @@ def test_a_model_that_memory_is_too_small_for_is_told_so_and_tried_again(tmp_pat
     def no_memory(*arguments):
         raise error
 
-    monkeypatch.setattr(engine, "Asker", no_memory)
+    monkeypatch.setattr(migrator, "Asker", no_memory)
     result = migrate(FIXTURES / "half_plus_two", "--out", tmp_path / "out", "--json")
     (model,) = json.loads(result.stdout)["models"]
     assert model["status"] == "crashed"

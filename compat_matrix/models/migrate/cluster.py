@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from compat_matrix.models.migrate import records
-from compat_matrix.models.migrate.engine import Migrator, Settings
+from compat_matrix.models.migrate.migrator import Migrator, Settings
 from compat_matrix.models.migrate.records import Record, Status
 from compat_matrix.models.migrate.run import REPORTS, WORK, Job, migrate_one
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from compat_matrix.hosts.host import RESTART_AFTER
 from compat_matrix.models.find import Model
 from compat_matrix.models.migrate import records
-from compat_matrix.models.migrate.engine import Migrator, Settings
+from compat_matrix.models.migrate.migrator import Migrator, Settings
 from compat_matrix.models.migrate.plan import source_hash
 from compat_matrix.models.migrate.records import Record, Status
 
