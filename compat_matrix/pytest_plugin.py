@@ -32,9 +32,10 @@ from compat_matrix.engine.executor import Executor
 from compat_matrix.engine.result_log import ResultLog
 from compat_matrix.engine.running import replay_of
 from compat_matrix.hosts.host import Host
-from compat_matrix.verdict import Ledger, LedgerError
+from compat_matrix.verdict import Ledger, LedgerError, prediction
 
 if TYPE_CHECKING:
+    from compat_matrix.models.predict import Predictor
     from compat_matrix.report.progress import Progress
 
 
@@ -65,8 +66,18 @@ class Run:
         def observe(cell: Cell) -> Any:
             return config.hook.pytest_compat_run_cell(cell=cell, out=self.out, config=config)
 
+        def foretell(cell: Cell, result: Result) -> None:
+            self.predictor.foretell(cell, result)
+
         interruptions = (KeyboardInterrupt, pytest.exit.Exception)
-        self.executor = Executor(self.out, self.plan, self.ledger, observe, replay_of(self.out), interruptions)
+        self.executor = Executor(self.out, self.plan, self.ledger, observe, replay_of(self.out), interruptions, foretell)
+
+    @functools.cached_property
+    def predictor(self) -> Predictor:
+        """What the op history says of the cells of this run."""
+        from compat_matrix.models.predict import Predictor
+
+        return Predictor(self.out, (cell.consumer_version for cell in self.plan))
 
     def items(self) -> list[Cell]:
         """The cells to execute: undecided, chosen when there is a choice, and of this phase when there are phases."""
@@ -132,6 +143,8 @@ class CellItem(pytest.Item):
             error = " ".join(filter(None, (entry.error_class, entry.message and f"/{entry.message}/")))
             wanted = f"{entry.outcome} {error}, {entry.title()}: {entry.reason}"
         lines = [f"{result.outcome}, expected {wanted}"]
+        if entry is None:
+            lines += filter(None, [prediction.line(result)])
         if result.error_class or result.message:
             message = "\n".join(result.message.splitlines()[:12])
             lines.append(f"{result.error_class or 'message'}: {message[:2000]}")

@@ -81,13 +81,13 @@ def compat(found: Found, follow_links: bool, target: str | None, loaders: tuple[
 
 def _graphs(model: Model, asked: tuple[int, ...], follow_links: bool) -> tuple[list[GraphCompat], list[str]]:
     """What each MetaGraph needs; and of one release that is asked about, the loaders for which `downgrade` could rewrite it."""
-    from compat_matrix.models.compat import of_graph
+    from compat_matrix.models.compat import of_graph, of_model
     from compat_matrix.skew.history import history
     from reference_impl.format.container import layout
 
     with model.local() as path:
         found = layout.read(path, follow_links=follow_links)
-    graphs = [of_graph(graph, asked, history()) for graph in found.saved_model.meta_graphs]
+        graphs = of_model(found, asked, history())
     if len(asked) != 1 or all(_good(use, True) for graph in graphs for use in graph.uses):
         return graphs, []
     from compat_matrix.models.downgrade.model import plan
@@ -106,7 +106,7 @@ def _bad(graphs: list[GraphCompat]) -> dict[str, set[tuple[int, str]]]:
     bad: dict[str, set[tuple[int, str]]] = {loader: set() for loader in LOADERS}
     for number, graph in enumerate(graphs):
         for use in graph.uses:
-            if not _good(use, True):
+            if not _loads(use, True):
                 bad[use.loader].add((number, use.part))
     return bad
 
@@ -131,7 +131,11 @@ def _summary(lines: list[dict[str, Any]], releases: list[str], all_asked: bool) 
 
 
 def _good(use: Use, all_asked: bool) -> bool:
-    """Whether a part does in every release that was asked about; or, where none was named, in any."""
+    """Whether a part does, and it is told, in every release that was asked about; or, where none was named, in any."""
+    return _loads(use, all_asked) and not use.untold
+
+
+def _loads(use: Use, all_asked: bool) -> bool:
     if not all_asked:
         return bool(use.members) or not use.verdicts
     return all(verdict.loads and not verdict.risks for verdict in use.verdicts.values())
@@ -145,6 +149,7 @@ def _json(graph: GraphCompat, loaders: tuple[str, ...], table: History) -> dict[
             "releases": table.text(use.members),
             "fails": {table.releases[index].name: list(item.reasons) for index, item in use.verdicts.items() if not item.loads},
             "risks": {table.releases[index].name: list(item.risks) for index, item in use.verdicts.items() if item.risks},
+            **({"not_told": list(use.untold)} if use.untold else {}),
         }
         for use in graph.uses
         if use.loader in loaders
@@ -171,6 +176,8 @@ def _show(name: str, graphs: list[GraphCompat], loaders: tuple[str, ...], table:
             click.echo(printable(f"    {line}".rstrip(), newlines=False))
         if len(shown) < len(parts):
             click.echo(f"    {len(parts) - len(shown)} more parts: --full")
+        for line in _untold([use for items in parts.values() for use in items.values()]):
+            click.echo(printable(f"    {line}", newlines=False))
         for line in _reasons([use for items in parts.values() for use in items.values()], table, full):
             click.echo(printable(f"    {line}", newlines=False))
 
@@ -182,11 +189,22 @@ def _cell(use: Use | None, table: History) -> str:
         return ""
     if not use.verdicts:
         return "(no such loader)"
+    if use.untold and use.members:
+        return "not told"
     if len(use.verdicts) == 1:
         return "yes" if use.members else "no"
     if len(use.members) == len(use.verdicts):
         return "all asked"
     return words(table.text(use.members)) if use.members else "none"
+
+
+def _untold(uses: list[Use]) -> list[str]:
+    """Why parts are not told."""
+    lines: dict[str, dict[str, None]] = {}
+    for use in uses:
+        for why in use.untold if use.members else ():
+            lines.setdefault(why, {})[use.loader] = None
+    return [f"not told: {why}  ({', '.join(loaders)})" for why, loaders in lines.items()]
 
 
 def _reasons(uses: list[Use], table: History, full: bool) -> list[str]:

@@ -24,6 +24,7 @@ class Executor:
         a SETUP_ERROR.
       replay: gives the command line that executes a cell again.
       interruptions: exceptions that end the run in place of becoming a result.
+      foretell: adds to an observed result what is predicted of its cell.
     """
 
     def __init__(
@@ -34,9 +35,10 @@ class Executor:
         observe: Callable[[Cell], Observation],
         replay: Callable[[Cell], str],
         interruptions: tuple[type[BaseException], ...] = (KeyboardInterrupt,),
+        foretell: Callable[[Cell, Result], object] | None = None,
     ) -> None:
         self.out, self.plan, self.ledger = out, plan, ledger
-        self._observe, self._replay, self._interruptions = observe, replay, interruptions
+        self._observe, self._replay, self._interruptions, self._foretell = observe, replay, interruptions, foretell
         self.productions = {cell.artifact_id: cell for cell in plan if cell.is_production and not cell.decided}
         self._failed: dict[str, str] = {}  # artifact -> why it was not made
 
@@ -64,6 +66,8 @@ class Executor:
         result = Result.observed(self.plan.plan_id, cell.id, seen, self._replay(cell))
         if cell.is_production and result.outcome is not Outcome.PASS:
             self._failed[cell.artifact_id] = _why(result)
+        if self._foretell is not None:
+            self._foretell(cell, result)
         return result
 
     def _not_executed(self, cell: Cell, reason: str, outcome: Outcome = Outcome.NOT_RUN) -> Result:

@@ -142,13 +142,17 @@ def skew_words(skew: Any) -> str | None:
 
 
 def _known(candidate: Side | None, kind: str) -> bool:
-    """Whether the candidate's failure is one the ledger expects, its absence one that was declared."""
+    """Whether the candidate's failure is one the ledger expects, its absence one that was declared.
+
+    That the op history predicts a regression makes it no less of one: that takes an entry.
+    """
     if candidate is None or kind not in ("regressed", "vanished", "changed_error", "still_failing"):
         return False
     if kind == "vanished":
         declared = candidate.cell.decided and candidate.cell.decided.outcome is Outcome.NOT_APPLICABLE
         return bool(declared or (candidate.production and candidate.production.expected and candidate.not_made))
-    return bool(candidate.result and candidate.result.expected)
+    result = candidate.result
+    return bool(result and result.expected and (kind not in ("regressed", "vanished") or result.expectation is not None))
 
 
 def _cause(kind: str, sides: dict[str, Fact], drift: list[Drift]) -> str:

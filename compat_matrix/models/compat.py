@@ -7,18 +7,20 @@ needs besides. Three loaders differ in what they look at:
     c++      Serving, Go, Java, C: the same as it stands
     objects  ``tf.saved_model.load``: every function, the main graph only of models without an object graph
 
-A model that is incomplete (files, assets) or pinned to a device is not told here: that is ``verify``.
+A model that is damaged, or needs what other packages have, is not told here, never well: :mod:`~compat_matrix.models.untold`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from compat_matrix.models import features
 from compat_matrix.models.downgrade import attrs
+from compat_matrix.models.untold import Untold, untold
+from compat_matrix.skew.forms import SILENT
 from compat_matrix.skew.history import History, history
 from compat_matrix.skew.lacks import Lack
 from compat_matrix.skew.needs import Excuse, Part, Walk
@@ -31,6 +33,8 @@ from reference_impl.graph.object_graph import Paths
 SCHEMA = 1
 SESSION, CPP, OBJECTS = "session", "c++", "objects"
 LOADERS = (SESSION, CPP, OBJECTS)
+SERVERS = "servers"  # LoadSavedModel of C++ alone, without the import that the C API does for its caller: sees what it runs
+REFERENCE = "reference"  # reference_impl.load: reads every form, and leaves out functions that the release cannot have
 LOAD = "load"
 FIRST_OBJECTS = "1.15"  # as tf.compat.v2
 MAX_FUNCTIONS = 500  # of the object tree, told one by one
@@ -44,23 +48,30 @@ class Verdict:
       loads: it loads, or can be called.
       reasons: why not.
       risks: attrs with a meaning that the release passes over without a word: it loads, and an answer may differ.
+      lacks: what the release does not have, in full: also what else the nodes lack that the ``reasons`` are about.
+      lost: what it loses without a word, of the ``risks`` that have a name.
     """
 
     loads: bool
     reasons: tuple[str, ...]
     risks: tuple[str, ...]
+    lacks: tuple[Lack, ...] = ()
+    lost: tuple[Lack, ...] = ()
 
 
 @dataclass(frozen=True)
 class Use:
     """A part of a MetaGraph: ``load``, ``signature KEY``, ``function PATH``, through one loader.
 
-    ``verdicts``: release -> Verdict, of the releases that were asked about and have the loader.
+    Attributes:
+      verdicts: release -> Verdict, of the releases that were asked about and have the loader.
+      untold: why nobody can tell that it loads, whatever the release.
     """
 
     part: str
     loader: str
     verdicts: dict[int, Verdict]
+    untold: tuple[str, ...] = ()
 
     @property
     def members(self) -> tuple[int, ...]:
@@ -87,13 +98,27 @@ def compat(model: Path, releases: Iterable[int], *, follow_links: bool = False) 
 
     Raises SavedModelError, TableError.
     """
-    table, asked = history(), tuple(releases)
-    return [of_graph(graph, asked, table) for graph in layout.read(model, follow_links=follow_links).saved_model.meta_graphs]
+    return of_model(layout.read(model, follow_links=follow_links), tuple(releases), history())
 
 
-def of_graph(graph: schema.MetaGraphDef, releases: Sequence[int], table: History) -> GraphCompat:
+def of_model(
+    found: layout.Layout, releases: Sequence[int], table: History, loaders: Collection[str] = LOADERS
+) -> list[GraphCompat]:
+    """The same of a model that was read, with what is not told of it. Raises SavedModelError, TableError."""
+    graphs = [of_graph(graph, releases, table, loaders) for graph in found.saved_model.meta_graphs]
+    return [_with_untold(graph, why) for graph, why in zip(graphs, untold(found))]
+
+
+def _with_untold(graph: GraphCompat, why: Untold) -> GraphCompat:
+    uses = (replace(use, untold=why.objects if use.loader in (OBJECTS, REFERENCE) else why.others) for use in graph.uses)
+    return replace(graph, uses=tuple(uses))
+
+
+def of_graph(
+    graph: schema.MetaGraphDef, releases: Sequence[int], table: History, loaders: Collection[str] = LOADERS
+) -> GraphCompat:
     """The same of one MetaGraph."""
-    uses = _Asker(graph, releases, table).uses()
+    uses = _Asker(graph, releases, table).uses(loaders)
     info = graph.meta_info_def
     return GraphCompat(tuple(sorted(info.tags)), info.tensorflow_version, graph.graph_def.versions.producer, tuple(uses))
 
@@ -110,14 +135,21 @@ class _Asker:
             if attr.HasField("default_value")
         }
         # One object each, since what it excuses is remembered by it.
-        self.excuses: dict[str, Excuse] = {SESSION: self._strips, CPP: self._ignores, OBJECTS: self._ignores}
+        self.excuses: dict[str, Excuse] = {
+            SESSION: self._strips,
+            CPP: self._ignores,
+            SERVERS: self._ignores,
+            OBJECTS: self._ignores,
+            REFERENCE: self._ignores,
+        }
         if not self.has_objects:
-            self.excuses[OBJECTS] = self._strips
+            self.excuses[OBJECTS] = self.excuses[REFERENCE] = self._strips
         self.selected = features.auto_selected(graph)
         sessions = features.of_sessions(graph, table)
         self.format = {
             SESSION: sessions,
             CPP: sessions,
+            SERVERS: sessions,
             OBJECTS: features.of_objects(graph, table),
         }
 
@@ -130,12 +162,13 @@ class _Asker:
         at = (node.op, attr)
         return not in_function and at in self.declared and plain_value(node.attr[attr]) == self.declared[at]
 
-    def uses(self) -> list[Use]:
+    def uses(self, loaders: Collection[str]) -> list[Use]:
         walk = self.walk
         found = []
         keys = sorted(set(self.graph.signature_def) - set(RESERVED_SIGNATURES))
-        for loader in (SESSION, CPP):
-            found.append(self._use(LOAD, loader, walk.start, walk.at_load))
+        for loader in (one for one in (SESSION, CPP, SERVERS) if one in loaders):
+            imported, at_load = ([], walk.running) if loader == SERVERS else (walk.start, walk.at_load)
+            found.append(self._use(LOAD, loader, imported, at_load))
             for key in keys:
                 reached = walk.reached(key)
                 nodes = [walk.uses[use].node for use in reached]
@@ -143,24 +176,31 @@ class _Asker:
                     *features.of_session_call(self.graph, nodes, self.table),
                     *features.of_run(self.selected, nodes, self.table),
                 ]
-                found.append(self._use(f"signature {key}", loader, walk.start, [*walk.at_load, *reached], more))
+                found.append(self._use(f"signature {key}", loader, imported, [*at_load, *reached], more))
+        for loader in (one for one in (OBJECTS, REFERENCE) if one in loaders):
+            found += self._of_objects(loader, keys)
+        return found
+
+    def _of_objects(self, loader: str, keys: Sequence[str]) -> Iterator[Use]:
+        """What a loader of Python objects makes of the MetaGraph; ``keys`` are those of its signatures."""
+        walk, at_load = self.walk, []
         if self.has_objects:
             imported = [key for body in walk.bodies.values() for key in body]
             at_load = walk.bodies_of(run_at_load(self.graph.object_graph_def.nodes))
         else:
-            imported, at_load = [*walk.start, *walk.called], []
-        found.append(self._use(LOAD, OBJECTS, imported, at_load))
+            imported = [*walk.start, *walk.called]
+        imported = [] if loader == REFERENCE else imported
+        yield self._use(LOAD, loader, imported, at_load)
         for key in keys:
             reached = [use for use in walk.reached(key) if walk.holder[use] or not self.has_objects]
             nodes = [walk.uses[use].node for use in reached]
             more = [*features.of_signature(self.graph, key, self.table), *features.of_run(self.selected, nodes, self.table)]
-            found.append(self._use(f"signature {key}", OBJECTS, imported, [*at_load, *reached], more))
+            yield self._use(f"signature {key}", loader, imported, [*at_load, *reached], more)
         for path, node in self._functions():
             run = [*at_load, *walk.bodies_of(node.function.concrete_functions)]
             nodes = [walk.uses[use].node for use in run]
             more = [*features.of_function(self.graph, node, self.table), *features.of_run(self.selected, nodes, self.table)]
-            found.append(self._use(f"function {path}", OBJECTS, imported, run, more))
-        return found
+            yield self._use(f"function {path}", loader, imported, run, more)
 
     def _functions(self) -> list[tuple[str, schema.SavedObject]]:
         objects: Any = self.graph.object_graph_def.nodes
@@ -173,21 +213,24 @@ class _Asker:
         return found[:MAX_FUNCTIONS]
 
     def _use(self, name: str, loader: str, imported: Sequence[str], run: Sequence[str], more: Sequence[Lack] = ()) -> Use:
-        first = FIRST_OBJECTS if loader == OBJECTS else ""
-        imports_calls = loader != OBJECTS
-        part = self.walk.part(name, imported, run, first, imports_calls, self.excuses[loader], self.releases)
+        first = FIRST_OBJECTS if loader in (OBJECTS, REFERENCE) else ""
+        imports_calls = loader in (SESSION, CPP)
+        looked_up = self.walk.start if loader == SERVERS else ()
+        part = self.walk.part(name, imported, run, first, imports_calls, self.excuses[loader], self.releases, looked_up)
         uses = list(dict.fromkeys(run))
-        formats = [*self.format[loader], *more]
-        if loader == CPP:
+        formats = [] if loader == REFERENCE else [*self.format[loader], *more]
+        if loader in (CPP, SERVERS):
             ops = [self.walk.uses[key].node.op for key in uses]
             formats += features.of_programs_without_python(ops, name != LOAD, self.table)
         return Use(name, loader, {index: self._verdict(part, formats, uses, index) for index in part.lacks})
 
     def _verdict(self, part: Part, formats: Sequence[Lack], uses: Sequence[str], index: int) -> Verdict:
         missing = [lack for lack in formats if index not in lack.members]
-        lacks = [*part.lacks[index], *(lack for lack in missing if lack.kind != features.SILENT)]
-        risks = [*(_reason(lack, part) for lack in missing if lack.kind == features.SILENT), *self._risks(uses, index)]
-        return Verdict(not lacks, tuple(_reason(lack, part) for lack in lacks), tuple(dict.fromkeys(risks)))
+        lacks = [lack for lack in missing if lack.kind != SILENT]
+        lost = tuple(lack for lack in missing if lack.kind == SILENT)
+        told = [_reason(lack, part) for lack in (*part.lacks[index], *lacks)]
+        risks = dict.fromkeys([*(_reason(lack, part) for lack in lost), *self._risks(uses, index)])
+        return Verdict(not told, tuple(told), tuple(risks), (*part.every[index], *lacks), lost)
 
     def _risks(self, uses: Sequence[str], index: int) -> tuple[str, ...]:
         if index < (self.table.index(attrs.IGNORED_SINCE) or 0):

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Optional
 
 from compat_matrix.models.handles import FIRST, FIXED, Handles, Made
-from compat_matrix.skew import advice
+from compat_matrix.skew import advice, forms
+from compat_matrix.skew.forms import FORMS, KIND, SILENT
 from compat_matrix.skew.history import History
 from compat_matrix.skew.lacks import Lack
 from compat_matrix.skew.protos import dtype_name
@@ -20,17 +21,16 @@ from reference_impl.format.values.structure import nested_values
 from reference_impl.graph.closure import reachable
 from reference_impl.graph.edges import data_inputs, parse_input
 
-_HANDLE = "handle"
 _AUTO_SELECT = 3  # of tf.random.Algorithm
 _DRAWN = ("Normal", "Uniform", "UniformFullInt", "UniformInt")
 _ALGORITHM = 3  # which input of these ops says it
 _RANDOM = frozenset({"StatelessTruncatedNormalV2"} | {f"StatelessRandom{kind}V2" for kind in _DRAWN})
-KIND, SILENT = "format", "silent"  # what keeps a model from loading; what is lost without a word
-_CASES, _LISTED = ("Case", "StatelessCase"), "functions in a list of an attr (Case)"
+_CASES = ("Case", "StatelessCase")
 REFERENCE = 100  # data types above are references
 # To assign these, releases before 2.4 have kernels for XLA_CPU alone: the variable that is read on the CPU is another one.
 XLA_ALONE = frozenset({"uint32", "uint64", "qint16", "quint16"})
 _KERAS_OPTIMIZER = "optimizer"  # the identifier of Keras 2's optimizers; those of Keras 2.11 and newer save no slots
+_TENSORFLOW_OPTIMIZER = "tf_deprecated_optimizer"  # of the copy of Keras 2 inside TensorFlow, since 2.6
 _KERAS_2_UNTIL, _KERAS_NOT_IMPORTED = "2.15", ("2.6",)  # seen with 24 models of seven writers in 1.15 to 2.16
 _LOWERED = frozenset({"If", "While", "Case", "StatelessIf", "StatelessWhile", "StatelessCase"})
 
@@ -41,27 +41,25 @@ def of_objects(graph: schema.MetaGraphDef, table: History) -> list[Lack]:
     signatures = [item for key, item in graph.signature_def.items() if key not in RESERVED_SIGNATURES]
     infos = [info for item in signatures for info in (*item.inputs.values(), *item.outputs.values())]
     if not graph.HasField("object_graph_def"):
-        found += [lack for lack in of_sessions(graph, table) if lack.value == _HANDLE]
+        found += [lack for lack in of_sessions(graph, table) if lack.value == forms.HANDLE]
         if any(info.WhichOneof("encoding") in ("coo_sparse", "composite_tensor") for info in infos):
-            found.append(_since("2.1", "signatures with sparse or ragged tensors", table))
+            found.append(_since(forms.COMPOSITE, table))
         if any(info.dtype > REFERENCE for info in infos):
-            found.append(Lack(KIND, "", "", "ref", (), "signatures with references to variables as outputs"))
+            found.append(_only((), forms.REFERENCES))
         return found
     found += _kernels(graph, table)
     nodes = graph.object_graph_def.nodes
     if any(_tensor_defaults(spec) for spec in map(_spec, nodes) if spec is not None):
-        found.append(_since("2.13", "a tensor as the default of an argument (tensor_value in a FunctionSpec)", table))
+        found.append(_since(forms.TENSOR_DEFAULT, table))
     if any(node.saveable_objects for node in nodes):
-        found.append(_since("2.4", "content of tables, which is lost without a word", table, SILENT))
+        found.append(_since(forms.TABLES, table, SILENT))
         if not _saved_by_key(graph):
             readers = tuple(index for index, release in enumerate(table.releases) if release.name not in ("2.11", "2.12"))
-            found.append(
-                Lack(KIND, "", "", "save", readers, "tables with content, saved since 2.13: a save function without a key")
-            )
+            found.append(_only(readers, forms.SAVE_FUNCTION))
     found += _slots(nodes, table)
     functions = graph.graph_def.library.function
     if any(node.op in _CASES for function in functions for node in function.node_def):
-        found.append(_since("2.3", _LISTED, table))
+        found.append(_since(forms.LISTED, table))
     handles = Handles(graph.graph_def.library)
     inner = (use for function in functions for use in handles.used(function.node_def, in_function=True))
     for call, made in itertools.islice(inner, 1):
@@ -70,17 +68,17 @@ def of_objects(graph: schema.MetaGraphDef, table: History) -> list[Lack]:
 
 
 def _slots(nodes: Sequence[schema.SavedObject], table: History) -> Iterator[Lack]:
-    """The class of optimizers with slot variables. Of all classes, importing tensorflow registers only that of Keras 2."""
+    """The class of optimizers with slot variables. Importing tensorflow registers that of Keras 2, and later a copy of it."""
     holders = {node.user_object.identifier for node in nodes if node.slot_variables}
-    if holders - {_KERAS_OPTIMIZER}:
-        yield Lack(KIND, "", "", "slots", (), "slot variables of an optimizer that is no class of this TensorFlow (add_slot)")
-    elif holders:
-        last = table.index(_KERAS_2_UNTIL) or 0
+    if holders - {_KERAS_OPTIMIZER, _TENSORFLOW_OPTIMIZER}:
+        yield _only((), forms.SLOTS)
+        return
+    if _KERAS_OPTIMIZER in holders:
+        last = table.nearest(_KERAS_2_UNTIL) or 0
         members = tuple(index for index in range(last + 1) if table.releases[index].name not in _KERAS_NOT_IMPORTED)
-        what = (
-            "the optimizer class of Keras 2, for its slot variables (add_slot): import keras (2.6) or tf_keras (since 2.16) first"
-        )
-        yield Lack(KIND, "", "", "slots", members, what)
+        yield _only(members, forms.KERAS_SLOTS)
+    if _TENSORFLOW_OPTIMIZER in holders:
+        yield _since(forms.TENSORFLOW_SLOTS, table)
 
 
 def of_function(graph: schema.MetaGraphDef, node: schema.SavedObject, table: History) -> list[Lack]:
@@ -95,11 +93,13 @@ def of_function(graph: schema.MetaGraphDef, node: schema.SavedObject, table: His
     traces = [functions[name].canonicalized_input_signature for name in node.function.concrete_functions if name in functions]
     # Older releases wrote, and look for, traces without them.
     if any(key in value.dict_value.fields for trace in traces for value in trace.tuple_value.values for key in defaults):
-        found.append(_since("2.4", "defaults of keyword arguments that it adds to a call", table))
+        found.append(_since(forms.KEYWORD_DEFAULTS, table))
     arguments = len(items.get("args", schema.StructuredValue()).list_value.values) - spec.is_method
     given = len(spec.input_signature.tuple_value.values)
-    if spec.input_signature.WhichOneof("kind") == "tuple_value" and given < arguments:
-        found.append(_since("2.12", "defaults under an input_signature that it adds to a call", table))
+    # Releases before 2.12 wrote traces without them, which older readers find.
+    traced = max((len(value.tuple_value.values) for trace in traces for value in trace.tuple_value.values[:1]), default=0)
+    if spec.input_signature.WhichOneof("kind") == "tuple_value" and given < min(arguments, traced):
+        found.append(_since(forms.DEFAULTS, table))
     return found
 
 
@@ -107,9 +107,9 @@ def of_signature(graph: schema.MetaGraphDef, key: str, table: History) -> list[L
     """What a call of one signature needs of ``tf.saved_model.load`` besides."""
     found = []
     if any(info.WhichOneof("encoding") == "composite_tensor" for info in graph.signature_def[key].inputs.values()):
-        found.append(_since("2.4", "ragged tensors as inputs of signatures", table))
+        found.append(_since(forms.RAGGED_INPUT, table))
     if not graph.HasField("object_graph_def") and any(node.op in _CASES for node in graph.graph_def.node):
-        found.append(_since("2.3", _LISTED, table))
+        found.append(_since(forms.LISTED, table))
     return found
 
 
@@ -132,7 +132,7 @@ def of_run(selected: frozenset[str], nodes: Iterable[schema.NodeDef], table: His
     """What any loader needs of a release to run these nodes besides; ``selected`` is of :func:`auto_selected`."""
     if not selected or selected.isdisjoint(node.op for node in nodes):
         return []
-    return [_since("2.7", "the random algorithm that the device selects (alg=3)", table)]
+    return [_since(forms.AUTO_SELECT, table)]
 
 
 def of_sessions(graph: schema.MetaGraphDef, table: History) -> list[Lack]:
@@ -142,7 +142,7 @@ def of_sessions(graph: schema.MetaGraphDef, table: History) -> list[Lack]:
     # Asking a map of messages for what it does not have would put it there.
     lowered = (node.attr for node in nodes if node.op in _LOWERED and "_lower_using_switch_merge" in node.attr)
     if any(attr["_lower_using_switch_merge"].b for attr in lowered):
-        found.append(_since("1.14", "control flow that is lowered when it is run (_lower_using_switch_merge)", table))
+        found.append(_since(forms.LOWERED, table))
     handles = Handles(graph.graph_def.library)
     called = [name for node in nodes for name in handles.library.references(node)]
     bodies = [handles.library.functions[name].node_def for name in reachable(called, handles.library.calls())] if called else []
@@ -168,7 +168,7 @@ def of_programs_without_python(ops: Iterable[str], called: bool, table: History)
         known = table.op(name)
         if known is not None and known.needs_python:
             members = () if called else tuple(index for index in known.members if not known.in_python(index))
-            found.append(Lack(KIND, name, "", "python", members, f"a kernel of op '{name}' outside of Python"))
+            found.append(Lack(KIND, name, "", forms.PYTHON, members, f"a kernel of op '{name}' outside of Python"))
     return found
 
 
@@ -179,14 +179,14 @@ def _handed_out(call: schema.NodeDef, made: Made, table: History, kind: str) -> 
     )
     first, fixed = (table.index(release) or 0 for release in (FIRST, FIXED))
     safe = tuple(index for index in range(len(table.releases)) if not first <= index < fixed)
-    return Lack(kind, made.node.op, "", _HANDLE, safe, what)
+    return Lack(kind, made.node.op, "", forms.HANDLE, safe, what)
 
 
 def _xla_alone(nodes: Iterable[schema.NodeDef], table: History) -> Iterator[Lack]:
     assigned = {dtype_name(node.attr["dtype"].type) for node in nodes if node.op == "VarHandleOp" and "dtype" in node.attr}
     dtypes = sorted(assigned & XLA_ALONE)
     if dtypes:
-        yield _since("2.4", f"a CPU kernel to restore variables of {', '.join(dtypes)}", table)
+        yield _since(forms.XLA_ALONE, table, words=f"a CPU kernel to restore variables of {', '.join(dtypes)}")
 
 
 def _kernels(graph: schema.MetaGraphDef, table: History) -> Iterator[Lack]:
@@ -197,12 +197,17 @@ def _kernels(graph: schema.MetaGraphDef, table: History) -> Iterator[Lack]:
         members = advice.with_kernel(known, {"dtype": (name,)}, table) if known is not None else []
         silent = [index for index, release in enumerate(table.releases) if not release.has_kernels]
         if members and name not in XLA_ALONE:
-            yield Lack(KIND, "", "", name, tuple(sorted({*members, *silent})), f"a CPU kernel to assign variables of {name}")
+            what = f"a CPU kernel to assign variables of {name}"
+            yield Lack("missing_kernel", "AssignVariableOp", "", name, tuple(sorted({*members, *silent})), what)
 
 
-def _since(release: str, what: str, table: History, kind: str = KIND) -> Lack:
-    first = table.index(release) or 0
-    return Lack(kind, "", "", what, tuple(range(first, len(table.releases))), what)
+def _since(form: str, table: History, kind: str = KIND, words: str = "") -> Lack:
+    first = table.nearest_after(FORMS[form].since)
+    return _only(range(first, len(table.releases)), form, kind, words)
+
+
+def _only(members: Iterable[int], form: str, kind: str = KIND, words: str = "") -> Lack:
+    return Lack(kind, "", "", form, tuple(members), words or FORMS[form].what)
 
 
 def _spec(node: schema.SavedObject) -> Optional[schema.FunctionSpec]:
@@ -218,13 +223,19 @@ def _tensor_defaults(spec: schema.FunctionSpec) -> bool:
 
 
 def _saved_by_key(graph: schema.MetaGraphDef) -> bool:
-    """Whether the functions that save tables were traced for the checkpoint's key, a Python string, as before 2.13."""
-    nodes, functions = graph.object_graph_def.nodes, graph.object_graph_def.concrete_functions
-    for node in nodes:
-        for item in node.saveable_objects.values():
-            number = item.save_function
-            for name in nodes[number].function.concrete_functions if 0 <= number < len(nodes) else ():
-                signature = functions[name].canonicalized_input_signature if name in functions else schema.StructuredValue()
-                if any(value.WhichOneof("kind") == "string_value" for value in nested_values(signature)):
-                    return True
-    return False
+    """Whether every function that saves tables takes the checkpoint's key as a Python string.
+
+    It does if it was traced for one, as before 2.13, or has an input_signature to make a tensor of it.
+    """
+    nodes = graph.object_graph_def.nodes
+    numbers = {item.save_function for node in nodes for item in node.saveable_objects.values()}
+    return all(_takes_string(graph, nodes[number]) for number in numbers if 0 <= number < len(nodes))
+
+
+def _takes_string(graph: schema.MetaGraphDef, node: schema.SavedObject) -> bool:
+    spec = _spec(node)
+    if spec is not None and spec.input_signature.WhichOneof("kind") == "tuple_value":
+        return True
+    functions = graph.object_graph_def.concrete_functions
+    traces = [functions[name].canonicalized_input_signature for name in node.function.concrete_functions if name in functions]
+    return any(value.WhichOneof("kind") == "string_value" for trace in traces for value in nested_values(trace))

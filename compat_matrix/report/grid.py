@@ -58,7 +58,7 @@ def record(
     return {
         **tally(plan, by_cell),
         "cases": sorted({cell.case for cell in plan}),
-        "run": {key: summary[key] for key in ("planned", "observed", "not_applicable", "by_outcome", "exit_code")}
+        "run": {key: summary[key] for key in ("planned", "observed", "not_applicable", "by_outcome", "exit_code", "predictions")}
         | {key: run.get(key) for key in ("seconds", "processes", "revision", "tool_version", "started")},
         "reasons": [{"kind": kind, "reason": reason, "cells": n} for (kind, reason), n in Counter(reasons).most_common()],
     }

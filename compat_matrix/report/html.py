@@ -31,7 +31,7 @@ WORST_FIRST = (
     Outcome.PASS,
     Outcome.NOT_APPLICABLE,
 )
-_ABOUT_CELLS = {"unexpected_fail", "unexpected_pass", "wrong_error"}
+_ABOUT_CELLS = {"unexpected_fail", "unexpected_pass", "wrong_error", "wrong_prediction"}
 NOT_APPLICABLE = Outcome.NOT_APPLICABLE.value
 _LONG_TEXT = 4000  # characters of one evidence text; the whole is in the evidence folder
 

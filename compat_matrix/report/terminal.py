@@ -86,6 +86,8 @@ def _unexpected(summary: Mapping[str, Any], by_cell: Mapping[str, Result], conso
         what = one_line(f"{fact['error_class'] or ''} {fact['message']}", 300)
         if what:
             console.print(Text(f"      {what}"), soft_wrap=True)
+        if fact.get("prediction"):
+            console.print(Text(f"      {one_line(fact['prediction'], MAX_SKEW)}"), soft_wrap=True)
         skew = by_cell[fact["cell"]].skew if fact["cell"] in by_cell else ""
         if skew:
             console.print(Text(f"      skew: {one_line(skew, MAX_SKEW)}"), soft_wrap=True)
@@ -196,6 +198,10 @@ def _counts(summary: Mapping[str, Any], console: Console) -> None:
     for outcome, count in summary["by_outcome"].items():
         if count and Outcome(outcome).observable:
             console.print(f"  {outcome:<14} {count} of {observed} observed", highlight=False)
+    foretold = summary["predictions"]
+    if any(foretold.values()):
+        words = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in foretold.items())
+        console.print(f"  predictions of the op history: {words}", highlight=False)
     if summary["compared"]:
         known = sum(item["expected"] for item in summary["disagreements"])
         agree = summary["compared"] - len(summary["disagreements"])

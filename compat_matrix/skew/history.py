@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import json
+import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -19,6 +20,7 @@ from compat_matrix.skew.records import Attr, Kernel, Op, Release, Snapshot
 from compat_matrix.skew.table import SCHEMA, VARYING
 
 TABLE = Path(__file__).parent / "op_history.jsonl"
+OTHER_TABLE = "SAVEDMODEL_COMPAT_OP_HISTORY"  # a file to use in its place
 _OP = '{"op":"'
 _NUMBER = re.compile(r"(\d+)\.(\d+)")
 
@@ -235,6 +237,25 @@ class History:
         older = [index for index in range(len(self._names)) if self._parts(index) <= wanted]
         return older[-1] if older else None
 
+    def nearest_after(self, version: str) -> int:
+        """Return the number of the release, or of the oldest one after it; the count of releases when all are older."""
+        found = _NUMBER.match(version)
+        wanted = (int(found[1]), int(found[2])) if found else (-1, -1)
+        return sum(self._parts(index) < wanted for index in range(len(self._names)))
+
+    def around(self, version: str) -> tuple[int, ...]:
+        """Return the number of the release of a version; of one that the table does not have, those of its neighbours.
+
+        That is the release before and the one after, or the only neighbour of a version older or newer than all.
+        """
+        index = self.index(version)
+        if index is not None:
+            return (index,)
+        if not _NUMBER.match(version):
+            return ()
+        after = self.nearest_after(version)
+        return tuple(number for number in (after - 1, after) if 0 <= number < len(self._names))
+
     def snapshot(self, index: int) -> Snapshot:
         """Everything that a release registers."""
         found = {}
@@ -248,5 +269,9 @@ class History:
 
 @functools.lru_cache(maxsize=1)
 def history() -> History:
-    """The committed table. Raises TableError."""
-    return History(TABLE.read_text(encoding="utf-8"), TABLE.name)
+    """The committed table, or the file that the environment variable names. Raises TableError."""
+    path = Path(os.environ.get(OTHER_TABLE) or TABLE)
+    try:
+        return History(path.read_text(encoding="utf-8"), path.name)
+    except (OSError, UnicodeDecodeError) as error:
+        raise TableError(f"{path}: {error}") from error

@@ -62,39 +62,50 @@ def versions(versions: schema.VersionDef, table: History, index: int) -> Iterato
 
 def definition(
     use: Use, table: History, index: int, producer: int, excused: Optional[Callable[[str], bool]] = None
-) -> Optional[Lack]:
-    """What of the op's definition a release lacks."""
+) -> Iterator[Lack]:
+    """What of the op's definition a release lacks; of an op that it does not know only that."""
     name, known = use.node.op, use.history
     if known is None:
-        return Lack("unknown_op", name, "", "", (), f"op '{name}', which no release has: {advice.custom_op(name)}")
+        yield Lack("unknown_op", name, "", "", (), f"op '{name}', which no release has: {advice.custom_op(name)}")
+        return
     op = known.definition(index)
     if op is None:
-        return Lack("unknown_op", name, "", "", known.members, f"op '{name}'")
-    if op.library:
+        yield Lack("unknown_op", name, "", "", known.members, f"op '{name}'")
+    elif op.library:
         core = tuple(member for member in known.members if not known.library(member))
-        return Lack("unknown_op", name, "", "", core, f"op '{name}' ({advice.not_loaded(op.library)})")
-    if op.deprecated and 0 < op.deprecated[0] <= producer:
-        return Lack("deprecated_op", name, "", str(op.deprecated[0]), (), f"op '{name}', deprecated: {op.deprecated[1]}")
+        yield Lack("unknown_op", name, "", "", core, f"op '{name}' ({advice.not_loaded(op.library)})")
+    else:
+        if op.deprecated and 0 < op.deprecated[0] <= producer:
+            yield Lack("deprecated_op", name, "", str(op.deprecated[0]), (), f"op '{name}', deprecated: {op.deprecated[1]}")
+        yield from _attrs(use, known, op, table, index, excused)
+        yield from _inputs(use, known, op)
+
+
+def _attrs(
+    use: Use, known: OpHistory, op: Op, table: History, index: int, excused: Optional[Callable[[str], bool]]
+) -> Iterator[Lack]:
+    """Dtypes, attrs and values that the release does not know, and defaults that it does not have."""
+    name = op.name
     for dtype in sorted(use.dtypes):
         members = table.dtypes.get(dtype, ())
         if index not in members:
-            return Lack("unknown_dtype", name, "", dtype, members, f"dtype {dtype}")
+            yield Lack("unknown_dtype", name, "", dtype, members, f"dtype {dtype}")
     for attr_name, value in use.attrs.items():
         attr = op.attr(attr_name)
         if attr is None:
             if _is_ignored(known, attr_name, value, table, index) or (excused is not None and excused(attr_name)):
                 continue
             members = known.attr_members(attr_name)
-            return Lack("unknown_attr", name, attr_name, "", members, f"attr '{attr_name}' of op '{name}'")
+            yield Lack("unknown_attr", name, attr_name, "", members, f"attr '{attr_name}' of op '{name}'")
+            continue
         for item in _values(value) if attr.allowed is not None else ():
             if item not in (attr.allowed or ()):
                 members = tuple(member for member in known.attr_members(attr_name) if _allows(known, member, attr_name, item))
-                return Lack("attr_value", name, attr_name, item, members, f"{attr_name}={item} of op '{name}'")
+                yield Lack("attr_value", name, attr_name, item, members, f"{attr_name}={item} of op '{name}'")
     for attr in op.attrs:
         if attr.default is None and attr.name not in use.attrs:
             members = tuple(member for member in known.members if not _requires(known, member, attr.name))
-            return Lack("missing_attr", name, attr.name, "", members, f"a default for attr '{attr.name}' of op '{name}'")
-    return _inputs(use, known, op)
+            yield Lack("missing_attr", name, attr.name, "", members, f"a default for attr '{attr.name}' of op '{name}'")
 
 
 def version_of_op(use: Use, table: History, index: int) -> Optional[Lack]:
@@ -107,14 +118,14 @@ def version_of_op(use: Use, table: History, index: int) -> Optional[Lack]:
     return Lack("op_version", name, "version", str(version), tuple(members), f"version {version} of op '{name}'")
 
 
-def _inputs(use: Use, known: OpHistory, op: Op) -> Optional[Lack]:
+def _inputs(use: Use, known: OpHistory, op: Op) -> Iterator[Lack]:
     """The form of the op with as many inputs as the node has."""
     given = len(data_inputs(use.node))
     if use.lists or _input_count(op, use) in (given, None):
-        return None
+        return
     forms = {member: found for member in known.members if (found := known.definition(member))}
     members = tuple(member for member, form in forms.items() if _input_count(form, use) == given)
-    return Lack("changed_inputs", op.name, "", str(given), members, f"op '{op.name}' with {given} inputs ({op.signature} here)")
+    yield Lack("changed_inputs", op.name, "", str(given), members, f"op '{op.name}' with {given} inputs ({op.signature} here)")
 
 
 def _input_count(op: Op, use: Use) -> Optional[int]:

@@ -29,6 +29,7 @@ from reference_impl.inspection.signatures import init_ops
 
 SCHEMA = 1
 MAX_LACKS = 20  # told of one release
+MAX_ALSO = 100
 IMPORTS_CALLS = "1.14"  # from this on importing a graph looks into the functions it calls; those it does not call cost nothing
 # (node, whether it stands in a function, number of the release, name of an attr it does not know) -> passed over by the loader
 Excuse = Callable[[schema.NodeDef, bool, int, str], bool]
@@ -44,11 +45,13 @@ class Part:
       lacks: release -> what it lacks for that (of many only the first); nothing for a release that has everything. Releases that
         have no such way are left out.
       walk: tells where in the model.
+      every: release -> the same, and what else the same nodes lack: a release may name any of it.
     """
 
     name: str
     lacks: dict[int, tuple[Lack, ...]]
     walk: Walk
+    every: dict[int, tuple[Lack, ...]]
 
     @property
     def members(self) -> tuple[int, ...]:
@@ -144,7 +147,7 @@ class Walk:
         self.library, self.calls = self.leads.library, self.leads.calls
         self.uses: dict[str, lacks.Use] = {}
         self.holder: dict[str, str] = {}
-        self.lacks: dict[tuple[str, int, bool, Optional[Excuse]], Optional[Lack]] = {}
+        self.lacks: dict[tuple[str, int, bool, Optional[Excuse]], tuple[Lack, ...]] = {}
         self.lack_at: dict[Lack, str] = {}  # a use that has it
         self.versions = graph.graph_def.versions
         self.nodes = self.leads.main.by_name
@@ -195,40 +198,56 @@ class Walk:
         imports_calls: bool = False,
         excuse: Optional[Excuse] = None,
         releases: Optional[Iterable[int]] = None,
+        looked_up: Iterable[str] = (),
     ) -> Part:
-        """``imported`` must be known to the release, ``run`` needs kernels too. ``first``: the first release with such a part.
-        ``imports_calls``: the functions that the main graph calls are imported too, in releases that do that. ``excuse``: says
-        of an attr that a release does not know, in a function or not, that the loader gets over it. ``releases``: only these."""
+        """Return what the releases lack for one way to use the MetaGraph.
+
+        Args:
+          imported: must be known to the release.
+          run: need kernels too.
+          first: the first release with such a part.
+          imports_calls: the functions that the main graph calls are imported too, in releases that do that.
+          excuse: says of an attr that a release does not know, in a function or not, that the loader gets over it.
+          releases: only these.
+          looked_up: their ops must be known to the release, not their attrs.
+        """
         imported, run = dict.fromkeys(imported), dict.fromkeys(run)
         called = [key for key in dict.fromkeys(self.called) if key not in imported] if imports_calls else []
         start, calls = (self.table.index(release) or 0 for release in (first, IMPORTS_CALLS))
-        lacks = {
-            index: tuple(dict.fromkeys(self._lacking(imported, called if index >= calls else (), run, index, excuse)))[:MAX_LACKS]
-            for index in (range(len(self.table.releases)) if releases is None else releases)
-            if index >= start
-        }
-        return Part(name, lacks, self)
+        seen = list(looked_up)
+        told: dict[int, tuple[Lack, ...]] = {}
+        also: dict[int, tuple[Lack, ...]] = {}
+        for index in range(len(self.table.releases)) if releases is None else releases:
+            if index >= start:
+                found = list(self._lacking(imported, [*seen, *(called if index >= calls else ())], run, index, excuse))
+                told[index] = tuple(dict.fromkeys(each[0] for each in found))[:MAX_LACKS]
+                also[index] = tuple(dict.fromkeys(lack for each in found for lack in each))[:MAX_ALSO]
+        return Part(name, told, self, also)
 
     def _lacking(
         self, imported: Iterable[str], called: Iterable[str], run: Iterable[str], index: int, excuse: Optional[Excuse]
-    ) -> Iterator[Lack]:
-        yield from lacks.versions(self.versions, self.table, index)
+    ) -> Iterator[tuple[Lack, ...]]:
+        """What each use lacks, what a release is most likely to name first of all."""
+        for lack in lacks.versions(self.versions, self.table, index):
+            yield (lack,)
         for keys, kernels, everything in ((imported, False, True), (called, False, False), (run, True, True)):
             for key in keys:
-                lack = self._lack(key, index, kernels, excuse)
-                if lack is not None and (everything or lack.kind == "unknown_op" or lacks.types_it(self.uses[key], lack, index)):
-                    self.lack_at.setdefault(lack, key)
-                    yield lack
+                found = self._lacks(key, index, kernels, excuse)
+                first = found[0] if found else None
+                if first and (everything or first.kind == "unknown_op" or lacks.types_it(self.uses[key], first, index)):
+                    self.lack_at.setdefault(first, key)
+                    yield found
 
-    def _lack(self, key: str, index: int, kernels: bool, excuse: Optional[Excuse]) -> Optional[Lack]:
+    def _lacks(self, key: str, index: int, kernels: bool, excuse: Optional[Excuse]) -> tuple[Lack, ...]:
         at = key, index, kernels, excuse
         if at not in self.lacks:
-            in_function = bool(self.holder[key])
-            excused = None if excuse is None else functools.partial(excuse, self.uses[key].node, in_function, index)
-            lack = lacks.definition(self.uses[key], self.table, index, self.versions.producer, excused)
-            if lack is None and kernels:
-                lack = lacks.kernel(self.uses[key], self.table, index) or lacks.version_of_op(self.uses[key], self.table, index)
-            self.lacks[at] = lack
+            use, in_function = self.uses[key], bool(self.holder[key])
+            excused = None if excuse is None else functools.partial(excuse, use.node, in_function, index)
+            found = list(lacks.definition(use, self.table, index, self.versions.producer, excused))
+            if kernels and not any(lack.kind in ("unknown_op", "unknown_dtype") for lack in found):
+                more = lacks.kernel(use, self.table, index) or lacks.version_of_op(use, self.table, index)
+                found += [more] if more else []
+            self.lacks[at] = tuple(found)
         return self.lacks[at]
 
     def where(self, lack: Lack) -> str:

@@ -215,6 +215,10 @@ _PATTERNS: tuple[tuple[re.Pattern[str], Reader], ...] = (
     (re.compile(r"Expected input\[\d{1,9}\] == '[^']*' to be a control input"), _inputs),
     (re.compile(r"Attempt to access beyond input size: \d{1,9}"), _inputs),
     (re.compile(r"Input \d{1,9} of node (?P<node>\S+) does not exist\. Node only has"), _inputs),
+    (
+        re.compile(r"Input \d{1,9} of node (?P<node>\S+) was passed \w+ from \S+ incompatible with expected (?!unknown)\w+"),
+        _inputs,
+    ),
     (re.compile(r"(?P<op>XlaCallModule)Op with version (?P<version>\d{1,9}) is not supported by this build"), _op_version),
     (re.compile(r"produced by a binary built when GraphDef version was (?P<producer>\d{1,9})"), _window),
 )

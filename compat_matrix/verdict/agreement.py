@@ -15,6 +15,8 @@ from typing import Any
 from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.cells.plan import BOTH, Cell, Plan
 from compat_matrix.cells.results import Result
+from compat_matrix.verdict import prediction
+from compat_matrix.verdict.prediction import Cause, Says
 
 PAIRS = (("c_api", "cpp"),)
 OUTCOME, ERROR_CLASS, ANSWERS = "outcome", "error_class", "answers"  # what can differ
@@ -78,8 +80,16 @@ def _compare(plan_id: str, both: Cell, sides: list[Cell], found: tuple[Result, R
             return Result.not_executed(plan_id, both.id, Outcome.NOT_RUN, reason)
     differs, message = _difference(one, other, [side.consumer for side in sides])
     outcome = Outcome.DISAGREE if differs else Outcome.PASS
-    details = {"sides": {side.consumer: _facts(result) for side, result in zip(sides, found)}} if differs else {}
+    details: dict[str, Any] = {"sides": {side.consumer: _facts(result) for side, result in zip(sides, found)}} if differs else {}
+    if differs and _foretold(found):
+        details[prediction.KEY] = prediction.Prediction(Says.FAILS, (Cause(prediction.OTHER_LOADER),)).to_json()
     return Result(plan_id, both.id, outcome, error_class=differs, message=message, message_normalised=message, details=details)
+
+
+def _foretold(found: tuple[Result, Result]) -> bool:
+    """Whether the op history says different things of the two, and is right about one that fails."""
+    each = [prediction.of(result) for result in found]
+    return each[0] != each[1] and any(prediction.predicted(result) for result in found)
 
 
 def _facts(result: Result) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """Why a failure is known: from an entry that describes it already, from a file of rules, or from the command line.
 
-A file of rules (``reasons.toml``) says of kinds of failures, whatever the case, what they come from::
+A file of rules (``matrix expect update --reasons FILE``) says of kinds of failures, whatever the case, what they come from::
 
     schema = 1
 
@@ -37,7 +37,6 @@ from compat_matrix.verdict.entries import KINDS, NEEDS_ERROR, Entry, LedgerError
 from compat_matrix.verdict.ranges import Range
 
 SCHEMA = 1
-DEFAULT_RULES = Path(__file__).parent / "reasons.toml"
 MAX_PATTERN = 120  # characters of a message that are pinned
 SELECTORS = ("case", "producer", "consumer", "check", "outcome", "skew")
 FIELDS = {"name", *SELECTORS, "producer_version", "consumer_version", "error_class", "message", "kind", "reason", "issue", "wide"}

@@ -54,7 +54,7 @@ class Entry:
     added: datetime.date | None = None
     until: datetime.date | Version | None = None
     wide: str | None = None
-    rule: str | None = None  # the entry was made by this rule of reasons.toml, and can be made anew
+    rule: str | None = None  # the entry was made by this rule of a file of rules, and can be made anew
 
     def names(self, cell: Cell) -> bool:
         """Whether the selectors match, whatever the versions."""
@@ -143,6 +143,8 @@ def read_entry(index: int, table: Any) -> Entry:
         raise ValueError("the reason is still to be written")
     if values["outcome"] in NEEDS_ERROR and not (values["error_class"] or values["message"]):
         raise ValueError(f"{values['outcome']} needs error_class or message: any error would do otherwise")
+    if values["outcome"] is Outcome.PASS and not values["issue"]:
+        raise ValueError("outcome PASS contradicts a prediction of the op history: it needs an issue that says why")
     check_regex(values["message"])
     for name in ("producer_version", "consumer_version"):
         values[name] = read_range(name, table.get(name))
@@ -166,7 +168,7 @@ def read_patterns(name: str, value: Any) -> tuple[str, ...]:
 
 def _outcome(value: Any) -> Outcome:
     outcome = Outcome(value)
-    if not outcome.expectable:
+    if not (outcome.expectable or outcome is Outcome.PASS):
         raise ValueError(f"{outcome} cannot be expected")
     return outcome
 

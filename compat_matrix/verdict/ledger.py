@@ -16,6 +16,7 @@ from tomlkit.exceptions import TOMLKitError
 from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.cells.plan import Cell, Plan
 from compat_matrix.cells.results import Result
+from compat_matrix.verdict import prediction
 from compat_matrix.verdict.entries import Entry, LedgerError, matches, read_entry
 
 SCHEMA = 1
@@ -31,6 +32,7 @@ class Verdict(enum.Enum):
     UNEXPECTED_FAIL = "unexpected_fail"
     UNEXPECTED_PASS = "unexpected_pass"
     WRONG_ERROR = "wrong_error"
+    WRONG_PREDICTION = "wrong_prediction"
     NOT_JUDGED = "not_judged"
 
 
@@ -94,17 +96,20 @@ class Ledger:
         return found
 
     def verdict(self, cell: Cell, result: Result) -> tuple[Verdict, Entry | None]:
-        """Judge one result."""
+        """Judge one result: by the entry for its cell if there is one, else by its prediction."""
         entry = self.entry_for(cell)
         outcome = result.outcome
         if outcome is Outcome.NOT_RUN:
             return Verdict.NOT_JUDGED, entry
         if outcome is Outcome.NOT_APPLICABLE:
             return Verdict.AS_EXPECTED, None
+        foretold = prediction.of(result) if entry is None and (outcome.expectable or outcome is Outcome.PASS) else None
+        if foretold is not None and foretold.says is prediction.Says.FAILS:
+            return (Verdict.AS_EXPECTED if prediction.holds(foretold, result) else Verdict.WRONG_PREDICTION), None
         if entry is None or not (outcome.expectable or outcome is Outcome.PASS):
             return (Verdict.UNEXPECTED_FAIL if outcome.gate_failure else Verdict.AS_EXPECTED), entry
         if outcome is Outcome.PASS:
-            return Verdict.UNEXPECTED_PASS, entry
+            return (Verdict.AS_EXPECTED if entry.outcome is Outcome.PASS else Verdict.UNEXPECTED_PASS), entry
         as_recorded = entry.describes(outcome, result.error_class, result.message_normalised)
         return (Verdict.AS_EXPECTED if as_recorded else Verdict.WRONG_ERROR), entry
 
@@ -123,6 +128,7 @@ class LedgerReport:
     unexpected_fail: list[dict[str, Any]] = field(default_factory=list)
     unexpected_pass: list[dict[str, Any]] = field(default_factory=list)
     wrong_error: list[dict[str, Any]] = field(default_factory=list)
+    wrong_prediction: list[dict[str, Any]] = field(default_factory=list)
     dead_entry: list[dict[str, Any]] = field(default_factory=list)
     too_wide: list[dict[str, Any]] = field(default_factory=list)
     overlap: list[dict[str, Any]] = field(default_factory=list)
@@ -233,6 +239,9 @@ def judge(
             "error_class": result.error_class,
             "message": result.message_normalised[:500],
         }
+        foretold = "" if entry else prediction.line(result)
+        if foretold:
+            fact["prediction"] = foretold
         if entry:
             wanted = {"outcome": str(entry.outcome), "error_class": entry.error_class, "message": entry.message}
             fact |= {"entry": entry.index, "wanted": wanted}

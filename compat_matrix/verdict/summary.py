@@ -4,7 +4,8 @@ Exit code, when several apply (the first of this list):
 
 * 64 usage: nothing selected, wrong options (the command itself, there is no summary then),
 * 4 a SETUP_ERROR or ENV_ERROR: the harness or the machine failed, so nothing else can be trusted,
-* 1 a cell failed unexpectedly, or with another error than the recorded one, or consumers that are one loader disagree,
+* 1 a cell failed unexpectedly, or with another error than the recorded one, or did not fail as the op history predicts, or
+  consumers that are one loader disagree,
 * 2 the ledger is stale: a listed cell passes, an entry is dead, too wide, overlapping or expired,
 * 3 a cell that was to run has no result, or artifacts were to be asked about and no question was answered, or nothing at all
   was observed, or (``require``) any cell was NOT_RUN, or any that only a server can answer (``require`` is "serving"),
@@ -26,12 +27,12 @@ from packaging.version import Version
 from compat_matrix.cells.outcomes import ExitCode, Outcome
 from compat_matrix.cells.plan import SERVING, Plan
 from compat_matrix.cells.results import DESELECTED, Result
-from compat_matrix.verdict import agreement
+from compat_matrix.verdict import agreement, prediction
 from compat_matrix.verdict.ledger import Ledger, LedgerReport, judge
 
 SCHEMA = 1
 NO_RESULT = "no result: the run did not come to its end"
-DISCREPANCIES = ("unexpected_fail", "wrong_error", "unexpected_pass")
+DISCREPANCIES = ("unexpected_fail", "wrong_error", "wrong_prediction", "unexpected_pass")
 
 
 def summarise(
@@ -70,6 +71,7 @@ def summarise(
         "compared": sum(result.outcome is not Outcome.NOT_RUN for result in pairs.values()),
         "disagreements": agreement.disagreements(pairs, {fact["cell"] for fact in unexpected}),
         "not_run": not_run,
+        "predictions": prediction.counts((by_cell[cell.id], bool(ledger.entry_for(cell))) for cell in plan if cell.id in by_cell),
         "ledger": vars(report),
         "versions": _versions(plan, by_cell),
         "run": dict(run),
@@ -108,7 +110,7 @@ def _exit_code(
 ) -> ExitCode:
     if outcomes[Outcome.SETUP_ERROR] or outcomes[Outcome.ENV_ERROR]:
         return ExitCode.HARNESS_ERROR
-    if report.unexpected_fail or report.wrong_error:
+    if report.unexpected_fail or report.wrong_error or report.wrong_prediction:
         return ExitCode.UNEXPECTED
     if report.stale:
         return ExitCode.STALE_EXPECTATION

@@ -2,7 +2,7 @@
 
 An entry that the results do not contradict keeps its bytes. One that is true of a part of its cells only is narrowed to the
 versions, or else to the cells, of which it is. New failures are gathered by cause (``causes``) and written as few entries
-(``clusters``).
+(``clusters``). What fails as the op history predicts needs no entry.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from compat_matrix.verdict.causes import MAX_PATTERN, Cause, Causes, Rule, core_
 from compat_matrix.verdict.clusters import Board
 from compat_matrix.verdict.entries import NEEDS_ERROR, Entry
 from compat_matrix.verdict.ledger import MAX_QUESTIONS, Axes, Ledger, askable_cells, judge
+from compat_matrix.verdict.prediction import predicted
 
 MIN_PATTERN = 10  # characters; less says nothing beside an error class
 PRODUCER_FAILED = "producer failed"  # how the reason of such a NOT_RUN starts
@@ -134,7 +135,7 @@ def _verify(before: str, after: str, plan: Plan, results: Mapping[str, Result], 
     """A file that does not explain the run it was made from, or explains a cell twice, must not be written."""
     ledger = Ledger.parse(after)
     report = judge(ledger, plan, results, today)
-    for facts in (report.unexpected_fail, report.wrong_error, report.unexpected_pass):
+    for facts in (report.unexpected_fail, report.wrong_error, report.wrong_prediction, report.unexpected_pass):
         if facts:
             who = ledger.entries[facts[0]["entry"]].title() if "entry" in facts[0] else "no entry"
             raise UpdateRefused(f"{facts[0]['cell']} would be {facts[0]['outcome']} by {who}: edit by hand")
@@ -145,7 +146,7 @@ def _verify(before: str, after: str, plan: Plan, results: Mapping[str, Result], 
 
 
 def _failures(cells: Iterable[Cell], results: Mapping[str, Result]) -> dict[str, Failure]:
-    """The cells that failed. Raises UpdateRefused for a run that does not say everything."""
+    """The cells that failed, and not as predicted. Raises UpdateRefused for a run that does not say everything."""
     missing, ours, failures = [], [], {}
     for cell in cells:
         result = results.get(cell.id)
@@ -155,7 +156,7 @@ def _failures(cells: Iterable[Cell], results: Mapping[str, Result]) -> dict[str,
             missing.append(cell.id)
         elif result.outcome in (Outcome.SETUP_ERROR, Outcome.ENV_ERROR):
             ours.append(cell.id)
-        elif result.outcome.gate_failure:
+        elif result.outcome.gate_failure and not predicted(result):
             failures[cell.id] = (cell, result)
     if missing:
         raise UpdateRefused(f"a partial run: {len(missing)} planned cells have no result, the first is {missing[0]}")
@@ -172,6 +173,8 @@ def _revise(entry: Entry, block: str, selected: list[Cell], axes: Axes, results:
         return Revision(entry, block)  # for versions that are not here
     judged = [(cell, results[cell.id]) for cell in selected]
     failing = [(cell, result) for cell, result in judged if result.outcome.gate_failure]
+    if entry.outcome is Outcome.PASS:
+        return Revision(entry, block, [], selected)  # a person contradicts a prediction: a person takes it back
     same = [pair for pair in failing if entry.describes(pair[1].outcome, pair[1].error_class, pair[1].message_normalised)]
     if not failing:
         return Revision(entry, None, change=f"removed {entry.title()}: passes, or is no longer made")

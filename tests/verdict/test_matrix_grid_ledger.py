@@ -324,12 +324,6 @@ def test_rules_that_cannot_be_used_are_refused(folder, rule, problem):
     assert problem in output
 
 
-def test_our_own_rules_are_valid():
-    from compat_matrix.verdict.causes import DEFAULT_RULES, read_rules
-
-    assert read_rules(DEFAULT_RULES)
-
-
 @pytest.mark.parametrize(
     ("first", "last", "text"),
     [

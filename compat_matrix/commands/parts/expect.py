@@ -45,7 +45,7 @@ def expect_check(fixtures: Path | None, cases: Path | None, expectations: Path |
 @expect.command("update")
 @click.argument("out", type=EXISTING_DIR)
 @click.option("--expectations", type=EXISTING_FILE, default=DEFAULT_PATH, help="The file to rewrite (default: ours).")
-@click.option("--reasons", type=EXISTING_FILE, help="Rules: what new failures come from (default: ours, for our file).")
+@click.option("--reasons", type=EXISTING_FILE, help="Rules: what new failures come from (docs/contracts.md).")
 @click.option("--reason", default="", help="Why all other new failures are known; needed when there are any.")
 @click.option("--remake", is_flag=True, help="Make the entries anew that were made by rules.")
 @exit_codes
@@ -54,14 +54,13 @@ def expect_update(out: Path, expectations: Path, reasons: Path | None, reason: s
     they are true, new failures come, comments stay."""
     from compat_matrix.cells.run_file import RunFile
     from compat_matrix.verdict import agreement
-    from compat_matrix.verdict.causes import DEFAULT_RULES, read_rules
+    from compat_matrix.verdict.causes import read_rules
     from compat_matrix.verdict.update import UpdateRefused, update
 
     ours = expectations.samefile(DEFAULT_PATH)
     if ours and not RunFile.read(out).is_about_ours:
         raise Refused("the run was of other cases than ours, all our entries would seem dead: use --expectations", STALE)
-    rules_file = reasons or (DEFAULT_RULES if ours else None)
-    rules = read_rules(rules_file) if rules_file else ()
+    rules = read_rules(reasons) if reasons else ()
     made = Plan.read(out / PLAN_FILE)
     results = {result.cell: result for result in read_results(out / RESULTS_FILE) if result.plan_id == made.plan_id}
     if not ours:

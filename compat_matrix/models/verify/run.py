@@ -62,7 +62,7 @@ def verify(
         found = [UNREADABLE.finding(Fault(f"{type(error).__name__}: {error}"))] if UNREADABLE in chosen else []
         return Report(called, tuple(found))
     try:
-        findings = [finding for rule in chosen for finding in _apply(rule, model, NOT_APPLIED in chosen)]
+        findings = [finding for rule in chosen for finding in findings_of(rule, model, NOT_APPLIED in chosen)]
     except errors.FileAccessError as error:
         return Report(called, error=str(error))
     finally:
@@ -89,7 +89,7 @@ def verify_found(model: Named, rules: Collection[str], follow_links: bool) -> Re
         return Report(model.name, error=f"a defect of ours: {type(error).__name__}: {error} ({last.name}, line {last.lineno})")
 
 
-def _apply(rule: Rule, model: Model, tell: bool) -> Iterator[Finding]:
+def findings_of(rule: Rule, model: Model, tell: bool = False) -> Iterator[Finding]:
     """The findings of one rule. One that meets damage it was not made for is reported as not applied.
 
     Args:

@@ -1,0 +1,137 @@
+"""Predict what a release makes of an artifact, from the files of its model alone: the expectation of a cell.
+
+    session   v1_session
+    c++       c_api
+    servers   cpp: the C++ loader, which looks at functions only when they run
+    objects   tf2, and what loads with it
+    reference reference_impl.load, which reads every form and leaves out functions that the release cannot have
+
+The check `values` needs what its requests run, every other check needs the model to load.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from compat_matrix.cells.plan import Cell, is_complete
+from compat_matrix.cells.results import Result
+from compat_matrix.checks.artifact import Artifact, ArtifactError, read_artifact
+from compat_matrix.models import compat
+from compat_matrix.skew import forms
+from compat_matrix.skew.history import History, history
+from compat_matrix.skew.lacks import Lack
+from compat_matrix.verdict import prediction
+from compat_matrix.verdict.prediction import Cause, Prediction, Says
+from reference_impl.errors import SavedModelError
+from reference_impl.format.container import layout
+
+LOADER_OF = {
+    "v1_session": compat.SESSION,
+    "c_api": compat.CPP,
+    "cpp": compat.SERVERS,
+    "tf2": compat.OBJECTS,
+    "tf2_to_reference": compat.OBJECTS,
+    "reference": compat.REFERENCE,
+    "reference_to_tf2": compat.REFERENCE,
+}
+EVERY = (*compat.LOADERS, compat.SERVERS, compat.REFERENCE)
+CALLS = ("values",)  # checks that ask the requests of the artifact
+PASSES = Prediction(Says.PASSES)
+
+
+class Predictor:
+    """Predictions for the cells of one run. Each artifact is read once, for every release that is asked about.
+
+    Args:
+      out: the output folder of the run.
+      versions: the TensorFlow versions that consumers of the run have.
+      table: the op history (default: ours).
+    """
+
+    def __init__(self, out: Path, versions: Iterable[str], table: History | None = None) -> None:
+        self.out, self.table = out, table or history()
+        self.around = {version: self.table.around(version) for version in set(versions)}
+        self.releases = sorted({index for found in self.around.values() for index in found})
+        self._artifacts: dict[str, _Foretold | str] = {}
+
+    def of(self, cell: Cell) -> Prediction | None:
+        """Return what a cell will show; None for a cell that no TensorFlow loader answers."""
+        loader = LOADER_OF.get(cell.consumer)
+        around = self.around.get(cell.consumer_version, ())
+        if loader is None or cell.is_production or not around:
+            return None
+        found = self._artifacts.get(cell.artifact)
+        if found is None:
+            found = self._artifacts[cell.artifact] = self._read(cell)
+        if isinstance(found, str):
+            return Prediction(Says.NOT_TOLD, why=found)
+        each = [found.of(cell, loader, index) for index in around]
+        if len(each) == 1 or each[0].says is each[-1].says is not Says.FAILS:
+            return each[0]
+        return _between(each, [self.table.releases[index].name for index in around])
+
+    def foretell(self, cell: Cell, result: Result) -> None:
+        """Keep what is foretold of a cell in its result, if it was executed and its artifact is there."""
+        if result.outcome.observable and is_complete(cell.artifact_dir(self.out)):
+            foretold = self.of(cell)
+            if foretold is not None:
+                result.details[prediction.KEY] = foretold.to_json()
+
+    def _read(self, cell: Cell) -> _Foretold | str:
+        directory = cell.artifact_dir(self.out)
+        try:
+            return _Foretold(read_artifact(directory), self.releases, self.table)
+        except (ArtifactError, SavedModelError, OSError) as error:
+            return f"the model cannot be read ({type(error).__name__})"
+
+
+def _between(each: Sequence[Prediction], names: Sequence[str]) -> Prediction:
+    """The prediction for a release that the history does not have, from those for its neighbours."""
+    before, after = each
+    common = tuple(cause for cause in before.causes if cause in after.causes)
+    if before.says is after.says is Says.FAILS and common:
+        return Prediction(Says.FAILS, tuple(dict.fromkeys([*before.causes, *after.causes])))
+    why = f"the op history does not have the release; {names[0]}: {before}; {names[1]}: {after}"
+    return Prediction(Says.NOT_TOLD, why=why)
+
+
+class _Foretold:
+    """What every release makes of an artifact, kept small: of the models only what is lacking."""
+
+    def __init__(self, artifact: Artifact, releases: Sequence[int], table: History) -> None:
+        self.uses: dict[tuple[str, ...], dict[tuple[str, str], compat.Use]] = {}
+        for found in compat.of_model(layout.read(artifact.model), releases, table, EVERY):
+            self.uses[found.tags] = {(use.loader, use.part): use for use in found.uses}
+        self.asked: dict[tuple[str, ...], set[str]] = {}
+        for request in artifact.requests:
+            part = f"signature {request['signature']}" if request["kind"] == "signature" else f"function {request['path']}"
+            self.asked.setdefault(tuple(sorted(request["tags"])), set()).add(part)
+
+    def of(self, cell: Cell, loader: str, index: int) -> Prediction:
+        lacks: dict[Lack, None] = {}
+        lost: dict[str, None] = {}
+        calls = []
+        for tags in sorted(self.asked or self.uses):
+            uses = self.uses.get(tags, {})
+            load = uses.get((loader, compat.LOAD))
+            if load is None or index not in load.verdicts:
+                continue
+            lacks.update(dict.fromkeys(load.verdicts[index].lacks))
+            lost.update(dict.fromkeys(load.untold))
+            calls += [uses[key] for key in uses if key[0] == loader and key[1] in self.asked.get(tags, ())]
+        at = "load"
+        if not lacks and cell.check in CALLS:
+            at = "call"
+            for use in calls:
+                verdict = use.verdicts[index]
+                lacks.update(dict.fromkeys(verdict.lacks))
+                lacks.update(dict.fromkeys(lack for lack in verdict.lost if lack.value in forms.ANSWERS_DIFFER))
+                lost.update(dict.fromkeys(verdict.risks))
+        if lacks:
+            return Prediction(Says.FAILS, tuple(_cause(lack) for lack in lacks), at=at)
+        return Prediction(Says.NOT_TOLD, why="; ".join(lost)) if lost else PASSES
+
+
+def _cause(lack: Lack) -> Cause:
+    return Cause(forms.KIND if lack.kind == forms.SILENT else lack.kind, lack.op, lack.attr, lack.value)

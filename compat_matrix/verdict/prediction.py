@@ -1,0 +1,165 @@
+"""What the op history says a cell will show, and whether it did: pure functions over what is kept in a result.
+
+A prediction is made from the files of the model (:mod:`compat_matrix.models.predict`) and kept in ``details["prediction"]`` of
+the result, so that a run can be judged again without its artifacts. Three answers:
+
+    passes    the release has everything the cell needs
+    fails     the release lacks something; the cell must fail, and the error must show one of the ``causes``
+    not told  the history cannot say; ``why``
+
+The ledger is asked first: an entry that a person wrote decides against any prediction.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from compat_matrix.cells.outcomes import Outcome
+from compat_matrix.cells.results import Result, one_line
+from compat_matrix.skew import forms
+
+KEY = "prediction"  # in the details of a result
+MAX_CAUSES = 40  # kept in a result
+SHOWN = 3  # causes named in a sentence
+SHOWN_TEXT = 300  # characters of an error
+OTHER_LOADER = "other_loader"  # of two consumers that are one loader: the history foretells different things of them
+_OPS = frozenset({"unknown_op", "removed_op", "renamed_contrib_op"})  # one cause: the release does not know the op
+_FAILURES = (Outcome.LOAD_ERROR, Outcome.CALL_ERROR, Outcome.REJECTED)
+
+
+class Says(str, enum.Enum):
+    """What a prediction says of a cell."""
+
+    PASSES = "passes"
+    FAILS = "fails"
+    NOT_TOLD = "not told"
+
+
+@dataclass(frozen=True)
+class Cause:
+    """What a release lacks, as :class:`compat_matrix.skew.naming.Skew` names it, or a form of :mod:`compat_matrix.skew.forms`."""
+
+    kind: str
+    op: str = ""
+    attr: str = ""
+    value: str = ""
+
+    def __str__(self) -> str:
+        parts = [self.kind.replace("_", " ")]
+        parts += [f"{name} '{text}'" for name, text in (("op", self.op), ("attr", self.attr), ("value", self.value)) if text]
+        return ", ".join(parts)
+
+    def shown_by(self, result: Result) -> bool:
+        """Whether a failure has this cause."""
+        form = forms.FORMS.get(self.value) if self.kind == forms.KIND else None
+        if form is not None:
+            return form.shown_by(str(result.outcome), result.message_normalised)
+        if self.kind == OTHER_LOADER:
+            return result.outcome is Outcome.DISAGREE
+        seen = result.details.get("skew")
+        if result.outcome not in _FAILURES or not isinstance(seen, Mapping):
+            return False
+        kind = str(seen.get("kind", ""))
+        if kind == "forward_window":
+            return True  # the text of an old release that names nothing
+        if kind == "changed_inputs" and self.kind == "unknown_attr":
+            return bool(self.op) and seen.get("op") == self.op  # an attr that is the type of an input
+        if kind != self.kind and not {kind, self.kind} <= _OPS:
+            return False
+        names = [("op", self.op), ("attr", self.attr)]
+        if kind in ("unknown_dtype", "min_consumer", "bad_consumer", "op_version"):
+            names = [("value", self.value)]
+        return all(not seen.get(name) or not wanted or seen[name] == wanted for name, wanted in names)
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What a cell will show.
+
+    Attributes:
+      causes: of a cell that fails; any of them may be met first.
+      why: of what is not told.
+      at: of a cell that fails, ``load`` or ``call``.
+    """
+
+    says: Says
+    causes: tuple[Cause, ...] = ()
+    why: str = ""
+    at: str = ""
+
+    def __str__(self) -> str:
+        if self.says is Says.NOT_TOLD:
+            return f"not told: {self.why}"
+        if self.says is Says.PASSES:
+            return "passes"
+        more = f" (and {len(self.causes) - SHOWN} more)" if len(self.causes) > SHOWN else ""
+        return f"fails because of {'; or '.join(map(str, self.causes[:SHOWN]))}{more}"
+
+    def to_json(self) -> dict[str, Any]:
+        """The form kept in a result."""
+        found: dict[str, Any] = {"says": self.says.value}
+        if self.causes:
+            found["causes"] = [{key: value for key, value in vars(cause).items() if value} for cause in self.causes[:MAX_CAUSES]]
+        return found | {name: text for name, text in (("why", self.why), ("at", self.at)) if text}
+
+
+def of(result: Result) -> Prediction | None:
+    """Return the prediction kept in a result, None where there is none or it cannot be read."""
+    kept: Any = result.details.get(KEY)
+    try:
+        causes = tuple(Cause(**{str(key): str(value) for key, value in cause.items()}) for cause in kept.get("causes", ()))
+        return Prediction(Says(kept["says"]), causes, str(kept.get("why", "")), str(kept.get("at", "")))
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return None
+
+
+def holds(prediction: Prediction, result: Result) -> bool:
+    """Whether a result is what was predicted. What was not told is right when it passes: a failure needs an entry."""
+    if prediction.says is Says.FAILS:
+        return any(cause.shown_by(result) for cause in prediction.causes)
+    return not result.outcome.gate_failure
+
+
+def predicted(result: Result) -> bool:
+    """Return whether a failure is the one that was predicted: it needs no entry."""
+    found = of(result)
+    return found is not None and found.says is Says.FAILS and holds(found, result)
+
+
+def line(result: Result) -> str:
+    """Return what was predicted and what was observed, in one line; "" for a result without a prediction."""
+    found = of(result)
+    if found is None:
+        return ""
+    shown = result.details.get("skew")
+    cause = str(shown.get("cause", "")) if isinstance(shown, Mapping) else ""
+    text = cause or one_line(result.message_normalised, SHOWN_TEXT)
+    seen = " ".join(filter(None, (str(result.outcome), result.error_class or "")))
+    return f"predicted: {found}; observed: {seen}" + (f" ({text})" if text else "")
+
+
+def counts(judged: Iterable[tuple[Result, bool]]) -> dict[str, int]:
+    """Count predictions for ``summary.json``.
+
+    Args:
+      judged: each result, and whether an entry of the ledger speaks of its cell.
+
+    Returns:
+      ``right``: as predicted. ``wrong``: otherwise, and no entry explains it. ``explained``: otherwise, by an entry.
+      ``not_told``: nothing was predicted, whatever came of it.
+    """
+    found = dict.fromkeys(("right", "wrong", "explained", "not_told"), 0)
+    for result, has_entry in judged:
+        foretold = of(result)
+        if foretold is None or not result.outcome.observable:
+            continue
+        if foretold.says is Says.NOT_TOLD:
+            found["not_told"] += 1
+        elif holds(foretold, result):
+            found["right"] += 1
+        else:
+            found["explained" if has_entry else "wrong"] += 1
+    return found
