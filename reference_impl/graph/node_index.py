@@ -70,12 +70,21 @@ class Graph:
         self.file = file
         self.graph_def = graph_def
         self.nodes: dict[str, Any] = {}
+        self._places: dict[str, int] = {}  # node -> its place among the nodes
         # Node -> tensors that must be computed before it runs, unless they are fed: no edges, since the node does not need them.
         self.waits: dict[str, list[Edge]] = {}
         for node in graph_def.node:
             if node.name in self.nodes:
                 raise errors.DuplicateKeyError("two nodes of this name", file=file, node=node.name)
-            self.nodes[node.name] = node
+            self._list(node)
+
+    def _list(self, node: Any) -> None:
+        self._places[node.name] = len(self.nodes)
+        self.nodes[node.name] = node
+
+    def in_order(self, names: Iterable[str]) -> list[str]:
+        """Return names of nodes in the order of the graph."""
+        return sorted(names, key=self._places.__getitem__)
 
     def __contains__(self, name: str) -> bool:
         return name in self.nodes
@@ -96,7 +105,7 @@ class Graph:
         """Append a copy of ``node``; its name must be free (see :meth:`free_name`)."""
         added = self.graph_def.node.add()
         added.CopyFrom(node)
-        self.nodes[added.name] = added
+        self._list(added)
 
     def free_name(self, wanted: str) -> str:
         """Return a name like ``wanted`` that no node has."""
@@ -126,4 +135,4 @@ class Graph:
                     yield self.node(ref.source, wanted_by).name
 
         found = reachable(needed(roots, ""), lambda name: needed(map(parse_input, self.nodes[name].input), name))
-        return [name for name in self.nodes if name in found]
+        return self.in_order(found)

@@ -127,7 +127,7 @@ def _needed_captures(
 ) -> list[str]:
     wanted = {parse_input(text) for node in needed for text in graph.nodes[node].input} | set(roots)
     names = {ref.source for ref in wanted if not ref.is_control and ref not in fed}
-    return [node.name for node in graph if node.name in hoisted and node.name in names]
+    return graph.in_order(name for name in names if name in hoisted and name in graph)
 
 
 def _refuse_placeholders(graph: Graph, needed: list[str], name: str) -> None:

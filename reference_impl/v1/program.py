@@ -27,6 +27,7 @@ from reference_impl import errors
 from reference_impl.format import schema
 from reference_impl.format.container.layout import asset_definitions
 from reference_impl.format.names import INIT_SIGNATURE, LEGACY_INIT_OP, MAIN_OP, RESERVED_SIGNATURES
+from reference_impl.graph.closure import reversed_edges
 from reference_impl.graph.control_flow.editable_function import EditableFunction
 from reference_impl.graph.control_flow.frames import inside_of_loops
 from reference_impl.graph.control_flow.functionalise import (
@@ -274,7 +275,12 @@ class Program:
         """Return the nodes that fill a resource: those of the init function, or the one that fills a former one-shot iterator."""
         if resource in self.fillers:
             return [self.fillers[resource]]
-        return [name for name, used in self.acting(self.init_function) if resource in used]
+        return self._initializers.get(resource, [])
+
+    @functools.cached_property
+    def _initializers(self) -> dict[str, list[str]]:
+        """Variable or resource -> the nodes of the init function that act on it."""
+        return reversed_edges(self.acting(self.init_function))
 
     def acting(self, extracted: Optional[Extracted]) -> list[tuple[str, frozenset[str]]]:
         """Return the nodes of a function that may change state: name, and the variables and resources that they take.

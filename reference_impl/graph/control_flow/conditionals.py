@@ -105,7 +105,8 @@ class Conditions:
         self.function = function
         self.of: dict[str, Optional[Condition]] = {}
         self.predicates: dict[str, str] = {}  # Switch -> its predicate as written
-        self.keys: dict[str, str] = {}
+        self.keys: dict[str, str] = {}  # Switch -> the key of its predicate
+        self._keys: dict[str, str] = {}  # node -> the key of its output, where that is not its text
         self.merges: dict[str, tuple[str, str]] = {}  # Merge -> its tensors of the branches False and True
         self._known: dict[tuple[int, str, int], Condition] = {}
         self._updated = self._find_updated()
@@ -114,6 +115,7 @@ class Conditions:
             raise Unprovable(next(iter(function.nodes)), "is in a graph with a cycle")
         for name in names:
             self.of[name] = self._condition(name, function.nodes[name])
+            self._note_key(name, function.nodes[name])
 
     def _find_updated(self) -> set[str]:
         """Return the resource arguments that a node other than a read uses."""
@@ -151,7 +153,7 @@ class Conditions:
             raise Unprovable(name, f"is nested in more than {MAX_NESTING} branches")
         if node.op == "Switch":
             _, predicate = self.function.data(node, 2)
-            self.predicates[name], self.keys[name] = predicate, self.key(predicate)
+            self.predicates[name], self.keys[name] = predicate, self._key(predicate)
         return found
 
     def _merge(self, name: str, node: Any, waits: Optional[Condition]) -> Optional[Condition]:
@@ -164,18 +166,17 @@ class Conditions:
         self.merges[name] = (second, first) if one.branch else (first, second)
         return one.outer
 
-    def key(self, predicate: str) -> str:
+    def _note_key(self, name: str, node: Any) -> None:
+        """Note the key of a node that hands on a tensor, or reads a variable that no node updates."""
+        data = self.function.data(node)
+        if node.op == "Identity" and data:
+            self._keys[name] = self._key(data[0])
+        elif node.op == "ReadVariableOp" and data and data[0] in self.function.arguments and data[0] not in self._updated:
+            self._keys[name] = "read " + data[0]
+
+    def _key(self, predicate: str) -> str:
         """Return a key that predicates of the same value share."""
-        while True:
-            node = self.function.nodes.get(source(predicate))
-            if node is None:
-                return predicate
-            data = self.function.data(node)
-            if node.op == "ReadVariableOp" and data and data[0] in self.function.arguments and data[0] not in self._updated:
-                return "read " + data[0]
-            if node.op != "Identity" or not data:
-                return predicate
-            predicate = data[0]
+        return self._keys.get(source(predicate), predicate)
 
 
 def _deeper(one: Optional[Condition], other: Optional[Condition], name: str) -> Optional[Condition]:
