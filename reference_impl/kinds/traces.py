@@ -73,7 +73,7 @@ def trace_of(function: Any) -> Trace:
             function.library, function.saved_name, owners, lambda: function.structured, keywords, positional, signature, saved
         )
     api.make_known(function)
-    flat = api.takes_flat_arguments(function)
+    flat = function.structured_input_signature is None
     signature = None if flat else api.python_signature(function)
     name = function.function_def.signature.name
     if not keywords:  # TensorFlow before 2.13 names the arguments of those functions only that somebody asked for

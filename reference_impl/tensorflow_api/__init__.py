@@ -1,7 +1,7 @@
-"""Everything that `reference_impl` takes from TensorFlow without its being public API, and the border to its messages.
+"""Everything that `reference_impl` uses of TensorFlow and Keras beyond their public API.
 
-No module outside of this package imports from `tensorflow.python`. Each entry says why public API does not do and in which
-versions the symbol was seen (read from the wheels of 2.12, 2.15, 2.18 and 2.21).
+No module outside of this package imports from `tensorflow.python`. Each entry says why the public API is not enough, and which
+releases have the symbol (read from the wheels of 2.12, 2.15, 2.18 and 2.21).
 """
 
 from __future__ import annotations
@@ -13,15 +13,6 @@ from reference_impl.tensorflow_api.bases import (
     RestoredFunction,
     SharedResource,
     unsearched,
-)
-from reference_impl.tensorflow_api.containers import (
-    AutoTrackable,
-    CompositeTensor,
-    ShardedVariable,
-    TrackableDict,
-    TrackableList,
-    TrackableTuple,
-    wrap,
 )
 from reference_impl.tensorflow_api.functions import (
     ConcreteFunction,
@@ -60,7 +51,6 @@ from reference_impl.tensorflow_api.optimizers import (
 from reference_impl.tensorflow_api.runtime import (
     call_registered,
     eager_mode,
-    function_call_config,
     function_definition,
     gradient_function,
     implementations,
@@ -74,15 +64,18 @@ from reference_impl.tensorflow_api.signatures import (
     is_unknown_argument,
     python_signature,
     signature_of_fullargspec,
-    takes_flat_arguments,
     traced_arguments,
 )
-from reference_impl.tensorflow_api.strategies import as_first_replica
 from reference_impl.tensorflow_api.trackables import (
     Asset,
+    AutoTrackable,
     CapturableResource,
+    CompositeTensor,
+    ShardedVariable,
     Trackable,
-    TrackableResource,
+    TrackableDict,
+    TrackableList,
+    TrackableTuple,
     content_factories,
     content_hooks,
     content_name,
@@ -97,6 +90,7 @@ from reference_impl.tensorflow_api.trackables import (
     track,
     trackable_children,
     tracks_attributes,
+    wrap,
 )
 from reference_impl.tensorflow_api.type_specs import (
     AnonymousExtensionTypeSpec,
@@ -109,6 +103,7 @@ from reference_impl.tensorflow_api.type_specs import (
 )
 from reference_impl.tensorflow_api.variables import (
     UninitializedVariable,
+    as_first_replica,
     behind_handle,
     cached_variable,
     copy_handle_data,

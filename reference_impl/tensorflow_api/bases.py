@@ -1,6 +1,6 @@
-"""Base classes of what a load makes: TensorFlow's private questions to its own classes, answered by public methods of ours.
+"""Base classes of loaded objects: they override private methods of TensorFlow's classes in terms of public methods of ours.
 
-TensorFlow and Keras ask these questions of every trackable object, so a loaded object has to answer them. All are in 2.12-2.21.
+TensorFlow and Keras call these methods of every trackable object. All are in 2.12-2.21.
 """
 
 from __future__ import annotations
@@ -79,15 +79,15 @@ class Resource(_Lifecycle, TrackableResource):
     """A resource with the hooks `create`, `initialize` and `destroy`; strategies make one for each device."""
 
     def set_content_hooks(self, save: Callable[..., Any], restore: Callable[..., Any]) -> None:
-        """Let checkpoints keep the content of this one resource; a class with the hooks would claim it of all."""
+        """Let checkpoints keep the content of this resource. Hooks in the class would claim content for every resource."""
         self._serialize_to_tensors = save
         self._restore_from_tensors = restore
 
 
 class RestoredFunction(Function):
-    """A `tf.function` whose traces are given: a class derived from this one sets ``concrete_functions``.
+    """A `tf.function` with given traces: a derived class sets ``concrete_functions``.
 
-    The base class is initialised, by `__getattr__` of the derived class, when somebody asks for what only it has.
+    The `__getattr__` of the derived class initialises the base class when one of its own attributes is asked for.
     """
 
     concrete_functions: list[Any]
@@ -97,7 +97,7 @@ class RestoredFunction(Function):
         return "_python_function" in vars(self)
 
     def _get_concrete_function_garbage_collected(self, *args: Any, **kwargs: Any) -> Any:
-        """Give TensorFlow's writer a function around this one, whose outputs are tensors of a graph."""
+        """Return, for TensorFlow's writer, a function around this one whose outputs are tensors of a graph."""
         self._python_function  # noqa: B018  # initialises the base class
         return super()._get_concrete_function_garbage_collected(*args, **kwargs)
 

@@ -11,8 +11,8 @@ import tensorflow as tf
 from reference_impl.format.names import CUSTOM_GRADIENT
 from reference_impl.tensorflow_api.lookup import private, text
 
-# The classes of tf.function objects: an imported function must be one, or neither Keras nor TensorFlow's own writer takes it
-# for a function. tf.types.experimental has only abstract bases. Same module in 2.12-2.21.
+# The class of tf.function objects: Keras and TensorFlow's own writer recognise functions by it. `tf.types.experimental` has only
+# abstract bases. Same module in 2.12-2.21.
 Function = private("tensorflow.python.eager.polymorphic_function.polymorphic_function:Function")
 # concrete_function since 2.14 or 2.15; monomorphic_function in 2.12.
 ConcreteFunction = private(
@@ -37,8 +37,8 @@ def call_flat(function: Any, tensors: Sequence[tf.Tensor], captures: Sequence[tf
 
 
 def traces(function: Any) -> list[Any]:
-    """The concrete functions of a tf.function in the order of their making, without tracing anything. In 2.12-2.21."""
-    listed = getattr(function, "concrete_functions", None)  # of functions that TensorFlow or we have loaded
+    """Return the concrete functions of a tf.function in the order in which they were traced, without tracing. In 2.12-2.21."""
+    listed = getattr(function, "concrete_functions", None)  # of loaded functions, TensorFlow's and ours
     if listed is not None:
         return list(listed)
     cache = getattr(function, "_function_cache", None)  # since 2.13 or so
@@ -50,29 +50,31 @@ def traces(function: Any) -> list[Any]:
 
 @functools.cache
 def attributes_of_traces() -> frozenset[str]:
-    """The names of the attributes that tracing gives to every concrete function."""
+    """Return the names of the attributes that tracing gives to every concrete function."""
     with tf.Graph().as_default():
         return frozenset(vars(tf.function(lambda: None, autograph=False).get_concrete_function()))
 
 
 def untraced_copy(function: Any) -> Any:
-    """A tf.function with the Python code and the settings of another, and without its traces.
+    """Return a tf.function with the Python code and the settings of another one, without its traces.
 
-    Public API does not tell the settings. `Function._clone` is in 2.4-2.21.
+    No public API gives the settings. `Function._clone` is in 2.4-2.21.
     """
     return function._clone(None)
 
 
 def creation_trace(function: Any) -> Optional[Any]:
-    """The trace in which a tf.function made its variables, with the code that makes them; None if it made none (INIT-08).
+    """Return the trace in which a tf.function made its variables, None if it made none.
 
     `_created_variables` and `_concrete_variable_creation_fn` are in 2.11-2.21; nothing else tells this trace from the others.
+
+    RFC: INIT-08
     """
     return getattr(function, "_concrete_variable_creation_fn", None) if getattr(function, "_created_variables", None) else None
 
 
 def jit_compile(function: Any) -> Optional[bool]:
-    """What tf.function was told about XLA. In 2.12-2.21."""
+    """Return the argument ``jit_compile`` of a tf.function. In 2.12-2.21."""
     return getattr(function, "_jit_compile", None)
 
 
@@ -80,8 +82,10 @@ _trace_type = private("tensorflow.core.function.trace_type:from_value")
 
 
 def name_results(function: Any, outputs: Any) -> None:
-    """Give the results in the type of a concrete function the names of specs. `_function_type` is in 2.13-2.21, `from_value` in
-    2.9-2.21. tf.types.experimental has the classes of the type, and no way to make another one of it.
+    """Give the results in the function type of a concrete function the names of specs.
+
+    `tf.types.experimental` has the classes of the type, but no way to derive another one. `_function_type` is in 2.13-2.21,
+    `from_value` in 2.9-2.21.
     """
     kind = getattr(function, "_function_type", None)
     if kind is not None:
@@ -90,47 +94,47 @@ def name_results(function: Any, outputs: Any) -> None:
 
 
 def flat_arguments(concrete: Any) -> tuple[list[str], int]:
-    """Names of the flat inputs of a concrete function, and how many may be positional. In 2.4-2.21."""
+    """Return the names of the flat inputs of a concrete function, and how many may be positional. In 2.4-2.21."""
     return list(getattr(concrete, "_arg_keywords", None) or ()), getattr(concrete, "_num_positional_args", None) or 0
 
 
 def saving_errors(concrete: Any) -> list[str]:
-    """Why a traced function cannot be saved, in the words of those who marked its graph or that of one it calls.
+    """Return the reasons why a traced function cannot be saved, which TensorFlow noted in its graph.
 
-    `FuncGraph.saving_errors` is in 2.4-2.21. The mark of a strategy (values_util) is left out: it is about replicas of variables,
-    which `reference_impl.saving.replicas` merges or refuses.
+    `FuncGraph.saving_errors` is in 2.4-2.21. The error of a strategy (values_util) is left out: it concerns
+    replicas of variables, which `reference_impl.saving.replicas` merges or refuses.
     """
     found = getattr(concrete.graph, "saving_errors", ())
     return sorted(error.strip() for error in found if "f_with_input_signature" not in error)
 
 
 def nested_graphs(graph: Any) -> list[tuple[str, Any]]:
-    """Name and graph of the functions that a graph knows. `Graph._functions` is in 2.4-2.21."""
+    """Return name and graph of the functions that a graph knows. `Graph._functions` is in 2.4-2.21."""
     functions = [(name, getattr(function, "graph", None)) for name, function in graph._functions.items()]
     return [(text(name), inner) for name, inner in functions if inner is not None]
 
 
 def captured_as(graph: Any, tensor: tf.Tensor) -> tf.Tensor:
-    """The placeholder that stands for a captured tensor in the graph of a function; the tensor itself where it is not captured.
+    """Return the placeholder for a captured tensor in the graph of a function, or the tensor itself if it is not captured.
 
-    Public `captured_inputs` is on concrete functions, not on graphs. `external_captures` and `internal_captures` of a FuncGraph
-    are in 2.4-2.21.
+    The public `captured_inputs` belongs to concrete functions, not to graphs. `external_captures` and `internal_captures` of a
+    FuncGraph are in 2.4-2.21.
     """
     pairs = zip(getattr(graph, "external_captures", ()), getattr(graph, "internal_captures", ()))
     return next((inner for outer, inner in pairs if outer is tensor), tensor)
 
 
 def set_loop_graphs(operation: Any, cond: Any, body: Any) -> None:
-    """Give a While operation the graphs of concrete functions, as tf.while_loop does; its gradient uses them. In 2.4-2.21."""
+    """Give a While operation the graphs of concrete functions, as `tf.while_loop` does for its gradient. In 2.4-2.21."""
     for function in (cond, body):
         function.graph.outer_graph = operation.graph
-        function.graph.name = text(function.name)  # the graph has not the number that makes it unique
+        function.graph.name = text(function.name)  # without the number that makes the name unique
     operation._cond_graph, operation._body_graph = cond.graph, body.graph
 
 
 def gradient_op_type(operation: Any) -> str:
-    """The op type under which the gradient of an operation is registered, "" for the usual one.
+    """Return the op type under which the custom gradient of an operation is registered, "" if it has none.
 
-    Public `get_attr` raises for a missing attribute, at the cost of an error for every operation.
+    The public `get_attr` raises an error for every operation without the attribute, which takes time.
     """
     return operation.node_def.attr[CUSTOM_GRADIENT].s.decode() if operation.type.startswith("Identity") else ""

@@ -1,4 +1,4 @@
-"""Keras: what a model offers for its export, and variables for a layer that is built. Keras itself is not imported."""
+"""Keras: what its models say for their export, and the variables of its layers. Keras itself is not imported."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import tensorflow as tf
 
 
 def keras_signature(obj: Any) -> Optional[Any]:
-    """The function with which a model of Keras wants to be served, or None. `_default_save_signature` is in Keras 2.2-3.15."""
+    """Return the function that a Keras model offers as its default signature, or None. In Keras 2.2-3.15."""
     return getattr(obj, "_default_save_signature", None)
 
 
@@ -27,12 +27,12 @@ def keras_metadata(obj: Any) -> str:
     """Return the JSON text from which Keras 2 makes the object anew, "" where the object's class does not support that."""
     try:
         return str(obj._tracking_metadata)
-    except Exception:  # get_config is anybody's code, and only Keras needs its result
+    except Exception:  # get_config is code of users, and only Keras needs its result
         return ""
 
 
 def keras_variable(keras: Any, variable: tf.Variable, name: str) -> Any:
-    """A variable of Keras 3 that stands for a tf.Variable and is no copy of it, which the public class makes in some versions."""
+    """Return a variable of Keras 3 that stands for a tf.Variable; the public class makes a copy in some versions."""
     made = keras.Variable(variable, shape=variable.shape, dtype=variable.dtype.name, trainable=variable.trainable, name=name)
     made._value = variable  # in Keras 3.0-3.15
     return made
@@ -58,10 +58,10 @@ def report_parts(layer_class: Any, report: Callable[[Any, Any], None]) -> None:
 
 
 def stand_in(layer: Any, views: Sequence[Any]) -> None:
-    """Make Keras variables those of a Keras 3 layer, built or not, unless the layer has its own for one of the same tf.Variables.
+    """Add Keras variables to a Keras 3 layer, built or not, unless it has its own variable for one of the same tf.Variables.
 
-    A layer that gets its own later, as TFSMLayer does, loses `views` then: two for one tf.Variable would be trained twice. No
-    public API gives a layer variables that it did not make. `Layer._tracker` with `add_to_store` and `untrack`,
+    If the layer gets its own later, as TFSMLayer does, `views` are removed: a tf.Variable with two of them would be trained
+    twice. No public API gives a layer variables that it did not make. `Layer._tracker` with `add_to_store` and `untrack`,
     `Layer._track_variable` and `Variable._value` are in Keras 3.0-3.15.
     """
     own, variables, mine = layer.variables, {id(view._value) for view in views}, {id(view) for view in views}

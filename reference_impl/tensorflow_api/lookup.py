@@ -1,4 +1,4 @@
-"""How a private symbol of TensorFlow is looked up: by its homes in the versions there are."""
+"""Look up a private symbol of TensorFlow by the modules in which releases have it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import tensorflow as tf
 
 
 def private(*candidates: str) -> Any:
-    """The first of several homes `module:symbol` that exists in the running TensorFlow."""
+    """Return the first of several `module:symbol` that exists in the running TensorFlow. Raises ImportError: none does."""
     for candidate in candidates:
         module, _, symbol = candidate.partition(":")
         try:

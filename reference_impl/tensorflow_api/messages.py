@@ -1,7 +1,4 @@
-"""The border to TensorFlow's protobuf messages, crossed as bytes.
-
-`reference_impl.format.schema` has classes of its own, TensorFlow has its own, and neither may be handed to the other.
-"""
+"""Convert protobuf messages between TensorFlow's classes and those of `reference_impl.format.schema`, by their bytes."""
 
 from __future__ import annotations
 
@@ -11,10 +8,10 @@ from reference_impl.format import schema
 
 
 def to_tf(message: Any, kind: Any) -> Any:
-    """One of our messages as a message of TensorFlow's class `kind`."""
+    """Return one of our messages as a message of TensorFlow's class `kind`."""
     return kind.FromString(message.SerializeToString())
 
 
 def from_tf(message: Any, kind: Any) -> Any:
-    """A message of TensorFlow as one of ours."""
+    """Return a message of TensorFlow as one of our class `kind`."""
     return schema.parse(kind, message.SerializeToString())

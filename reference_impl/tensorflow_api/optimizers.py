@@ -1,7 +1,7 @@
-"""Optimizers: which variable of one belongs to which variable of a model.
+"""Optimizers: pair their variables with the variables of a model.
 
-No public API tells: optimizers of Keras since 2.11 have lists of slots as attributes, tf.compat.v1 and the older ones of Keras
-have `get_slot`.
+There is no public API for that. Optimizers of Keras 2.11 and later have lists of slots as attributes; older ones, and those of
+`tf.compat.v1`, have `get_slot`.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from reference_impl.tensorflow_api.variables import is_variable, variable_compon
 
 
 def is_optimizer(obj: Any) -> bool:
-    """An optimizer of Keras 2 or 3 or of tf.compat.v1.train."""
+    """Return whether an object is an optimizer of Keras 2 or 3 or of `tf.compat.v1.train`."""
     return callable(getattr(obj, "apply_gradients", None)) and (
         isinstance(obj, tf.compat.v1.train.Optimizer) or callable(getattr(obj, "from_config", None))
     )
 
 
 def optimizer_slots(optimizer: Any, variables: Sequence[Any]) -> list[tuple[Any, str, Any]]:
-    """(variable, slot name, slot) for those of `variables` that the optimizer has slots for."""
+    """Return (variable, slot name, slot) for every slot that the optimizer has for one of `variables`."""
     if hasattr(optimizer, "get_slot_names") and hasattr(optimizer, "get_slot"):
         found = [
             (variable, name, _get_slot(optimizer, variable, name))
@@ -43,7 +43,7 @@ def optimizer_slots(optimizer: Any, variables: Sequence[Any]) -> list[tuple[Any,
 
 
 def trained_variables(optimizer: Any, variables: Sequence[Any]) -> list[Optional[Any]]:
-    """What an optimizer of Keras has slots for, in the order of its lists of slots; None for what is not among `variables`.
+    """Return the variables for which a Keras optimizer has slots, in the order of its lists; None for those not in `variables`.
 
     Listed by `_trainable_variables` in Keras 3.0-3.15, numbered by `_index_dict` in Keras 2.11-2.15.
     """
@@ -58,12 +58,12 @@ def trained_variables(optimizer: Any, variables: Sequence[Any]) -> list[Optional
 def _get_slot(optimizer: Any, variable: Any, name: str) -> Any:
     try:
         return optimizer.get_slot(variable, name)
-    except KeyError:  # optimizers of Keras have slots for some variables only
+    except KeyError:  # Keras optimizers have slots for some variables only
         return None
 
 
 def optimizer_variables(optimizer: Any) -> dict[str, Any]:
-    """The variables of an optimizer that belong to no variable of a model, by the attribute that holds them."""
+    """Return the variables of an optimizer that are not slots, by the attribute that holds them."""
     found = {}
     for name, value in vars(optimizer).items():
         if name.startswith("_self_"):  # where TensorFlow notes dependencies
@@ -76,10 +76,10 @@ def optimizer_variables(optimizer: Any) -> dict[str, Any]:
 
 
 def optimizer_twin(optimizer: Any) -> Any:
-    """An optimizer of the same settings that shares no variable with the given one and has no slots."""
+    """Return an optimizer with the same settings, without slots, that shares no variable with the given one."""
     if not isinstance(optimizer, tf.compat.v1.train.Optimizer):
         return type(optimizer).from_config(optimizer.get_config())
-    twin = copy.copy(optimizer)  # its settings are Python values; it has no get_config
+    twin = copy.copy(optimizer)  # its settings are attributes; it has no get_config
     twin._slots, twin._deferred_slot_restorations = {}, {}
     twin._non_slot_dict = {
         key: tf.Variable(value, trainable=False) for key, value in optimizer._non_slot_dict.items() if is_variable(value)

@@ -14,18 +14,17 @@ from reference_impl.format.names import IMPLEMENTS
 from reference_impl.tensorflow_api.lookup import private, text
 
 _context = private("tensorflow.python.eager.context:context")
-# Eager execution inside of a graph that is being built; tf.init_scope only leads out of functions. In 2.4-2.21.
+# Executes eagerly inside a graph that is being built; `tf.init_scope` only leaves functions. In 2.4-2.21.
 eager_mode = private("tensorflow.python.eager.context:eager_mode")
 _execute = private("tensorflow.python.eager.execute:execute")
-# Is a gradient tape or a forward accumulator active? No public API tells. In eager/tape.py and eager/record.py; what both ask
-# is here in 2.4-2.21.
+# Tells whether a gradient tape or a forward accumulator is active, which no public API does. In 2.4-2.21.
 _tape_set_is_empty = private("tensorflow.python.pywrap_tfe:TFE_Py_TapeSetIsEmpty")
 _op_def = private("tensorflow.python.framework.op_def_registry:get")
 _gradient_registry = private("tensorflow.python.framework.ops:gradient_registry")
 
 
 def may_record() -> bool:
-    """True while a `tf.GradientTape` or `tf.autodiff.ForwardAccumulator` could be watching what is executed."""
+    """Return whether a `tf.GradientTape` or `tf.autodiff.ForwardAccumulator` is active."""
     return not _tape_set_is_empty()
 
 
@@ -46,7 +45,7 @@ def remove_function(name: str) -> None:
 
 
 def function_definition(name: str) -> Optional[Any]:
-    """The FunctionDef (ours) that the eager runtime has under a name, or None. In 2.4-2.21."""
+    """Return the FunctionDef (ours) that the eager runtime has under a name, or None. In 2.4-2.21."""
     context = _context()
     if not context.has_function(name):
         return None
@@ -54,8 +53,9 @@ def function_definition(name: str) -> Optional[Any]:
 
 
 def implementations() -> dict[bytes, list[str]]:
-    """Interface -> names of the eager runtime's functions that implement it, as their attribute ``api_implements`` says, in the
-    order of their numbers. Nothing refers to them, so only the list of all functions has them; it is in 2.4-2.21.
+    """Return interface -> names of the eager runtime's functions whose attribute ``api_implements`` names it, ordered by number.
+
+    Nothing refers to these functions, so only the list of all functions has them; it is in 2.4-2.21.
     """
     found: dict[bytes, list[str]] = {}
     context = _context()
@@ -68,8 +68,9 @@ def implementations() -> dict[bytes, list[str]]:
 
 
 def make_known(function: Any) -> None:
-    """Register a concrete function and those it calls where the eager runtime lacks them: TensorFlow 2.12 registers none that was
-    traced in graph mode. `Graph._functions` and the definitions are in 2.4-2.13.
+    """Register a concrete function and those it calls, where the eager runtime lacks them.
+
+    TensorFlow 2.12 registers no function that was traced in graph mode. `Graph._functions` and the definitions are in 2.4-2.13.
     """
     pending, context = [function], _context()
     while pending:
@@ -79,33 +80,29 @@ def make_known(function: Any) -> None:
             pending += one.graph._functions.values()
 
 
-def function_call_config() -> bytes:
-    """The ConfigProto with which tf.function calls its functions, so that ours are optimised alike. In 2.12-2.21."""
-    return _context().function_call_options.config_proto_serialized
-
-
 def call_registered(name: str, tensors: Sequence[tf.Tensor], results: int) -> Sequence[tf.Tensor]:
-    """Execute a registered function eagerly, as an op of its own name.
+    """Execute a registered function eagerly, as an op of its own name, optimised as `tf.function` does it.
 
-    tf.raw_ops.StatefulPartitionedCall would wrap it in another function, whose placement refuses int32 results of some ops
-    and whose results XLA does not compile. `execute` is in 2.4-2.21.
+    `tf.raw_ops.StatefulPartitionedCall` would wrap the function in another one, whose placement refuses int32 results of some
+    ops and whose results XLA does not compile. `execute` is in 2.4-2.21, `function_call_options` in 2.12-2.21.
     """
-    attrs = ("executor_type", "", "config_proto", function_call_config())
-    return _execute(name, results, list(tensors), attrs, _context()) or ()
+    context = _context()
+    attrs = ("executor_type", "", "config_proto", context.function_call_options.config_proto_serialized)
+    return _execute(name, results, list(tensors), attrs, context) or ()
 
 
 @functools.cache
 def op_def(op: str) -> Optional[Any]:
-    """The OpDef (ours) of an op of the running TensorFlow, or None.
+    """Return the OpDef (ours) of an op of the running TensorFlow, or None.
 
-    The file's own list leaves out ops that are reached through control flow only. The registry is at this place in 2.4-2.21.
+    The list of ops in a file leaves out those that only control flow reaches. The registry is at this place in 2.4-2.21.
     """
     found = _op_def(op)
     return None if found is None else schema.parse(schema.OpDef, found.SerializeToString())
 
 
 def gradient_function(op_type: str) -> Optional[Any]:
-    """The Python gradient registered under `op_type`, or None. `tf.RegisterGradient` only registers. In 2.12-2.21."""
+    """Return the Python gradient registered under `op_type`, or None. `tf.RegisterGradient` only registers. In 2.12-2.21."""
     try:
         return _gradient_registry.lookup(op_type)
     except LookupError:

@@ -12,24 +12,25 @@ from reference_impl.graph.argument_names import python_name
 
 
 def is_unknown_argument(leaf: Any) -> bool:
-    """Does a leaf of a trace's arguments stand for a Python object that TensorFlow did not keep (FN-09)?"""
+    """Return whether a leaf of a trace's arguments stands for a Python object that TensorFlow did not keep.
+
+    RFC: FN-09
+    """
     return type(leaf).__name__ == "UnknownArgument"
 
 
-def takes_flat_arguments(concrete: Any) -> bool:
-    """Is a concrete function without a ``structured_input_signature``, called with its flat arguments only?"""
-    return concrete.structured_input_signature is None
-
-
 def traced_arguments(concrete: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """The ``structured_input_signature`` of a traced function, with the tf.TensorShapes among its arguments (PY-07).
+    """Return the ``structured_input_signature`` of a traced function, with the `tf.TensorShape`s among its arguments.
 
-    There, shapes are objects not kept. The trace type of an argument (`FunctionType.parameters` is public since 2.15; types of
-    values are in core.function.trace_type, 2.12-2.21) has a weak reference to it: good as long as somebody holds the shape.
+    The signature itself does not keep shapes. The trace type of an argument (`FunctionType.parameters` is public since 2.15;
+    types of values are in core.function.trace_type, 2.12-2.21) has a weak reference to the shape.
 
-    A function cut out of a graph (`prune`, variables made constants) has none. Its flat arguments are given as positional ones.
+    A function that was cut out of a graph (`prune`, variables made constants) has no such signature. Its flat arguments are
+    returned as positional ones.
+
+    RFC: PY-07
     """
-    if takes_flat_arguments(concrete):
+    if concrete.structured_input_signature is None:
         given = concrete.inputs[: len(concrete.inputs) - len(concrete.captured_inputs)]
         return tuple(tf.TensorSpec(tensor.shape, tensor.dtype) for tensor in given), {}
     args, kwargs = concrete.structured_input_signature
@@ -56,7 +57,7 @@ def _with_shapes(value: Any, kind: Any) -> Any:
 
 
 def python_signature(function: Any) -> Optional[inspect.Signature]:
-    """The Python signature of a tf.function or concrete function, without `self`; None where there is none to be had.
+    """Return the Python signature of a tf.function or concrete function, without `self`; None if it has none.
 
     `_function_type` and `_default_values` are in 2.14-2.21, `_function_spec` with `fullargspec` in 2.4-2.13. `inspect.signature`
     of the Python function would not do: that of a function which TensorFlow loaded is `(*args, **kwargs)`.
