@@ -4,12 +4,11 @@ import os
 
 import pytest
 import zoo
-from layout_models import model, put, save
+from layout_models import model, put, save, write
 
 from reference_impl import errors
 from reference_impl.format import limits, schema
 from reference_impl.format.container import layout
-from reference_impl.format.container.writer import write
 
 # reading
 

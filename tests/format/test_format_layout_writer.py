@@ -8,12 +8,12 @@ import time
 from pathlib import Path
 
 import pytest
-from layout_models import model, put, save
+from layout_models import model, put, save, write
 
 from reference_impl import errors
 from reference_impl.format import schema
 from reference_impl.format.container import layout, staging
-from reference_impl.format.container.writer import LayoutWriter, write
+from reference_impl.format.container.writer import LayoutWriter
 
 
 def test_what_is_written_is_read(tmp_path):
@@ -116,7 +116,6 @@ def test_a_failed_write_leaves_the_old_export(tmp_path):
         "asset missing": lambda out: out.asset("v", tmp_path / "absent"),
         "asset escapes": lambda out: out.asset("../../v", b""),
         "asset twice": lambda out: [out.asset("v", b"") for _ in range(2)],
-        "no checkpoint": lambda out: out.copy_checkpoint(tmp_path / "absent"),
         "version": lambda out: out.saved_model(model(version=3)),
         "empty": lambda out: out.saved_model(schema.SavedModel(saved_model_schema_version=1)),
         "nothing": lambda out: None,
@@ -133,7 +132,6 @@ def test_a_failed_write_leaves_the_old_export(tmp_path):
         "asset missing": errors.MissingFileError,
         "asset escapes": errors.PathEscapeError,
         "asset twice": errors.DuplicateKeyError,
-        "no checkpoint": errors.MissingFileError,
         "version": errors.SchemaVersionError,
         "empty": errors.NoMetaGraphError,
         "nothing": errors.NotASavedModelError,
@@ -153,13 +151,15 @@ def test_a_target_that_is_a_file(tmp_path):
 WRITE_FOR_EVER = """
 import sys
 from reference_impl.format import schema
-from reference_impl.format.container.writer import write
+from reference_impl.format.container.writer import LayoutWriter
 number = 0
 while True:
     number += 1
     model = schema.SavedModel(saved_model_schema_version=1)
     model.meta_graphs.add().meta_info_def.tags.append(str(number))
-    write(sys.argv[1], model, assets={"number": str(number).encode()}, replace=True)
+    with LayoutWriter(sys.argv[1], replace=True) as out:
+        out.asset("number", str(number).encode())
+        out.saved_model(model)
     if number == 1:
         print("started", flush=True)
 """

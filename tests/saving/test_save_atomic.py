@@ -140,8 +140,10 @@ def test_what_is_loaded_is_of_one_export(tf, tmp_path, replaced_while_read):
 
 
 def test_a_living_stage_is_not_swept(tmp_path):
+    from layout_models import write
+
     from reference_impl.format import schema
-    from reference_impl.format.container.writer import LayoutWriter, write
+    from reference_impl.format.container.writer import LayoutWriter
 
     message = schema.SavedModel(saved_model_schema_version=1)
     message.meta_graphs.add()
@@ -158,9 +160,11 @@ def test_a_living_stage_is_not_swept(tmp_path):
 
 
 def test_an_export_that_was_put_aside_comes_back(tmp_path):
+    from layout_models import write
+
     from reference_impl import errors
     from reference_impl.format import schema
-    from reference_impl.format.container.writer import LayoutWriter, write
+    from reference_impl.format.container.writer import LayoutWriter
 
     message = schema.SavedModel(saved_model_schema_version=1)
     message.meta_graphs.add()

@@ -38,7 +38,8 @@ import numpy
 model = schema.SavedModel(saved_model_schema_version=1)
 graph = model.meta_graphs.add()
 graph.object_graph_def.nodes.add().function.function_spec.fullargspec.CopyFrom(structure.encode([numpy.float32([1])]))
-writer.write(sys.argv[1], model, text=True)
+with writer.LayoutWriter(sys.argv[1]) as out:
+    out.saved_model(model, text=True)
 read = layout.read(sys.argv[1])
 (array,) = structure.decode(read.meta_graph().object_graph_def.nodes[0].function.function_spec.fullargspec)
 assert array.array().tolist() == [1]

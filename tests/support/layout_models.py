@@ -1,6 +1,10 @@
 """Directories of SavedModels for the tests of the format layer."""
 
+from pathlib import Path
+
 from reference_impl.format import schema
+from reference_impl.format.container import layout
+from reference_impl.format.container.writer import LayoutWriter
 
 
 def model(*tag_sets, version=1, weight=b"\0" * 8):
@@ -24,3 +28,14 @@ def put(directory, name, content):
 def save(directory, message=None):
     put(directory, "saved_model.pb", schema.serialize(message or model()))
     return directory
+
+
+def write(directory, message, *, assets=None, checkpoint=None, replace=False, text=False):
+    """A whole SavedModel: ``assets`` by file name (content or path), ``checkpoint`` is the prefix of a bundle to copy."""
+    with LayoutWriter(directory, replace=replace) as out:
+        if checkpoint is not None:
+            for path in Path(checkpoint).parent.glob(f"{Path(checkpoint).name}.*"):
+                out.carry(layout.CHECKPOINT + path.name[len(Path(checkpoint).name) :], path)
+        for name, source in (assets or {}).items():
+            out.asset(name, source)
+        out.saved_model(message, text=text)

@@ -71,11 +71,6 @@ def sweep(directory: Path, parent: Path) -> None:
                 os.close(lock)
 
 
-def same_file_system(first: Path, second: Path) -> bool:
-    """Return whether a directory can be renamed from one existing place to another."""
-    return first.stat().st_dev == second.stat().st_dev
-
-
 def link_others(source: Path, target: Path, members: Collection[str]) -> None:
     """Give `target` what `source` holds, other than `members` and what is there already: as links to the same files.
 

@@ -74,7 +74,7 @@ class LayoutWriter:
         with files.accessing(self._parent):
             self.directory.parent.mkdir(parents=True, exist_ok=True)
             self._parent.mkdir(parents=True, exist_ok=True)
-            if not staging.same_file_system(self._parent, self.directory.parent):
+            if self._parent.stat().st_dev != self.directory.parent.stat().st_dev:
                 reason = f"is on another file system than {self.directory}: nothing can be put in place in one step from there"
                 raise errors.FileAccessError(reason, file=self._parent)
             self.stage, self._lock = staging.make(self.directory, self._parent)
@@ -138,16 +138,6 @@ class LayoutWriter:
     def extra_asset(self, filename: str, source: Union[bytes, files.AnyPath]) -> None:
         """Write a file of assets.extra/, as `asset` does."""
         self._put(layout.ASSETS_EXTRA, filename, source)
-
-    def copy_checkpoint(self, prefix: files.AnyPath) -> None:
-        """Copy the tensor bundle that has this prefix. Raises MissingFileError."""
-        directory, name = os.path.split(os.path.abspath(prefix))  # noqa: PTH100
-        parts = (f"{name}.index", f"{name}.data-")
-        found = [path for path in sorted(Path(directory).glob("*")) if path.name.startswith(parts)]
-        if not found:
-            raise errors.MissingFileError("no checkpoint with this prefix", file=prefix)
-        for path in found:
-            self._put(layout.VARIABLES, Path(layout.CHECKPOINT).name + path.name[len(name) :], path)
 
     def part(self, name: str, content: bytes) -> None:
         """Write any other file under its relative name."""
@@ -214,33 +204,6 @@ class LayoutWriter:
                     staging.link_others(self.directory, self.stage, _MEMBERS - {layout.ASSETS_EXTRA})
             with staging.working_directory_kept(self.directory):
                 staging.put_in_place(self.stage, self.directory)
-
-
-def write(
-    directory: files.AnyPath,
-    message: schema.SavedModel,
-    *,
-    assets: Optional[dict[str, Union[bytes, files.AnyPath]]] = None,
-    checkpoint: Optional[files.AnyPath] = None,
-    replace: bool = False,
-    text: bool = False,
-) -> None:
-    """Write a whole SavedModel at once.
-
-    Args:
-      directory, replace: see `LayoutWriter`.
-      message: the MetaGraphs; `text` writes them as saved_model.pbtxt.
-      assets: content or source path by the file name in assets/.
-      checkpoint: prefix of a tensor bundle to copy into variables/.
-
-    Raises: as `LayoutWriter` and its methods.
-    """
-    with LayoutWriter(directory, replace=replace) as out:
-        if checkpoint is not None:
-            out.copy_checkpoint(checkpoint)
-        for filename, source in (assets or {}).items():
-            out.asset(filename, source)
-        out.saved_model(message, text=text)
 
 
 def _linked(source: files.AnyPath, target: Path) -> bool:
