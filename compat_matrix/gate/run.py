@@ -15,6 +15,7 @@ from compat_matrix.cells.registry import OURS, Registry
 from compat_matrix.common import interrupts
 from compat_matrix.common.writing import write_set
 from compat_matrix.engine import running
+from compat_matrix.engine.sessions import RunError
 from compat_matrix.gate.compare import compare
 from compat_matrix.gate.drift import drifts
 from compat_matrix.gate.pairs import Pair, Run, pairs_of_folders, pairs_of_run
@@ -85,7 +86,7 @@ def execute(
         chosen -= {cell.id for cell in plan if fnmatch.fnmatchcase(cell.case, LEFT_OUT)}
     chosen = _concerned(plan, chosen, question.registry)
     if not chosen:
-        raise running.RunError("nothing of the selection has to do with TensorFlow: no release changes it")
+        raise RunError("nothing of the selection has to do with TensorFlow: no release changes it")
     order = running.Order(
         plan,
         chosen,

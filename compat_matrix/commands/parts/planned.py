@@ -27,7 +27,7 @@ def exit_codes(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
-        from compat_matrix.engine.running import RunError
+        from compat_matrix.engine.sessions import RunError
         from compat_matrix.plan.planning import NothingToPlan
 
         try:

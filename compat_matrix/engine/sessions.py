@@ -1,0 +1,102 @@
+"""Execute the cells of a prepared folder in pytest, in one process or in many: `compat_matrix.pytest_plugin` collects them."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from compat_matrix.cells.plan import ASKING, MAKING, PLAN_FILE, Plan
+from compat_matrix.common import interrupts
+from compat_matrix.common.writing import write_text
+
+CELLS_FILE = "cells.txt"
+INTERRUPTED, NO_TESTS_COLLECTED = 2, 5  # of pytest
+
+
+class RunError(Exception):
+    """The run cannot start or be continued; the message says why. A usage error unless ``harness``."""
+
+    def __init__(self, message: str, harness: bool = False) -> None:
+        super().__init__(message)
+        self.harness = harness
+
+
+def execute(out: Path, plan: Plan, wanted: set[str], processes: int, pytest_args: Sequence[str]) -> None:
+    """Run the cells ``wanted`` of the prepared folder in pytest. Raises RunError when pytest could not do it.
+
+    Where many runtimes answer, everything is made first, in a session of its own: then each is asked about all artifacts.
+    """
+    write_text(out / CELLS_FILE, "".join(f"{cell_id}\n" for cell_id in sorted(wanted)))
+    phases = [""]
+    if plan.in_phases:
+        made = {plan.by_id[cell_id].is_production for cell_id in wanted}
+        phases = [phase for phase, makes in ((MAKING, True), (ASKING, False)) if makes in made] or [""]
+    for phase in phases:
+        status = _session(out, phase, processes, pytest_args)
+        if status == NO_TESTS_COLLECTED and wanted and phase != MAKING:  # -k
+            raise RunError("the selection holds no cell that could be executed")
+        if status == INTERRUPTED:
+            break  # by -x
+
+
+class _Interruption:
+    """A pytest plugin that notes whether a session was interrupted from outside, and hands that on to the other processes.
+
+    They would notice only after seconds: those of pytest-xdist are ended by a message, which nobody reads while a cell runs.
+    """
+
+    came = False
+
+    def pytest_keyboard_interrupt(self, excinfo: Any) -> None:
+        self.came = excinfo.type is KeyboardInterrupt  # a derived class is how pytest-xdist does -x
+        if self.came:
+            for process in psutil.Process().children():
+                with contextlib.suppress(psutil.Error, ProcessLookupError):
+                    if os.getsid(process.pid) == os.getsid(0):  # a worker has a session of its own, and is ended by its host
+                        process.send_signal(signal.SIGINT)
+
+
+def _session(out: Path, phase: str, processes: int, pytest_args: Sequence[str]) -> int:
+    """One pytest session; its exit status. Raises KeyboardInterrupt when it was interrupted from outside."""
+    import pytest
+
+    arguments = [str(out / PLAN_FILE), "-p", "compat_matrix.pytest_plugin"]
+    # Nothing around the output folder (a conftest.py, a pyproject.toml) and no installed plugin has a say.
+    arguments += ["-c", os.devnull, "--rootdir", str(out), "--confcutdir", str(out), "-p", "no:cacheprovider"]
+    arguments += ["-p", "no:tmpdir"]  # a parallel run would leave its folder in the system's
+    arguments += ["--capture=no"]  # what a worker prints goes to its own files
+    arguments += ["--compat-cells", str(out / CELLS_FILE), *(["--compat-phase", phase] if phase else [])]
+    if processes > 1:
+        arguments += ["-p", "xdist", "-n", str(processes), "--dist", "loadgroup"]
+    if not any(argument.startswith("-v") for argument in pytest_args):
+        arguments += ["--compat-progress", "-p", "no:terminalreporter"]  # it would speak of an interruption, too
+    with _environment("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1"):
+        interruption = _Interruption()
+        status = int(pytest.main([*arguments, *pytest_args], plugins=[interruption]))
+    interrupts.check()
+    if interruption.came:
+        raise KeyboardInterrupt
+    if status == pytest.ExitCode.USAGE_ERROR:
+        raise RunError("pytest refused its arguments")
+    if status not in (0, 1, INTERRUPTED, NO_TESTS_COLLECTED):
+        raise RunError(f"pytest ended with status {status}", harness=True)
+    return status
+
+
+@contextlib.contextmanager
+def _environment(name: str, value: str) -> Iterator[None]:
+    before = os.environ.get(name)
+    os.environ[name] = value
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[name]
+        else:
+            os.environ[name] = before
