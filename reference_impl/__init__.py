@@ -6,8 +6,8 @@
     reference_impl.save(model, "other path")
     reference_impl.inspect("path")                       # needs no TensorFlow
 
-Every error class of `reference_impl.errors` can be imported from here. Importing this package imports no TensorFlow; `load` and
-`save` do when they are first used.
+Every error class of `reference_impl.errors` can be imported from here. Importing this package does not import TensorFlow; the
+first use of `load` or `save` does.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _HOMES = {
 }
 
 
-if not TYPE_CHECKING:  # a type checker knows the names from the imports above, and reports others
+if not TYPE_CHECKING:  # type checkers take the names from the imports above, and report unknown ones
 
     def __getattr__(name: str) -> Any:
         if name not in _HOMES:

@@ -1,4 +1,7 @@
-"""The two public symbols that need TensorFlow (API-01)."""
+"""`load` and `save`.
+
+RFC: API-01
+"""
 
 from __future__ import annotations
 
@@ -38,12 +41,12 @@ def _damage_reported() -> Iterator[None]:
     try:
         yield
     except (ChecksumError, CorruptTableError, TruncatedError) as error:
-        kind: Any = type(error)  # mypy takes a class for something that cannot be hashed
+        kind: Any = type(error)  # for mypy a class is not hashable
         raise _data_loss(kind)(error) from error
 
 
 def _tags(given: Any) -> Optional[list[str]]:
-    """The tags in what a caller gave: one, a set, or any nest of them."""
+    """Return the tags in an argument: one tag, a set, or any nest of tags."""
     if given is None:
         return None
     return [str(tag) for tag in (given if isinstance(given, Set) else tf.nest.flatten(given))]
@@ -51,7 +54,7 @@ def _tags(given: Any) -> Optional[list[str]]:
 
 @contextlib.contextmanager
 def _parsed() -> Iterator[None]:
-    """A file that is no message is reported in the words that callers of `tf.saved_model.load` look for."""
+    """Report a file that is not a message in the words of `tf.saved_model.load`, which callers look for."""
     try:
         yield
     except (MalformedError, TruncatedError) as error:
@@ -60,6 +63,8 @@ def _parsed() -> Iterator[None]:
 
 @functools.cache
 def _data_loss(kind: type[SavedModelError]) -> Any:
+    """Return a class of errors that are also those of `tf.saved_model.load` for a damaged checkpoint."""
+
     def __init__(self: Any, error: SavedModelError) -> None:
         tf.errors.DataLossError.__init__(self, None, None, str(error))
         kind.__init__(self, error.reason, file=error.file, node=error.node, clause=error.clause)
@@ -76,19 +81,19 @@ def load(
     """Load a SavedModel.
 
     Args:
-      export_dir: the directory, or a URL that `tf.io.gfile` knows.
-      tags: the tags of the MetaGraph to load, as a set; not needed when there is only one.
+      export_dir: the directory, or a URL that `tf.io.gfile` can read.
+      tags: the tags of the MetaGraph to load, as a set; not needed if there is only one MetaGraph.
       options: `reference_impl.LoadOptions` or `tf.saved_model.LoadOptions`. For a TF 1.x model, ``only`` takes paths of
         signatures.
 
     Returns:
-      The root of the model. For a TF 2 model it has the attributes of the object that was saved, as far as they can be saved;
-      for a TF 1.x model its variables and signatures. `LoadedModel` lists the attributes that every root has.
+      The root of the model. The root of a TF 2 model has the attributes of the saved object, as far as they can be saved; that
+      of a TF 1.x model has its variables and signatures. `LoadedModel` lists the attributes that every root has.
 
     Raises:
       MetaGraphChoiceError: no MetaGraph has these tags, or tags are needed to choose one.
-      SavedModelError: the directory is not a SavedModel, or it is damaged, or it uses something unknown; the class says which.
-        FileAccessError also if another export replaced the directory while it was read.
+      SavedModelError: the directory is not a SavedModel, is damaged, or uses an unknown feature; the class says which.
+        A FileAccessError also says that another export replaced the directory during the load.
 
     RFC: API-01, DR-02, V1-04, V1-05, V1-07
     """
@@ -119,27 +124,29 @@ def save(
     signatures: Union[Callable[..., Any], Mapping[str, Callable[..., Any]], None] = None,
     options: Union[SaveOptions, TensorFlowSaveOptions, None] = None,
 ) -> None:
-    """Write a SavedModel (API-01..API-05).
+    """Write a SavedModel.
 
-    The functions of the object are exported as they were traced. What is in a `tf.Graph` of `tf.compat.v1` has its values in the
-    default session, which must be that of its graph (COMPAT-01). What is there at `export_dir` is replaced in one step; if
-    anything goes wrong it stays as it was.
+    The functions of the object are exported as they were traced. Variables of a `tf.compat.v1` graph are read in the default
+    session, which must belong to that graph. An export that exists at `export_dir` is replaced in one step; after an error it is
+    unchanged.
 
     Args:
       obj: a trackable: a `tf.Module`, a Keras model, a `tf.train.Checkpoint`, a loaded model, …
-      export_dir: the directory, or a URL that `tf.io.gfile` knows; its parents are made.
-      signatures: a function with an input signature, a concrete function, or a map of these; by default those the object was
-        loaded with (ATTR-06), or the only one it has (IMP-01).
+      export_dir: the directory, or a URL that `tf.io.gfile` can write; its parents are created.
+      signatures: a function with an input signature, a concrete function, or a map of these. The default is the signatures
+        with which the object was loaded, else the only function that can be one.
       options: `reference_impl.saving.options.SaveOptions`, or `tf.saved_model.SaveOptions`.
 
     Raises:
       InsideFunctionError: a `tf.function` is being traced.
-      NotTrackableError: the object is no trackable.
+      NotTrackableError: the object is not trackable.
       SignatureError: a function cannot be a signature; the message says why.
-      UntrackedCaptureError: functions use state that cannot be reached from the object; all of them are named.
-      UntracedFunctionError: functions without a trace (with ``strict``).
+      UntrackedCaptureError: functions use state that cannot be reached from the object; the message names all of it.
+      UntracedFunctionError: functions have no trace (with ``strict``).
       MissingFileError: an asset is missing.
       SaveError: something else cannot be saved.
+
+    RFC: API-01, API-02, API-03, API-04, API-05, ATTR-06, COMPAT-01, IMP-01
     """
     from reference_impl.saving.save import save as write
 

@@ -1,11 +1,10 @@
-"""The errors of this package: one closed family.
+"""The errors of this package.
 
-Whatever is wrong with bytes read from a SavedModel ends in exactly one of these classes, never in an error of a library
-below (protobuf, struct, zlib, OSError). Every error names the file, the node (a path inside the message, a checkpoint key,
-an object id) and the reason, and the clause of the RFC *SavedModel Save/Load in 2.x* that it upholds, where there is one.
+A defect in a SavedModel raises one of these classes, never an error of a library below (protobuf, struct, zlib, OSError). An
+error names the file, the node (a field path, a checkpoint key, an object), the reason, and the clause of the RFC if there is one.
 
-Each class also derives from the class that callers of `tf.saved_model` catch in its place (OSError, ValueError, TypeError,
-KeyError, FileNotFoundError, AssertionError).
+The classes also derive from the class that callers of `tf.saved_model` catch for the same problem (OSError, ValueError,
+TypeError, KeyError, FileNotFoundError, AssertionError).
 """
 
 from __future__ import annotations
@@ -61,11 +60,11 @@ class SavedModelError(Exception):
       reason: what is wrong, in one sentence.
       file: the file it was found in.
       node: where in that file: a field path, a checkpoint key, an object or function name.
-      clause: id of the clause that is violated; a member of the family may have one of its own.
+      clause: id of the violated clause; by default that of the class.
     """
 
     clause: Optional[str] = None
-    ag_pass_through = True  # AutoGraph would raise an error of its own instead, when it leaves a function that is being traced
+    ag_pass_through = True  # otherwise AutoGraph replaces an error that leaves a function while it is traced
 
     def __init__(
         self,
@@ -89,7 +88,7 @@ class SavedModelError(Exception):
 
 
 def _printable(text: str) -> str:
-    """Names come from untrusted files: control characters must not reach a terminal."""
+    """Escape control characters: names come from untrusted files, and errors are shown on terminals."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape", "backslashreplace").decode("ascii") for c in text)
 
 
@@ -102,28 +101,28 @@ class MissingFileError(SavedModelError, FileNotFoundError):
 
 
 class FileAccessError(SavedModelError, OSError):
-    """The operating system refuses to read or write: permissions, a directory where a file belongs, a full disk.
+    """The operating system refuses to read or write: permissions, a directory in place of a file, a full disk.
 
     Attributes:
-      of_the_model: the model holds a pipe, a socket, a device, a directory or a circle of links where a file belongs: no other
-        machine could read it either.
+      of_the_model: the model has a pipe, a socket, a device, a directory or a circle of links in place of a file, so no other
+        machine can read it either.
     """
 
     of_the_model = False
 
 
 class PathEscapeError(SavedModelError):
-    """A file name inside the model is not a plain path below the model's own directory."""
+    """A file name in the model is not a plain path below the model's directory."""
 
     clause = "RES-14"
 
 
 class MalformedError(SavedModelError, OSError):
-    """Bytes or text are not the protocol message that they should be, or break an invariant of it."""
+    """Bytes or text are not the expected protocol message, or break one of its invariants."""
 
 
 class TruncatedError(SavedModelError, OSError):
-    """A file ends before a length or offset stored in the model says it does."""
+    """A file ends before a length or offset that the model stores."""
 
 
 class ChecksumError(SavedModelError):
@@ -131,11 +130,11 @@ class ChecksumError(SavedModelError):
 
 
 class SchemaVersionError(SavedModelError, OSError):
-    """saved_model_schema_version is not 1, or a checkpoint asks for a newer reader."""
+    """saved_model_schema_version is not 1, or a checkpoint requires a newer reader."""
 
 
 class NoMetaGraphError(SavedModelError):
-    """A SavedModel without a MetaGraph, or without the MetaGraph asked for."""
+    """A SavedModel has no MetaGraph, or not the requested one."""
 
     clause = "V1-05"
 
@@ -147,14 +146,14 @@ class SplitFileError(SavedModelError):
 
 
 class UnsupportedError(SavedModelError):
-    """Well-formed, but using a feature that this reader does not know (a compression, an encryption, a file system)."""
+    """A well-formed file uses a feature that is not supported (a compression, an encryption, a file system)."""
 
 
 class LimitError(SavedModelError):
-    """A size, depth or count is over the limit that `reference_impl.format.limits` sets.
+    """A size, depth or count exceeds a limit of `reference_impl.format.limits`.
 
     Args:
-      limit: name of the limit, for those who want to raise it.
+      limit: name of the limit, which may be raised.
     """
 
     def __init__(
@@ -179,7 +178,7 @@ class DtypeError(SavedModelError):
 
 
 class ShapeError(SavedModelError):
-    """A shape is negative, overflows, does not fit the bytes stored, or slices do not cover their tensor."""
+    """A shape is negative, overflows or does not fit the stored bytes, or slices do not cover their tensor."""
 
 
 class DuplicateKeyError(SavedModelError):
@@ -197,7 +196,7 @@ class StructureError(SavedModelError):
 
 
 class CycleError(SavedModelError):
-    """Things that must form a tree or an acyclic graph refer to themselves."""
+    """Objects or functions that must form a tree or an acyclic graph refer to themselves."""
 
 
 class V1CheckpointError(SavedModelError):
@@ -208,7 +207,10 @@ class V1CheckpointError(SavedModelError):
 
 
 class MetaGraphChoiceError(NoMetaGraphError, ValueError):
-    """No MetaGraph has the tags asked for, or tags are needed because there are several (V1-04, V1-05)."""
+    """No MetaGraph has the requested tags, or tags are needed because there are several MetaGraphs.
+
+    RFC: V1-04, V1-05
+    """
 
 
 class MissingValueError(MissingKeyError, FileNotFoundError):
@@ -216,90 +218,99 @@ class MissingValueError(MissingKeyError, FileNotFoundError):
 
 
 class UnsupportedModelError(SavedModelError, ValueError):
-    """The model uses something that loading does not know."""
+    """The model uses a feature that loading does not support."""
 
 
 class MachineOpError(UnsupportedModelError):
-    """Loading would run an op that acts on the machine, and `LoadOptions(machine_ops="refuse")` does not want that (RP-04)."""
+    """Loading would run an op that acts on the machine, which `LoadOptions(machine_ops="refuse")` forbids.
+
+    RFC: RP-04
+    """
 
 
 class UninitializedVariableError(UnsupportedModelError):
-    """A function of an object that was made by ``type(loaded)()`` reads a variable which has no value yet (INIT-03, INIT-08)."""
+    """A function of an object that was made by ``type(loaded)()`` reads a variable without a value.
+
+    RFC: INIT-03, INIT-08
+    """
 
     clause = "INIT-08"
 
 
 class UnknownPathError(MissingKeyError):
-    """`LoadOptions(only=...)` names something that the model does not have (DR-03)."""
+    """`LoadOptions(only=...)` names an object that the model does not have."""
 
     clause = "DR-03"
 
 
 class UnknownSignatureError(MissingKeyError, KeyError):
-    """A loaded model is asked for a signature that it does not have (ATTR-01)."""
+    """A loaded model does not have the requested signature."""
 
     clause = "ATTR-01"
 
 
 class BindingError(SavedModelError, TypeError):
-    """Arguments do not fit the Python signature of a loaded function (PY-09)."""
+    """Arguments do not fit the Python signature of a loaded function."""
 
     clause = "PY-09"
 
 
 class FunctionMatchError(SavedModelError, ValueError):
-    """No concrete function of a loaded function was traced for these arguments (FN-13)."""
+    """No concrete function of a loaded function was traced for these arguments."""
 
     clause = "FN-13"
 
     def __str__(self) -> str:
-        # The list of what would have matched has lines; its values are shown by repr, so nothing in it reaches a terminal.
+        # The list of the traces has several lines. Its values are shown by repr, so it has no control characters.
         return self.reason if "\n" in self.reason else super().__str__()
 
 
 class SaveError(SavedModelError, ValueError):
-    """What is to be saved cannot be saved, or not without losing something (strict mode)."""
+    """The object cannot be saved, or not without a loss (strict mode)."""
 
 
 class InsideFunctionError(SaveError, AssertionError):
-    """A save is asked for while a `tf.function` is traced (COMPAT-01)."""
+    """A save was started while a `tf.function` is traced."""
 
     clause = "COMPAT-01"
 
 
 class AliasError(SaveError, TypeError):
-    """`function_aliases` names something that is no function of the export."""
+    """`function_aliases` names an object that is not a function of the export."""
 
 
 class NotTrackableError(SaveError):
-    """The root to save is no trackable object (API-02)."""
+    """The root to save is not trackable."""
 
     clause = "API-02"
 
 
 class SignatureError(SaveError):
-    """A signature cannot be exported (SIG-04, SIG-12, SIG-13, API-03, ATTR-07)."""
+    """A signature cannot be exported.
+
+    RFC: SIG-04, SIG-12, SIG-13, API-03, ATTR-07
+    """
 
 
 class UntracedFunctionError(SaveError):
-    """A function would be saved without any concrete function, so nobody could call it (FN-06)."""
+    """A function has no concrete function, so it could not be called after loading."""
 
     clause = "FN-06"
 
 
 class UntrackedCaptureError(SaveError, AssertionError, KeyError):
-    """Functions capture state that cannot be reached from the root (FN-07)."""
+    """Functions capture state that cannot be reached from the root."""
 
     clause = "FN-07"
 
 
 def about_the_model(error: BaseException) -> bool:
-    """Whether an error tells of a defect of the model. The others tell of the machine: permissions, a full disk."""
+    """Return whether an error reports a defect of the model, not of the machine (permissions, a full disk)."""
     return isinstance(error, SavedModelError) and (not isinstance(error, FileAccessError) or error.of_the_model)
 
 
 def not_a_file(what: str, file: Union[str, os.PathLike[str]]) -> FileAccessError:
-    """Return the error for a path of a model that is no regular file, of which ``what`` says what it is."""
+    """Return the error for a path in a model that is not a regular file; `what` names what it is."""
     error = FileAccessError(f"{what}, not a regular file", file=file)
     error.of_the_model = True
     return error

@@ -19,7 +19,7 @@ _THEIRS = {
 
 
 class TensorFlowLoadOptions(Protocol):
-    """What tells a `tf.saved_model.LoadOptions` from other objects, in every release of TensorFlow."""
+    """The attribute that distinguishes a `tf.saved_model.LoadOptions`, in every release of TensorFlow."""
 
     allow_partial_checkpoint: Any
 
@@ -34,8 +34,8 @@ class LoadOptions:
       load_function_aliases: give the root ``function_aliases``, a mapping from the aliases given when saving to functions.
       keep_variable_devices: place variables on the devices that the file names.
       only: load a part: ``"signatures"``, or paths of objects like ``"encoder.call"``, ``"layers.0"``,
-        ``"signatures.predict"``. These objects and everything they need are made and restored; nothing else is read, made or
-        initialised. See `reference_impl.loading.selection` for the paths.
+        ``"signatures.predict"``. Only these objects and everything they need are read, made and initialised. The paths
+        are those of `reference_impl.loading.selection`.
       io_device: the device whose file system is read; it must be one of this process, which reads the files.
       machine_ops: what to do with a model whose initialisers do more to the machine than read the model's own files: read or
         write other files, print, run Python, use the network (`reference_impl.inspection.op_effects`). ``"warn"`` loads the model

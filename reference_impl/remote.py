@@ -1,7 +1,7 @@
-"""SavedModels on file systems that TensorFlow knows by a URL, such as ``gs://``, ``hdfs://`` or ``ram://``.
+"""SavedModels on file systems that TensorFlow addresses by a URL, such as ``gs://``, ``hdfs://`` or ``ram://``.
 
-Everything else of this package reads and writes local files. A model with a URL is loaded from a local copy, and saved by way of
-one.
+The rest of this package reads and writes local files. A model at a URL is copied to a local directory to be loaded, and from one
+when it is saved.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ import tensorflow as tf
 from reference_impl.errors import FileAccessError, MissingFileError, PathEscapeError
 from reference_impl.format.container import files, layout
 
-_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")  # a single letter is a drive
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")  # a single letter is a drive of Windows
 _FILES = re.compile(r"saved_model\.\w+|fingerprint\.pb|keras_metadata\.pb")
 _FOLDERS = ("variables", layout.ASSETS, layout.ASSETS_EXTRA, "debug")
 _HERE = ("", "localhost")
 
 
 def local_copy(path: str) -> str:
-    """Return a directory with the SavedModel: `path` itself, or a copy of what a URL names.
+    """Return a directory with the SavedModel: `path` itself, or a copy of the directory at a URL.
 
-    The copy stays until the process ends, as functions of the model may read its assets at any time.
+    The copy stays until the process ends, since functions of the model may read its assets at any time.
 
     Raises:
-      MissingFileError: there is nothing at the URL.
+      MissingFileError: there is no directory at the URL.
       FileAccessError: the file system of the URL cannot be read.
 
     RFC: API-01
@@ -70,9 +70,9 @@ def _copy(source: str, target: Path) -> None:
 
 @contextlib.contextmanager
 def written_locally(path: str) -> Iterator[str]:
-    """Give the directory to save to. For a URL that is a local one, which is copied there at the end.
+    """Yield the directory to save to: `path`, or for a URL a local directory that is copied there at the end.
 
-    The file that names the rest is copied last, so a reader meanwhile finds a whole model, if not always the same.
+    `saved_model.pb` is copied last, since readers begin with it.
 
     Raises:
       FileAccessError: the file system of the URL cannot be written.
@@ -95,7 +95,7 @@ def written_locally(path: str) -> Iterator[str]:
 
 
 def _file_url(path: str) -> Optional[str]:
-    """The path in a ``file://`` URL of this machine."""
+    """Return the path in a ``file://`` URL of this machine, None for other URLs."""
     parts = urlparse(path)
     return unquote(parts.path) if parts.scheme.lower() == "file" and parts.netloc in _HERE else None
 

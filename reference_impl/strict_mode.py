@@ -1,7 +1,7 @@
-"""Whether a save that loses something fails, for code that gives no option of ours.
+"""The default of ``SaveOptions(strict=...)``, for the whole process.
 
-`tf.saved_model.SaveOptions` has no ``strict``. A program whose calls of `save` cannot be edited says it once for the whole
-process, in its environment or with `strictness`.
+`tf.saved_model.SaveOptions` has no ``strict``. A program whose calls of `save` cannot be edited sets the default in its
+environment or with `strictness`.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ _chosen: Optional[bool] = None
 
 
 class strictness:
-    """Choose for all threads of the process whether a save that loses something fails.
+    """Choose for all threads of the process whether a save fails if it would lose something.
 
         reference_impl.strictness(False)             # from now on
         with reference_impl.strictness(False):       # in this block
             trainer.export(path)
 
     Args:
-      strict: False makes a loss a warning; True an error; None is what the environment variable REFERENCE_IMPL_STRICT says,
-        which is ``0`` or ``1``, and an error without it.
+      strict: True makes a loss an error, False a warning. None leaves it to the environment variable REFERENCE_IMPL_STRICT
+        (``0`` or ``1``); without the variable a loss is an error.
 
-    An explicit ``SaveOptions(strict=...)`` comes first.
+    An explicit ``SaveOptions(strict=...)`` takes precedence.
 
     RFC: PRIM-06, FN-06
     """
@@ -47,7 +47,7 @@ class strictness:
 
 
 def is_strict() -> bool:
-    """Return what holds for a save without an option of its own.
+    """Return whether a loss is an error for a save without an option of its own.
 
     Raises:
       ValueError: the environment variable has another value than 0 or 1.

@@ -1,4 +1,4 @@
-"""Checks of an object graph before anything is made of it: numbers of nodes, variables, roles, circles."""
+"""Check an object graph before objects are made: numbers of nodes, variables, roles, circles."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def check(graph: Any, file: str) -> None:
     """Check numbers of nodes, variables, the roles of objects, and that no container contains itself.
 
     Raises:
-      MalformedError: a number is not that of a node, a variable cannot exist, an object cannot play its role.
+      MalformedError: there is no node of a number, a variable cannot exist, or an object does not fit its role.
       CycleError: a list, dict or tuple contains itself.
     """
     if not graph.nodes:

@@ -5,8 +5,7 @@
     children become attributes, bound inputs become captures
     resources are created and filled, then the initialisers run
 
-What a node of each kind becomes is in `reference_impl.kinds`, one module per kind. All numbers of nodes in the file are checked
-first.
+`reference_impl.kinds` has one module for each kind of node. All numbers of nodes in the file are checked first.
 
 RFC: RP-01, RP-02, RP-03, RP-04, RP-05, RP-06, RP-07, RP-08, RP-09, FMT-01, FMT-02, FMT-03, FMT-04, FMT-05
 """
@@ -40,7 +39,7 @@ from reference_impl.loading.selection import Selection
 
 _log = logging.getLogger(__name__)
 
-# What makes the object of a node, by kind. An optimizer is a user object with slots.
+# The function that makes the object of a node, by kind. An optimizer is a user object with slots.
 READERS: dict[Optional[str], Callable[[Load, int, Any], Any]] = {
     "asset": asset.read,
     "bare_concrete_function": concrete_function.read,
@@ -52,7 +51,7 @@ READERS: dict[Optional[str], Callable[[Load, int, Any], Any]] = {
     "user_object": user_object.read,
     "variable": variables.read,
 }
-# What gives an object its children, when all are made. Other kinds have none.
+# The function that gives an object its children, after all objects are made. Other kinds have none.
 ATTACHERS: dict[Optional[str], Callable[[Load, int, Any], None]] = {
     "resource": resource.attach_children,
     "user_object": user_object.attach_children,
@@ -82,7 +81,7 @@ def load_object_graph(directory: Layout, meta_graph: Any, options: LoadOptions) 
 
 
 def _load_part(hooks: Hooks, number: int) -> None:
-    """Load the part of a model that begins at a node, without values; the hooks give the object of that node."""
+    """Load the part of a model that begins at a node, without values; the hooks make the object of that node."""
     origin = hooks.origin
     loader = Loader(origin.directory, origin.meta_graph, LoadOptions(skip_checkpoint=True), origin.graph)
     loader.select(Selection(loader.whole, loader.library.index, {number}))
@@ -142,7 +141,7 @@ class Loader(Load):
         return READERS["optimizer" if is_optimizer else kind](self, number, node)
 
     def check_machine_ops(self) -> None:
-        """Report or refuse what initialisers would do to the machine. Only resources run anything in a load."""
+        """Report or refuse what initialisers would do to the machine. Only resources have initialisers."""
         if any(isinstance(made, resource.LoadedResource) for made in self.objects):
             starts = effects.object_starts(self.graph, Paths(self.graph.nodes))
             machine_ops.check(self.options.machine_ops, self.directory, self.meta_graph, self.graph, self.library.index, starts)
@@ -158,7 +157,7 @@ class Loader(Load):
                 optimizer.attach_slots(self, number, node)
 
     def bind_captures(self) -> None:
-        """Bind the captures of functions. A function of a resource refers to it weakly, or neither could ever be freed."""
+        """Bind the captures of functions. A function of a resource refers to the resource weakly, so that both can be freed."""
         owned = resource.owned_functions(self.graph)
         for name, made in self.functions.items():
             made.capture([self.objects[number] for number in self.graph.concrete_functions[name].bound_inputs])
@@ -167,7 +166,7 @@ class Loader(Load):
         concrete_function.add_custom_gradients(self)
 
     def each_resource(self, action: Callable[[Load, int], None]) -> None:
-        """Do something with every resource. One that needs an unknown op is left alone: its users get the error.
+        """Apply an action to every resource. One that needs an unknown op is left unfilled, and its users get the error.
 
         RFC: DR-05
         """

@@ -1,13 +1,13 @@
-"""The part of an object graph that a load is asked for, with everything that the part needs.
+"""Select the part of an object graph that ``LoadOptions(only=...)`` names, with everything that the part needs.
 
 A path names an object as Python would: ``encoder``, ``encoder.call``, ``layers.0``, ``weights.kernel``, ``signatures``,
 ``signatures.serving_default``. Steps are the names of children with dots between them; elements of lists and tuples are named by
 their index. A name that contains dots itself is written as it is.
 
-Everything a named object is made of comes along: its children, what its functions capture (and what the gradients of these
-functions capture), the functions that create and fill its tables, the slots of its optimizer. The objects on the way from the
-root are there as well, with nothing else in them; those on the way to a captured variable too, so that the part can be saved
-again. A list of which only some elements are loaded has None for the others.
+A part includes everything that a named object needs: its children, the captures of its functions and of their gradients, the
+functions that create and fill its tables, the slots of its optimizer. Objects on the path from the root are loaded without their
+other children, and so are those on the path to a captured variable, so that the part can be saved again. A list of which only
+some elements are loaded has None for the others.
 
 RFC: DR-03
 """
@@ -28,7 +28,7 @@ from reference_impl.graph.object_graph import Paths
 from reference_impl.graph.object_references import references, traces
 from reference_impl.graph.references import FunctionIndex
 
-_LISTED = 10_000  # paths that are looked at for a suggestion
+_LISTED = 10_000  # paths that are compared for a suggestion
 _STATE = ("variable", "resource", "asset")
 _CONTAINERS = (LIST, TUPLE)
 
@@ -40,7 +40,7 @@ class Selection:
       graph: a SavedObjectGraph whose numbers have been checked.
       library: the functions.
       chosen: the numbers of nodes that are loaded with everything they need.
-      on_the_way: the numbers of nodes of which only the way to others is loaded.
+      on_the_way: the numbers of nodes that are loaded only as parents of others.
 
     Attributes:
       nodes: the numbers of the nodes to make.
@@ -85,7 +85,7 @@ class Selection:
         return graph
 
     def _closure(self, chosen: Iterable[int], partial: Collection[int]) -> frozenset[int]:
-        """Nodes and all they need. A reference back to an object on the way does not bring in all of that."""
+        """Return nodes and all they need. A reference back to one of the `partial` nodes does not add the rest of that node."""
 
         def needs(number: int) -> Iterator[int]:
             node = self._graph.nodes[number]
@@ -130,9 +130,9 @@ class Selection:
 
 
 def _resolve(graph: Any, path: str, file: str) -> list[int]:
-    """Return the nodes along a path, the root first. Of several readings of the path, the one with the longest names counts."""
+    """Return the nodes along a path, the root first. If the path has several readings, that with the longest names counts."""
     if path == SIGNATURES_CHILD and all(child.local_name != path for child in graph.nodes[0].children):
-        return []  # a model may have none; then a load of everything gives an empty map
+        return []  # a model may have none; a load of everything gives an empty map then
     stack = [([0], path)]
     tried: set[tuple[int, str]] = set()
     while stack:
