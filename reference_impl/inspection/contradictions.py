@@ -5,21 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from reference_impl.format import schema
-from reference_impl.graph.node_index import Nodes
 from reference_impl.graph.object_references import dangling
 from reference_impl.graph.unique_names import repeated
+from reference_impl.inspection.graph_view import GraphView
 
 _SHOWN = 3
 
 
-def contradictions(graph: schema.MetaGraphDef, main: Nodes) -> Iterator[str]:
-    """Yield one sentence for each kind of contradiction in a MetaGraph. ``main`` has the nodes of its main graph."""
-    yield from _twice("nodes", main.names)
-    yield from _twice("functions", (function.signature.name for function in graph.graph_def.library.function))
-    lost = list(dangling(graph.object_graph_def))
+def contradictions(view: GraphView) -> Iterator[str]:
+    """Yield one sentence for each kind of contradiction in a MetaGraph."""
+    objects = view.proto.object_graph_def
+    yield from _twice("nodes", view.main.names)
+    yield from _twice("functions", (function.signature.name for function in view.proto.graph_def.library.function))
+    lost = list(dangling(objects))
     if lost:
         number, _, other = lost[0]
-        yield f"object {number} refers to object {other} of {len(graph.object_graph_def.nodes)}" + _more(len(lost) - 1)
+        yield f"object {number} refers to object {other} of {len(objects.nodes)}" + _more(len(lost) - 1)
 
 
 def same_tags(saved_model: schema.SavedModel) -> Iterator[str]:

@@ -133,8 +133,8 @@ class _Inspection:
     def _meta_graph(self, graph: schema.MetaGraphDef) -> MetaGraph:
         info = graph.meta_info_def
         view = GraphView(graph)
-        self.problems.extend(contradictions(graph, view.main))
-        plan: Optional[list[Restored]] = self._attempt(lambda: restore_plan(graph, str(self.model.file), view.main), None)
+        self.problems.extend(contradictions(view))
+        plan: Optional[list[Restored]] = self._attempt(lambda: restore_plan(graph, str(self.model.file), view), None)
         additional = self._attempt(lambda: extension.read(graph, str(self.model.file)), None)
         saved = extension.object_graph(graph, additional)
         paths = Paths(saved.nodes)
@@ -142,7 +142,7 @@ class _Inspection:
         if graph.HasField("object_graph_def"):
             variables = object_variables(saved, paths, keys, plan or (), self.entries)
         else:
-            variables = graph_variables(graph, view.main, plan or (), self.entries)
+            variables = graph_variables(view, plan or (), self.entries)
         self._check_stored(variables, plan or ())
         definitions = library_functions(view)
         assets = self._attempt(lambda: self.model.asset_definitions(graph), ())

@@ -22,8 +22,8 @@ from reference_impl.format.values import dtypes
 from reference_impl.graph.closure import reachable
 from reference_impl.graph.edges import CONTROL, Edge, data_inputs, input_source, parse_input
 from reference_impl.graph.node_index import Nodes
-from reference_impl.graph.references import FunctionIndex
 from reference_impl.graph.variable_defs import COLLECTIONS, GLOBAL, slice_spec, variable_defs
+from reference_impl.inspection.graph_view import GraphView
 
 _RESTORE_OPS = frozenset({"RestoreV2", "Restore", "RestoreSlice"})
 _PASS_THROUGH = frozenset({"Identity", "IdentityN", "Reshape", "Cast", "EnsureShape", "Snapshot", "StopGradient"})
@@ -73,13 +73,13 @@ class _Frame:
 _Origin = tuple[_Frame, schema.NodeDef, int]  # a node and which of its outputs
 
 
-def restore_plan(meta_graph: schema.MetaGraphDef, file: str = "", main: Optional[Nodes] = None) -> list[Restored]:
+def restore_plan(meta_graph: schema.MetaGraphDef, file: str = "", view: Optional[GraphView] = None) -> list[Restored]:
     """Follow the restore op of ``meta_graph``; without a SaverDef and an object graph, name its global variables.
 
     Args:
       meta_graph: a MetaGraphDef.
       file: named in errors.
-      main: the nodes of its graph, if they have been read.
+      view: of it, if there is one.
 
     Returns:
       One entry per tensor that is read and assigned, in the order of the graph; empty when nothing is restored. Entries
@@ -88,11 +88,12 @@ def restore_plan(meta_graph: schema.MetaGraphDef, file: str = "", main: Optional
     Raises:
       LimitError: the functions that restore nest too deeply or are too many to follow.
     """
+    view = view or GraphView(meta_graph)
     if meta_graph.saver_def.restore_op_name:
-        return _Walk(meta_graph, file, main or Nodes(meta_graph.graph_def)).plan()
+        return _Walk(view, file).plan()
     if meta_graph.HasField("saver_def") or meta_graph.HasField("object_graph_def"):
         return []
-    return _by_name(meta_graph, file, main or Nodes(meta_graph.graph_def))
+    return _by_name(meta_graph, file, view.main)
 
 
 def _by_name(meta_graph: schema.MetaGraphDef, file: str, main: Nodes) -> list[Restored]:
@@ -123,20 +124,20 @@ def _reads(main: Nodes) -> dict[str, str]:
 
 
 class _Walk:
-    def __init__(self, meta_graph: schema.MetaGraphDef, file: str, main: Nodes):
+    def __init__(self, view: GraphView, file: str):
         self.file = file
-        self.library = FunctionIndex(meta_graph.graph_def.library)
-        self.nodes = main
-        self.main = _Frame(main.by_name)
-        self.start = parse_input(meta_graph.saver_def.restore_op_name).source
+        self.view, self.library = view, view.library
+        self.main = _Frame(view.main.by_name)
         self.steps = 0
-        self.reads = _reads(main)
+        self.reads = _reads(view.main)
         # What a restore op asks for: keys, slices and dtypes. The frame is kept since its id is the key.
         self.asked: dict[tuple[int, str], tuple[_Frame, list[str], list[str], list[int]]] = {}
 
     def plan(self) -> list[Restored]:
         found: dict[Restored, None] = {}
-        frames = [(self.main, self._ancestors(self.start))]
+        start = input_source(self.view.proto.saver_def.restore_op_name)
+        needed = reachable([start], self.view.main.waits)
+        frames = [(self.main, [node for name, node in self.main.nodes.items() if name in needed])]
         while frames:
             frame, nodes = frames.pop()
             for node in nodes:
@@ -153,11 +154,6 @@ class _Walk:
         self.steps += 1
         if self.steps > _STEPS:
             raise errors.LimitError("too many nodes to follow what is restored", file=self.file, node=where, limit="_STEPS")
-
-    def _ancestors(self, name: str) -> list[schema.NodeDef]:
-        """Return the nodes of the main graph that the restore op needs, itself included, in graph order."""
-        needed = reachable([name], self.nodes.waits)
-        return [node for name, node in self.main.nodes.items() if name in needed]
 
     def _enter(self, frame: _Frame, node: schema.NodeDef, called: str) -> _Frame:
         if frame.depth == _DEPTH:

@@ -12,9 +12,9 @@ from typing import Any, Optional
 from reference_impl.format import schema
 from reference_impl.format.names import VALUE, checkpoint_key, key_prefix
 from reference_impl.format.values.shapes import shape_of
-from reference_impl.graph.node_index import Nodes
 from reference_impl.graph.object_graph import Paths
 from reference_impl.graph.variable_defs import TRAINABLE, variable_defs
+from reference_impl.inspection.graph_view import GraphView
 from reference_impl.inspection.restore_plan import Restored
 from reference_impl.inspection.text import dtype_name
 from reference_impl.inspection.types import Shape, Variable
@@ -85,9 +85,7 @@ def stored_size(entry: Any) -> Optional[int]:
     return None if entry.dtype.itemsize is None else int(entry.elements * entry.dtype.itemsize)
 
 
-def graph_variables(
-    meta_graph: schema.MetaGraphDef, main: Nodes, plan: Iterable[Restored], entries: Mapping[str, Any]
-) -> tuple[Variable, ...]:
+def graph_variables(view: GraphView, plan: Iterable[Restored], entries: Mapping[str, Any]) -> tuple[Variable, ...]:
     """Describe the variables of a MetaGraph without an object graph, in the order of the graph.
 
     Those in the collection ``trainable_variables`` are trainable. It is unknown when there is no collection of variables.
@@ -97,9 +95,9 @@ def graph_variables(
     restored: dict[str, Restored] = {}
     for read in plan:
         restored.setdefault(read.node, read)
-    definitions, trainable = _definitions(meta_graph)
+    definitions, trainable = _definitions(view.proto)
     found = []
-    for node_name, op, node in zip(main.names, main.ops, main.messages):
+    for node_name, op, node in zip(view.main.names, view.main.ops, view.main.messages):
         if op not in _VARIABLE_OPS:
             continue
         item = restored.get(node_name)

@@ -133,7 +133,7 @@ class Graph(GraphView):
     @functools.cached_property
     def plan(self) -> list[Restored]:
         """What the restore op assigns. Raises LimitError."""
-        return restore_plan(self.proto, self.model.layout.file.name, self.main)
+        return restore_plan(self.proto, self.model.layout.file.name, self)
 
     def between(self, fetched: Iterable[str], fed: Iterable[str]) -> dict[str, None]:
         """The nodes of the main graph that compute the ``fetched`` tensors when the ``fed`` ones are given. All outputs of a fed
