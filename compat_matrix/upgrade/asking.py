@@ -11,7 +11,7 @@ from typing import Any
 from rich.console import Console
 
 from compat_matrix.cells.outcomes import Outcome
-from compat_matrix.cells.plan import RESULTS_FILE, Cell, Plan
+from compat_matrix.cells.plan import RESULTS_FILE, Cell, Plan, is_complete
 from compat_matrix.cells.results import Result, read_results
 from compat_matrix.checks.artifact import Artifact, read_artifact
 from compat_matrix.engine import running
@@ -22,6 +22,7 @@ from compat_matrix.upgrade.sides import Place
 from compat_matrix.verdict import NO_ENTRIES, Ledger
 
 PRODUCER = "tf2"  # who writes a case: tf.saved_model.save
+LOADING = "serve"  # the check that compares no answers
 NOT_REPRESENTABLE = "NotRepresentable"  # JSON has no form for any request: nothing is wrong with the pair
 _OURS = (Outcome.SETUP_ERROR, Outcome.ENV_ERROR)  # of the machine or the harness, never of a pair
 
@@ -75,9 +76,11 @@ def of_cases(out: Path, cases: Sequence[str], exporters: Mapping[str, Runtime], 
     runtimes = (*exporters.values(), *servers.values())
     plan = make_plan(Ledger.parse(text), None, None, Axes(runtimes, served_only=True), (PRODUCER,), cases)
     side = {runtime.name: one for one, runtime in exporters.items()}
+    exports = {cell.id: side[cell.producer_runtime] for cell in plan}
     results = _run(out, plan, runtimes, text)
     asked = Asked()
-    _take(asked, out, plan, results, servers, lambda cell: side[cell.producer_runtime])
+    _take(asked, out, plan, results, servers, exports)
+    _leave_out_what_has_no_way(asked, plan)
     return asked
 
 
@@ -95,7 +98,7 @@ def of_exports(out: Path, exports: Mapping[str, Path], servers: Mapping[str, Run
         axes = Axes(tuple(servers.values()), served_only=True)
         plan = plan_of(given.directory, axes)
         results = _run(folder, plan, axes.runtimes, text)
-        _take(asked, folder, plan, results, servers, lambda _, side=side: side, model="model")
+        _take(asked, folder, plan, results, servers, dict.fromkeys(plan.by_id, side), "model")
     return asked
 
 
@@ -111,22 +114,43 @@ def _take(
     plan: Plan,
     results: Mapping[str, Result],
     servers: Mapping[str, Runtime],
-    export_of: Any,
+    exports: Mapping[str, str],
     model: str = "",
 ) -> None:
-    """Add the pairs of a plan, and its artifacts. ``model``: its name, in place of that of the case."""
+    """Add the pairs of a plan, and its artifacts.
+
+    Args:
+      exports: the side of the export that a cell is about, by its id.
+      model: its name, in place of that of the case.
+    """
     names = {runtime.name: side for side, runtime in servers.items()}
     cells: dict[tuple[str, Place], list[Cell]] = {}
     for cell in plan:
         if cell.is_served:
-            export = export_of(cell)
+            export = exports[cell.id]
             cells.setdefault((model or cell.case, Place(names[cell.runtime], export)), []).append(cell)
             directory = cell.artifact_dir(out)
-            if (directory / "provenance.json").is_file():
+            if is_complete(directory):
                 asked.exports.setdefault(model or cell.case, {})[export] = read_artifact(directory)
-    asked.pairs += [
-        judged(name, place, [(cell, results.get(cell.id)) for cell in group]) for (name, place), group in cells.items()
-    ]
+    for (name, place), group in cells.items():
+        asked.pairs.append(judged(name, place, [(cell, results.get(cell.id)) for cell in group]))
+
+
+def _leave_out_what_has_no_way(asked: Asked, plan: Plan) -> None:
+    """Take away, and name, the cases that one of the TensorFlows does not write, and those that no server can be asked about."""
+    for case in sorted({cell.case for cell in plan}):
+        cells = [cell for cell in plan if cell.case == case]
+        answering = [cell for cell in cells if cell.is_served and cell.check != LOADING]
+        if len({cell.producer_runtime for cell in answering}) < 2:
+            reasons = sorted({cell.decided.reason for cell in cells if cell.is_production and cell.decided})
+            why = f"not both TensorFlows write it ({'; '.join(reasons) or 'no reason is known'})"
+        elif all(cell.decided and cell.decided.outcome is Outcome.NOT_APPLICABLE for cell in answering):
+            why = f"a server cannot be asked about it ({answering[0].decided.reason})"  # type: ignore[union-attr]
+        else:
+            continue
+        asked.left_out.append(f"{case}: {why}")
+        asked.pairs = [pair for pair in asked.pairs if pair.model != case]
+        asked.exports.pop(case, None)
 
 
 def judged(model: str, place: Place, answers: Sequence[tuple[Cell, Result | None]]) -> Pair:
@@ -149,5 +173,5 @@ def judged(model: str, place: Place, answers: Sequence[tuple[Cell, Result | None
         else:
             failed = failed or f"{cell.check}: {outcome}: {said}"
     if not failed and not unknown and not compared:
-        unknown = "no answer was compared: neither transport can carry a request"
+        unknown = "no answer was compared"
     return Pair(model, place, failed, unknown, trouble, tuple(compared), frozenset(not_carried))

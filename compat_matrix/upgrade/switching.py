@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -100,7 +101,7 @@ class _Server:
     """A running server that holds both exports of every model, and serves one of them."""
 
     def __init__(self, driver: Driver, work: Path, exports: Mapping[str, Mapping[str, Artifact]], limits: Limits) -> None:
-        folder = staging.Staging(work / "models").folder
+        self._folder = folder = staging.Staging(work / "models").folder
         for name, artifacts in exports.items():
             for side, artifact in artifacts.items():
                 staging.place(artifact.model, folder / name / str(VERSIONS[side]))
@@ -153,4 +154,6 @@ class _Server:
         return f"{state}: {words_of(self._launched.server.logs())}" if state else ""
 
     def close(self) -> None:
+        """Stop the server; its logs stay, the staged models do not."""
         self._launched.close()
+        shutil.rmtree(self._folder, ignore_errors=True)

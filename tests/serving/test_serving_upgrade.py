@@ -19,7 +19,7 @@ from compat_matrix.runtimes.places import RuntimeTrouble
 from compat_matrix.upgrade.asking import Pair
 from compat_matrix.upgrade.sides import EXPORTERS_FIRST, NEW, OLD, SERVERS_FIRST, Place
 from compat_matrix.upgrade.verdict import Way, exit_code, from_pairs, line
-from compat_matrix.workers import provenance
+from compat_matrix.workers import provenance, tensors
 from reference_impl.format import schema
 
 ROOT = Path(__file__).parents[2]
@@ -133,8 +133,10 @@ def test_clients_whose_signature_is_gone_are_noticed_under_load(tmp_path: Path) 
     (gone / "provenance.json").write_text(json.dumps({**facts, "files": provenance.hash_files(gone)}))
     record = upgrade(tmp_path, export(tmp_path / "a"), gone, "--old-server", HERE, "--new-server", HERE, code=1)
     assert [pair["works"] for pair in record["pairs"]] == [True] * 4
-    assert record["verdict"].startswith("neither, because upgrade servers first: switch to the new export: ")
-    assert 'Serving signature key "serving_default" not found' in record["verdict"] or "not found in" in record["verdict"]
+    assert record["verdict"].startswith("neither, because ")
+    for way in record["orders"]:
+        assert way["reason"].startswith("switch to the new export: model: request serving_default-")
+        assert '"serving_default" not found' in way["reason"]
 
 
 @needs_tensorflow
@@ -243,3 +245,42 @@ def test_no_pair_is_no_verdict() -> None:
     ways = [from_pairs(order, []) for order in (SERVERS_FIRST, EXPORTERS_FIRST)]
     assert exit_code(ways) is ExitCode.INCOMPLETE
     assert "was not asked" in line(ways)
+
+
+def subtracts(message: Any) -> None:
+    (node,) = [one for one in message.meta_graphs[0].graph_def.node if one.name == "y"]
+    assert node.op in ("Add", "AddV2")
+    node.op = "Sub"
+
+
+@needs_tensorflow
+def test_an_export_that_answers_old_requests_otherwise_is_noticed_under_load(tmp_path: Path) -> None:
+    """Each pair gives the answers recorded with its export. The new export has none for what clients ask."""
+    other = export(tmp_path / "b", subtracts)
+    questions = json.loads((other / "io" / "io.json").read_text())
+    asked = {**questions["requests"][0], "id": "another-0"}
+    (other / "io" / "io.json").write_text(json.dumps({**questions, "requests": [asked]}))
+    outputs = tensors.load(other / "io" / asked["outputs"])
+    right = {name: tensors.Tensor(one.dtype, one.array - one.array.dtype.type(4)) for name, one in outputs.items()}
+    tensors.save(other / "io" / asked["outputs"], right)
+    facts = json.loads((other / "provenance.json").read_text())
+    (other / "provenance.json").write_text(json.dumps({**facts, "files": provenance.hash_files(other)}))
+    record = upgrade(tmp_path, export(tmp_path / "a"), other, "--old-server", HERE, "--new-server", HERE, code=1)
+    assert [pair["works"] for pair in record["pairs"]] == [True] * 4
+    for way in record["orders"]:
+        assert way["reason"].startswith("switch to the new export: model: request ")
+        assert ": element [" in way["reason"] and "max abs error 4" in way["reason"]
+
+
+@needs_tensorflow
+def test_cases_without_a_way_are_named(tmp_path: Path, before: str) -> None:
+    """keras_export needs Keras 3, and nothing of fn_partial can be asked of a server."""
+    runtime = before.partition("@")[2]
+    record = upgrade(tmp_path, "--case", "keras_export", "--case", "fn_partial", "--from", runtime, "--to", "local", code=3)
+    assert record["pairs"] == []
+    assert [text.partition(" (")[0] for text in record["left_out"]] == [
+        "fn_partial: a server cannot be asked about it",
+        "keras_export: not both TensorFlows write it",
+    ]
+    assert "the case requires tensorflow>=2.16" in record["left_out"][1]
+    assert record["verdict"].startswith("not decided, because ")

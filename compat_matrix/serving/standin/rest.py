@@ -151,6 +151,7 @@ def _path(target: str) -> str | None:
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # headers and body are two writes: the second would wait for the client's acknowledgement
     server: _Server
 
     def _serve(self) -> None:
