@@ -10,6 +10,7 @@ TypeError, KeyError, FileNotFoundError, AssertionError).
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from typing import Optional, Union
 
 __all__ = [
@@ -302,6 +303,13 @@ class UntrackedCaptureError(SaveError, AssertionError, KeyError):
     """Functions capture state that cannot be reached from the root."""
 
     clause = "FN-07"
+
+
+def listed(texts: Iterable[str], most: int = 8, between: str = ", ") -> str:
+    """Return the first texts as one, for a message, with the number of those left out."""
+    texts = list(texts)
+    more = f" and {len(texts) - most} more" if len(texts) > most else ""
+    return between.join(texts[:most]) + more
 
 
 def about_the_model(error: BaseException) -> bool:

@@ -1,79 +1,63 @@
-"""The values of an export: an ordinary object-based checkpoint of the tree.
+"""The checkpoint of an export: all values, in one data file or as many as a size limit or a callback of the user asks for.
 
 RFC: FN-01, FN-15, OPT-02
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Union
 
 import numpy as np
 import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import SaveError
-from reference_impl.format import schema
-from reference_impl.format.names import OBJECT_GRAPH_KEY, VALUE, checkpoint_key, key_prefix, slot_prefix
-from reference_impl.kinds.optimizer import SavedSlot
-from reference_impl.saving.contents import Content
-from reference_impl.saving.contents import read as read_content
-from reference_impl.saving.shards import Value
-from reference_impl.saving.tree import Tree
-from reference_impl.saving.values import has_value, in_graph, of_variable, run
+from reference_impl.format.bundle.writer import BundleWriter
+from reference_impl.format.names import OBJECT_GRAPH_KEY, VALUE
+from reference_impl.format.values import dtypes
+from reference_impl.saving import contents
+from reference_impl.saving.freeze import Frozen
+from reference_impl.saving.options import SaveOptions
+from reference_impl.saving.values import byte_size, has_value, in_graph, of_variable, run
 
 
-class Keys:
-    """The checkpoint keys of a numbered tree: the shortest path of an object, with what has a meaning in keys escaped."""
+@dataclass
+class Value:
+    """A tensor of the checkpoint: its key, what it holds now, the object it belongs to, and the device that holds it."""
 
-    def __init__(self, tree: Tree, slots: Sequence[SavedSlot]):
-        self._prefixes = {0: ""}
-        for node in tree.nodes:
-            if node.number in self._prefixes:
-                for name, child in node.children.items():
-                    self._prefixes.setdefault(child, self._prefixes[node.number] + key_prefix((name,)))
-        for slot in slots:
-            optimizer, variable = self._prefixes[slot.optimizer], self._prefixes[slot.variable]
-            self._prefixes.setdefault(slot.value, slot_prefix(variable, optimizer, slot.name))
-
-    def key(self, number: int, attribute: str) -> str:
-        return checkpoint_key(self._prefixes[number], attribute)
+    key: str
+    array: Any
+    dtype: tf.DType
+    owner: Any
+    device: str = ""
 
 
-def object_graph(
-    tree: Tree, keys: Keys, variables: Mapping[int, str], contents: Mapping[int, Sequence[Content]], slots: Sequence[SavedSlot]
-) -> bytes:
-    """The TrackableObjectGraph.
-
-    Args:
-      variables: number -> full name.
-      contents: number -> its content.
-    """
-    out = schema.TrackableObjectGraph()
-    for node in tree.nodes:
-        proto = out.nodes.add()
-        for name, child in node.children.items():
-            proto.children.add(node_id=child, local_name=name)
-        if node.number in variables:
-            key = keys.key(node.number, VALUE)
-            proto.attributes.add(name=VALUE, full_name=variables[node.number], checkpoint_key=key)
-        for content in contents.get(node.number, ()):
-            for name, end in content.attributes().items():
-                proto.attributes.add(name=name, full_name=name, checkpoint_key=keys.key(node.number, end))
-    for slot in slots:
-        added = out.nodes[slot.optimizer].slot_variables.add(slot_name=slot.name)
-        added.original_variable_node_id, added.slot_variable_node_id = slot.variable, slot.value
-    return schema.serialize(out)
-
-
-def values(
-    tree: Tree, keys: Keys, variables: Mapping[int, str], contents: Mapping[int, Sequence[Content]], graph: bytes
-) -> Iterator[Value]:
-    """All values and the object graph, in the order in which they are written.
+def write(prefix: Union[str, os.PathLike[str]], frozen: Frozen, options: SaveOptions) -> None:
+    """Write the checkpoint of an export.
 
     Raises:
-      SaveError: a variable has no value, or its value is in no session at hand.
+      SaveError: a variable has no value, or its value is in no session at hand; the user's callback gives no shards, or not all
+        values once.
     """
+    values = _values(frozen)
+    with BundleWriter(prefix) as out:
+        if options.sharding is not None:
+            _write_shards(out, options.sharding, list(values))
+            return
+        shard = 0
+        for value in values:
+            limit = options.max_shard_bytes
+            if limit is not None and out.shard_bytes(shard) > 0 and out.shard_bytes(shard) + byte_size(value.array) > limit:
+                shard = out.add_shard()
+            out.add(value.key, value.array, _dtype(value.dtype), shard)
+
+
+def _values(frozen: Frozen) -> Iterator[Value]:
+    """Yield all values and the object graph, in the order in which they are written."""
+    tree, keys, variables = frozen.tree, frozen.keys, frozen.variables
     mine = [node for node in tree.nodes if node.number in variables]
     held = run({node.path: [_fetched(node.object)] for node in mine if in_graph(node.object)})
     for node in tree.nodes:
@@ -85,13 +69,70 @@ def values(
             array = held.pop(node.path)[0] if node.path in held else of_variable(node.object, node.path)
             part = api.variable_components(node.object)[0]
             yield Value(keys.key(node.number, VALUE), array, part.dtype, node.object, part.device)
-        for content in contents.get(node.number, ()):
-            for part, array, dtype in read_content(content, node.path):
+        for content in frozen.collected.contents.get(node.number, ()):
+            for part, array, dtype in contents.read(content, node.path):
                 yield Value(keys.key(node.number, part), array, dtype, node.object)
-    yield Value(OBJECT_GRAPH_KEY, np.array(graph, object), tf.string, tree.root)
+    yield Value(OBJECT_GRAPH_KEY, np.array(frozen.object_graph, object), tf.string, tree.root)
 
 
 def _fetched(variable: Any) -> Any:
     """What a session is asked for: the read that was made with the variable, so that its graph may be finalised."""
     parts = api.variable_components(variable)
     return variable.read_value() if len(parts) > 1 else parts[0]
+
+
+def _write_shards(out: BundleWriter, callback: Any, values: list[Value]) -> None:
+    """Ask the callback about the tensors of each task and write what it answers: for each shard key -> {slice: tensor}.
+
+    One task holds all tensors, unless parameter servers hold some. Two tasks never share a shard.
+    """
+    by_key = {value.key: value for value in values}
+    tasks: dict[str, list[Any]] = {}
+    for value in values:
+        shardable = _shardable(value)
+        tasks.setdefault(shardable.device.to_string(), []).append(shardable)
+    try:
+        shards = [dict(shard) for tensors in tasks.values() for shard in callback(tensors)]
+    except Exception as error:  # anybody's code
+        raise SaveError(f"the sharding callback failed: {error}", node="options.sharding") from error
+    used = [shard for shard in shards if any(shard.values())]
+    written: dict[str, int] = {}
+    for number, shard in enumerate(used):
+        number = number if number < out.num_shards else out.add_shard()
+        for key, slices in shard.items():
+            if key not in by_key:
+                raise SaveError(f"the sharding callback gives a key that nothing has: {key}", node="options.sharding")
+            for spec, tensor in slices.items():
+                written[key] = written.get(key, 0) + _add(out, by_key[key], spec, tensor.numpy(), number)
+    for value in values:
+        if value.array.size == 0 and value.key not in written:  # the policies of TensorFlow leave these out
+            written[value.key] = _add(out, value, "", value.array, 0)
+    wrong = sorted(value.key for value in values if written.get(value.key, -1) != value.array.size)
+    if wrong:
+        raise SaveError(f"the sharding callback does not give every element once: {', '.join(wrong)}", node="options.sharding")
+
+
+def _add(out: BundleWriter, value: Value, spec: Any, array: Any, shard: int) -> int:
+    """Write a tensor or a slice of it; the number of elements. `spec` is like "4 2 0,2:0,2": the whole shape, the extents."""
+    text = spec if isinstance(spec, str) else getattr(spec, "spec", "") or ""
+    if text.strip():
+        info = tf.Variable.SaveSliceInfo.from_spec(text.strip())
+        if list(info.var_shape) != list(info.full_shape):
+            part = tuple(zip(info.var_offset, info.var_shape))
+            out.add_slice(value.key, info.full_shape, part, array, _dtype(value.dtype), shard)
+            return int(np.size(array))
+    out.add(value.key, array, _dtype(value.dtype), shard)
+    return int(np.size(array))
+
+
+def _shardable(value: Value) -> Any:
+    tensor = tf.constant(value.array, value.dtype)
+    device = tf.DeviceSpec.from_string(value.device or tensor.device).replace(device_type="CPU", device_index=0)
+    return tf.train.experimental.ShardableTensor(
+        _tensor_save_spec=None, tensor=tensor, dtype=value.dtype, device=device, name=value.key, shape=tensor.shape,
+        slice_spec="", checkpoint_key=value.key, trackable=value.owner,
+    )  # fmt: skip
+
+
+def _dtype(dtype: tf.DType) -> Any:
+    return dtypes.by_number(dtype.as_datatype_enum)

@@ -20,7 +20,7 @@ from reference_impl.format import schema
 from reference_impl.format.names import CUSTOM_GRADIENT
 from reference_impl.kinds.concrete_function import LoadedConcreteFunction
 from reference_impl.kinds.export_library import Library
-from reference_impl.kinds.optimizer import SavedSlot
+from reference_impl.kinds.optimizer import LoadedOptimizer, SavedSlot, slots_of
 from reference_impl.kinds.traces import Trace, saved_concrete, trace_of
 from reference_impl.saving import cached_reads, contents, signatures
 from reference_impl.saving.annotations import Annotations
@@ -31,7 +31,6 @@ from reference_impl.saving.options import SaveOptions
 from reference_impl.saving.replicas import Merger
 from reference_impl.saving.shared_captures import SharedCaptures
 from reference_impl.saving.signatures import SignatureFunction
-from reference_impl.saving.slots import add_slots
 from reference_impl.saving.tree import GrowingTree, Node, Tree
 
 
@@ -115,12 +114,34 @@ def collect(tree: GrowingTree, chosen: Mapping[str, SignatureFunction], options:
     """
     content = contents.of_tree(tree)
     with api.eager_mode():  # in graph mode too: what belongs to the user's graph is there now
-        slots = add_slots(tree)
+        slots = _add_slots(tree)
         collector = _Collector(tree, options)
         collector.add_functions()
         extension = collector.extension(slots)
         functions = collector.finish()
     return Collected(tree, chosen, functions, content, slots, extension)
+
+
+def _add_slots(tree: GrowingTree) -> list[SavedSlot]:
+    """Return the slots of all optimizers among the objects. Their variables join the tree.
+
+    RFC: OPT-02, V1-18
+    """
+    found = []
+    variables = [node.object for node in tree.nodes if api.is_variable(node.object)]
+    for node in list(tree.nodes):
+        slots: Sequence[tuple[Any, str, Any]] = ()
+        if isinstance(node.object, LoadedOptimizer):
+            slots = [(slot.variable, slot.name, slot.value) for slot in slots_of(node.object)]
+        elif api.is_optimizer(node.object):
+            slots = api.optimizer_slots(node.object, variables)
+        for variable, name, value in slots:
+            number = tree.number_of(variable)
+            if number is not None:
+                listed = tree.number_of(value) is not None
+                slot = tree.add(value, f"{node.path}.{name}[{tree.nodes[number].path}]")
+                found.append(SavedSlot(node.number, number, name, slot, listed))
+    return found
 
 
 class _Collector:

@@ -23,13 +23,12 @@ import numpy as np
 import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
-from reference_impl.errors import SaveError
+from reference_impl.errors import SaveError, listed
 from reference_impl.format.values import tensor_proto
 from reference_impl.kinds.export_library import Library, eager_tensor, is_function
 from reference_impl.saving.reach import holds_python_values
 from reference_impl.saving.tree import Node, Tree
 
-_SHOWN = 8
 # Packages whose objects keep to themselves what no user put there. Their own attributes are their own business.
 _FRAMEWORKS = frozenset({"keras", "tf_keras", "tensorflow", "reference_impl"})
 _KERAS = frozenset({"keras", "tf_keras"})
@@ -64,9 +63,8 @@ def check(tree: Tree, library: Library) -> None:
     found = [item for item in lost if constants is None or not item.arrays or not all(map(constants.has, item.arrays))]
     if not found:
         return
-    named = ", ".join(f"{item.place} ({item.what})" if item.what else item.place for item in found[:_SHOWN])
-    more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
-    reason = f"not trackable, so they would be missing after loading: {named}{more}. Make variables of numbers "
+    named = listed(f"{item.place} ({item.what})" if item.what else item.place for item in found)
+    reason = f"not trackable, so they would be missing after loading: {named}. Make variables of numbers "
     reason += "(trainable=False for constants), and keep variables in attributes, lists, tuples and dicts. "
     reason += "Save with strict=False to leave them out."
     tree.lose(SaveError(reason, node=found[0].place, clause="PRIM-06"))

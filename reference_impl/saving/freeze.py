@@ -9,14 +9,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from reference_impl import tensorflow_api as api
-from reference_impl.errors import SaveError
-from reference_impl.format.names import CREATE, INITIALIZE
+from reference_impl.format.names import CREATE
 from reference_impl.kinds import variable
-from reference_impl.saving import checkpoint, dropped, hidden_state, python_calls, size
+from reference_impl.saving import checks, dropped, hidden_state
 from reference_impl.saving.assets import Assets
-from reference_impl.saving.collect import Collected, Functions
+from reference_impl.saving.collect import Collected
+from reference_impl.saving.object_graph import Keys, serialized_object_graph
 from reference_impl.saving.options import SaveOptions
-from reference_impl.saving.tree import Node, Tree
+from reference_impl.saving.tree import Tree
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Frozen:
     tree: Tree
     collected: Collected
     variables: Mapping[int, str]
-    keys: checkpoint.Keys
+    keys: Keys
     object_graph: bytes
     assets: Assets
     asset_names: Mapping[int, str]
@@ -50,45 +50,18 @@ def freeze(collected: Collected, options: SaveOptions) -> Frozen:
     """
     tree, functions = collected.tree.freeze(), collected.functions
     with api.eager_mode():
-        size.check(tree, functions.library, functions.names)
+        checks.check_size(tree, functions)
         dropped.check(tree, functions.library)
-        _share_names(tree, functions)
-        _check_hidden_state(tree, functions)
-        _check_python_calls(tree, functions)
+        for node, creator in tree.of_resources(CREATE):  # the shared names of resources are those of their objects
+            functions.library.share(functions.names[creator], node.path)
+        functions.library.apply_shared_names()
+        hidden_state.check(tree, functions)
+        checks.check_python_calls(tree, functions)
         variables = {node.number: variable.name_of(node.object) for node in tree.nodes if api.is_variable(node.object)}
         stored = [slot for slot in collected.slots if not slot.listed]
-        keys = checkpoint.Keys(tree, stored)
-        graph = checkpoint.object_graph(tree, keys, variables, collected.contents, stored)
+        keys = Keys(tree, stored)
+        graph = serialized_object_graph(tree, keys, variables, collected.contents, stored)
         assets = Assets(options.strict)
         assets.add_extra(tree.root, options.extra_assets)
         names = {node.number: assets.add(node.object, node.path) for node in tree.nodes if isinstance(node.object, api.Asset)}
     return Frozen(tree, collected, variables, keys, graph, assets, names)
-
-
-def _share_names(tree: Tree, functions: Functions) -> None:
-    """Derive the shared names of resources from the paths of their objects."""
-    for node in _resources(tree, CREATE):
-        functions.library.share(functions.names[tree.concrete(node.children[CREATE])], node.path)
-    functions.library.apply_shared_names()
-
-
-def _check_hidden_state(tree: Tree, functions: Functions) -> None:
-    def named(child: str) -> list[str]:
-        return [functions.names[tree.concrete(node.children[child])] for node in _resources(tree, child)]
-
-    try:
-        hidden_state.check(functions.library.definitions, named(CREATE), named(INITIALIZE))
-    except SaveError as error:
-        tree.lose(error, "state is left out")
-
-
-def _check_python_calls(tree: Tree, functions: Functions) -> None:
-    try:
-        python_calls.check(functions.library, tree.paths(functions.names))
-    except SaveError as error:
-        tree.lose(error, "calls of Python are kept, which only this process can run")
-
-
-def _resources(tree: Tree, child: str) -> list[Node]:
-    """Return the resources that have a function under the name `child`."""
-    return [node for node in tree.nodes if isinstance(node.object, api.CapturableResource) and child in node.children]

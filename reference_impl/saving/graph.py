@@ -157,14 +157,10 @@ class MainGraph:
 
     def add_init(self) -> str:
         """The op that assigns asset paths and initialises resources; its name. Resources that no function uses are made too."""
-        done = list(self._assigns)
-        resources = [node for node in self._tree.nodes if isinstance(node.object, api.CapturableResource)]
-        for node in resources:
-            if CREATE in node.children:
-                self.tensor(node.number)
-        initializers = [self._tree.concrete(node.children[INITIALIZE]) for node in resources if INITIALIZE in node.children]
-        done += [self.call_bound(number, fresh=True).name for number in initializers]
-        return str(self.add("NoOp", "NoOp", [f"^{name}" for name in done]).name)
+        for node, _ in self._tree.of_resources(CREATE):
+            self.tensor(node.number)
+        initialized = [self.call_bound(number, fresh=True).name for _, number in self._tree.of_resources(INITIALIZE)]
+        return str(self.add("NoOp", "NoOp", [f"^{name}" for name in [*self._assigns, *initialized]]).name)
 
     # Signatures
 

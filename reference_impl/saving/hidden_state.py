@@ -15,40 +15,38 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, Optional, Union
 
 from reference_impl import tensorflow_api as api
-from reference_impl.errors import SaveError
+from reference_impl.errors import SaveError, listed
 from reference_impl.format import schema
+from reference_impl.format.names import CREATE, INITIALIZE
 from reference_impl.graph.closure import reachable
 from reference_impl.graph.edges import data_inputs, parse_input
 from reference_impl.graph.order import targets_first
 from reference_impl.graph.references import FunctionIndex
+from reference_impl.saving.collect import Functions
+from reference_impl.saving.tree import Tree
 
 _VARIABLES = frozenset({"Variable", "VariableV2", "AutoReloadVariable"})
 # Resources that are of no use before something has been put into them.
 _FILLED = ("VarHandleOp", "Iterator", "IteratorV2", "DecisionTreeResourceHandleOp")
 _FILLED_MARKS = ("HashTable", "BoostedTrees")
-_SHOWN = 8
 
 
-def check(definitions: Mapping[str, Any], created: Iterable[str], initialized: Iterable[str]) -> None:
-    """Refuse functions with state in them that the export would lose.
+def check(tree: Tree, functions: Functions) -> None:
+    """Report functions with state in them that the export would lose.
 
     Args:
-      definitions: name -> FunctionDef, all of the export, with the shared names that are written.
-      created, initialized: names of the functions that create resource objects, and of those that initialise them.
+      tree: of the export.
+      functions: of the export, with the shared names that are written.
 
     Raises:
-      SaveError: naming the nodes, all at once.
+      SaveError: naming the nodes, all at once (with ``strict``).
     """
-    found = sorted(_hidden(definitions, created, initialized))
-    if not found:
-        return
-    more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
-    raise SaveError(
-        f"the functions keep {len(found)} variables or tables of TF 1.x inside, whose values no object holds: "
-        f"{', '.join(found[:_SHOWN])}{more}. Load the model with reference_impl.load, which makes objects of them",
-        node=found[0],
-        clause="V1-17",
-    )
+    created, initialized = ([functions.names[n] for _, n in tree.of_resources(child)] for child in (CREATE, INITIALIZE))
+    found = sorted(_hidden(functions.library.definitions, created, initialized))
+    if found:
+        reason = f"the functions keep {len(found)} variables or tables of TF 1.x inside, whose values no object holds: "
+        reason += f"{listed(found)}. Load the model with reference_impl.load, which makes objects of them"
+        tree.lose(SaveError(reason, node=found[0], clause="V1-17"), "state is left out")
 
 
 class _Maker(NamedTuple):

@@ -19,8 +19,10 @@ from reference_impl.graph.references import named_by
 from reference_impl.kinds import asset, captured_tensor, constant, function, optimizer, resource, traces, user_object, variable
 from reference_impl.kinds.captured_tensor import CapturedTensor
 from reference_impl.kinds.export_library import library_proto
-from reference_impl.saving import rewrites, shapes
+from reference_impl.saving import shapes
+from reference_impl.saving.checks import check_namespaces
 from reference_impl.saving.contents import Content
+from reference_impl.saving.debug_ops import nodes_of, strip_debug_ops
 from reference_impl.saving.freeze import Frozen
 from reference_impl.saving.graph import MainGraph
 from reference_impl.saving.options import SaveOptions
@@ -67,9 +69,9 @@ class _Builder:
         for op_type, name in sorted(self._functions.gradients.items()):
             out.graph_def.library.registered_gradients.add(gradient_func=name, registered_op_type=op_type)
         if self._options.namespaces is not None:
-            rewrites.check_namespaces(out.graph_def, self._options.namespaces)
+            check_namespaces(out.graph_def, self._options.namespaces)
         if self._options.strip_debug_ops:
-            rewrites.strip_debug_ops(out.graph_def)
+            strip_debug_ops(out.graph_def)
         self._add_info()
         return out
 
@@ -203,9 +205,7 @@ class _Builder:
         info.tags.extend(self._options.tags)
         info.tensorflow_version, info.tensorflow_git_version = tf.version.VERSION, tf.version.GIT_VERSION
         info.stripped_default_attrs = True
-        graph = self._out.graph_def
-        nodes = [*graph.node, *(node for function in graph.library.function for node in function.node_def)]
-        for op in sorted({name for node in nodes for name in named_by(node)}):
+        for op in sorted({name for _, node in nodes_of(self._out.graph_def) for name in named_by(node)}):
             definition = api.op_def(op)
             if definition is not None:
                 info.stripped_op_list.op.add().CopyFrom(definition)

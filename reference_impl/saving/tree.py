@@ -72,6 +72,11 @@ class _Lookups:
         node = self.nodes[number]
         return node.children["trace_0"] if isinstance(node.object, api.Function) else number
 
+    def of_resources(self, child: str) -> list[tuple[Node, int]]:
+        """Return the resources that have a function under the name `child`, and the number of the concrete function."""
+        resources = [node for node in self.nodes if isinstance(node.object, api.CapturableResource) and child in node.children]
+        return [(node, self.concrete(node.children[child])) for node in resources]
+
     def paths(self, names: Mapping[int, str]) -> dict[str, str]:
         """Return name of a function -> path of its first node. `names` has the names by the number of the node."""
         return {name: self.nodes[number].path for number, name in reversed(list(names.items()))}

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
@@ -33,6 +34,12 @@ def has_value(variable: Any) -> bool:
 
 def in_graph(variable: Any) -> bool:
     return not eager_tensor(api.variable_components(variable)[0].handle)
+
+
+def byte_size(array: Any) -> int:
+    """Return how many bytes the elements of an array have."""
+    array = np.asarray(array)
+    return array.nbytes if array.dtype != object else sum(len(item) for item in array.flat)
 
 
 def of_tensors(tensors: Sequence[tf.Tensor], path: str) -> list[Any]:

@@ -273,10 +273,10 @@ def test_a_save_waits_for_the_disk_unless_it_is_told_not_to(ours, model, tmp_pat
 
 def test_the_staging_directory_can_be_chosen(ours, model, tmp_path, monkeypatch):
     stages = []
-    from reference_impl.saving import shards
+    from reference_impl.saving import checkpoint
 
-    write = shards.write
-    monkeypatch.setattr(shards, "write", lambda prefix, *rest: (stages.append(Path(prefix)), write(prefix, *rest)))
+    write = checkpoint.write
+    monkeypatch.setattr(checkpoint, "write", lambda prefix, *rest: (stages.append(Path(prefix)), write(prefix, *rest)))
     reference_impl.save(model, tmp_path / "m", options=ours(stage=tmp_path / "stage"))
     assert stages[0].is_relative_to(tmp_path / "stage") and list((tmp_path / "stage").iterdir()) == []
     shutil.rmtree(tmp_path / "stage")
@@ -291,7 +291,7 @@ def test_the_staging_directory_can_be_chosen(ours, model, tmp_path, monkeypatch)
 def test_the_fingerprint_is_that_of_tensorflow(tf, model, tmp_path):
     from reference_impl.format.container import fingerprint as of_files
     from reference_impl.format.schema.ordered import ordered_bytes
-    from reference_impl.saving.fingerprint import fingerprint
+    from reference_impl.saving.save import farm_hash
 
     reference_impl.save(model, tmp_path / "ours")
     tf.saved_model.save(model, str(tmp_path / "theirs"))
@@ -299,7 +299,7 @@ def test_the_fingerprint_is_that_of_tensorflow(tf, model, tmp_path):
     for name in ("ours", "theirs"):
         directory = layout.read(tmp_path / name)
         message = directory.saved_model
-        found = fingerprint(message, ordered_bytes(message), directory.checkpoint_prefix, {})
+        found = of_files.fingerprint(message, ordered_bytes(message), directory.checkpoint_prefix, {}, farm_hash)
         stored = read(str(tmp_path / name))
         if name == "theirs" and directory.fingerprint.version.producer != found.version.producer:
             pytest.skip("this TensorFlow computes other hashes")
