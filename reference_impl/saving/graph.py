@@ -7,7 +7,7 @@ initialisers and the saver call functions with these very tensors. So what a sig
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Optional, Union
 
 import tensorflow as tf
@@ -20,32 +20,35 @@ from reference_impl.format.values import structure
 from reference_impl.graph.argument_names import python_names
 from reference_impl.graph.node_defs import set_call
 from reference_impl.graph.unique_names import UniqueNames
-from reference_impl.kinds import specs, traces
-from reference_impl.kinds.export_library import Library, strip_defaults
+from reference_impl.kinds import specs, traces, variable
+from reference_impl.kinds.export_library import strip_defaults
 from reference_impl.kinds.specs import shape_proto
+from reference_impl.saving.collect import Functions
 from reference_impl.saving.signatures import SignatureFunction, set_output_shapes
 from reference_impl.saving.tree import Tree
 
 SPARSE = ("indices", "values", "dense_shape")
 
 Key = Union[int, tuple[int, int]]  # the number of a node, or of a variable's and of one of its replicas
-Bound = Callable[[int], tuple[str, Sequence[Key]]]  # number of a function's node -> its name and what it captures
 
 
 class MainGraph:
     """Builds the GraphDef.
 
     Args:
-      tree: numbered.
-      library: its functions; they are complete.
-      bound: looks up a function's name and captures by the number of its node.
+      tree: of the export.
+      functions: of the export.
+
+    Attributes:
+      handles: number of a variable's node -> its handles: the first, and one for each replica that is written.
     """
 
-    def __init__(self, tree: Tree, library: Library, bound: Bound):
+    def __init__(self, tree: Tree, functions: Functions):
         self.graph_def = schema.GraphDef()
         self.graph_def.versions.producer = tf.version.GRAPH_DEF_VERSION
         self.graph_def.versions.min_consumer = 12
-        self._tree, self._library, self._bound = tree, library, bound
+        self._tree, self._functions, self._library = tree, functions, functions.library
+        self.handles: dict[int, list[str]] = {}
         self._names = UniqueNames(key=str.lower)  # two names that differ only in case share a file in some tools
         self._tensors: dict[Key, str] = {}
         self._fresh: dict[Key, str] = {}  # assets read after they are assigned, for initialisers
@@ -69,7 +72,7 @@ class MainGraph:
 
     def call_bound(self, number: int, inputs: Sequence[str] = (), name: Optional[str] = None, fresh: bool = False) -> Any:
         """A call of the function of a node, with its captures."""
-        function, captures = self._bound(number)
+        function, captures = self._functions.captures(number)
         return self.call(function, [*inputs, *(self.tensor(capture, fresh) for capture in captures)], name)
 
     # State
@@ -78,8 +81,9 @@ class MainGraph:
         """The tensor that stands for a node of the object graph; `fresh` reads assets after they were assigned."""
         if fresh and number in self._fresh:
             return self._fresh[number]
+        if not isinstance(number, int):
+            return self.handles[number[0]][number[1]]
         if number not in self._tensors:
-            assert isinstance(number, int)  # replicas are there from the start
             node = self._tree.nodes[number]
             if not isinstance(node.object, api.CapturableResource):
                 raise SaveError("only exists inside of another function, so it cannot be captured here", node=node.path)
@@ -87,7 +91,7 @@ class MainGraph:
             if creator is None:
                 raise SaveError("the resource has no function that creates it", node=node.path, clause="RES-03")
             trace, name = self._tree.concrete(creator), last_step(node.path)
-            function, captures = self._bound(trace)
+            function, captures = self._functions.captures(trace)
             table = self._table(function, [self.tensor(capture) for capture in captures], name)
             self._tensors[number] = self.call_bound(trace, (), name).name if table is None else table
         return self._tensors[number]
@@ -119,16 +123,23 @@ class MainGraph:
             copy.attr[key].CopyFrom(node.attr[key])
         return str(copy.name)
 
-    def add_variable(self, number: Key, variable: Any, name: str, device: bool) -> None:
-        node = self.add(name, "VarHandleOp")
-        node.device = variable.device if device else ""
-        node.attr["dtype"].type = variable.dtype.as_datatype_enum
-        node.attr["shape"].shape.CopyFrom(shape_proto(variable.shape))
-        node.attr["shared_name"].s = node.name.encode()
-        self._tensors[number] = node.name
-        read = self.add(f"{node.name}/Read/ReadVariableOp", "ReadVariableOp", [node.name])
-        read.attr["dtype"].type = node.attr["dtype"].type
-        read.device = node.device
+    def add_variable(self, number: int, parts: Sequence[Any], name: str, devices: bool) -> None:
+        """Add a handle and a read for each part of a variable: the first is called `name`, replicas have names of their own."""
+        for part in parts:
+            node = self.add(variable.name_of(part) if number in self.handles else name, "VarHandleOp")
+            node.device = part.device if devices else ""
+            node.attr["dtype"].type = part.dtype.as_datatype_enum
+            node.attr["shape"].shape.CopyFrom(shape_proto(part.shape))
+            node.attr["shared_name"].s = node.name.encode()
+            self._add_read(f"{node.name}/Read/ReadVariableOp", node)
+            self.handles.setdefault(number, []).append(node.name)
+        self._tensors[number] = self.handles[number][0]
+
+    def _add_read(self, name: str, handle: Any, *controls: str) -> Any:
+        read = self.add(name, "ReadVariableOp", [handle.name, *controls])
+        read.attr["dtype"].type = handle.attr["dtype"].type
+        read.device = handle.device
+        return read
 
     def add_constant(self, number: int, value: tf.Tensor) -> str:
         node = self.add("Const", "Const")
@@ -147,11 +158,10 @@ class MainGraph:
         handle.attr["shape"].shape.SetInParent()
         handle.attr["shared_name"].s = handle.name.encode()
         assign = self.add(f"{handle.name}/Assign", "AssignVariableOp", [handle.name, feed.name])
+        assign.attr["dtype"].type = schema.DT_STRING
         self._assigns.append(assign.name)
-        read = self.add(f"{handle.name}/Read/ReadVariableOp", "ReadVariableOp", [handle.name])
-        fresh = self.add(f"{handle.name}/Read/after_assign", "ReadVariableOp", [handle.name, f"^{assign.name}"])
-        for node in (assign, read, fresh):
-            node.attr["dtype"].type = schema.DT_STRING
+        read = self._add_read(f"{handle.name}/Read/ReadVariableOp", handle)
+        fresh = self._add_read(f"{handle.name}/Read/after_assign", handle, f"^{assign.name}")
         self._tensors[number], self._fresh[number] = read.name, fresh.name
         return f"{feed.name}:0"
 

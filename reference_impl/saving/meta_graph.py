@@ -14,19 +14,18 @@ from reference_impl import tensorflow_api as api
 from reference_impl.errors import AliasError
 from reference_impl.extension import registered_objects
 from reference_impl.format import extension, schema
-from reference_impl.format.names import INIT_SIGNATURE, MAIN_OP, OPTIMIZER, VALUE
+from reference_impl.format.names import INIT_SIGNATURE, MAIN_OP, OPTIMIZER
 from reference_impl.graph.references import named_by
 from reference_impl.kinds import asset, captured_tensor, constant, function, optimizer, resource, traces, user_object, variable
 from reference_impl.kinds.captured_tensor import CapturedTensor
 from reference_impl.kinds.export_library import library_proto
 from reference_impl.saving import shapes
 from reference_impl.saving.checks import check_namespaces
-from reference_impl.saving.contents import Content
 from reference_impl.saving.debug_ops import nodes_of, strip_debug_ops
 from reference_impl.saving.freeze import Frozen
 from reference_impl.saving.graph import MainGraph
 from reference_impl.saving.options import SaveOptions
-from reference_impl.saving.saver import SavedContent, SavedVariable, add_saver
+from reference_impl.saving.saver import add_saver
 from reference_impl.saving.tree import Node
 
 
@@ -46,10 +45,9 @@ class _Builder:
     def __init__(self, frozen: Frozen, options: SaveOptions):
         self._frozen, self._tree, self._options = frozen, frozen.tree, options
         self._collected, self._functions = frozen.collected, frozen.collected.functions
-        self._graph = MainGraph(self._tree, self._functions.library, self._functions.captures)
+        self._graph = MainGraph(self._tree, self._functions)
         self._assets: dict[int, int] = {}  # number of a node -> index of the asset
         self._constants: dict[int, str] = {}  # number of a node -> its Const node
-        self._replicas: dict[int, list[str]] = {}  # handles of variables of a strategy beside the first
         self._out = schema.MetaGraphDef()
         self._extension = schema.copy_of(self._collected.extension)
 
@@ -60,7 +58,7 @@ class _Builder:
             out.object_graph_def.concrete_functions[name].CopyFrom(described)
         self._add_signatures()
         if not self._options.skip_saver:
-            self._add_saver()
+            out.saver_def.CopyFrom(add_saver(self._graph, self._frozen))
         out.graph_def.CopyFrom(self._graph.finish())
         self._add_objects()
         extension.write(out, self._extension)
@@ -81,7 +79,8 @@ class _Builder:
         """Add variables, assets and constants."""
         for node in reversed(self._tree.nodes):  # as TensorFlow: of variables of one name the last one has it without a number
             if node.number in self._frozen.variables:
-                self._add_variable(node)
+                parts = api.variable_components(node.object)[: None if self._options.expand else 1]
+                self._graph.add_variable(node.number, parts, self._frozen.variables[node.number], self._options.devices)
         for node in self._tree.nodes:
             if isinstance(node.object, api.Asset):
                 self._assets[node.number] = len(self._out.asset_file_def)
@@ -89,14 +88,6 @@ class _Builder:
                 asset.write_file(self._out.asset_file_def.add(), name, self._graph.add_asset(node.number))
             elif tf.is_tensor(node.object) and node.number not in self._frozen.variables:
                 self._constants[node.number] = self._graph.add_constant(node.number, node.object)
-
-    def _add_variable(self, node: Node) -> None:
-        parts = api.variable_components(node.object)
-        devices = self._options.devices
-        self._graph.add_variable(node.number, parts[0], self._frozen.variables[node.number], devices)
-        for index, part in enumerate(parts[1:] if self._options.expand else (), 1):
-            self._graph.add_variable((node.number, index), part, variable.name_of(part), devices)
-            self._replicas.setdefault(node.number, []).append(self._graph.tensor((node.number, index)))
 
     def _add_signatures(self) -> None:
         out = self._out
@@ -112,26 +103,6 @@ class _Builder:
         info = out.signature_def[INIT_SIGNATURE].outputs[INIT_SIGNATURE]
         info.name = init
         info.tensor_shape.unknown_rank = True
-
-    def _add_saver(self) -> None:
-        variables = []
-        for number in self._frozen.variables:
-            dtype = api.variable_components(self._tree.nodes[number].object)[0].dtype.as_datatype_enum
-            handles = [self._graph.tensor(number), *self._replicas.get(number, ())]
-            variables.append(SavedVariable(self._frozen.keys.key(number, VALUE), handles, dtype))
-        contents = self._collected.contents
-        saved = [self._saved_content(number, content) for number, items in contents.items() for content in items]
-        library = self._functions.library
-        self._out.saver_def.CopyFrom(add_saver(self._graph, library, variables, saved, self._frozen.object_graph))
-
-    def _saved_content(self, number: int, content: Content) -> SavedContent:
-        numbers = self._tree.number(content.save), self._tree.number(content.restore)
-        save, restore = (self._functions.names[function] for function in numbers)
-        given, taken = ([self._graph.tensor(capture) for capture in self._functions.bound[function]] for function in numbers)
-        types = [self._functions.library.definitions[save].signature.output_arg[place].type for place in content.results]
-        keys = [self._frozen.keys.key(number, part) for part in content.parts]
-        key = self._frozen.keys.key(number, content.name)
-        return SavedContent(keys, types, save, restore, given, taken, content.results, key if content.takes_key else None)
 
     # The object graph
 

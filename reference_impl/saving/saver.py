@@ -8,62 +8,35 @@ RFC: FMT-06, FMT-08, RES-15, COMPAT-04
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Optional
+from collections.abc import Iterator, Sequence
+from typing import Any
 
+from reference_impl import tensorflow_api as api
 from reference_impl.format import schema
-from reference_impl.format.names import OBJECT_GRAPH_KEY
+from reference_impl.format.names import OBJECT_GRAPH_KEY, VALUE
 from reference_impl.graph.function_builder import FunctionBuilder
 from reference_impl.graph.node_defs import string_tensor
-from reference_impl.kinds.export_library import Library
+from reference_impl.saving.collect import Functions
+from reference_impl.saving.contents import Content
+from reference_impl.saving.freeze import Frozen
 from reference_impl.saving.graph import MainGraph
-
-
-@dataclass
-class SavedVariable:
-    """A variable: its checkpoint key, its handles in the main graph (one for each replica), its DataType."""
-
-    key: str
-    handles: list[str]
-    dtype: int
-
-
-@dataclass
-class SavedContent:
-    """The content of a table.
-
-    Attributes:
-      keys, dtypes: of its tensors.
-      save, restore: names of functions; `save` gives the tensors at the places `results`.
-      save_inputs, restore_inputs: tensors of the main graph that these capture.
-      given_key: the checkpoint key that the save function takes, None when it takes none.
-    """
-
-    keys: list[str]
-    dtypes: list[int]
-    save: str
-    restore: str
-    save_inputs: list[str]
-    restore_inputs: list[str]
-    results: list[int]
-    given_key: Optional[str]
 
 
 class _SaverFunction(FunctionBuilder):
     """A function from a checkpoint prefix to the same prefix, which it gives back when everything is done.
 
     Args:
-      library: of the export.
+      graph: the main graph.
+      functions: of the export.
 
     Attributes:
       inputs: the tensors of the main graph that the function takes after the prefix.
       effects: names of the nodes that the result waits for.
     """
 
-    def __init__(self, library: Library) -> None:
+    def __init__(self, graph: MainGraph, functions: Functions) -> None:
         super().__init__(is_stateful=True)
-        self.library = library
+        self._graph, self._functions = graph, functions
         self.prefix = self.argument("file_prefix", schema.DT_STRING, shape=schema.TensorShapeProto())
         self.inputs: list[str] = []
         self.effects: list[str] = []
@@ -76,11 +49,16 @@ class _SaverFunction(FunctionBuilder):
             self.inputs.append(tensor)
         return self._arguments[tensor]
 
-    def call_with(self, name: str, function: str, inputs: Sequence[str], captured: Sequence[str]) -> str:
-        """Add a call of a function with tensors of this function, then of the main graph; return the name of its node."""
-        signature = self.library.definitions[function].signature
+    def handles(self, number: int) -> Iterator[str]:
+        """Yield the arguments that stand for the handles of a variable."""
+        return (self.captured(handle, schema.DT_RESOURCE) for handle in self._graph.handles[number])
+
+    def call_bound(self, name: str, number: int, inputs: Sequence[str]) -> str:
+        """Add a call of the function of a node, with its captures; return the name of the call's node."""
+        function, captures = self._functions.captures(number)
+        signature = self._functions.library.definitions[function].signature
         types = [argument.type for argument in signature.input_arg][len(inputs) :]
-        arguments = [self.captured(tensor, dtype) for tensor, dtype in zip(captured, types)]
+        arguments = [self.captured(self._graph.tensor(capture), dtype) for capture, dtype in zip(captures, types)]
         node = self.call(name, function, signature, [*inputs, *arguments])
         self.effects.append(node.name)
         return str(node.name)
@@ -99,27 +77,22 @@ class _SaverFunction(FunctionBuilder):
         self.result("identity", f"{node.name}:output:0", schema.DT_STRING)
         for name in self.effects:
             self.control_output(name)
-        return self.library.write(self.function, hint)
+        return self._functions.library.write(self.function, hint)
 
 
-def add_saver(
-    graph: MainGraph, library: Library, variables: Sequence[SavedVariable], contents: Sequence[SavedContent], object_graph: bytes
-) -> Any:
-    """Write both functions and the nodes that call them, and return the SaverDef.
-
-    Args:
-      graph: the main graph.
-      library: its functions.
-      variables, contents: what is saved and restored.
-      object_graph: the TrackableObjectGraph of the checkpoint, serialized.
-    """
+def add_saver(graph: MainGraph, frozen: Frozen) -> Any:
+    """Write both functions, and the nodes of the main graph that call them; return the SaverDef."""
     prefix = graph.add("saver_filename", "Placeholder")
     prefix.attr["dtype"].type = schema.DT_STRING
     prefix.attr["shape"].shape.SetInParent()
-    save, save_inputs = _save(library, variables, contents, object_graph)
-    restore, restore_inputs = _restore(library, variables, contents)
-    saved = graph.call(save, [prefix.name, *save_inputs])
-    restored = graph.call(restore, [prefix.name, *restore_inputs])
+    keys, types = _saved_tensors(frozen)
+    functions = frozen.collected.functions
+    written = []
+    for add_body, name in ((_add_save, "_traced_save"), (_add_restore, "_traced_restore")):
+        builder = _SaverFunction(graph, functions)
+        add_body(builder, frozen, keys, types)
+        written.append((builder.finish(name), builder.inputs))
+    saved, restored = (graph.call(function, [prefix.name, *inputs]) for function, inputs in written)
     out = schema.SaverDef(version=schema.SaverDef.V2)
     out.filename_tensor_name = f"{prefix.name}:0"
     out.save_tensor_name = f"{saved.name}:0"
@@ -127,48 +100,49 @@ def add_saver(
     return out
 
 
-def _save(library: Library, variables: Sequence[SavedVariable], contents: Sequence[SavedContent], object_graph: bytes) -> Any:
-    builder = _SaverFunction(library)
-    keys: list[str] = []
-    tensors: list[str] = []
-    types: list[int] = []
-    for index, variable in enumerate(variables):
-        read = builder.node(f"Read_{index}", "ReadVariableOp", [builder.captured(variable.handles[0], schema.DT_RESOURCE)])
-        read.attr["dtype"].type = variable.dtype
-        keys.append(variable.key)
+def _contents(frozen: Frozen) -> list[tuple[int, Content]]:
+    return [(number, content) for number, items in frozen.collected.contents.items() for content in items]
+
+
+def _saved_tensors(frozen: Frozen) -> tuple[list[str], list[int]]:
+    """Return the checkpoint key and the DataType of each tensor: those of variables, then those of the contents of tables."""
+    keys = [frozen.keys.key(number, VALUE) for number in frozen.variables]
+    variables = [api.variable_components(frozen.tree.nodes[number].object)[0] for number in frozen.variables]
+    types = [variable.dtype.as_datatype_enum for variable in variables]
+    functions = frozen.collected.functions
+    for number, content in _contents(frozen):
+        keys += [frozen.keys.key(number, part) for part in content.parts]
+        results = functions.library.definitions[functions.names[frozen.tree.number(content.save)]].signature.output_arg
+        types += [results[place].type for place in content.results]
+    return keys, types
+
+
+def _add_save(builder: _SaverFunction, frozen: Frozen, keys: Sequence[str], types: Sequence[int]) -> None:
+    tensors = []
+    for index, number in enumerate(frozen.variables):
+        read = builder.node(f"Read_{index}", "ReadVariableOp", [next(builder.handles(number))])
+        read.attr["dtype"].type = types[index]
         tensors.append(f"{read.name}:value:0")
-        types.append(variable.dtype)
-    for index, content in enumerate(contents):
-        key = content.given_key
-        given = [] if key is None else [builder.constant(f"content_key_{index}", string_tensor(key.encode()))]
-        call = builder.call_with(f"content_{index}", content.save, given, content.save_inputs)
-        keys += content.keys
+    for index, (number, content) in enumerate(_contents(frozen)):
+        key = string_tensor(frozen.keys.key(number, content.name).encode())
+        given = [builder.constant(f"content_key_{index}", key)] if content.takes_key else []
+        call = builder.call_bound(f"content_{index}", frozen.tree.number(content.save), given)
         tensors += [f"{call}:output:{place}" for place in content.results]
-        types += content.dtypes
-    keys.append(OBJECT_GRAPH_KEY)
-    tensors.append(builder.constant("object_graph", string_tensor(object_graph)))
-    types.append(schema.DT_STRING)
-    builder.effects.append(builder.checkpoint_op("SaveV2", keys, types, tensors))
-    return builder.finish("_traced_save"), builder.inputs
+    tensors.append(builder.constant("object_graph", string_tensor(frozen.object_graph)))
+    builder.effects.append(builder.checkpoint_op("SaveV2", [*keys, OBJECT_GRAPH_KEY], [*types, schema.DT_STRING], tensors))
 
 
-def _restore(library: Library, variables: Sequence[SavedVariable], contents: Sequence[SavedContent]) -> Any:
-    builder = _SaverFunction(library)
-    keys = [variable.key for variable in variables] + [key for content in contents for key in content.keys]
-    types = [variable.dtype for variable in variables] + [dtype for content in contents for dtype in content.dtypes]
-    if not keys:  # RestoreV2 must restore something
-        keys, types = [OBJECT_GRAPH_KEY], [schema.DT_STRING]
-    restored = builder.checkpoint_op("RestoreV2", keys, types)
-    for index, variable in enumerate(variables):
-        for replica, tensor in enumerate(variable.handles):
-            handle = builder.captured(tensor, schema.DT_RESOURCE)
+def _add_restore(builder: _SaverFunction, frozen: Frozen, keys: Sequence[str], types: Sequence[int]) -> None:
+    node = builder.checkpoint_op("RestoreV2", keys or [OBJECT_GRAPH_KEY], types or [schema.DT_STRING])  # it takes no empty list
+    restored = [f"{node}:tensors:{position}" for position in range(len(keys))]
+    for index, number in enumerate(frozen.variables):
+        for replica, handle in enumerate(builder.handles(number)):
             name = f"Assign_{index}_{replica}" if replica else f"Assign_{index}"
-            assign = builder.node(name, "AssignVariableOp", [handle, f"{restored}:tensors:{index}"])
-            assign.attr["dtype"].type = variable.dtype
+            assign = builder.node(name, "AssignVariableOp", [handle, restored[index]])
+            assign.attr["dtype"].type = types[index]
             builder.effects.append(assign.name)
-    position = len(variables)
-    for index, content in enumerate(contents):
-        given = [f"{restored}:tensors:{position + i}" for i in range(len(content.keys))]
-        position += len(content.keys)
-        builder.call_with(f"content_{index}", content.restore, given, content.restore_inputs)
-    return builder.finish("_traced_restore"), builder.inputs
+    position = len(frozen.variables)
+    for index, (_, content) in enumerate(_contents(frozen)):
+        given = restored[position : position + len(content.parts)]
+        position += len(given)
+        builder.call_bound(f"content_{index}", frozen.tree.number(content.restore), given)
