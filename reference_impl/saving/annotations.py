@@ -16,7 +16,7 @@ from reference_impl import tensorflow_api as api
 from reference_impl.kinds.concrete_function import LoadedConcreteFunction
 from reference_impl.kinds.export_library import Library
 from reference_impl.kinds.specs import shape_proto
-from reference_impl.saving.gradients import graphs
+from reference_impl.saving.gradients import traced_graphs
 
 _SHAPES = "_output_shapes"
 
@@ -36,8 +36,8 @@ class Annotations:
         """A concrete function and those it calls. What was loaded is complete."""
         if isinstance(function, LoadedConcreteFunction):
             return
-        for live, graph in graphs(function):
-            if live not in self._done and self._library.has(live):
+        for live, graph in traced_graphs(function, self._library):
+            if live not in self._done:
                 self._done.add(live)
                 _annotate(self._library.definitions[self._library.add(None, live)], graph)
 

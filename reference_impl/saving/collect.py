@@ -29,7 +29,6 @@ from reference_impl.saving.contents import Content
 from reference_impl.saving.gradients import ORDERS, Gradients
 from reference_impl.saving.options import SaveOptions
 from reference_impl.saving.replicas import Merger
-from reference_impl.saving.shared_captures import SharedCaptures
 from reference_impl.saving.signatures import SignatureFunction
 from reference_impl.saving.tree import GrowingTree, Node, Tree
 
@@ -186,10 +185,10 @@ class _Collector:
             self._bound[node.number] = captures.resolve(trace, self._path(node), node)
         captures.check()
         expand = self._options.expand
-        Merger(self._library).merge_all(self._tree, self._names, self._bound, captures.replicas, expand)
+        merger = Merger(self._tree, self._library, self._names, self._bound)
+        merger.use_first_replica(captures.replicas, expand)
         if not expand:
-            numbers = sorted({*captures.replicas, *cached})
-            SharedCaptures(self._library).take_once(self._names, self._bound, numbers)
+            merger.take_once(sorted({*captures.replicas, *cached}))
             captures.replicas.clear()
         for number, trace in self._traces.items():
             path = self._tree.nodes[number].path

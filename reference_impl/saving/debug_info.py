@@ -15,7 +15,7 @@ import tensorflow as tf
 
 from reference_impl.format import schema
 from reference_impl.kinds.export_library import Library
-from reference_impl.saving.gradients import graphs
+from reference_impl.saving.gradients import traced_graphs
 
 _TENSORFLOW = os.path.join(os.path.dirname(os.path.realpath(tf.__file__)), "")  # noqa: PTH118, PTH120
 
@@ -30,8 +30,8 @@ def debug_info(library: Library, functions: Iterable[Any]) -> Any:
     files: dict[str, int] = {}
     seen: set[str] = set()
     for function in functions:
-        for name, graph in graphs(function):
-            if name in seen or not library.has(name):
+        for name, graph in traced_graphs(function, library):
+            if name in seen:
                 continue
             seen.add(name)
             exported = library.add(None, name)

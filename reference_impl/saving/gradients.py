@@ -95,9 +95,7 @@ class Gradients:
         return name
 
     def _search(self, function: Any) -> None:
-        for name, graph in graphs(function):
-            if not self._library.has(name):
-                continue  # a function that was differentiated knows rewritten forms of those it calls
+        for name, graph in traced_graphs(function, self._library):
             for operation in graph.get_operations():
                 if operation.type in ("Placeholder", "Const"):
                     continue
@@ -132,13 +130,17 @@ class Gradients:
         return trace
 
 
-def graphs(function: Any) -> Iterator[tuple[str, Any]]:
-    """(name, FuncGraph) of a concrete function and of those it calls."""
+def traced_graphs(function: Any, library: Library) -> Iterator[tuple[str, Any]]:
+    """Yield name and FuncGraph of a traced function and of the functions it calls, as far as the export has them.
+
+    A function that was differentiated knows rewritten forms of those it calls, which the export lacks.
+    """
     seen: set[str] = set()
     stack = [(function.function_def.signature.name, function.graph)]
     while stack:
         name, graph = stack.pop()
         if name not in seen:
             seen.add(name)
-            yield name, graph
+            if library.has(name):
+                yield name, graph
             stack.extend(api.nested_graphs(graph))

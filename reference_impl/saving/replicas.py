@@ -2,34 +2,35 @@
 
 A distributed variable has several replicas. A function that updates the variable updates each of them. A function that reads a
 sum of local values adds them up. In the file all replicas are one variable. So updates of every replica but the first are
-dropped, and terms of a sum are not added twice. Reading several replicas, or their mean, needs no change.
+dropped, and terms of a sum are not added twice. Reading several replicas, or their mean, needs no change. In the end a function
+takes the variable once: XLA refuses a function that gets it as two arguments.
 
 RFC: A11, DIST-04
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import SaveError
-from reference_impl.format.names import CALLS
-from reference_impl.graph.function_builder import remove_nodes
+from reference_impl.format import schema
+from reference_impl.format.names import CALLS, stem
+from reference_impl.graph.function_builder import remove_nodes, replace_tensors, select_arguments
+
 from reference_impl.graph.op_table import VARIABLE_READS
+from reference_impl.graph.references import named_by
 from reference_impl.kinds.export_library import Library
 from reference_impl.saving.signatures import SignatureFunction
 from reference_impl.saving.tree import GrowingTree
 
 COPY, MEAN, SUM = "copy", "mean", "sum"
-_Names = Mapping[int, str]
-_Bound = Mapping[int, Sequence[int]]
-_Replicas = Mapping[int, Mapping[int, int]]
 
 
-def kind_of(variable: Any) -> str:
+def _kind_of(variable: Any) -> str:
     """Return the kind of the replicas of a variable: copies of one value, or local values that are added up or averaged."""
     if variable.synchronization != tf.VariableSynchronization.ON_READ:
         return COPY
@@ -37,25 +38,26 @@ def kind_of(variable: Any) -> str:
 
 
 class Merger:
-    """Changes functions of a library.
+    """Changes the functions of an export.
 
-    Attributes:
-      updated: names of the functions in which an update was dropped.
-      problems: name of a function -> the node that cannot use one variable in place of several.
+    Args:
+      tree, library: of the export.
+      names: number of a function's node -> its name in the library.
+      bound: number of the node -> numbers of the nodes that the last arguments of the function capture.
     """
 
-    def __init__(self, library: Library):
-        self._library = library
+    def __init__(self, tree: GrowingTree, library: Library, names: dict[int, str], bound: dict[int, list[int]]):
+        self._tree, self._library, self._names, self._bound = tree, library, names, bound
         self._done: set[tuple[str, int]] = set()
-        self.updated: set[str] = set()
-        self.problems: dict[str, str] = {}
+        self._updated: set[str] = set()  # functions in which an update was dropped
+        self._problems: dict[str, str] = {}  # name of a function -> the node that cannot use one variable in place of several
+        self._shortened: dict[tuple[str, tuple[tuple[int, int], ...]], str] = {}
 
-    def merge_all(self, tree: GrowingTree, names: _Names, bound: _Bound, replicas: _Replicas, expand: bool) -> None:
-        """Change all functions of a tree.
+    def use_first_replica(self, replicas: Mapping[int, Mapping[int, int]], expand: bool) -> None:
+        """Let all functions use the first replica of each variable.
 
         Args:
-          names, bound: number of a function's node -> its name; what its last arguments capture.
-          replicas: number -> {index of a capture: which replica}, other than the first.
+          replicas: number of a function's node -> {index of a capture: which replica}, other than the first.
           expand: all replicas are written; Python's loaders make one variable of them nevertheless.
 
         Raises:
@@ -64,32 +66,33 @@ class Merger:
         """
         wrong = []
         fix = "do not expand them" if expand else "try saving a tf.function with input_signature instead"
-        allowed = _with_input_signature(tree)
+        allowed = _with_input_signature(self._tree)
         for number, captures in sorted(replicas.items()):
-            node, name = tree.nodes[number], names[number]
-            first = len(self._library.definitions[name].signature.input_arg) - len(bound[number])
-            variables = {index: tree.nodes[bound[number][index]].object for index in captures}
-            updates = self.merge(name, {first + index: kind_of(variable) for index, variable in variables.items()})
+            path, first = self._tree.nodes[number].path, self._first_capture(number)
+            variables = {index: self._tree.nodes[self._bound[number][index]].object for index in captures}
+            kinds = {first + index: _kind_of(variable) for index, variable in variables.items()}
+            updates = self._merge(self._names[number], kinds)
             what = ", ".join(sorted({repr(str(variable.name)) for variable in variables.values()}))
             if updates and (expand or number not in allowed):
-                wrong.append(f"{node.path} updates {what} across replicas; {fix}")
-            if self.problems:
-                wrong.append(f"{node.path} uses replicas of {what} each for itself: {', '.join(sorted(self.problems.values()))}")
-                self.problems = {}
+                wrong.append(f"{path} updates {what} across replicas; {fix}")
+            if self._problems:
+                wrong.append(f"{path} uses replicas of {what} each for itself: {', '.join(sorted(self._problems.values()))}")
+                self._problems = {}
         if wrong:
             raise SaveError(f"what is loaded of a distributed variable is one variable: {'; '.join(wrong)}", node="save")
 
-    def merge(self, function: str, arguments: Mapping[int, str]) -> bool:
-        """Make a function, and those it calls, use one replica.
+    def _first_capture(self, number: int) -> int:
+        return len(self._library.definitions[self._names[number]].signature.input_arg) - len(self._bound[number])
+
+    def _merge(self, function: str, arguments: Mapping[int, str]) -> bool:
+        """Let a function, and those it calls, use one replica; return whether there were updates.
 
         Args:
+          function: its name.
           arguments: index of an argument that is a handle of another replica than the first -> the kind of variable.
-
-        Returns:
-          Whether there were updates.
         """
         definition = self._library.definitions[function]
-        updates = function in self.updated
+        updates = function in self._updated
         for index, kind in arguments.items():
             if (function, index) in self._done:
                 continue
@@ -99,13 +102,13 @@ class Merger:
                 if handle in node.input:
                     updates |= self._merge_node(definition, node, handle, kind)
         if updates:
-            self.updated.add(function)
+            self._updated.add(function)
         return updates
 
     def _merge_node(self, definition: Any, node: Any, handle: str, kind: str) -> bool:
         if node.op in CALLS:
             places = {place: kind for place, source in enumerate(node.input) if source == handle}
-            return self.merge(node.attr["f"].func.name, places)
+            return self._merge(node.attr["f"].func.name, places)
         if node.op == "ReadVariableOp" and kind == SUM:
             self._drop_terms(definition, node)
         elif node.op not in VARIABLE_READS:
@@ -133,7 +136,55 @@ class Merger:
             self._refuse(definition, read)
 
     def _refuse(self, definition: Any, node: Any) -> None:
-        self.problems.setdefault(definition.signature.name, f"node {node.name!r} ({node.op})")
+        self._problems.setdefault(definition.signature.name, f"node {node.name!r} ({node.op})")
+
+    # Several captures of one variable
+
+    def take_once(self, numbers: Iterable[int]) -> None:
+        """Let functions of some nodes take what they capture several times once. `names` and `bound` change."""
+        before: dict[str, None] = {}
+        for number in numbers:
+            first, known, same = self._first_capture(number), dict[int, int](), {}
+            for index, owner in enumerate(self._bound[number]):
+                if known.setdefault(owner, index) != index:
+                    same[first + index] = first + known[owner]
+            if same:
+                before[self._names[number]] = None
+                self._names[number] = self._with_fewer(self._names[number], same)
+                self._bound[number] = list(known)
+        used = set(self._names.values())
+        for definition in self._library.definitions.values():
+            used.update(name for node in definition.node_def for name in named_by(node))
+        for name in before:
+            if name not in used:
+                del self._library.definitions[name]
+
+    def _with_fewer(self, name: str, same: Mapping[int, int]) -> str:
+        """Return the name of a function without some arguments. `same`: position of an argument -> the one that replaces it."""
+        key = name, tuple(sorted(same.items()))
+        if key not in self._shortened:
+            out = schema.copy_of(self._library.definitions[name])
+            arguments = [argument.name for argument in out.signature.input_arg]
+            renamed = {arguments[index]: arguments[other] for index, other in same.items()}
+            replace_tensors(out, lambda text: renamed.get(text, text))
+            for node in out.node_def:
+                if node.op in CALLS:
+                    self._shorten_call(node, set(renamed.values()))
+            select_arguments(out, [index for index in range(len(arguments)) if index not in same])
+            self._shortened[key] = self._library.write(out, stem(name))
+        return self._shortened[key]
+
+    def _shorten_call(self, node: Any, shared: set[str]) -> None:
+        places: dict[str, int] = {}
+        same = {}
+        for index, source in enumerate(node.input):
+            if source in shared and places.setdefault(source, index) != index:
+                same[index] = places[source]
+        if same:
+            node.attr["f"].func.name = self._with_fewer(node.attr["f"].func.name, same)
+            for index in sorted(same, reverse=True):
+                del node.input[index]
+                del node.attr["Tin"].list.type[index]
 
 
 def _with_input_signature(tree: GrowingTree) -> set[int]:
