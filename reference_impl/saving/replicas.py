@@ -20,7 +20,6 @@ from reference_impl.errors import SaveError
 from reference_impl.format import schema
 from reference_impl.format.names import CALLS, stem
 from reference_impl.graph.function_builder import remove_nodes, replace_tensors, select_arguments
-
 from reference_impl.graph.op_table import VARIABLE_READS
 from reference_impl.graph.references import named_by
 from reference_impl.kinds.export_library import Library
