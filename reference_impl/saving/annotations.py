@@ -1,6 +1,6 @@
 """Completes FunctionDefs of the eager runtime with what readers need: shapes of results, types behind handles.
 
-Shipped readers infer no shape through a call, nor what somebody declared by ``set_shape``; without the type of the variable
+Shipped readers infer no shape through a call and no shape that was declared by ``set_shape``. Without the type of the variable
 behind a handle they cannot differentiate. The Python graph of a traced function knows both.
 
 RFC: FN-17
@@ -22,18 +22,14 @@ _SHAPES = "_output_shapes"
 
 
 class Annotations:
-    """Completes the definitions of functions that were traced here.
-
-    Args:
-      library: of the export.
-    """
+    """Completes the definitions of functions that were traced here."""
 
     def __init__(self, library: Library):
         self._library = library
         self._done: set[str] = set()
 
     def complete(self, function: Any) -> None:
-        """A concrete function and those it calls. What was loaded is complete."""
+        """Complete a concrete function and those it calls. A loaded function is complete."""
         if isinstance(function, LoadedConcreteFunction):
             return
         for live, graph in traced_graphs(function, self._library):
@@ -59,5 +55,5 @@ def _annotate(definition: Any, graph: Any) -> None:
 
 
 def _results(node: Any, operation: Any) -> int:
-    """How many results a node has; of a call in a graph that was differentiated the operation has more."""
+    """Return how many results a node has. In a graph that was differentiated, the operation of a call has more."""
     return len(node.attr["Tout"].list.type) if "Tout" in node.attr else len(operation.outputs)

@@ -35,11 +35,7 @@ class Assets:
         self._names: dict[str, str] = {}
 
     def add(self, asset: Any, path: str) -> str:
-        """The file name of an asset.
-
-        Args:
-          asset: with an `asset_path`.
-          path: how Python reaches it, for messages.
+        """Return the file name of an asset, an object with an `asset_path`. `path` is how Python reaches it, for messages.
 
         Raises:
           MissingFileError: there is no such file (RES-06), in strict mode.
@@ -55,14 +51,14 @@ class Assets:
         return self._names[source]
 
     def add_extra(self, root: Any, given: Optional[Mapping[str, Union[str, os.PathLike[str]]]]) -> None:
-        """Files for assets.extra/: the given ones, or those that a loaded root came with. Raises MissingFileError (strict)."""
+        """Add files for assets.extra/: the given ones, or those of a loaded root. Raises MissingFileError (strict)."""
         for name, source in sorted((extra_assets_of(root) if given is None else given).items()):
             if self._exists(os.path.realpath(source), f"{layout.ASSETS_EXTRA}/{name}"):
                 self.extra[name] = os.fspath(source)
 
     @property
     def all_files(self) -> dict[str, str]:
-        """Name of every file, those of assets.extra/ with that directory, -> path."""
+        """Return name -> path of every file. Names in assets.extra/ begin with that directory."""
         return {**self.files, **{f"{layout.ASSETS_EXTRA}/{name}": path for name, path in self.extra.items()}}
 
     def _exists(self, source: str, path: str) -> bool:

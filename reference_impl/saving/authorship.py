@@ -16,9 +16,13 @@ _LIBRARIES = ("keras", "tf_keras", "tensorflow")
 _CONTAINERS = (list, tuple, dict)
 
 
-def of_library(item: Any) -> bool:
-    """Return whether a class is defined by TensorFlow or Keras."""
-    return str(getattr(item, "__module__", None)).partition(".")[0] in _LIBRARIES
+def package(item: Any) -> str:
+    """Return the name of the package that defines a class, a function or the class of an object."""
+    return str(getattr(item, "__module__", None)).partition(".")[0]
+
+
+def _of_library(item: Any) -> bool:
+    return package(item) in _LIBRARIES
 
 
 def is_private_helper(function: Any) -> bool:
@@ -27,16 +31,13 @@ def is_private_helper(function: Any) -> bool:
     Optimizers of Keras 2 hold one that never runs unless they compile with XLA (``_update_step_xla``).
     """
     code = function.python_function
-    return of_library(code) and str(getattr(code, "__name__", "")).startswith("_")
+    return _of_library(code) and str(getattr(code, "__name__", "")).startswith("_")
 
 
 def is_of_library(parent: Any, name: str, made: bool) -> bool:
     """Return whether a library made the child `name` of a trackable object, rather than the user.
 
-    Args:
-      parent: the object that lists the child.
-      name: of the child.
-      made: whether a library made `parent` itself while its children were listed.
+    `made` tells whether a library made the parent itself while its children were listed.
     """
     members = getattr(parent, "__dict__", {})
     cls = type(parent)
@@ -46,8 +47,8 @@ def is_of_library(parent: Any, name: str, made: bool) -> bool:
         return False
     defining = next((base for base in cls.__mro__ if name in vars(base)), None)
     if defining is not None and is_function(vars(defining)[name]):
-        return of_library(defining)
+        return _of_library(defining)
     if api.tracks_attributes(parent):
         return False
     hook = next((base for base in cls.__mro__ if "_trackable_children" in vars(base)), cls)
-    return of_library(hook)  # not an attribute: made by the hook
+    return _of_library(hook)  # not an attribute: made by the hook

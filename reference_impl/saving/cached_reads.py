@@ -21,10 +21,7 @@ from reference_impl.kinds.traces import Trace
 def read_variables(trace: Trace, name: str, library: Library) -> tuple[Trace, str]:
     """Return a trace that captures variables in place of their cached values, and the name of its function.
 
-    Args:
-      trace: of a function.
-      name: of the function in the export.
-      library: of the export. It gets another function if there is something to change.
+    The library gets another function if there is something to change.
     """
     captures = list(trace.captures)
     builder = FunctionBuilder.copy_of(library.definitions[name])

@@ -1,8 +1,8 @@
 """What functions capture, as numbers of the object graph.
 
 The last arguments of a FunctionDef are variables, tables, assets and constants that it was traced over. Each is looked up by
-the identity of its tensor among what the tree owns. A tensor that nobody owns is stored as a constant; state that nobody owns
-is an error, and all such errors are reported at once.
+the identity of its tensor among the objects of the tree. A tensor without an owner is stored as a constant; state without an
+owner is an error, and all such errors are reported at once.
 
 A variable of a strategy is several variables and one node. The captures note which of them a function uses.
 
@@ -34,7 +34,7 @@ _FIX = (
 
 
 class Captures:
-    """Resolves captures against a numbered tree; constants are added to it.
+    """Resolves captures against a tree. Constants are added to it.
 
     Attributes:
       replicas: number of a function's node -> {index of a capture: index of the replica}, other than the first.
@@ -57,9 +57,9 @@ class Captures:
                 self._replica.setdefault(id(part.handle), index)
 
     def resolve(self, trace: Trace, path: str, node: Optional[Node]) -> list[int]:
-        """The bound inputs of a function. Constants and assets become children of its node, as TensorFlow has it.
+        """Return what a function captures. Constants and assets become children of its node, as TensorFlow has it.
 
-        What is not owned is noted for :meth:`check`.
+        State without an owner is noted for `check`.
         """
         bound = []
         for index, capture in enumerate(trace.captures):
@@ -76,7 +76,7 @@ class Captures:
         return bound
 
     def owner(self, capture: Any) -> Optional[int]:
-        """The number of what a captured tensor belongs to, None if that cannot be reached. A constant gets one."""
+        """Return the number of the owner of a captured tensor, None if that cannot be reached. A constant gets a number."""
         return self._number(capture, "the export")
 
     def _number(self, capture: Any, path: str) -> Optional[int]:
@@ -99,7 +99,7 @@ class Captures:
 
     def _note(self, capture: Any, trace: Trace, path: str) -> None:
         self._first = self._first or path
-        if _in_graph(capture):
+        if tf.is_tensor(capture) and capture.dtype not in _STATE and not eager_tensor(capture):
             self._problems.append(f"{path} captures {_computed(capture)}")
             return
         what = self._describe(capture, trace)
@@ -127,7 +127,7 @@ class Captures:
         return f"a tensor of {capture.dtype.name}"
 
     def check(self) -> None:
-        """Raises UntrackedCaptureError for everything that was noted (FN-07)."""
+        """Raise UntrackedCaptureError for everything that was noted (FN-07)."""
         if self._problems:
             problems = list(dict.fromkeys(self._problems))
             text = "Tried to export functions which reference untracked resources: for a captured tensor there is no Trackable "
@@ -136,7 +136,7 @@ class Captures:
 
 
 def _tensors_of(obj: Any) -> list[Any]:
-    """The tensors by which functions refer to an object."""
+    """Return the tensors by which functions refer to an object."""
     if api.is_variable(obj):
         return [part.handle for part in api.variable_components(obj)]
     if isinstance(obj, api.CapturableResource):
@@ -145,12 +145,8 @@ def _tensors_of(obj: Any) -> list[Any]:
     return [obj.asset_path] if isinstance(obj, api.Asset) else []
 
 
-def _in_graph(capture: Any) -> bool:
-    return tf.is_tensor(capture) and capture.dtype not in _STATE and not eager_tensor(capture)
-
-
 def _computed(tensor: tf.Tensor) -> str:
-    """A tensor of a graph, which has no value to save; functions are known by the name of what was being traced."""
+    """Describe a tensor of a graph, which has no value to save. The graph of a function has the name of what was traced."""
     graph = getattr(tensor.graph, "name", "")
     where = f"while the function {graph!r} was traced" if graph else "in a graph"
     return (

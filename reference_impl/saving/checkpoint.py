@@ -76,7 +76,7 @@ def _values(frozen: Frozen) -> Iterator[Value]:
 
 
 def _fetched(variable: Any) -> Any:
-    """What a session is asked for: the read that was made with the variable, so that its graph may be finalised."""
+    """Return what to ask a session for: the read that was made with the variable, since its graph may be finalised."""
     parts = api.variable_components(variable)
     return variable.read_value() if len(parts) > 1 else parts[0]
 
@@ -113,7 +113,7 @@ def _write_shards(out: BundleWriter, callback: Any, values: list[Value]) -> None
 
 
 def _add(out: BundleWriter, value: Value, spec: Any, array: Any, shard: int) -> int:
-    """Write a tensor or a slice of it; the number of elements. `spec` is like "4 2 0,2:0,2": the whole shape, the extents."""
+    """Write a tensor or a slice, and return its size. `spec` is like "4 2 0,2:0,2": the whole shape, the extents."""
     text = spec if isinstance(spec, str) else getattr(spec, "spec", "") or ""
     if text.strip():
         info = tf.Variable.SaveSliceInfo.from_spec(text.strip())

@@ -63,12 +63,7 @@ class Functions:
         return self.names[number], [(n, replicas[i]) if i in replicas else n for i, n in enumerate(bound)]
 
     def name_of(self, function: Any, tree: Tree) -> Optional[str]:
-        """Return the name of a function of the library, None where the export has no such function.
-
-        Args:
-          function: a concrete function, which need not be in the tree.
-          tree: of the export.
-        """
+        """Return the name of a concrete function, which need not be in the tree; None where the export does not have it."""
         if not isinstance(function, api.ConcreteFunction):
             return None
         number = tree.number_of(function)
@@ -81,15 +76,9 @@ class Functions:
 
 @dataclass(frozen=True)
 class Collected:
-    """What an export consists of.
+    """What an export consists of: all objects, functions, slots of optimizers, contents of tables by the number of the node.
 
-    Attributes:
-      tree: all objects.
-      signatures: key -> function.
-      functions: all functions.
-      contents: number of a table's node -> its content.
-      slots: of all optimizers.
-      extension: what the format has no place for.
+    The extension holds what the format has no place for.
     """
 
     tree: GrowingTree
@@ -101,12 +90,7 @@ class Collected:
 
 
 def collect(tree: GrowingTree, chosen: Mapping[str, SignatureFunction], options: SaveOptions) -> Collected:
-    """Return what the export of a tree consists of.
-
-    Args:
-      tree: of the objects that were reached; more objects join it.
-      chosen: the signatures.
-      options: of the save.
+    """Return what the export of a tree consists of. More objects join the tree.
 
     Raises:
       SaveError: something cannot be saved.
@@ -144,8 +128,6 @@ def _add_slots(tree: GrowingTree) -> list[SavedSlot]:
 
 
 class _Collector:
-    """Collects the functions of a tree."""
-
     def __init__(self, tree: GrowingTree, options: SaveOptions):
         self._tree, self._options = tree, options
         self._library = Library()

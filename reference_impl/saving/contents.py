@@ -1,8 +1,8 @@
 """The content of tables and other resources: the functions that save and restore it, and its value now.
 
 The file knows two forms. In the older one, which the tables of TensorFlow still have, the save function takes the checkpoint
-key and gives a list of names and tensors; in the newer one it gives a dict. What was loaded is written in the newer one; what
-TensorFlow loaded keeps its form, and its functions as they are: each generation would wrap them once more (GOAL-13).
+key and gives a list of names and tensors; in the newer one it gives a dict. Resources that we loaded are written in the newer
+form. Those that TensorFlow loaded keep their form and their functions, since each generation would wrap them once more (GOAL-13).
 
 RFC: RES-15, FMT-09, FMT-10
 """
@@ -36,7 +36,7 @@ class Content:
       save, restore: concrete functions.
       parts: names of the tensors, as they follow ``<path>/.ATTRIBUTES/`` in checkpoint keys.
       values: the tensors now.
-      unordered: they are keys and values of a table whose entries come in an order that differs from one process to the next.
+      unordered: they are keys and values of a table whose order differs from one process to the next.
     """
 
     name: str
@@ -52,16 +52,16 @@ class Content:
 
     @property
     def results(self) -> list[int]:
-        """Where the tensors are among the results of the save function; the older form gives (name, slice, tensor) for each."""
+        """Return the places of the tensors in the results of the save function: the older form gives (name, slice, tensor)."""
         return [3 * i + 2 for i in range(len(self.parts))] if self.takes_key else list(range(len(self.parts)))
 
     def attributes(self) -> dict[str, str]:
-        """Attribute name -> end of its checkpoint key, for the TrackableObjectGraph."""
+        """Return attribute name -> end of its checkpoint key, for the TrackableObjectGraph."""
         return {self.name: self.name} if self.takes_key else {part: part for part in self.parts}
 
 
 def of_tree(tree: GrowingTree) -> dict[int, list[Content]]:
-    """Number -> content of tables; their functions join the tree."""
+    """Return number of a node -> content of its table. The functions of contents join the tree."""
     out: dict[int, list[Content]] = {}
     for node in list(tree.nodes):
         if isinstance(node.object, api.Trackable) and not isinstance(node.object, (api.Function, api.ConcreteFunction)):
@@ -76,17 +76,13 @@ def of_tree(tree: GrowingTree) -> dict[int, list[Content]]:
 
 
 def _is_eager(obj: Any) -> bool:
-    """Is it a resource that was made eagerly? It may be saved while a graph is the default one."""
+    """Whether an object is a resource that was made eagerly. It may be saved while a graph is the default one."""
     handle = api.resource_handle(obj) if isinstance(obj, api.CapturableResource) else None
     return handle is not None and eager_tensor(handle)
 
 
 def contents_of(obj: Any, path: str) -> list[Content]:
-    """What an object has beside variables.
-
-    Raises:
-      SaveError: it has state that no function can put out.
-    """
+    """Return what an object has beside variables. Raises SaveError when no function can give its state."""
     if api.is_variable(obj):
         return []
     if isinstance(obj, LoadedResource):
@@ -141,7 +137,7 @@ def _traced(save: Callable[[], Any], restore: Callable[[Any], Any], legacy: str)
 
 
 def _of_factory(name: str, factory: Any, path: str) -> Content:
-    """The oldest form: an object with `specs` (name and tensor of each part) and `restore(tensors, shapes)`."""
+    """Return the content of the oldest form: an object with `specs` (names and tensors) and `restore(tensors, shapes)`."""
     if api.is_variable(factory) or not callable(factory):
         raise SaveError(f"{name!r} is of a kind that cannot be saved", clause="RES-15")
     now = factory(name=name)
@@ -180,7 +176,7 @@ def _one(_: Any) -> tf.Tensor:
 
 
 def read(content: Content, path: str) -> list[tuple[str, Any, tf.DType]]:
-    """Name, array and dtype of each part of the object at `path` now; entries of a hash table sorted by key."""
+    """Return name, array and dtype of each part of the object at `path` now. Entries of a hash table are sorted by key."""
     arrays = of_tensors(content.values, path)
     if content.unordered and len(arrays) == 2 and len(arrays[0]) == len(arrays[1]) > 1:
         keys = arrays[0].reshape(len(arrays[0]), -1).tolist()

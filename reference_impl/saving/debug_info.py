@@ -17,14 +17,14 @@ from reference_impl.format import schema
 from reference_impl.kinds.export_library import Library
 from reference_impl.saving.gradients import traced_graphs
 
+# Frames of TensorFlow's own code are left out: they tell the author of a model nothing.
 _TENSORFLOW = os.path.join(os.path.dirname(os.path.realpath(tf.__file__)), "")  # noqa: PTH118, PTH120
 
 
 def debug_info(library: Library, functions: Iterable[Any]) -> Any:
-    """The GraphDebugInfo of an export; nodes are named ``node@function`` with the names of the export.
+    """Return the GraphDebugInfo of the functions that were traced here, and of those they call. Loaded ones have no source.
 
-    Args:
-      functions: concrete functions that were traced here; what they call is found through them. Loaded ones have no source.
+    Nodes are called ``node@function``, with the names of the export.
     """
     out = schema.GraphDebugInfo()
     files: dict[str, int] = {}
@@ -37,7 +37,7 @@ def debug_info(library: Library, functions: Iterable[Any]) -> Any:
             exported = library.add(None, name)
             known = {node.name for node in library.definitions[exported].node_def}
             for operation in graph.get_operations():
-                frames = [frame for frame in operation.traceback or () if not _is_inside(str(frame.filename))]
+                frames = [frame for frame in operation.traceback or () if not str(frame.filename).startswith(_TENSORFLOW)]
                 if frames and operation.name in known:
                     _add(out.traces[f"{operation.name}@{exported}"], frames, files)
     out.files.extend(files)
@@ -65,8 +65,3 @@ def _add(trace: Any, frames: list[Any], files: dict[str, int]) -> None:
         index = files.setdefault(str(frame.filename), len(files))
         code = linecache.getline(str(frame.filename), frame.lineno or 0).strip()
         trace.file_line_cols.add(file_index=index, line=frame.lineno or 0, func=str(frame.name), code=code)
-
-
-def _is_inside(file: str) -> bool:
-    """Is a file a part of TensorFlow? Those say nothing to the author of a model."""
-    return file.startswith(_TENSORFLOW)

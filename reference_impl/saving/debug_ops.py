@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import Any
 
+from reference_impl.graph.edges import input_source
+from reference_impl.graph.node_defs import add_controls, clear_op_attributes
+
 _TO_NOTHING = ("Assert", "PrintV2")
 _TO_IDENTITY = ("CheckNumerics", "Print")
 
@@ -31,11 +34,8 @@ def strip_debug_ops(graph_def: Any) -> None:
 
 
 def _replace(node: Any, op: str, kept: int, arguments: Collection[str]) -> None:
-    inputs = list(node.input)
-    controls = [name if name.startswith("^") else "^" + name.partition(":")[0] for name in inputs[kept:]]
-    controls = [name for name in dict.fromkeys(controls) if name[1:] not in arguments]
+    sources = [input_source(text, in_function=True) for text in node.input[kept:]]
     node.op = op
-    del node.input[:]
-    node.input.extend([*inputs[:kept], *controls])
-    for key in [key for key in node.attr if not key.startswith("_") and not (kept and key == "T")]:
-        del node.attr[key]
+    del node.input[kept:]
+    add_controls(node, [name for name in sources if name not in arguments])
+    clear_op_attributes(node, ("T",) if kept else ())

@@ -26,6 +26,7 @@ from reference_impl import tensorflow_api as api
 from reference_impl.errors import SaveError, listed
 from reference_impl.format.values import tensor_proto
 from reference_impl.kinds.export_library import Library, eager_tensor, is_function
+from reference_impl.saving.authorship import package
 from reference_impl.saving.reach import holds_python_values
 from reference_impl.saving.tree import Node, Tree
 
@@ -50,9 +51,6 @@ class Lost(NamedTuple):
 def check(tree: Tree, library: Library) -> None:
     """Report everything with numbers in it that an export leaves out.
 
-    Args:
-      tree, library: complete.
-
     Raises:
       SaveError: naming the attributes and elements, all at once (with ``strict``; a warning otherwise).
 
@@ -71,7 +69,7 @@ def check(tree: Tree, library: Library) -> None:
 
 
 class Constants:
-    """The constants of an export: those in its functions and those that they capture."""
+    """Finds arrays among the constants of an export: those in its functions and those that they capture."""
 
     def __init__(self, tree: Tree, library: Library):
         self._by_shape: dict[tuple[int, ...], list[Callable[[], Any]]] = {}
@@ -86,7 +84,7 @@ class Constants:
                     self._by_shape.setdefault(shape, []).append(functools.partial(tensor_proto.decode, proto))
 
     def has(self, array: Any) -> bool:
-        """Is there a constant with these numbers, be it of another dtype?"""
+        """Return whether there is a constant with these numbers, of whatever dtype."""
         return any(_same(array, constant()) for constant in self._by_shape.get(array.shape, ()))
 
 
@@ -115,14 +113,14 @@ def _of_node(tree: Tree, node: Node) -> Iterator[Lost]:
 
 
 def _constraint(variable: Any) -> Any:
-    """What a user bound a variable to. Those of Keras are in its own description of the layer."""
+    """Return the constraint that a user gave to a variable. Those of Keras are in its own description of the layer."""
     holder = variable if isinstance(variable, tf.Variable) else api.variable_components(variable)[0]
     constraint = getattr(holder, "constraint", None)
-    return None if _package(constraint) in _FRAMEWORKS else constraint
+    return None if package(constraint) in _FRAMEWORKS else constraint
 
 
 def _leaves(tree: Tree, node: Node) -> Iterator[Lost]:
-    """Python values beside tracked ones in a container would be dropped, and with them the order of a list."""
+    """Yield the Python values beside tracked ones in a container: they would be dropped, and with them the order of a list."""
     container = node.object
     children = [tree.nodes[number].object for name, number in node.children.items()]
     if not children:
@@ -132,13 +130,13 @@ def _leaves(tree: Tree, node: Node) -> Iterator[Lost]:
         if item is None or id(item) in kept or _is_kept(item):
             continue
         private = node.of_library or node.path.rpartition(".")[2].startswith("_")
-        if private and _package(type(item)) in _FRAMEWORKS:
+        if private and package(type(item)) in _FRAMEWORKS:
             continue  # what a library keeps for itself: the operations of a Keras 3 model, the tables of a Keras 2 layer
         yield Lost(f"{node.path}[{key!r}]", "")
 
 
 def _is_kept(item: Any) -> bool:
-    """Elements that wrappers list under another identity: containers in containers."""
+    """Whether an element is written. Wrappers list containers in containers under another identity."""
     if isinstance(item, (list, dict, tuple)):
         return not holds_python_values(item)
     return isinstance(item, api.Trackable) or is_function(item)
@@ -148,13 +146,13 @@ def _is_kept(item: Any) -> bool:
 
 
 def _attributes(obj: Any) -> Iterator[tuple[str, Any]]:
-    """The attributes of a trackable that its author gave it, class attributes included, those of a framework left out."""
+    """Yield the attributes that the author of a trackable gave it, those of its class included, those of a framework left out."""
     cls = type(obj)
-    if _package(cls) in _FRAMEWORKS and not api.tracks_attributes(obj):
+    if package(cls) in _FRAMEWORKS and not api.tracks_attributes(obj):
         return
-    private = not any(_package(base) in _KERAS for base in cls.__mro__) and not _is_installed(cls)
+    private = not any(package(base) in _KERAS for base in cls.__mro__) and not _is_installed(cls)
     theirs = _stored_by_frameworks(cls) | api.unsearched(cls)
-    own = [vars(base) for base in cls.__mro__ if _package(base) not in _FRAMEWORKS and base is not object]
+    own = [vars(base) for base in cls.__mro__ if package(base) not in _FRAMEWORKS and base is not object]
     for members in (getattr(obj, "__dict__", {}), *own):
         for name, value in list(members.items()):
             known = name in theirs or name.startswith(("_self_", "__"))
@@ -173,10 +171,13 @@ _stored: weakref.WeakKeyDictionary[type, frozenset[str]] = weakref.WeakKeyDictio
 
 
 def _stored_by_frameworks(cls: type) -> frozenset[str]:
-    """Names that the methods of the frameworks' classes among the bases assign to: nobody else put these attributes there."""
+    """Return the attributes that methods of the frameworks' classes among the bases assign to, as their byte code tells.
+
+    The mean of a subclass of Keras' Normalization is such an attribute: Keras keeps it, whatever its user inherits.
+    """
     found: frozenset[str] = frozenset()
     for base in cls.__mro__:
-        if _package(base) in _FRAMEWORKS:
+        if package(base) in _FRAMEWORKS:
             if base not in _stored:
                 _stored[base] = frozenset(name for member in list(vars(base).values()) for name in _stores(member))
             found |= _stored[base]
@@ -197,13 +198,8 @@ def _stores(member: Any) -> Iterator[str]:
             codes.extend(constant for constant in code.co_consts if isinstance(constant, types.CodeType))
 
 
-def _package(item: Any) -> str:
-    """The package of a class, a function or an object."""
-    return str(getattr(item, "__module__", None)).partition(".")[0]
-
-
 def _is_installed(cls: type) -> bool:
-    """Is a class from an installed package, which its user cannot change?"""
+    """Whether a class is from an installed package, which its user cannot change."""
     file = getattr(sys.modules.get(cls.__module__), "__file__", None)
     return file is not None and file.startswith(_INSTALLED)
 
@@ -219,11 +215,7 @@ class _Walk:
         self._seen: dict[int, Any] = {}
 
     def lost(self, value: Any, place: str, data: bool) -> Iterator[Lost]:
-        """What is not written of a value.
-
-        Args:
-          data: arrays and tensors count. They do not in objects of unknown classes, which may hold anything.
-        """
+        """Yield what is not written of a value. `data`: arrays count, as they do not in objects of unknown classes."""
         stack = [(value, place, data)]
         while stack:
             value, place, data = stack.pop()
@@ -242,14 +234,14 @@ class _Walk:
 
 
 def _state(value: Any) -> str:
-    """What kind of state a value is: a variable or a table. "" for anything else."""
+    """Name the kind of state that a value is: a variable or a table. "" for anything else."""
     if isinstance(value, api.Trackable) and api.is_variable(value):
         return "a variable"
     return f"a {type(value).__name__}" if isinstance(value, api.CapturableResource) else ""
 
 
 def _numbers(value: Any) -> str:
-    """What kind of array or tensor a value is, "" for none. A tensor of a graph has no numbers."""
+    """Name the kind of array or tensor that a value is, "" for anything else. A tensor of a graph has no numbers."""
     if isinstance(value, np.ndarray):
         return f"an array of {value.dtype}"
     if isinstance(value, api.Trackable):
@@ -261,12 +253,12 @@ def _numbers(value: Any) -> str:
         return "a TensorArray"
     if tf.is_tensor(value):
         return f"a tensor of {value.dtype.name}" if eager_tensor(value) else ""
-    foreign = hasattr(type(value), "__array__") and not isinstance(value, np.generic) and _package(type(value)) not in _FRAMEWORKS
+    foreign = hasattr(type(value), "__array__") and not isinstance(value, np.generic) and package(type(value)) not in _FRAMEWORKS
     return f"a {type(value).__name__}" if foreign else ""
 
 
 def _arrays(value: Any) -> list[Any]:
-    """The arrays that a value consists of, as far as it can be told."""
+    """Return the arrays that a value consists of, as far as that can be told."""
     if isinstance(value, np.ndarray):
         return [value]
     if not isinstance(value, (tf.Tensor, api.CompositeTensor)) or isinstance(value, api.Trackable):
@@ -275,7 +267,7 @@ def _arrays(value: Any) -> list[Any]:
 
 
 def _inside(value: Any) -> Iterator[tuple[str, Any, bool]]:
-    """(step of the path, value, does an array in it count) of everything that a value holds."""
+    """Yield everything that a value holds: the step of the path, the value, whether an array in it counts."""
     if isinstance(value, (dict, types.MappingProxyType)):
         for key, item in list(value.items()):
             yield f"[{key!r}]", item, True
@@ -301,7 +293,7 @@ def _is_slot(member: Any, name: str) -> bool:
 
 
 def _dependencies(value: Any) -> Iterator[tuple[str, Any, bool]]:
-    """What a trackable that is not in the export would have brought."""
+    """Yield what a trackable that is not in the export would have brought."""
     if isinstance(value, (api.Function, api.ConcreteFunction, tf.data.Dataset)):
         return
     try:
@@ -313,6 +305,6 @@ def _dependencies(value: Any) -> Iterator[tuple[str, Any, bool]]:
 
 
 def _is_foreign(cls: type) -> bool:
-    """Classes of the frameworks and of the standard library: nothing of a user's model is in their objects."""
-    package = _package(cls)
-    return package in _FRAMEWORKS or package in getattr(sys, "stdlib_module_names", ("builtins", "threading", "logging"))
+    """Whether a class is of a framework or the standard library: nothing of a user's model is in its objects."""
+    standard = getattr(sys, "stdlib_module_names", ("builtins", "threading", "logging"))
+    return package(cls) in _FRAMEWORKS or package(cls) in standard

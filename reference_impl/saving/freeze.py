@@ -49,19 +49,18 @@ def freeze(collected: Collected, options: SaveOptions) -> Frozen:
       SaveError: something would be lost (with ``strict``), or the export is too large.
     """
     tree, functions = collected.tree.freeze(), collected.functions
-    with api.eager_mode():
-        checks.check_size(tree, functions)
-        dropped.check(tree, functions.library)
-        for node, creator in tree.of_resources(CREATE):  # the shared names of resources are those of their objects
-            functions.library.share(functions.names[creator], node.path)
-        functions.library.apply_shared_names()
-        hidden_state.check(tree, functions)
-        checks.check_python_calls(tree, functions)
-        variables = {node.number: variable.name_of(node.object) for node in tree.nodes if api.is_variable(node.object)}
-        stored = [slot for slot in collected.slots if not slot.listed]
-        keys = Keys(tree, stored)
-        graph = serialized_object_graph(tree, keys, variables, collected.contents, stored)
-        assets = Assets(options.strict)
-        assets.add_extra(tree.root, options.extra_assets)
-        names = {node.number: assets.add(node.object, node.path) for node in tree.nodes if isinstance(node.object, api.Asset)}
+    checks.check_size(tree, functions)
+    dropped.check(tree, functions.library)
+    for node, creator in tree.of_resources(CREATE):  # the shared names of resources are those of their objects
+        functions.library.share(functions.names[creator], node.path)
+    functions.library.apply_shared_names()
+    hidden_state.check(tree, functions)
+    checks.check_python_calls(tree, functions)
+    variables = {node.number: variable.name_of(node.object) for node in tree.nodes if api.is_variable(node.object)}
+    stored = [slot for slot in collected.slots if not slot.listed]
+    keys = Keys(tree, stored)
+    graph = serialized_object_graph(tree, keys, variables, collected.contents, stored)
+    assets = Assets(options.strict)
+    assets.add_extra(tree.root, options.extra_assets)
+    names = {node.number: assets.add(node.object, node.path) for node in tree.nodes if isinstance(node.object, api.Asset)}
     return Frozen(tree, collected, variables, keys, graph, assets, names)

@@ -1,7 +1,7 @@
 """Custom gradients: a node may name the Python function that differentiates it; the file needs a function for each.
 
-What was loaded brings one. For what was traced here, the registered Python gradient is traced around the very operation it
-belongs to. Tensors of the operation's graph that it uses become captures, named by function and tensor.
+A loaded model brings one. For a function that was traced here, the registered Python gradient is traced around the operation
+it belongs to. Tensors of the operation's graph that it uses become captures, named by function and tensor.
 
 A gradient may use operations with custom gradients in turn, without end: that of a sum over replicas is a sum over replicas. They
 are followed up to `ORDERS`; the nodes beyond say that there is no further gradient, and why (`reference_impl.kinds.gradients`).
@@ -35,14 +35,11 @@ class _Site(NamedTuple):
 
 
 class Gradients:
-    """Finds or makes the gradient functions of an export.
+    """Finds or makes the gradient functions that the library of an export wants. `made` lists those that were traced for it.
 
     Args:
-      library: its `gradients` say what is wanted; functions are added.
+      library: gets the functions.
       functions: concrete functions that were traced here.
-
-    Attributes:
-      made: the gradient functions that were traced for the export.
     """
 
     def __init__(self, library: Library, functions: list[Any]):
@@ -54,10 +51,10 @@ class Gradients:
             self._search(function)
 
     def trace(self, op_type: str) -> Optional[Trace]:
-        """The gradient function of an op type of the export, None where the model or the program has none.
+        """Return the gradient function of an op type of the export, None where the model or the program has none.
 
         Raises:
-          SaveError: there is a gradient, and it cannot be traced.
+          SaveError: there is a gradient that cannot be traced.
         """
         source, original = self._library.gradients[op_type]
         if source is not None:
@@ -86,7 +83,7 @@ class Gradients:
         return trace
 
     def add(self, trace: Trace) -> str:
-        """Put a gradient function into the export, and look for operations with custom gradients in it; returns its name."""
+        """Put a gradient function into the export, look for operations with custom gradients in it, and return its name."""
         name = self._library.add(trace.source, trace.name)
         function = self._functions.get(trace.name) if trace.source is None else None
         if function is not None:
@@ -104,7 +101,7 @@ class Gradients:
                     self._sites.setdefault(op_type, _Site(operation, name))
 
     def _located(self, capture: Any, site: _Site) -> Any:
-        """A capture as what the object graph knows: tensors of the operation's function are named as in its FunctionDef."""
+        """Return a capture as the object graph knows it: a tensor of the operation's function by its name in the FunctionDef."""
         graph = site.operation.graph
         if not tf.is_tensor(capture) or hasattr(capture, "numpy"):
             return capture

@@ -27,17 +27,13 @@ from reference_impl.saving.collect import Functions
 from reference_impl.saving.signatures import SignatureFunction, set_output_shapes
 from reference_impl.saving.tree import Tree
 
-SPARSE = ("indices", "values", "dense_shape")
+_SPARSE = ("indices", "values", "dense_shape")
 
 Key = Union[int, tuple[int, int]]  # the number of a node, or of a variable's and of one of its replicas
 
 
 class MainGraph:
     """Builds the GraphDef.
-
-    Args:
-      tree: of the export.
-      functions: of the export.
 
     Attributes:
       handles: number of a variable's node -> its handles: the first, and one for each replica that is written.
@@ -63,7 +59,7 @@ class MainGraph:
         return self.graph_def.node.add(name=self._names.take(wanted), op=op, input=inputs)
 
     def call(self, function: str, inputs: Sequence[str], name: Optional[str] = None) -> Any:
-        """A call of a function of the library with tensors of this graph."""
+        """Add a call of a function of the library with tensors of this graph."""
         signature = self._library.definitions[function].signature
         op = "StatefulPartitionedCall" if signature.is_stateful else "PartitionedCall"
         node = self.add(name or op, op, inputs)
@@ -71,14 +67,14 @@ class MainGraph:
         return node
 
     def call_bound(self, number: int, inputs: Sequence[str] = (), name: Optional[str] = None, fresh: bool = False) -> Any:
-        """A call of the function of a node, with its captures."""
+        """Add a call of the function of a node, with its captures."""
         function, captures = self._functions.captures(number)
         return self.call(function, [*inputs, *(self.tensor(capture, fresh) for capture in captures)], name)
 
     # State
 
     def tensor(self, number: Key, fresh: bool = False) -> str:
-        """The tensor that stands for a node of the object graph; `fresh` reads assets after they were assigned."""
+        """Return the tensor that stands for a node of the object graph. `fresh` reads assets after they were assigned."""
         if fresh and number in self._fresh:
             return self._fresh[number]
         if not isinstance(number, int):
@@ -90,14 +86,14 @@ class MainGraph:
             creator = node.children.get(CREATE)
             if creator is None:
                 raise SaveError("the resource has no function that creates it", node=node.path, clause="RES-03")
-            trace, name = self._tree.concrete(creator), last_step(node.path)
+            trace, name = self._tree.concrete(creator), _node_name(node.path)
             function, captures = self._functions.captures(trace)
             table = self._table(function, [self.tensor(capture) for capture in captures], name)
             self._tensors[number] = self.call_bound(trace, (), name).name if table is None else table
         return self._tensors[number]
 
     def _table(self, function: str, arguments: Sequence[str], name: str) -> Optional[str]:
-        """Add the node that makes the table which a function returns; None for what is no table, or made of more than constants.
+        """Add the node that makes the table which a function returns; return None unless it is a table made of constants only.
 
         TensorFlow writes tables as nodes. TF 1.15 dies of shape inference where a mutable one comes out of a call (COMPAT-04).
         """
@@ -149,7 +145,7 @@ class MainGraph:
         return str(node.name)
 
     def add_asset(self, number: int) -> str:
-        """A string variable that is assigned what the loader feeds; returns the name of the tensor to feed."""
+        """Add a string variable that is assigned what the loader feeds; return the name of the tensor to feed."""
         feed = self.add("asset_path_initializer", "Placeholder")
         feed.attr["dtype"].type = schema.DT_STRING
         feed.attr["shape"].shape.SetInParent()
@@ -166,7 +162,7 @@ class MainGraph:
         return f"{feed.name}:0"
 
     def add_init(self) -> str:
-        """The op that assigns asset paths and initialises resources; its name. Resources that no function uses are made too."""
+        """Add the op that assigns asset paths and makes and initialises all resources; return its name."""
         for node, _ in self._tree.of_resources(CREATE):
             self.tensor(node.number)
         initialized = [self.call_bound(number, fresh=True).name for _, number in self._tree.of_resources(INITIALIZE)]
@@ -175,15 +171,13 @@ class MainGraph:
     # Signatures
 
     def add_signature(self, key: str, signature: SignatureFunction, number: int) -> Any:
-        """Placeholders and the call of a signature; its SignatureDef."""
+        """Add placeholders and the call of a signature; return its SignatureDef."""
         out = schema.SignatureDef(method_name=signature.method_name)
         feeds: dict[str, Any] = {}
         for name in python_names(signature.inputs):  # the order in which the function takes them
             spec = signature.inputs[name]
             feed = self._feed(f"{key}_{name}".replace("/", "_"), spec, signature.defaults.get(name), out, name)
-            feeds[name] = schema.TensorInfo(
-                name=f"{feed}:0", dtype=spec.dtype.as_datatype_enum, tensor_shape=shape_proto(spec.shape)
-            )
+            feeds[name] = _tensor_info(f"{feed}:0", spec)
         call = self.call_bound(number, [feed.name.rpartition(":")[0] for feed in feeds.values()])
         set_output_shapes(call, traces.flat_outputs(signature.outputs), len(call.attr["Tout"].list.type))
         for name, info in _encoded_inputs(feeds, signature.definition).items():
@@ -191,12 +185,7 @@ class MainGraph:
         position = 0
         for name, spec in signature.outputs.items():
             parts = [leaf for leaf in tf.nest.flatten(spec, expand_composites=True) if isinstance(leaf, tf.TensorSpec)]
-            infos = []
-            for index, part in enumerate(parts, position):
-                shape = shape_proto(part.shape)
-                infos.append(
-                    schema.TensorInfo(name=f"{call.name}:{index}", dtype=part.dtype.as_datatype_enum, tensor_shape=shape)
-                )
+            infos = [_tensor_info(f"{call.name}:{index}", part) for index, part in enumerate(parts, position)]
             position += len(parts)
             out.outputs[name].CopyFrom(_output_info(spec, infos, name))
         return out
@@ -220,8 +209,12 @@ class MainGraph:
         return self.graph_def
 
 
+def _tensor_info(name: str, spec: tf.TensorSpec) -> Any:
+    return schema.TensorInfo(name=name, dtype=spec.dtype.as_datatype_enum, tensor_shape=shape_proto(spec.shape))
+
+
 def _encoded_inputs(feeds: dict[str, Any], definition: Any) -> dict[str, Any]:
-    """Inputs as the SignatureDef that was read has them: sparse and composite ones are put together again (V1-16)."""
+    """Return the inputs as in the SignatureDef that was read: sparse and composite ones are put together again (V1-16)."""
     if definition is None:
         return feeds
     out: dict[str, Any] = {}
@@ -229,7 +222,7 @@ def _encoded_inputs(feeds: dict[str, Any], definition: Any) -> dict[str, Any]:
     for key, info in definition.inputs.items():
         encoding = info.WhichOneof("encoding")
         if encoding == "coo_sparse":
-            names = [f"{key}_{part}" for part in SPARSE]
+            names = [f"{key}_{part}" for part in _SPARSE]
         elif encoding == "composite_tensor":
             names = [f"{key}_component_{i}" for i in range(len(info.composite_tensor.components))]
         else:
@@ -243,14 +236,14 @@ def _encoded_inputs(feeds: dict[str, Any], definition: Any) -> dict[str, Any]:
         out[key] = schema.TensorInfo()
         out[key].CopyFrom(info)
         if encoding == "coo_sparse":
-            set_sparse(out[key], parts)
+            _set_sparse(out[key], parts)
         else:
             for component, part in zip(out[key].composite_tensor.components, parts):
                 component.name = part.name
     return feeds if left else out
 
 
-def set_sparse(info: Any, parts: Sequence[Any]) -> None:
+def _set_sparse(info: Any, parts: Sequence[Any]) -> None:
     sparse = info.coo_sparse
     sparse.indices_tensor_name, sparse.values_tensor_name, sparse.dense_shape_tensor_name = (part.name for part in parts)
 
@@ -264,13 +257,13 @@ def _output_info(spec: Any, parts: Sequence[Any], name: str) -> Any:
     if getattr(spec, "shape", None) is not None:
         out.tensor_shape.CopyFrom(shape_proto(spec.shape))
     if isinstance(spec, tf.SparseTensorSpec):
-        set_sparse(out, parts)
+        _set_sparse(out, parts)
     else:
         out.composite_tensor.type_spec.CopyFrom(structure.encode(specs.from_tf(spec), name).type_spec_value)
         out.composite_tensor.components.extend(parts)
     return out
 
 
-def last_step(path: str) -> str:
-    """The last attribute of a path, as a name for a node."""
+def _node_name(path: str) -> str:
+    """Return the last attribute of a path, as a name for a node."""
     return re.sub(r"[^A-Za-z0-9_]", "", path.rpartition(".")[2]) or "resource"

@@ -32,11 +32,7 @@ _FILLED_MARKS = ("HashTable", "BoostedTrees")
 
 
 def check(tree: Tree, functions: Functions) -> None:
-    """Report functions with state in them that the export would lose.
-
-    Args:
-      tree: of the export.
-      functions: of the export, with the shared names that are written.
+    """Report functions with state in them that the export would lose. They have the shared names that are written.
 
     Raises:
       SaveError: naming the nodes, all at once (with ``strict``).
@@ -50,7 +46,7 @@ def check(tree: Tree, functions: Functions) -> None:
 
 
 class _Maker(NamedTuple):
-    """A resource by what the runtime finds it with; `node` is for messages."""
+    """The key by which the runtime finds a resource, and the node that makes it, for messages."""
 
     op: str
     container: bytes
@@ -59,7 +55,7 @@ class _Maker(NamedTuple):
 
     @property
     def may_change(self) -> bool:
-        """Whether what is in it now may differ from what an initialiser puts into it."""
+        """Whether its content may differ from what an initialiser puts into it."""
         return self.op == "VarHandleOp" or self.op.startswith("Mutable")
 
 
@@ -91,7 +87,7 @@ def _makers(function: Any) -> list[_Maker]:
 
 
 def _maker(node: Any) -> Optional[_Maker]:
-    """The resource that a node makes, when it has a shared name and begins empty."""
+    """Return the resource that a node makes, None unless it has a shared name and begins empty."""
     if not (node.op in _FILLED or any(mark in node.op for mark in _FILLED_MARKS)):
         return None
     attributes = dict(node.attr)  # asking the message for an attribute that it lacks would put an empty one there
@@ -105,15 +101,12 @@ def _maker(node: Any) -> Optional[_Maker]:
 
 
 class _Flow:
-    """What a function does to the resources that it makes (`_Maker`) or is handed (positions of arguments).
+    """What a FunctionDef does to the resources that it makes (`_Maker`) or is handed (positions of arguments).
 
-    Args:
-      function: a FunctionDef.
-      library: knows the functions that it calls.
-      inner: what these do.
+    `inner` has the flows of the functions that it calls.
 
     Attributes:
-      used, filled: the resources of which nodes of the function, or of one that it calls, take the handle.
+      used, filled: the resources whose handles are taken by nodes of the function, or of one that it calls.
       results: number of a result -> the resources whose handle it is.
     """
 
@@ -194,7 +187,7 @@ class _Flow:
         return self._inner.get(self._library.called(node) or "")
 
     def _port(self, node: Any, number: int) -> str:
-        """The output of a call that gives result ``number`` of the function."""
+        """Return the output of a call that gives result ``number`` of the function."""
         if node.op in self._library.functions:
             return f"{self._library.functions[node.op].signature.output_arg[number].name}:0"
         return f"output:{number}"

@@ -35,13 +35,10 @@ def meta_graph(frozen: Frozen, options: SaveOptions) -> schema.MetaGraphDef:
     Raises:
       SaveError: an object, an option or an argument of a function cannot be written.
     """
-    with api.eager_mode():
-        return _Builder(frozen, options).build()
+    return _Builder(frozen, options).build()
 
 
 class _Builder:
-    """Puts a MetaGraph together."""
-
     def __init__(self, frozen: Frozen, options: SaveOptions):
         self._frozen, self._tree, self._options = frozen, frozen.tree, options
         self._collected, self._functions = frozen.collected, frozen.collected.functions

@@ -1,9 +1,8 @@
 """Traces that take tensors where a function was called with Python numbers.
 
-A number is a part of the trace it was given to: in the graph there is a constant, and nothing can tell later where it went. So a
-loaded function can answer for another number only if there is a trace with a tensor in its place, which has to be made while
-there is Python code. Every reader then converts the number, the shipped one included. It is made of a copy of the function: the
-user's own is called after the save as it was before.
+A number is a constant of the trace it was given to. A loaded function can answer for another number only if there is a trace
+with a tensor in its place, which must be made while there is Python code. Every reader then converts the number. The trace is
+made of a copy of the function, so the user's own stays as it was.
 
 RFC: PY-02
 """
@@ -21,11 +20,10 @@ from reference_impl.kinds.function import LoadedFunction
 
 
 def traces_with_tensors(function: Any, path: str) -> list[Any]:
-    """Trace a copy of a tf.function for each call with numbers: floats become float32 scalars, integers int32 or int64 ones.
+    """Trace a copy of a `tf.function` for each call with numbers: floats become float32 scalars, integers int32 or int64 ones.
 
-    Args:
-      function: a tf.function; one that was loaded has no Python code and gets no traces.
-      path: how Python reaches it, for the warning that its code does not take tensors.
+    A function that was loaded has no Python code and gets no traces. The warning about code that does not take tensors names
+    `path`.
 
     Returns:
       The concrete functions, without those whose arguments a trace of the function has already.

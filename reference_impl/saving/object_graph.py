@@ -15,7 +15,7 @@ from reference_impl.saving.tree import Tree
 
 
 class Keys:
-    """The checkpoint keys of a numbered tree: the shortest path of an object, with what has a meaning in keys escaped."""
+    """The checkpoint keys of a tree: the shortest path of each object, escaped."""
 
     def __init__(self, tree: Tree, slots: Sequence[SavedSlot]):
         self._prefixes = {0: ""}
@@ -34,12 +34,7 @@ class Keys:
 def serialized_object_graph(
     tree: Tree, keys: Keys, variables: Mapping[int, str], contents: Mapping[int, Sequence[Content]], slots: Sequence[SavedSlot]
 ) -> bytes:
-    """The TrackableObjectGraph.
-
-    Args:
-      variables: number -> full name.
-      contents: number -> its content.
-    """
+    """Return the TrackableObjectGraph. `variables` gives full names, `contents` the contents of tables, by number."""
     out = schema.TrackableObjectGraph()
     for node in tree.nodes:
         proto = out.nodes.add()

@@ -76,7 +76,7 @@ class SaveOptions:
 
     @property
     def devices(self) -> bool:
-        """Are the devices of variables written?"""
+        """Whether the devices of variables are written."""
         return self.variable_policy is not None
 
     @property
@@ -100,7 +100,7 @@ _THEIRS = {
 
 
 def resolve(options: Union[SaveOptions, TensorFlowSaveOptions, None]) -> SaveOptions:
-    """Our options from what the caller gave: None, SaveOptions, or `tf.saved_model.SaveOptions`.
+    """Return our options for those the caller gave: None, SaveOptions, or `tf.saved_model.SaveOptions`.
 
     Raises:
       SaveError: an option is set that saving does not know, or to a value it cannot have.

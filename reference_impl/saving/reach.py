@@ -24,7 +24,6 @@ from reference_impl.errors import NotTrackableError, SaveError, UntracedFunction
 from reference_impl.format.names import CREATE, DESTROY, INITIALIZE
 from reference_impl.kinds import traces
 from reference_impl.kinds.export_library import is_function
-from reference_impl.kinds.function import LoadedFunction
 from reference_impl.kinds.resource import LoadedResource
 from reference_impl.kinds.signature_map import SignatureMap, is_live_map
 from reference_impl.saving import authorship, numbers
@@ -36,10 +35,6 @@ SIGNATURES = "signatures"
 
 def reach(root: Any, options: SaveOptions) -> Reached:
     """Return the objects of an export, after the functions that need it have been traced.
-
-    Args:
-      root: a trackable.
-      options: of the save.
 
     Raises:
       NotTrackableError: the root is not trackable, or a function.
@@ -74,13 +69,13 @@ class Reached:
     objects: Children
 
     def lose(self, error: SaveError, what: str = "") -> None:
-        """Something will be missing from the export: an error, or a warning without ``strict``, which may begin with `what`."""
+        """Report a loss: as an error, or without ``strict`` as a warning, which may begin with `what`."""
         if self.strict:
             raise error
         warnings.warn(f"{what}: {error}" if what else str(error), stacklevel=2)
 
     def functions(self) -> Iterator[tuple[str, Any, bool]]:
-        """(path, tf.function, whether a library made it for its own use) of everything reachable now, each once."""
+        """Yield path and `tf.function` of all that are reachable now, and whether a library made it for its own use."""
         seen, queue = {id(self.root)}, deque([("root", self.root, False)])
         while queue:
             path, obj, made = queue.popleft()
@@ -111,9 +106,9 @@ def _trace_signatures(reached: Reached) -> None:
 
 
 def _check_traced(reached: Reached) -> None:
-    """Functions that nobody could call, and traces that cannot be written down, are reported."""
+    """Report functions that nobody could call, and traces that cannot be written down."""
     functions = list(reached.functions())
-    live = [(path, f, made) for path, f, made in functions if not (isinstance(f, LoadedFunction) or _loaded(f))]
+    live = [item for item in functions if not hasattr(item[1], "concrete_functions")]  # loaded: without traces in the file too
     empty = [(path, made or authorship.is_private_helper(f)) for path, f, made in live if not api.traces(f)]
     helpers = [path for path, made in empty if made]
     if helpers:
@@ -134,11 +129,7 @@ def _check_traced(reached: Reached) -> None:
 
 
 class Children:
-    """Finds the children of objects. What it has found stays as it is, since a library may make objects anew when asked again.
-
-    Args:
-      root, strict: see `Reached`.
-    """
+    """Finds the children of objects. What it has found stays as it is, since a library may make objects anew when asked again."""
 
     def __init__(self, root: Any, strict: bool):
         self._root, self._strict = root, strict
@@ -167,11 +158,12 @@ class Children:
         if is_live_map(obj):
             return dict(obj.items())
         if isinstance(obj, api.Function):
-            found = [*exported_traces(obj, self._strict), *self._made.get(id(obj), ())]
+            own = [trace for trace in api.traces(obj) if self._strict or not traces.unserialisable(trace)]
+            found = [*traces.distinct(own), *self._made.get(id(obj), ())]
             return {f"trace_{i}": trace for i, trace in enumerate(found)}
         if not isinstance(obj, api.Trackable) or isinstance(obj, api.ConcreteFunction):
             return {}
-        makes = isinstance(obj, api.CapturableResource) or _makes_children(obj)
+        makes = isinstance(obj, (api.CapturableResource, tf.data.Dataset))
         known = self._resources if makes else self._known  # a resource makes its functions anew each time it is asked
         if id(obj) not in known:
             known[id(obj)] = self._resource_children(obj) if makes else self._tracked(obj, path)
@@ -197,18 +189,8 @@ class Children:
         return api.trackable_children(obj, self._cache)
 
 
-def exported_traces(function: Any, strict: bool) -> list[Any]:
-    """The concrete functions of a tf.function that are exported."""
-    found = api.traces(function)
-    return traces.distinct(found if strict else [trace for trace in found if not traces.unserialisable(trace)])
-
-
 def _attributes(obj: Any, classes: dict[type, tuple[frozenset[str], frozenset[str]]]) -> dict[str, Any]:
-    """Dependencies and functions of a plain module. Functions are looked up in the classes, so that no property runs.
-
-    Args:
-      classes: what is known of classes so far.
-    """
+    """Return the children of a plain module, its functions included. These are looked up in `classes`, so no property runs."""
     found = api.trackable_children(obj)
     cls, members = type(obj), getattr(obj, "__dict__", {})
     if cls not in classes:
@@ -221,7 +203,7 @@ def _attributes(obj: Any, classes: dict[type, tuple[frozenset[str], frozenset[st
 
 
 def _class_attributes(cls: type) -> tuple[frozenset[str], frozenset[str]]:
-    """Names of the functions of a class, and of what an instance cannot have another one of (properties, slots)."""
+    """Return the names of the functions of a class, and of what no instance can replace (properties, slots)."""
     functions, descriptors = set(), set()
     for name in {name for base in cls.__mro__ for name in vars(base)}:
         static = inspect.getattr_static(cls, name, None)
@@ -234,17 +216,8 @@ def _class_attributes(cls: type) -> tuple[frozenset[str], frozenset[str]]:
     return frozenset(functions), frozenset(descriptors)
 
 
-def _makes_children(obj: Any) -> bool:
-    return isinstance(obj, tf.data.Dataset)
-
-
-def _loaded(function: Any) -> bool:
-    """Was it loaded by TensorFlow? What has no traces had none in the file."""
-    return hasattr(function, "concrete_functions")
-
-
 def holds_python_values(item: Any) -> bool:
-    """Is it a container of Python values with nothing in it that can be tracked? It is no more saved than a number is (FN-14).
+    """Whether a container holds Python values, and nothing that can be tracked. It is not saved, as a number is not (FN-14).
 
     Shipped TensorFlow leaves an empty list or dict in its place.
     """
@@ -265,7 +238,7 @@ def holds_python_values(item: Any) -> bool:
 
 
 def _trackable(child: Any) -> Any:
-    """Keras 3 has lists and dicts of its own, nested too, and gives plain ones of the outermost (3.13 on, at least)."""
+    """Return a child as a trackable. Keras 3 (3.13 at least) has containers of its own, and gives the outermost as plain ones."""
     return api.wrap(_plain(child)) if isinstance(child, (list, dict, tuple)) and not isinstance(child, api.Trackable) else child
 
 
@@ -276,6 +249,7 @@ def _plain(value: Any) -> Any:
 
 
 def step(path: str, parent: Any, name: str) -> str:
+    """Return the path of the child `name` of an object, as Python reaches it."""
     if isinstance(parent, api.Function):
         return path  # nobody knows its traces by name
     if isinstance(parent, Mapping):

@@ -38,8 +38,10 @@ def save(obj: Any, export_dir: Union[str, os.PathLike[str]], given: Optional[Any
         reached = reach(obj, chosen)
         signatures = choose(reached, given)
         tree = GrowingTree(reached, signatures)
-    frozen = freeze(collect(tree, signatures, chosen), chosen)
-    _write(export_dir, frozen, meta_graph(frozen, chosen), chosen)
+    collected = collect(tree, signatures, chosen)
+    with api.eager_mode():
+        frozen = freeze(collected, chosen)
+        _write(export_dir, frozen, meta_graph(frozen, chosen), chosen)
 
 
 def _write(export_dir: Union[str, os.PathLike[str]], frozen: Frozen, meta_graph: Any, options: SaveOptions) -> None:
@@ -56,7 +58,7 @@ def _write(export_dir: Union[str, os.PathLike[str]], frozen: Frozen, meta_graph:
     except LimitError as error:
         raise checks.too_large(limits.SAVED_MODEL_BYTES + 1, frozen.tree, functions) from error
     writer = LayoutWriter(export_dir, replace=True, keep_others=True, stage=options.stage, sync=options.sync)
-    with api.eager_mode(), writer as out:
+    with writer as out:
         checkpoint.write(out.checkpoint_prefix, frozen, options)
         for name, source in assets.files.items():
             out.asset(name, source)

@@ -30,6 +30,7 @@ def infer_outputs(signatures: Mapping[str, Any], functions: Mapping[str, Any], g
       signatures: name of the function that is called -> SignatureDef.
       functions: name -> SavedConcreteFunction.
       graph_def: the main graph, in which the calls are.
+      library: of the export.
     """
     unknown = [
         (function, name, info)
@@ -52,11 +53,11 @@ def infer_outputs(signatures: Mapping[str, Any], functions: Mapping[str, Any], g
             said = nodes[call].attr["_output_shapes"].list.shape if "_output_shapes" in nodes[call].attr else ()
             if int(index) < len(said):
                 said[int(index)].CopyFrom(info.tensor_shape)
-            _annotate(library.definitions[function], int(info.name.rpartition(":")[2]), info.tensor_shape)
+            _annotate(library.definitions[function], int(index), info.tensor_shape)
 
 
 def _annotate(definition: Any, result: int, shape: Any) -> None:
-    """Say the shape of a result at the node it comes from, where TensorFlow 2.12 to 2.21 look when they load a function."""
+    """Note the shape of a result at the node it comes from, where TensorFlow 2.12 to 2.21 look when they load a function."""
     source = definition.ret[definition.signature.output_arg[result].name].partition(":")[0]
     for node in definition.node_def:
         if node.name == source and node.op == "Identity":

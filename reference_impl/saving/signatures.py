@@ -1,8 +1,8 @@
 """Which functions are the signatures, and how they are called (SIG-01..SIG-13, ATTR-04..ATTR-07, IMP-01..IMP-06, API-03, V1-16).
 
 Sources in order: the argument; the object's own map of signatures; `_default_save_signature` and the only function of the root
-that can be a signature. Each is wrapped: tensors in by name, a dict of tensors out. What a loader made is such a function
-already.
+that can be a signature. Each is wrapped: tensors in by name, a dict of tensors out. Functions that a loader made are such
+functions already.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ class SignatureFunction:
       target: the concrete function behind it.
       names: of its inputs, in the order of the target's arguments.
       inputs, outputs: name -> TensorSpec; outputs may be composite.
-      order: for each flat result, the result of the target it is.
+      order: for each flat result, its place among the results of the target.
       defaults: values of inputs that may be left out.
       definition: the SignatureDef it was read from, if it was.
-      direct: the target is called this way itself and needs no wrapper.
+      direct: the target is called in this way and needs no wrapper.
     """
 
     target: Any
@@ -67,21 +67,16 @@ class SignatureFunction:
 
 
 def choose(reached: Reached, given: Optional[Any]) -> dict[str, SignatureFunction]:
-    """The signatures of an export.
+    """Return the signatures of an export.
 
     Raises:
-      SignatureError: what is given, or found on the root, is no signature.
+      SignatureError: a function that is given, or found on the root, cannot be a signature.
     """
-    own = _own(reached.root)  # what is refused there is refused with the argument too, which would hide it from every reader
-    if given is not None:
-        return _from_argument(given, reached.strict)
-    if own is not None:
-        return _from_argument(own, reached.strict)
-    found = _inferred(reached)
-    return {} if found is None else {DEFAULT_SIGNATURE: found}
-
-
-def _from_argument(given: Any, strict: bool) -> dict[str, SignatureFunction]:
+    own = _own(reached.root)  # a value that is refused is refused with the argument too, which would hide it from every reader
+    given = own if given is None else given
+    if given is None:
+        found = _inferred(reached)
+        return {} if found is None else {DEFAULT_SIGNATURE: found}
     if is_function(given):
         given = {DEFAULT_SIGNATURE: given}
     if not isinstance(given, Mapping):
@@ -93,11 +88,11 @@ def _from_argument(given: Any, strict: bool) -> dict[str, SignatureFunction]:
             raise SignatureError(f"keys must be strings, got {key!r}", node="signatures", clause="API-03")
         if key in RESERVED_SIGNATURES:
             raise SignatureError("the key is reserved for the initialisation of the model", node=key, clause="API-03")
-    return {key: signature_function(key, given[key], strict) for key in given}
+    return {key: signature_function(key, given[key], reached.strict) for key in given}
 
 
 def _own(root: Any) -> Optional[Mapping[str, Any]]:
-    """The map of signatures that loading put on the root (ATTR-06). Raises SignatureError: another kind of value (ATTR-07)."""
+    """Return the map of signatures that loading put on the root (ATTR-06). Raises SignatureError for other values (ATTR-07)."""
     held = inspect.getattr_static(root, SIGNATURES, _ABSENT)
     if held is _ABSENT or isinstance(held, property):  # no property is run (FN-03)
         return None
@@ -114,8 +109,8 @@ def _own(root: Any) -> Optional[Mapping[str, Any]]:
 def _inferred(reached: Reached) -> Optional[SignatureFunction]:
     """Return the signature that the root offers by itself, None if it offers none or several.
 
-    A function that no writer could make a signature of is no error (IMP-06). It is one under ``strict``, though not without, when
-    TensorFlow would write a signature where none is written here.
+    A function that no writer could make a signature of is not an error (IMP-06). Under ``strict`` it is one when TensorFlow would
+    write a signature.
     """
     offered = api.keras_signature(reached.root)
     if is_function(offered):  # Keras numbers the inputs of a structure: inputs, inputs_1
@@ -147,10 +142,10 @@ def _inferred(reached: Reached) -> Optional[SignatureFunction]:
 
 
 def signature_function(key: str, function: Any, strict: bool) -> SignatureFunction:
-    """Look at a function as a signature.
+    """Return a function as a signature.
 
     Raises:
-      SignatureError: it is none: SIG-04 (no concrete arguments), SIG-12 (results), SIG-13 (nested arguments).
+      SignatureError: it cannot be one: SIG-04 (no concrete arguments), SIG-12 (results), SIG-13 (nested arguments).
     """
     concrete, signature = _concrete(key, function)
     trace = traces.trace_of(concrete)
@@ -179,9 +174,9 @@ def _is_wrapper(concrete: Any) -> bool:
 
 
 def renamed(function: Any) -> Optional[SignatureFunction]:
-    """Return how to write a function of the object tree that is called as a signature is, by names that Python does not take.
+    """Return as a signature a function of the object tree that is called by names that Python does not take; else None.
 
-    None for all others. Signatures of TF 1.x, and of writers before TensorFlow adapted the names, can be anywhere in the tree.
+    Signatures of TF 1.x, and of writers before TensorFlow adapted the names, can be anywhere in the tree.
     """
     if all(python_name(name) == name for name in api.flat_arguments(function)[0]):
         return None
@@ -192,7 +187,7 @@ def renamed(function: Any) -> Optional[SignatureFunction]:
 
 
 def _concrete(key: str, function: Any) -> tuple[Any, Optional[inspect.Signature]]:
-    """The concrete function of a signature, and the Python signature with the defaults."""
+    """Return the concrete function of a signature, and the Python signature with the defaults."""
     if isinstance(function, api.ConcreteFunction):
         return function, None
     reason = getattr(function, "reason", None)
@@ -203,9 +198,8 @@ def _concrete(key: str, function: Any) -> tuple[Any, Optional[inspect.Signature]
     found = api.traces(function)
     if function.input_signature is None:
         reason = (
-            "Expected a TensorFlow function: Only tf.functions with an input signature or concrete functions can be "
-            "signatures. Give the function an "
-            "`input_signature`, or take `f.get_concrete_function(tf.TensorSpec(...))`."
+            "Expected a TensorFlow function: Only tf.functions with an input signature or concrete functions can be signatures. "
+            "Give the function an `input_signature`, or take `f.get_concrete_function(tf.TensorSpec(...))`."
         )
         raise SignatureError(reason, node=key, clause="SIG-04")
     concrete = traces.distinct(found)[0] if found else function.get_concrete_function()
@@ -233,7 +227,7 @@ def _inputs(key: str, trace: Trace, strict: bool) -> dict[str, tf.TensorSpec]:
 
 
 def _check_nested(key: str, arguments: Sequence[Any], names: Sequence[str]) -> None:
-    """Raises SignatureError: a tensor in a structure has no name of its own (SIG-13)."""
+    """Raise SignatureError when a tensor in a structure has no name of its own (SIG-13)."""
     for value, given in _with_names(arguments, names):
         if isinstance(value, tf.TensorSpec) or not given:
             continue
@@ -249,7 +243,7 @@ def _check_nested(key: str, arguments: Sequence[Any], names: Sequence[str]) -> N
 
 
 def _with_names(arguments: Iterable[Any], names: Sequence[str]) -> Iterator[tuple[Any, list[str]]]:
-    """Each argument of a trace, and the names of its tensors."""
+    """Yield each argument of a trace, and the names of its tensors."""
     left = iter(names)
     for value in arguments:
         yield value, list(itertools.islice(left, len(_tensor_specs(value))))
@@ -260,11 +254,7 @@ def _tensor_specs(value: Any) -> list[tf.TensorSpec]:
 
 
 def _defaults(key: str, trace: Trace, signature: inspect.Signature, names: Sequence[str], strict: bool) -> dict[str, Any]:
-    """Values of inputs that may be left out, of tensors in structures too.
-
-    Args:
-      names: of the inputs, in the order of the function's arguments.
-    """
+    """Return the values of inputs that may be left out. `names` are in the order of the function's arguments."""
     args, kwargs = trace.inputs
     parameters = [*list(signature.parameters)[: len(args)], *sorted(kwargs)]
     found: dict[str, Any] = {}
@@ -290,8 +280,8 @@ def _defaults(key: str, trace: Trace, signature: inspect.Signature, names: Seque
 def _as_python_binds(trace: Trace, inputs: dict[str, tf.TensorSpec]) -> dict[str, tf.TensorSpec]:
     """Return the inputs in the order of the function's arguments, bound as TensorFlow binds them.
 
-    A concrete function takes keywords for those of its Python function, if they fit, and else for names of its tensors. It makes
-    a difference when the name of a TensorSpec is that of another parameter.
+    A concrete function takes keywords for those of its Python function if they fit, else for names of its tensors. The order
+    differs when the name of a TensorSpec is that of another parameter.
     """
     if trace.signature is None:
         return inputs
@@ -315,7 +305,7 @@ def _fits(given: tf.TensorSpec, wanted: Any) -> bool:
 
 
 def _check_names(key: str, names: Iterable[str]) -> None:
-    """Raises SignatureError: two names become one in `tf.saved_model.load`, to which inputs are Python parameters (SIG-07)."""
+    """Raise SignatureError when two names become one Python parameter in `tf.saved_model.load` (SIG-07)."""
     adapted: dict[str, str] = {}
     for name in names:
         other = adapted.setdefault(python_name(name), name)
@@ -355,14 +345,9 @@ def _outputs(key: str, outputs: Any) -> tuple[dict[str, Any], list[int]]:
 
 
 def write_wrapper(signature: SignatureFunction, target: str, library: Library) -> Trace:
-    """Write the function of a signature, which calls another one, and return its Trace.
+    """Write the function of a signature, which calls the function `target` of the library, and return its Trace.
 
     The function takes its inputs in the order in which Python sorts their names. Its outputs are sorted by name.
-
-    Args:
-      signature: of the export.
-      target: name of the function to call, in the export.
-      library: of the export.
     """
     inner = library.definitions[target]
     keywords = python_names(signature.inputs)
@@ -385,7 +370,7 @@ def write_wrapper(signature: SignatureFunction, target: str, library: Library) -
     written = library.write(builder.function, f"{_WRAPPER}{stem(target)}")
     structure = _structure(signature)
     captures = traces.trace_of(signature.target).captures
-    return Trace(None, written, captures, lambda: structure, names, _positional(names), _keyword_only(keywords.values()))
+    return Trace(None, written, captures, lambda: structure, names, int(len(names) == 1), _keyword_only(keywords.values()))
 
 
 def _add_results(builder: FunctionBuilder, signature: SignatureFunction, call: str, called: Any) -> None:
@@ -400,13 +385,16 @@ def _add_results(builder: FunctionBuilder, signature: SignatureFunction, call: s
 
 
 def direct_trace(signature: SignatureFunction) -> Any:
-    """Return the Trace of a signature that needs no wrapper."""
+    """Return the Trace of a signature that needs no wrapper. An only input may be given without its name.
+
+    RFC: ATTR-02
+    """
     trace = traces.trace_of(signature.target)
     keywords = python_names(signature.names)
     if trace.inputs[1].keys() != set(keywords.values()):  # of TF 1.x, or of a writer that kept names which Python does not take
         structure = _structure(signature)
         trace = Trace(trace.source, trace.name, trace.captures, lambda: structure)
-    trace.keywords, trace.positional = signature.names, _positional(signature.names)
+    trace.keywords, trace.positional = signature.names, int(len(signature.names) == 1)
     trace.signature = trace.signature or _keyword_only(keywords.values())
     return trace
 
@@ -415,14 +403,6 @@ def _structure(signature: SignatureFunction) -> tuple[Any, Any]:
     """Return the arguments and results of a signature as its readers call it: by names that Python accepts."""
     inputs = {keyword: signature.inputs[name] for name, keyword in python_names(signature.inputs).items()}
     return ((), inputs), signature.outputs
-
-
-def _positional(names: Sequence[str]) -> int:
-    """Return how many inputs may be given without a name: one, if there is only one.
-
-    RFC: ATTR-02
-    """
-    return 1 if len(names) == 1 else 0
 
 
 def _keyword_only(names: Iterable[str]) -> inspect.Signature:

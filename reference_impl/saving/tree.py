@@ -84,13 +84,7 @@ class _Lookups:
 
 @dataclass(frozen=True)
 class Tree(_Lookups):
-    """The tree of an export, complete.
-
-    Attributes:
-      reached: where its objects are from.
-      nodes: by number.
-      numbers: identity of an object -> its number.
-    """
+    """The tree of an export, complete: its nodes by number, and the numbers by the identity of objects."""
 
     reached: Reached
     nodes: Sequence[Node]
@@ -98,11 +92,7 @@ class Tree(_Lookups):
 
 
 class GrowingTree(_Lookups):
-    """The tree of an export, while objects join.
-
-    Args:
-      reached: the objects of the export.
-      signatures: become the child of that name of the root.
+    """The tree of an export, while objects join. The signatures become the child of that name of the root.
 
     Raises:
       SaveError: an object that cannot be saved, or that is made of objects outside of the export.
@@ -113,22 +103,21 @@ class GrowingTree(_Lookups):
         self.nodes: list[Node] = []
         self.numbers: dict[int, int] = {}
         self._is_frozen = False
-        self.signatures = SignatureMap(signatures)
+        signature_map = SignatureMap(signatures)
         self.add(self.root, "root")
         for node in self.nodes:  # grows
             for name, child in self.reached.objects.of(node.object, node.path).items():
                 of_library = authorship.is_of_library(node.object, name, node.of_library)
                 node.children[name] = self.add(child, step(node.path, node.object, name), of_library)
             # A list or dict has room for its elements only: TensorFlow reads a child of another name as one and fails (FMT-11).
-            if node.number == 0 and (self.signatures or not isinstance(node.object, (list, tuple, dict))):
-                node.children[SIGNATURES] = self.add(self.signatures, "root.signatures")
-
+            if node.number == 0 and (signature_map or not isinstance(node.object, (list, tuple, dict))):
+                node.children[SIGNATURES] = self.add(signature_map, "root.signatures")
         for node in self.nodes:
             node.dependencies.update(self._dependencies(node))
         self._check_order()
 
     def _check_order(self) -> None:
-        """Raises SaveError: objects are made of each other, so no loader could make the first one (RP-02)."""
+        """Raise SaveError when objects are made of each other, so that no loader could make the first one (RP-02)."""
         waiting = {node.number for node in self.nodes if node.dependencies}
         while waiting:
             ready = {number for number in waiting if waiting.isdisjoint(self.nodes[number].dependencies.values())}
@@ -139,7 +128,7 @@ class GrowingTree(_Lookups):
             waiting -= ready
 
     def _dependencies(self, node: Node) -> dict[str, int]:
-        """What the object says it is made of (RP-02). Raises SaveError: that is no part of the export."""
+        """Return what the object says it is made of (RP-02). Raises SaveError when that is not a part of the export."""
         obj = node.object
         functions = (api.Function, api.ConcreteFunction, LoadedFunction)
         if not isinstance(obj, api.Trackable) or isinstance(obj, functions) or api.is_variable(obj):
@@ -186,9 +175,9 @@ class GrowingTree(_Lookups):
 
 
 def _identity(obj: Any) -> int:
-    """What makes an object the same one. A variable is its handle, whatever wrappers are around it (GOAL-09).
+    """Return what identifies an object: the handle of a variable (GOAL-09), whatever wrappers are around it, or the object.
 
-    Reference variables, which `_check_variable` refuses, have none.
+    Reference variables, which `_check_variable` refuses, have no handle.
     """
     if not api.is_variable(obj):
         return id(obj)

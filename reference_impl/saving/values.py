@@ -19,7 +19,7 @@ _USE = "`with graph.as_default(), session.as_default(): reference_impl.save(...)
 
 
 def of_variable(variable: Any, path: str) -> Any:
-    """The array of an eager variable. Raises SaveError: it has no value."""
+    """Return the array of an eager variable. Raises SaveError when it has no value."""
     parts = api.variable_components(variable)
     try:
         return (variable if len(parts) > 1 else parts[0]).read_value().numpy()
@@ -28,7 +28,7 @@ def of_variable(variable: Any, path: str) -> Any:
 
 
 def has_value(variable: Any) -> bool:
-    """Has an eager variable a value? Reading one without may give an empty array."""
+    """Whether an eager variable has a value. Reading one without a value may give an empty array."""
     return all(bool(part.is_initialized()) for part in api.variable_components(variable))
 
 
@@ -43,14 +43,14 @@ def byte_size(array: Any) -> int:
 
 
 def of_tensors(tensors: Sequence[tf.Tensor], path: str) -> list[Any]:
-    """The arrays of tensors of the object at `path`. Raises SaveError, see `run`."""
+    """Return the arrays of tensors of the object at `path`. Raises SaveError, see `run`."""
     if all(map(eager_tensor, tensors)):
         return [tensor.numpy() for tensor in tensors]
     return run({path: tensors})[path]
 
 
 def run(fetches: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:
-    """Path of an object -> the arrays of its tensors or variables, which are those of a graph; all in one run.
+    """Return path of an object -> the arrays of its tensors or variables, which are those of a graph; all in one run.
 
     Raises:
       SaveError: there is no session, it is that of another graph, or something has not been initialised in it.

@@ -138,9 +138,15 @@ def test_PRIM_06_what_libraries_keep_for_themselves_is_no_loss(tf, tmp_path):
         def call(self, x):
             return self.dense(x)
 
+    class Centred(keras.layers.Normalization):
+        """Keras gives it the attributes `input_mean` and `mean`, which are an array and a tensor."""
+
     normalization = keras.layers.Normalization()
     normalization.adapt(np.arange(8.0).reshape(2, 4))
-    model = keras.Sequential([keras.Input([4]), normalization, Scaled(), keras.layers.Dropout(0.5), keras.layers.LSTMCell(3)][:4])
+    centred = Centred(mean=np.arange(4.0), variance=np.ones(4))
+    model = keras.Sequential(
+        [keras.Input([4]), normalization, centred, Scaled(), keras.layers.Dropout(0.5), keras.layers.LSTMCell(3)][:5]
+    )
     model.compile("adam", "mse", metrics=["mae"])
     model.fit(np.ones([4, 4]), np.ones([4, 2]), verbose=0)
     root = tf.Module()
