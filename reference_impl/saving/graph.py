@@ -6,8 +6,9 @@ initialisers and the saver call functions with these very tensors. So what a sig
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Optional, Union
 
 import tensorflow as tf
@@ -20,14 +21,13 @@ from reference_impl.format.values import structure
 from reference_impl.graph.argument_names import python_names
 from reference_impl.graph.node_defs import set_call
 from reference_impl.graph.unique_names import UniqueNames
+from reference_impl.inspection.signatures import parts_of
 from reference_impl.kinds import specs, traces, variable
 from reference_impl.kinds.export_library import strip_defaults
 from reference_impl.kinds.specs import shape_proto
 from reference_impl.saving.collect import Functions
 from reference_impl.saving.signatures import SignatureFunction, set_output_shapes
 from reference_impl.saving.tree import Tree
-
-_SPARSE = ("indices", "values", "dense_shape")
 
 Key = Union[int, tuple[int, int]]  # the number of a node, or of a variable's and of one of its replicas
 
@@ -220,32 +220,26 @@ def _encoded_inputs(feeds: dict[str, Any], definition: Any) -> dict[str, Any]:
     out: dict[str, Any] = {}
     left = dict(feeds)
     for key, info in definition.inputs.items():
-        encoding = info.WhichOneof("encoding")
-        if encoding == "coo_sparse":
-            names = [f"{key}_{part}" for part in _SPARSE]
-        elif encoding == "composite_tensor":
-            names = [f"{key}_component_{i}" for i in range(len(info.composite_tensor.components))]
-        else:
-            names = [key]
+        kind, parts = parts_of(info)
+        names = [f"{key}_{part}" if part else key for part, *_ in parts]
         if any(name not in left for name in names):
             return feeds
-        parts = [left.pop(name) for name in names]
-        if encoding not in ("coo_sparse", "composite_tensor"):
-            out[key] = parts[0]
-            continue
-        out[key] = schema.TensorInfo()
-        out[key].CopyFrom(info)
-        if encoding == "coo_sparse":
-            _set_sparse(out[key], parts)
-        else:
-            for component, part in zip(out[key].composite_tensor.components, parts):
-                component.name = part.name
+        fed = [left.pop(name) for name in names]
+        out[key] = fed[0] if kind == "dense" else schema.copy_of(info)
+        _set_tensors(out[key], iter([item.name for item in fed]))
     return feeds if left else out
 
 
-def _set_sparse(info: Any, parts: Sequence[Any]) -> None:
-    sparse = info.coo_sparse
-    sparse.indices_tensor_name, sparse.values_tensor_name, sparse.dense_shape_tensor_name = (part.name for part in parts)
+def _set_tensors(info: Any, names: Iterator[str]) -> None:
+    """Name the tensors that a TensorInfo stands for, in the order of `parts_of`."""
+    if info.WhichOneof("encoding") == "coo_sparse":
+        coo = info.coo_sparse
+        coo.values_tensor_name, coo.indices_tensor_name, coo.dense_shape_tensor_name = itertools.islice(names, 3)
+    elif info.WhichOneof("encoding") == "composite_tensor":
+        for component in info.composite_tensor.components:
+            _set_tensors(component, names)
+    else:
+        info.name = next(names)
 
 
 def _output_info(spec: Any, parts: Sequence[Any], name: str) -> Any:
@@ -257,7 +251,9 @@ def _output_info(spec: Any, parts: Sequence[Any], name: str) -> Any:
     if getattr(spec, "shape", None) is not None:
         out.tensor_shape.CopyFrom(shape_proto(spec.shape))
     if isinstance(spec, tf.SparseTensorSpec):
-        _set_sparse(out, parts)
+        indices, values, dense_shape = (part.name for part in parts)
+        out.coo_sparse.SetInParent()
+        _set_tensors(out, iter([values, indices, dense_shape]))
     else:
         out.composite_tensor.type_spec.CopyFrom(structure.encode(specs.from_tf(spec), name).type_spec_value)
         out.composite_tensor.components.extend(parts)

@@ -145,6 +145,32 @@ def test_components_of_components_of_a_result_are_its_tensors_in_order(tf, tmp_p
     assert isinstance(answers[1], tf.RaggedTensor) and answers[0].to_list() == answers[1].to_list()
 
 
+@pytest.mark.clause("V1-16")
+def test_components_of_components_of_an_input_are_saved_as_such(tf, tmp_path):
+    def nest(signature):
+        first = signature.inputs["r"].composite_tensor.components[0]
+        name, dtype = first.name, first.dtype
+        first.ClearField("name")
+        first.composite_tensor.components.add(name=name, dtype=dtype).tensor_shape.CopyFrom(first.tensor_shape)
+
+    def names(path):
+        info = layout.read(path).meta_graph(["serve"]).signature_def["serving_default"].inputs["r"]
+        (inner,) = info.composite_tensor.components[0].composite_tensor.components
+        return [inner.name, info.composite_tensor.components[1].name]
+
+    source = with_signature("ragged_io", tmp_path, nest)
+    assert len(names(source)) == 2
+    reference_impl.save(reference_impl.load(source), tmp_path / "again")
+    with tf.Graph().as_default() as graph, tf.compat.v1.Session() as session:
+        loaded = tf.compat.v1.saved_model.load(session, ["serve"], str(tmp_path / "again"))
+        fed = dict(zip(names(tmp_path / "again"), ([1.0, 2.0, 3.0], [0, 2, 2, 3])))
+        doubled = [
+            component.name for component in loaded.signature_def["serving_default"].outputs["doubled"].composite_tensor.components
+        ]
+        values, splits = session.run(doubled, {graph.get_tensor_by_name(name): value for name, value in fed.items()})
+    assert values.tolist() == [2.0, 4.0, 6.0] and splits.tolist() == [0, 2, 2, 3]
+
+
 def test_a_composite_result_without_its_tensors_spares_the_other_signatures(tf, tmp_path):
     def lose(signature):
         for info in signature.outputs.values():
