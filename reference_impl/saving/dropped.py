@@ -106,10 +106,8 @@ def _of_node(tree: Tree, node: Node) -> Iterator[Lost]:
     elif isinstance(obj, (list, tuple, Mapping)):
         yield from _leaves(tree, node)
     elif isinstance(obj, api.Trackable) and not isinstance(obj, (api.Function, api.ConcreteFunction, api.CapturableResource)):
-        walk = _Walk(tree)
-        for name, value in _attributes(obj):
-            if name not in node.children:
-                yield from walk.lost(value, f"{node.path}.{name}", True)
+        found = [(f"{node.path}.{name}", value) for name, value in _attributes(obj) if name not in node.children]
+        yield from _lost(tree, found)
 
 
 def _constraint(variable: Any) -> Any:
@@ -207,30 +205,24 @@ def _is_installed(cls: type) -> bool:
 # Values
 
 
-class _Walk:
-    """Looks into the values of attributes. Everything is looked at once."""
-
-    def __init__(self, tree: Tree):
-        self._tree = tree
-        self._seen: dict[int, Any] = {}
-
-    def lost(self, value: Any, place: str, data: bool) -> Iterator[Lost]:
-        """Yield what is not written of a value. `data`: arrays count, as they do not in objects of unknown classes."""
-        stack = [(value, place, data)]
-        while stack:
-            value, place, data = stack.pop()
-            if isinstance(value, (*_PLAIN, *_CODE)) or id(value) in self._seen:
-                continue
-            self._seen[id(value)] = value
-            object_ = isinstance(value, api.Trackable) and not isinstance(value, (list, tuple, dict))
-            if object_ and self._tree.number_of(value) is not None:
-                continue
-            what = _state(value) or (_numbers(value) if data else "")
-            if what:
-                yield Lost(place, what, _arrays(value))
-            else:
-                inside = [(item, f"{place}{step}", data and deeper) for step, item, deeper in _inside(value)]
-                stack.extend(reversed(inside))
+def _lost(tree: Tree, values: Sequence[tuple[str, Any]]) -> Iterator[Lost]:
+    """Yield what is not written of values with their places. Everything is looked at once."""
+    seen: dict[int, Any] = {}
+    stack = [(value, place, True) for place, value in reversed(values)]
+    while stack:
+        value, place, data = stack.pop()  # data: arrays count, as they do not in objects of unknown classes
+        if isinstance(value, (*_PLAIN, *_CODE)) or id(value) in seen:
+            continue
+        seen[id(value)] = value
+        is_object = isinstance(value, api.Trackable) and not isinstance(value, (list, tuple, dict))
+        if is_object and tree.number_of(value) is not None:
+            continue
+        what = _state(value) or (_numbers(value) if data else "")
+        if what:
+            yield Lost(place, what, _arrays(value))
+        else:
+            inside = [(item, f"{place}{step}", data and deeper) for step, item, deeper in _inside(value)]
+            stack.extend(reversed(inside))
 
 
 def _state(value: Any) -> str:

@@ -207,8 +207,7 @@ def _concrete(key: str, function: Any) -> tuple[Any, Optional[inspect.Signature]
 
 
 def _inputs(key: str, trace: Trace, strict: bool) -> dict[str, tf.TensorSpec]:
-    args, kwargs = trace.inputs
-    top = [*args, *(kwargs[name] for name in sorted(kwargs))]
+    (args, kwargs), top = trace.inputs, _arguments(trace)
     for value in top:
         leaves = tf.nest.flatten(value, expand_composites=True)
         if any(isinstance(leaf, tf.Variable) or getattr(leaf, "dtype", None) == tf.resource for leaf in [value, *leaves]):
@@ -224,6 +223,12 @@ def _inputs(key: str, trace: Trace, strict: bool) -> dict[str, tf.TensorSpec]:
     return _as_python_binds(
         trace, {name: tf.TensorSpec(spec.shape, spec.dtype, name) for name, spec in zip(trace.keywords, flat)}
     )
+
+
+def _arguments(trace: Trace) -> list[Any]:
+    """Return the positional arguments of a trace, then those by keyword, sorted."""
+    args, kwargs = trace.inputs
+    return [*args, *(kwargs[name] for name in sorted(kwargs))]
 
 
 def _check_nested(key: str, arguments: Sequence[Any], names: Sequence[str]) -> None:
@@ -258,7 +263,7 @@ def _defaults(key: str, trace: Trace, signature: inspect.Signature, names: Seque
     args, kwargs = trace.inputs
     parameters = [*list(signature.parameters)[: len(args)], *sorted(kwargs)]
     found: dict[str, Any] = {}
-    for parameter, (value, given) in zip(parameters, _with_names([*args, *(kwargs[name] for name in sorted(kwargs))], names)):
+    for parameter, (value, given) in zip(parameters, _with_names(_arguments(trace), names)):
         default = signature.parameters[parameter].default if parameter in signature.parameters else inspect.Parameter.empty
         parts = tf.nest.flatten(default, expand_composites=True)
         if not any(tf.is_tensor(part) for part in parts):
@@ -285,15 +290,14 @@ def _as_python_binds(trace: Trace, inputs: dict[str, tf.TensorSpec]) -> dict[str
     """
     if trace.signature is None:
         return inputs
-    args, kwargs = trace.inputs
-    specs = [*args, *(kwargs[name] for name in sorted(kwargs))]
+    specs = _arguments(trace)
     try:
         parameters = [p.replace(default=p.empty) for p in trace.signature.parameters.values()]  # a trace has no defaults
         found = inspect.Signature(parameters).bind(**{keyword: name for name, keyword in python_names(inputs).items()})
     except (TypeError, ValueError):
         return inputs
     named = {python_name(keyword): name for keyword, name in found.kwargs.items()}
-    names = [*found.args, *(named.get(python_name(keyword)) for keyword in sorted(kwargs))]
+    names = [*found.args, *(named.get(python_name(keyword)) for keyword in sorted(trace.inputs[1]))]
     if len(specs) != len(names) or not all(name and _fits(inputs[name], spec) for name, spec in zip(names, specs)):
         return inputs
     return {name: inputs[name] for name in names}
