@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from reference_impl.errors import listed
 from reference_impl.format import schema
 from reference_impl.graph.object_references import dangling
 from reference_impl.graph.unique_names import repeated
 from reference_impl.inspection.graph_view import GraphView
-
-_SHOWN = 3
 
 
 def contradictions(view: GraphView) -> Iterator[str]:
@@ -17,10 +16,10 @@ def contradictions(view: GraphView) -> Iterator[str]:
     objects = view.proto.object_graph_def
     yield from _twice("nodes", view.main.names)
     yield from _twice("functions", (function.signature.name for function in view.proto.graph_def.library.function))
-    lost = list(dangling(objects))
+    count = len(objects.nodes)
+    lost = [f"object {number} refers to object {other} of {count}" for number, _, other in dangling(objects)]
     if lost:
-        number, _, other = lost[0]
-        yield f"object {number} refers to object {other} of {len(objects.nodes)}" + _more(len(lost) - 1)
+        yield listed(lost, 1)
 
 
 def same_tags(saved_model: schema.SavedModel) -> Iterator[str]:
@@ -35,8 +34,4 @@ def same_tags(saved_model: schema.SavedModel) -> Iterator[str]:
 def _twice(what: str, names: Iterable[str], verb: str = "are called") -> Iterator[str]:
     found = repeated(names)
     if found:
-        yield f"several {what} {verb} {', '.join(map(repr, found[:_SHOWN]))}" + _more(len(found) - _SHOWN)
-
-
-def _more(count: int) -> str:
-    return f" and {count} more" if count > 0 else ""
+        yield f"several {what} {verb} {listed(map(repr, found), 3)}"

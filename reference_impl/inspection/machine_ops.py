@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Collection, Iterable
 from typing import Any
 
-from reference_impl.errors import MachineOpError
+from reference_impl.errors import MachineOpError, listed
 from reference_impl.format.container.layout import Layout
 from reference_impl.graph.references import FunctionIndex
 from reference_impl.inspection.effects import LOAD, Search, Start
@@ -19,7 +19,6 @@ from reference_impl.inspection.types import Effect
 
 WARN, REFUSE, ALLOW = "warn", "refuse", "allow"
 CHOICES = (WARN, REFUSE, ALLOW)
-_SHOWN = 3
 
 
 class MachineOpWarning(UserWarning):
@@ -68,5 +67,4 @@ def _told(found: Iterable[Effect], own: Collection[str]) -> str:
         function = f" in function {effect.function!r}" if effect.function in own else ""
         started = f", run by {effect.at_load[0]!r}" if effect.at_load else ""
         texts.append(f"{effect.does}{paths} (op {effect.op!r}, node {effect.node!r}{function}{started})")
-    more = f" and {len(texts) - _SHOWN} more" if len(texts) > _SHOWN else ""
-    return "; ".join(texts[:_SHOWN]) + more
+    return listed(texts, 3, "; ")
