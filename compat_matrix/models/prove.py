@@ -19,6 +19,7 @@ from compat_matrix.hosts.host import RESTART_AFTER
 from compat_matrix.hosts.pool import Hosts
 from compat_matrix.requests.given import case_name
 from compat_matrix.runtimes.runtime import Runtime
+from compat_matrix.runtimes.worker import NotStarted
 
 if TYPE_CHECKING:
     from compat_matrix.requests.given import Given
@@ -91,6 +92,8 @@ def _reading(asked: Asked, tags: tuple[str, ...]) -> Reading:
     count = sum(answerable(request["kind"], capabilities) for request in requests)
     failed = asked.failed(tags)
     outcome, message = result.outcome, result.message
+    if result.error_class == NotStarted.__name__:  # nothing to blame the model for
+        outcome = Outcome.ENV_ERROR
     if result.details.get("failed"):  # it is known which requests: those of another MetaGraph do not count here
         texts = [one["message"] for one in failed.values()]
         outcome = Outcome(next(iter(failed.values()))["outcome"]) if failed else Outcome.PASS

@@ -6,6 +6,7 @@ import shlex
 import shutil
 import sys
 import tempfile
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from click.testing import CliRunner
 from fake_artifacts import saved_model, write_artifact
 from fake_runtime import fake_runtime
 
+from compat_matrix.cells.results import read_results
 from compat_matrix.cli import main
 from compat_matrix.exports import session
 from compat_matrix.exports.artifact import Export
@@ -366,3 +368,17 @@ def test_an_exporter_that_overwrites_while_others_are_checked_is_no_matter(world
     shutil.rmtree(world.model)
     command = shlex.split(report.failures[0].replay)
     assert CliRunner().invoke(main, [*command[1:], "-q"]).exit_code == 1
+
+
+def test_a_check_that_is_interrupted_keeps_what_it_saw(world):
+    def interrupt(result):
+        raise KeyboardInterrupt
+
+    out, options = world.folder / "interrupted", Options(consumers=("tf2",))
+    with pytest.raises(KeyboardInterrupt):
+        world.session.check([Export(world.export(), RIGHT)], options, out, advance=interrupt)
+    results = read_results(out / "results.jsonl")
+    told = Counter(str(result.outcome) for result in results if result.message != "interrupted")
+    assert told["PASS"] == 1 and not (out / "summary.json").exists(), told
+    assert any(str(result.outcome) == "NOT_RUN" and result.message == "interrupted" for result in results)
+    assert world.check(options=options).ok, "the session goes on"

@@ -317,6 +317,23 @@ def test_a_model_whose_answers_change_is_proved_by_recorded_requests(tmp_path, m
     assert run(tmp_path, tmp_path / "zoo", "--target", "2.20", "--requests", io).exit_code == 64  # two models
 
 
+@pytest.mark.tensorflow
+def test_a_runtime_that_does_not_start_proves_nothing_and_disproves_nothing(tmp_path, monkeypatch):
+    import dataclasses
+
+    from compat_matrix.runtimes import resolve
+    from compat_matrix.runtimes.runtime import local_runtime
+
+    broken = tmp_path / "python"
+    broken.write_text("#!/bin/sh\necho no interpreter >&2\nexit 1\n")
+    broken.chmod(0o755)
+    monkeypatch.setattr(resolve, "resolve", lambda release: dataclasses.replace(local_runtime(), name="old", python=broken))
+    done = run(fixture("half_plus_two"), tmp_path / "out", "--target", "2.20", "--for", "c++")
+    assert done.exit_code == 3 and "UNPROVED: nothing could be asked" in done.output, done.output
+    assert "not asked: c_api of" in done.output and "does not start" in done.output
+    assert (tmp_path / "out" / "saved_model.pb").is_file()
+
+
 def test_without_the_runtime_it_is_unproved_and_says_what_would_help(tmp_path, monkeypatch):
     monkeypatch.setenv("SAVEDMODEL_COMPAT_HOME", str(tmp_path / "home"))
     done = run(fixture("half_plus_two"), tmp_path / "out", "--target", OLD)
