@@ -25,16 +25,30 @@ from typing import Any, NoReturn, TypeVar
 import click
 
 from compat_matrix.common import interrupts
-from compat_matrix.common.printable import printable
+from compat_matrix.common.printable import like, printable
 
 OK, UNEXPECTED, BAD_EXPECTATION, INCOMPLETE, HARNESS_ERROR, USAGE = 0, 1, 2, 3, 4, 64
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 _FOLDER = Path(__file__).with_name("commands")
+# The sections of --help, in this order; the docstring of a command says to which it belongs.
+TASKS = ("Look at models", "Change models", "Check models", "Compare TensorFlows", "Set up")
 
 
-class LazyGroup(click.Group):
+class Group(click.Group):
+    """A group that names commands like the one it does not know."""
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that the first argument names. Raises UsageError with the names that are like it."""
+        name = args[0]
+        if self.get_command(ctx, name) is None and not name.startswith("-"):
+            near = like(name, self.list_commands(ctx)) or f" `{ctx.command_path} --help` lists them."
+            ctx.fail(f"there is no command {printable(name, newlines=False)!r}.{near}")
+        return super().resolve_command(ctx, args)
+
+
+class LazyGroup(Group):
     """A click group that imports a subcommand on first use and ends with the exit codes of this program."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -52,9 +66,11 @@ class LazyGroup(click.Group):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The section ``Commands`` of ``--help``: the first line of each module, none of which is imported."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, first_line(name)) for name in self.list_commands(ctx)])
+        """The commands of ``--help``, a section for each task: what each module says of itself; none of them is imported."""
+        found = [(name, *introduction(name)) for name in self.list_commands(ctx)]
+        for task in dict.fromkeys([*TASKS, *(task for _, _, task in found)]):
+            with formatter.section(task):
+                formatter.write_dl([(name, line) for name, line, belongs in found if belongs == task])
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the arguments. Without any the help is shown and the status is that of wrong usage, in every release of click."""
@@ -125,10 +141,11 @@ class LazyGroup(click.Group):
         return str(getattr(command.callback, "goes_on", ""))
 
 
-def first_line(command: str) -> str:
-    """What the module of a command says first."""
-    with (_FOLDER / f"{command.replace('-', '_')}.py").open(encoding="utf-8") as stream:
-        return stream.readline().strip().strip('"')
+def introduction(command: str) -> tuple[str, str]:
+    """The first line of a command's module, and the task that its docstring names."""
+    text = (_FOLDER / f"{command.replace('-', '_')}.py").read_text(encoding="utf-8")
+    docstring = text.split('"""', 2)[1]
+    return docstring.partition("\n")[0], docstring.rpartition("Task: ")[2].strip() if "Task: " in docstring else "More"
 
 
 def goes_on(words: str) -> Callable[[_F], _F]:

@@ -1,4 +1,7 @@
-"""Check an export: every consumer here, the same answers, nothing lost."""
+"""Check an export: every consumer here, the same answers, nothing lost.
+
+Task: Check models
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,7 @@ from compat_matrix.commands.parts.models import fail_on_option, model_arguments
 from compat_matrix.commands.parts.planned import exit_codes
 from compat_matrix.commands.parts.plugin_options import plugin_option
 from compat_matrix.commands.parts.refusing import Refused
+from compat_matrix.commands.parts.renamed import renaming
 from compat_matrix.common.printable import printable
 
 if TYPE_CHECKING:
@@ -26,7 +30,7 @@ if TYPE_CHECKING:
 FILE = click.Path(dir_okay=False, path_type=Path)
 
 
-@click.command()
+@click.command(cls=renaming(tensorflow="--runtime", serving="--server"))
 @model_arguments
 @click.option(
     "--requests",
@@ -44,8 +48,10 @@ FILE = click.Path(dir_okay=False, path_type=Path)
     help="Ask this one only (repeatable); a plug-in too: NAME, NAME=COMMAND.",
 )
 @plugin_option
-@click.option("--tensorflow", multiple=True, metavar="RUNTIME", help="Ask another installed release too: 2.15 (repeatable).")
-@click.option("--serving", "servers", multiple=True, metavar="SERVER", help="Ask a model server too, as serve-check does.")
+@click.option(
+    "--runtime", "tensorflow", multiple=True, metavar="RUNTIME", help="Ask another installed release too: 2.15 (repeatable)."
+)
+@click.option("--server", "servers", multiple=True, metavar="SERVER", help="Ask a model server too, as serve-check does.")
 @click.option("--check", "checks", multiple=True, metavar="NAME", help="Make this check only (repeatable).")
 @click.option("--tolerance", metavar="'RTOL ATOL REASON'", help="How far answers may be apart, and why.")
 @fail_on_option("Findings of `verify` of at least this severity fail.")

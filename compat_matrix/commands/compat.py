@@ -1,4 +1,7 @@
-"""Which TensorFlow releases load which part of a model, and why not."""
+"""Which TensorFlow releases load which part of a model, and why not.
+
+Task: Look at models
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Freeze what clients of a model rely on, and gate on it."""
+"""Freeze what clients of a model rely on, and gate on it.
+
+Task: Check models
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Optional
 import click
 
 from compat_matrix.cells.outcomes import ExitCode
-from compat_matrix.cli import HARNESS_ERROR, OK, UNEXPECTED
+from compat_matrix.cli import HARNESS_ERROR, OK, UNEXPECTED, Group
 from compat_matrix.commands.parts.models import model_arguments
 from compat_matrix.common.printable import printable
 
@@ -26,7 +29,7 @@ SUFFIX = ".contract.json"
 NO_ANSWERS = "none on record: `contract write --answers` records some"
 
 
-@click.group()
+@click.group(cls=Group)
 def contract() -> None:
     """Freeze the serving contract of a model in a file beside it, and gate on it (docs/contract.md)."""
 

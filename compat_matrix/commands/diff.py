@@ -1,4 +1,7 @@
-"""Show what is different between two SavedModels, or two folders of them."""
+"""Show what is different between two SavedModels, or two folders of them.
+
+Task: Look at models
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Make a copy of a model that an older TensorFlow loads."""
+"""Make a copy of a model that an older TensorFlow loads.
+
+Task: Change models
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Compare a baseline TensorFlow with a candidate: what changed, what blocks."""
+"""Compare a baseline TensorFlow with a candidate: what changed, what blocks.
+
+Task: Compare TensorFlows
+"""
 
 from __future__ import annotations
 
@@ -9,16 +12,17 @@ from pathlib import Path
 import click
 
 from compat_matrix.cells.outcomes import ExitCode
-from compat_matrix.commands.parts.planned import EXISTING_DIR, asked_runtimes, exit_codes, ledger_path, plan_options
+from compat_matrix.commands.parts.planned import EXISTING_DIR, asked_runtimes, exit_codes, jobs_option, ledger_path, plan_options
 from compat_matrix.commands.parts.plugin_options import Chosen, plugin_option
 from compat_matrix.commands.parts.refusing import Refused
+from compat_matrix.commands.parts.renamed import renaming
 from compat_matrix.plugins.ledgers import ledger_text
 from compat_matrix.runtimes.runtime import Runtime
 
 OUT = click.Path(file_okay=False, path_type=Path)
 
 
-@click.command()
+@click.command(cls=renaming(cases="--cases-dir"))
 @click.option("--baseline", required=True, metavar="RUNTIME", help="What is in use.")
 @click.option("--candidate", required=True, metavar="RUNTIME", help="What is to replace it.")
 @click.option("--out", type=OUT, default=Path("gate-out"), show_default=True, help="The output folder.")
@@ -32,7 +36,7 @@ OUT = click.Path(file_okay=False, path_type=Path)
 @click.option("--accept-known", is_flag=True, help="Do not block on regressions that the expectations list.")
 @click.option("--resume", is_flag=True, help="Go on with an interrupted gate in the same folder.")
 @click.option("--no-install", is_flag=True, help="Do not install a runtime that is missing.")
-@click.option("-n", "processes", type=click.IntRange(1, 64), help="Processes (default: by CPUs and free memory).")
+@jobs_option
 @plan_options
 @plugin_option
 @click.argument("pytest_args", nargs=-1, type=click.UNPROCESSED)

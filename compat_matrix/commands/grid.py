@@ -1,4 +1,7 @@
-"""What each TensorFlow writes, read by each TensorFlow."""
+"""What each TensorFlow writes, read by each TensorFlow.
+
+Task: Compare TensorFlows
+"""
 
 from __future__ import annotations
 
@@ -12,9 +15,10 @@ import tomlkit
 
 from compat_matrix.cells.outcomes import ExitCode
 from compat_matrix.cells.plan import NO_CONSUMER
-from compat_matrix.commands.parts.planned import asked_runtimes, exit_codes
+from compat_matrix.commands.parts.planned import asked_runtimes, exit_codes, jobs_option
 from compat_matrix.commands.parts.plugin_options import Chosen, plugin_option
 from compat_matrix.commands.parts.refusing import EXISTING_FILE, Refused
+from compat_matrix.commands.parts.renamed import renaming
 from compat_matrix.plugins.ledgers import ledger_text
 from compat_matrix.verdict import DEFAULT_PATH, Ledger
 
@@ -25,14 +29,22 @@ GRID_FILE = Path(__file__).parent.parent / "grid.toml"
 NAMES = re.compile(r"[\s,]+")
 
 
-@click.command()
+@click.command(cls=renaming(runtimes="--runtime", cases="--case"))
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), required=True, help="The output folder.")
-@click.option("--runtimes", multiple=True, metavar="NAMES", help="Runtimes, by comma, or `all` (default: those of grid.toml).")
-@click.option("--cases", multiple=True, metavar="NAMES", help="Cases, by comma, * is allowed (default: those of grid.toml).")
+@click.option(
+    "--runtime",
+    "runtimes",
+    multiple=True,
+    metavar="NAME",
+    help="Runtimes, also by comma, or `all` (default: those of grid.toml).",
+)
+@click.option(
+    "--case", "cases", multiple=True, metavar="NAME", help="Cases, also by comma, * is allowed (default: those of grid.toml)."
+)
 @click.option("--producer", multiple=True, metavar="NAME", help="Only what this producer writes; NAME=FOLDER.")
 @click.option("--consumer", multiple=True, metavar="NAME", help="Only this consumer; NAME=COMMAND.")
 @click.option("--changed-since", metavar="REVISION", help="Only cases and runtimes that changed since this git revision.")
-@click.option("-n", "processes", type=click.IntRange(1, 64), help="Processes (default: by CPUs and free memory).")
+@jobs_option
 @click.option("--resume", is_flag=True, help="Keep the results of an interrupted run of the same plan, run what is missing.")
 @click.option("--require", is_flag=True, help="A cell that is not run fails the run, whatever the reason.")
 @click.option("--no-install", is_flag=True, help="Do not make the environments that are missing.")

@@ -1,4 +1,7 @@
-"""Show what a SavedModel contains."""
+"""Show what a SavedModel contains.
+
+Task: Look at models
+"""
 
 from __future__ import annotations
 

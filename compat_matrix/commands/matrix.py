@@ -1,4 +1,7 @@
-"""Plan, run and report the compatibility matrix."""
+"""Plan, run and report the compatibility matrix.
+
+Task: Compare TensorFlows
+"""
 
 from __future__ import annotations
 
@@ -10,12 +13,14 @@ from pathlib import Path
 import click
 
 from compat_matrix.cells.plan import parse_cell_id
+from compat_matrix.cli import Group
 from compat_matrix.commands.parts.expect import expect
 from compat_matrix.commands.parts.planned import (
     EXISTING_DIR,
     asked_runtimes,
     asked_servers,
     exit_codes,
+    jobs_option,
     ledger_path,
     plan_options,
     planned,
@@ -23,11 +28,12 @@ from compat_matrix.commands.parts.planned import (
     runtime_options,
 )
 from compat_matrix.commands.parts.plugin_options import Chosen, asked_plugins, plugin_option
+from compat_matrix.commands.parts.renamed import renaming
 from compat_matrix.plugins.ledgers import ledger_text
 from compat_matrix.verdict import Ledger
 
 
-@click.group()
+@click.group(cls=Group)
 def matrix() -> None:
     """Plan, run and report the compatibility matrix.
 
@@ -39,7 +45,7 @@ def matrix() -> None:
     """
 
 
-@matrix.command()
+@matrix.command(cls=renaming(cases="--cases-dir"))
 @plan_options
 @runtime_options
 @plugin_option
@@ -73,9 +79,9 @@ def plan(
     click.echo(f"{len(made.cells)} cells: " + ", ".join(f"{count} {what}" for what, count in sorted(decided.items())), err=True)
 
 
-@matrix.command()
+@matrix.command(cls=renaming(cases="--cases-dir"))
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), required=True, help="The output folder.")
-@click.option("-n", "processes", type=click.IntRange(1, 64), help="Processes (default: by CPUs and free memory).")
+@jobs_option
 @click.option("-k", "expression", help="Only cells whose id fits this pytest expression.")
 @click.option("--case", "case", multiple=True, metavar="NAME", help="Only this case (* is allowed; may be repeated).")
 @click.option("--producer", multiple=True, metavar="NAME", help="Only this producer; NAME=FOLDER: the artifacts in a folder.")

@@ -1,4 +1,7 @@
-"""Make SavedModels of TF 2 out of those of TF 1.x, each proved equal."""
+"""Make SavedModels of TF 2 out of those of TF 1.x, each proved equal.
+
+Task: Change models
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ import click
 
 from compat_matrix.cli import HARNESS_ERROR, OK, UNEXPECTED, goes_on
 from compat_matrix.commands.parts.models import model_arguments
+from compat_matrix.commands.parts.renamed import renaming
 from compat_matrix.common.printable import printable
 
 if TYPE_CHECKING:
@@ -19,14 +23,14 @@ if TYPE_CHECKING:
     from compat_matrix.models.migrate.run import Job
 
 
-@click.command()
+@click.command(cls=renaming(plan="--dry-run"))
 @model_arguments
 @click.option("--out", required=True, type=click.Path(file_okay=False, path_type=Path), help="Gets models/, records/, report.*")
 @click.option("--jobs", "workers", default=1, show_default=True, type=click.IntRange(1), help="Worker processes.")
 @click.option(
     "--cluster", metavar="ADDRESS", help="Run on the dask scheduler at this address (tcp://host:8786) in place of --jobs."
 )
-@click.option("--plan", "only_plan", is_flag=True, help="Say what each model is and what would be done; do nothing.")
+@click.option("--dry-run", "only_plan", is_flag=True, help="Say what each model is and what would be done; do nothing.")
 @click.option(
     "--partial", is_flag=True, help="Take models too of which something cannot be kept, or nothing can be asked; it is named."
 )

@@ -1,4 +1,7 @@
-"""Which TensorFlow knows which op, and which have all that a model needs."""
+"""Which TensorFlow knows which op, and which have all that a model needs.
+
+Task: Compare TensorFlows
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from compat_matrix.cli import UNEXPECTED
+from compat_matrix.cli import UNEXPECTED, Group
 from compat_matrix.common.printable import printable
 
 if TYPE_CHECKING:
@@ -16,7 +19,7 @@ if TYPE_CHECKING:
     from compat_matrix.skew.needs import GraphNeeds
 
 
-@click.group()
+@click.group(cls=Group)
 def ops() -> None:
     """Which TensorFlow knows which op, attr, value and kernel, and which have all that a model needs.
 

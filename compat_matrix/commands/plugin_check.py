@@ -1,4 +1,7 @@
-"""Try a consumer on every rule of the worker protocol."""
+"""Try a consumer on every rule of the worker protocol.
+
+Task: Set up
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""List and check the TensorFlow runtimes of this machine."""
+"""List and check the TensorFlow runtimes of this machine.
+
+Task: Set up
+"""
 
 from __future__ import annotations
 
@@ -11,12 +14,12 @@ from typing import Any
 import click
 
 from compat_matrix.cells.outcomes import ExitCode
-from compat_matrix.cli import HARNESS_ERROR, USAGE
+from compat_matrix.cli import HARNESS_ERROR, USAGE, Group
 from compat_matrix.common.printable import printable
 from compat_matrix.runtimes import places, registry
 
 
-@click.group()
+@click.group(cls=Group)
 def runtimes() -> None:
     """The TensorFlow runtimes: environments that uv makes in the folder SAVEDMODEL_COMPAT_HOME (else in the user's cache).
 

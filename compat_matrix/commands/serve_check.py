@@ -1,4 +1,7 @@
-"""Ask model servers about one model, over gRPC and REST."""
+"""Ask model servers about one model, over gRPC and REST.
+
+Task: Check models
+"""
 
 from __future__ import annotations
 
@@ -11,12 +14,12 @@ from compat_matrix.cells.outcomes import ExitCode
 from compat_matrix.cells.sole_writer import sole_writer
 from compat_matrix.commands.parts.planned import EXISTING_DIR, asked_servers, exit_codes, require_option
 from compat_matrix.commands.parts.refusing import Refused
+from compat_matrix.commands.parts.renamed import renaming
 
 
-@click.command("serve-check")
+@click.command("serve-check", cls=renaming(image="--server"))
 @click.argument("path", type=EXISTING_DIR)
 @click.option(
-    "--image",
     "--server",
     "servers",
     multiple=True,

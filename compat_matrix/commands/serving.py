@@ -1,4 +1,7 @@
-"""Servers: what they need here, the stand-in, what was left behind."""
+"""Servers: what they need here, the stand-in, what was left behind.
+
+Task: Set up
+"""
 
 from __future__ import annotations
 
@@ -9,13 +12,13 @@ from typing import Any
 import click
 
 from compat_matrix.cells.outcomes import ExitCode
-from compat_matrix.cli import HARNESS_ERROR, USAGE
+from compat_matrix.cli import HARNESS_ERROR, USAGE, Group
 from compat_matrix.commands.parts.serving_run import run as run_matrix
 from compat_matrix.commands.parts.serving_upgrade import upgrade
 from compat_matrix.common.printable import printable
 
 
-@click.group()
+@click.group(cls=Group)
 def serving() -> None:
     """TensorFlow Serving, and the stand-in of this project where no image of it can be had."""
 

@@ -1,4 +1,7 @@
-"""List, rename, drop, copy signatures, or choose the default."""
+"""List, rename, drop, copy signatures, or choose the default.
+
+Task: Change models
+"""
 
 from __future__ import annotations
 
@@ -6,13 +9,14 @@ from typing import TYPE_CHECKING, Any, Callable
 
 import click
 
+from compat_matrix.cli import Group
 from compat_matrix.commands.parts.editing import edit_options, tags_option
 
 if TYPE_CHECKING:
     from compat_matrix.models.edits.draft import Draft
 
 
-@click.group()
+@click.group(cls=Group)
 def signatures() -> None:
     """List the signatures of SavedModels, or write copies in which they are called otherwise.
 

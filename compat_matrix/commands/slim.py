@@ -1,4 +1,7 @@
-"""Copy a model without what serving does not need."""
+"""Copy a model without what serving does not need.
+
+Task: Change models
+"""
 
 from __future__ import annotations
 

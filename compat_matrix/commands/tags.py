@@ -1,4 +1,7 @@
-"""List or set the tags of MetaGraphs."""
+"""List or set the tags of MetaGraphs.
+
+Task: Change models
+"""
 
 from __future__ import annotations
 
@@ -6,13 +9,14 @@ from typing import TYPE_CHECKING, Any, Callable
 
 import click
 
+from compat_matrix.cli import Group
 from compat_matrix.commands.parts.editing import edit_options, tags_option
 
 if TYPE_CHECKING:
     from compat_matrix.models.edits.draft import Draft
 
 
-@click.group()
+@click.group(cls=Group)
 def tags() -> None:
     """List the tags by which loaders choose a MetaGraph, or write a copy with others."""
 

@@ -1,4 +1,7 @@
-"""Look for defects in SavedModels, one or many, by rules with stable ids."""
+"""Look for defects in SavedModels, one or many, by rules with stable ids.
+
+Task: Look at models
+"""
 
 from __future__ import annotations
 

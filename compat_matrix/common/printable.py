@@ -1,6 +1,9 @@
-"""Text of untrusted files, made safe for a terminal."""
+"""Text for a terminal: that of untrusted files, made safe; names like one that is not known."""
 
 from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
 
 
 def printable(text: str, newlines: bool = True) -> str:
@@ -12,3 +15,9 @@ def printable(text: str, newlines: bool = True) -> str:
     if text.isprintable():
         return text
     return "".join(char if char.isprintable() or (newlines and char == "\n") else ascii(char)[1:-1] for char in text)
+
+
+def like(name: str, known: Iterable[str]) -> str:
+    """`` Did you mean NAME?`` for what is not among the ``known`` names; "" when none is like it."""
+    near = difflib.get_close_matches(name, list(known))
+    return f" Did you mean {' or '.join(near)}?" if near else ""

@@ -19,12 +19,13 @@ import psutil
 from rich.console import Console
 
 from compat_matrix.cells.outcomes import Outcome
-from compat_matrix.cells.plan import LEDGER_FILE, PLAN_FILE, RESULTS_FILE, Cell, Plan
+from compat_matrix.cells.plan import LEDGER_FILE, NO_CONSUMER, PLAN_FILE, RESULTS_FILE, Cell, Plan
 from compat_matrix.cells.registry import OURS, Registry
 from compat_matrix.cells.results import Result, ResultsError, read_results, remove_results, write_results
 from compat_matrix.cells.run_file import RUN_FILE, RunFile
 from compat_matrix.cells.sole_writer import LOCK_FILE, sole_writer
 from compat_matrix.common import interrupts
+from compat_matrix.common.printable import like
 from compat_matrix.common.writing import write_set, write_text
 from compat_matrix.engine.sessions import CELLS_FILE, RunError, execute
 from compat_matrix.plan.made_programs import make_programs
@@ -52,7 +53,13 @@ def select(plan: Plan, selectors: Mapping[str, Sequence[str]], cells: Sequence[s
     """Ids of the cells that ``selectors`` (axis -> patterns with ``*``) and ``cells`` (ids) choose. Raises RunError when none."""
     unknown = sorted(set(cells) - set(plan.by_id))
     if unknown:
-        raise RunError(f"no such cell: {unknown[0]} (savedmodel-compat matrix plan lists them)")
+        near = like(unknown[0], plan.by_id)
+        raise RunError(f"no such cell: {unknown[0]} (savedmodel-compat matrix plan lists them).{near}")
+    for axis, patterns in selectors.items():
+        known = {getattr(cell, axis) for cell in plan}
+        for name in patterns:
+            if name != NO_CONSUMER and not fnmatch.filter(known, name):
+                raise RunError(f"the selection holds no cell: no {axis} of the plan is called {name}.{like(name, known)}")
     chosen = {
         cell.id
         for cell in plan

@@ -128,13 +128,13 @@ class Session:
         words = ["savedmodel-compat", "check", str(item.directory), "--check", cell.check]
         runtime = self.hosts.runtimes.get(cell.runtime)
         if cell.is_served and runtime:
-            words += ["--serving", runtime.spec]
+            words += ["--server", runtime.spec]
         elif cell.consumer not in (FORMAT, ALL):
             asked = [word for word in options.consumers if word.partition("=")[0] == cell.consumer]
             words += ["--plugins", str(options.plugins)] if options.plugins and cell.consumer not in CONSUMERS else []
             words += ["--consumer", *(asked[:1] or [cell.consumer])]
             if runtime and runtime.name != LOCAL:
-                words += ["--tensorflow", runtime.spec]
+                words += ["--runtime", runtime.spec]
         return shlex.join(words)
 
 

@@ -11,7 +11,7 @@ import click
 import model_edits as edits
 import pytest
 
-from compat_matrix.cli import first_line, main
+from compat_matrix.cli import TASKS, introduction, main
 from compat_matrix.common.printable import printable
 from reference_impl.format import schema
 
@@ -29,7 +29,7 @@ def test_help_names_every_command():
     done = run("--help")
     assert done.returncode == 0
     for name in COMMANDS:
-        text = first_line(name)
+        text, _ = introduction(name)
         assert re.search(rf"^  {name} +{re.escape(text[:30])}", done.stdout, re.MULTILINE)
     assert "64 usage" in done.stdout
 
@@ -299,3 +299,40 @@ def test_a_hostile_model_ends_with_a_named_error(tmp_path):
     assert done.returncode == 1
     assert "problem: LimitError: " in done.stdout
     assert "Ops  2 kinds, 2 nodes" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (["check", "--tensorflow", "2.15"], "--runtime"),
+        (["check", "--serving=standin"], "--server"),
+        (["grid", "--runtimes", "local"], "--runtime"),
+        (["grid", "--cases", "x"], "--case"),
+        (["gate", "--cases", "."], "--cases-dir"),
+        (["matrix", "run", "--cases", "."], "--cases-dir"),
+        (["matrix", "plan", "--cases", "."], "--cases-dir"),
+        (["matrix", "expect", "check", "--cases", "."], "--cases-dir"),
+        (["migrate", "--plan"], "--dry-run"),
+        (["serve-check", "--image", "standin"], "--server"),
+        (["serving", "run", "--image", "standin"], "--server"),
+    ],
+)
+def test_an_option_that_was_renamed_is_still_taken_and_its_new_name_is_said(old, new):
+    name = next(word for word in old if word.startswith("--")).partition("=")[0]
+    done = run(*old, "--help")
+    assert done.returncode == 0
+    assert done.stderr == f"{name} is called {new} now\n"
+    assert new in done.stdout and not re.search(rf"{name}(?![-\w])", done.stdout)
+
+
+@pytest.mark.parametrize(("words", "near"), [(["inspct"], "inspect"), (["matrix", "rn"], "run"), (["tags", "lst"], "list")])
+def test_a_command_that_does_not_exist_names_those_like_it(words, near):
+    done = run(*words)
+    assert done.returncode == 64
+    assert f"there is no command {words[-1]!r}. Did you mean {near}" in done.stderr
+
+
+def test_the_help_has_a_section_for_each_task_and_none_for_commands_without_one():
+    text = run("--help").stdout
+    sections = re.findall(r"^([A-Z][A-Za-z ]+):$", text, re.MULTILINE)
+    assert sections == ["Options", *TASKS]

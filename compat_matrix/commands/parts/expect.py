@@ -10,19 +10,21 @@ import click
 from compat_matrix.cells.outcomes import ExitCode, Outcome
 from compat_matrix.cells.plan import PLAN_FILE, RESULTS_FILE, Plan
 from compat_matrix.cells.results import read_results
+from compat_matrix.cli import Group
 from compat_matrix.commands.parts.planned import EXISTING_DIR, STALE, exit_codes, ledger_path, plan_options, planned
 from compat_matrix.commands.parts.plugin_options import about_plugins
 from compat_matrix.commands.parts.refusing import EXISTING_FILE, Refused
+from compat_matrix.commands.parts.renamed import renaming
 from compat_matrix.common.writing import write_text
 from compat_matrix.verdict import DEFAULT_PATH, Ledger
 
 
-@click.group()
+@click.group(cls=Group)
 def expect() -> None:
     """The ledger of known failures: check it, rewrite it from a run, explain a cell."""
 
 
-@expect.command("check")
+@expect.command("check", cls=renaming(cases="--cases-dir"))
 @plan_options
 @exit_codes
 def expect_check(fixtures: Path | None, cases: Path | None, expectations: Path | None) -> int:
@@ -78,7 +80,7 @@ def expect_update(out: Path, expectations: Path, reasons: Path | None, reason: s
     click.echo(f"{expectations}: {len(done.changes)} changes", err=True)
 
 
-@expect.command("explain")
+@expect.command("explain", cls=renaming(cases="--cases-dir"))
 @click.argument("cell_id", metavar="CELL")
 @plan_options
 @exit_codes

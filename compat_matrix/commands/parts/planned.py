@@ -47,7 +47,7 @@ def plan_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """The options that say what the plan is made of."""
     for option in (
         click.option("--fixtures", type=EXISTING_DIR, help="Your folder of artifacts, in place of all that is ours."),
-        click.option("--cases", type=EXISTING_DIR, help="Your folder of case files, in place of all that is ours."),
+        click.option("--cases-dir", "cases", type=EXISTING_DIR, help="Your folder of case files, in place of all that is ours."),
         click.option(
             "--expectations", type=EXISTING_FILE, help="The ledger of known failures (default: ours; none for what is yours)."
         ),
@@ -83,6 +83,11 @@ def runtime_options(function: Callable[..., Any]) -> Callable[..., Any]:
     ):
         function = option(function)
     return function
+
+
+jobs_option = click.option(
+    "-n", "--jobs", "processes", type=click.IntRange(1, 64), help="Processes (default: by CPUs and free memory)."
+)
 
 
 def require_option(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -12,6 +12,7 @@ from compat_matrix.cells.plan import STANDIN
 from compat_matrix.commands.parts.planned import asked_servers, exit_codes, ledger_path, plan_options, require_option
 from compat_matrix.commands.parts.plugin_options import Chosen, plugin_option
 from compat_matrix.commands.parts.refusing import Refused
+from compat_matrix.commands.parts.renamed import renaming
 from compat_matrix.plugins.ledgers import ledger_text
 from compat_matrix.runtimes.runtime import local_runtime
 from compat_matrix.verdict import Ledger
@@ -19,11 +20,10 @@ from compat_matrix.verdict import Ledger
 DEFAULT = (STANDIN,)
 
 
-@click.command("run")
+@click.command("run", cls=renaming(cases="--cases-dir", image="--server"))
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), required=True, help="The output folder.")
 @click.option(
     "--server",
-    "--image",
     "servers",
     multiple=True,
     metavar="SERVER",
@@ -31,7 +31,11 @@ DEFAULT = (STANDIN,)
     "(default: COMPAT_SERVERS, by blanks, or standin).",
 )
 @click.option(
-    "-n", "processes", type=click.IntRange(1, 64), help="Processes that make the artifacts (default: by CPUs and memory)."
+    "-n",
+    "--jobs",
+    "processes",
+    type=click.IntRange(1, 64),
+    help="Processes that make the artifacts (default: by CPUs and memory).",
 )
 @click.option("--case", "case", multiple=True, metavar="NAME", help="Only this case (* is allowed; may be repeated).")
 @click.option("--producer", multiple=True, metavar="NAME", help="Only what this producer writes; NAME=FOLDER.")
