@@ -97,12 +97,8 @@ def _traced(node: Node, tree: Tree, library: Library, captures: Captures) -> Any
         rule = update_rule_tracing.rule_of(optimizer, tf.dtypes.as_dtype(number), node.path)
         update = out.updates.add(dtype=number, function=update_rule_tracing.add(library, rule))
         for kind, value in rule.inputs:
-            if kind == "gradient":
-                update.inputs.add(gradient=True)
-            elif kind == "variable":
-                update.inputs.add(variable=True)
-            elif kind == "slot":
-                update.inputs.add(slot=value)
+            if kind in ("gradient", "variable", "slot"):
+                update.inputs.add(**{kind: value})
             else:
                 owner = state.get(value) if kind == "state" else value
                 if owner is None:

@@ -39,8 +39,8 @@ class Rule:
 
     Attributes:
       definition: FunctionDef of the eager runtime.
-      inputs: (kind, value) for each argument: gradient, variable, slot (its name), state (key of `api.optimizer_variables`), or
-        constant (the tensor).
+      inputs: (kind, value) for each argument: gradient and variable (True), slot (its name), state (key of
+        `api.optimizer_variables`), or constant (the tensor).
       slots: name -> the scalar that a new slot holds.
       dtype: of the variables.
     """
@@ -88,11 +88,11 @@ def _trace(optimizer: Any, dtype: tf.DType, path: str, shape: Any) -> Rule:
         raise SaveError(
             f"the update of {type(optimizer).__name__} cannot be traced: {error}", node=path, clause="OPT-07"
         ) from error
-    roles: dict[int, tuple[str, Optional[str]]] = {id(variable.handle): ("variable", None)}
+    roles: dict[int, tuple[str, Any]] = {id(variable.handle): ("variable", True)}
     roles.update({id(_plain(slot).handle): ("slot", name) for name, slot in slots.items()})
     for name, owner in api.optimizer_variables(twin).items():
         roles.setdefault(id(_plain(owner).handle), ("state", name))
-    inputs: list[tuple[str, Any]] = [("gradient", None)]
+    inputs: list[tuple[str, Any]] = [("gradient", True)]
     for capture in traced.captured_inputs:
         role = roles.get(id(capture), ("constant", capture))
         if role[0] == "constant" and capture.dtype in (tf.resource, tf.variant):

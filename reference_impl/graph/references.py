@@ -5,16 +5,7 @@ branches, loop bodies; function values have attributes of their own), and the at
 whose gradient the library registers. Beyond what nodes say, a library lists gradients of functions (TF 1.x GradientDef), the
 runtime replaces a function by another implementation of its interface, and some string attributes hold names of functions.
 
-Which of these count depends on the question, so each has a method or a parameter of its own:
-
-=============================  ===================================================================================
-function_values, named_by      what attributes and nodes say, whether or not a library has such functions
-FunctionIndex.references       what a node refers to, within a library; its custom gradient is optional
-FunctionIndex.calls            for each function, everything that its nodes refer to and its own gradient
-FunctionIndex.may_run          what the runtime may run in place of functions
-FunctionIndex.in_strings       names of functions in string attributes
-=============================  ===================================================================================
-
+Which of these count depends on the question, so each has a method or a parameter of its own.
 Functions may call themselves, and there may be a million of them: all walks are iterative and linear.
 """
 

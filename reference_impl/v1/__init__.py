@@ -2,7 +2,7 @@
 
 program     finds variables, resources, assets and signatures; cuts functions out (extract)
 signatures  SignatureDefs, compared with the graph
-references, gradients, iterators, inlining   what is rewritten in the graph before
+references, session_ops, inlining   what is rewritten in the graph before
 load, root  make a program live; tables and pruning belong to them
 selection   loads a part of a model
 

@@ -44,10 +44,9 @@ from reference_impl.graph.references import FunctionIndex
 from reference_impl.graph.unique_names import UniqueNames
 from reference_impl.graph.variable_defs import TRAINABLE, variable_defs
 from reference_impl.v1.extract import Extracted, Feed, UnfedPlaceholderError, extract, placeholder_shape
-from reference_impl.v1.gradients import call_gradient_functions
 from reference_impl.v1.inlining import inline_makers
-from reference_impl.v1.iterators import rewrite_one_shot_iterators
 from reference_impl.v1.references import rewrite_references
+from reference_impl.v1.session_ops import call_gradient_functions, rewrite_one_shot_iterators
 from reference_impl.v1.signatures import GraphCheck, Signature, read_signature
 
 

@@ -1,0 +1,72 @@
+"""Replace ops that a session runs and a function of TF 2 cannot.
+
+RFC: FMT-14, V1-14, V1-16, V1-17
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from reference_impl.format import schema
+from reference_impl.graph.function_builder import replace_tensors
+from reference_impl.graph.node_index import Graph
+
+
+def call_gradient_functions(graph_def: Any) -> None:
+    """Replace every SymbolicGradient of a function that names its gradient by a call of that, in a graph and in its library.
+
+    A GraphDef library may say that function ``Power`` has the gradient ``PowerGradient``, and a ``SymbolicGradient`` node asks
+    the runtime to differentiate ``Power``. The eager runtime takes functions but not that pairing. The gradient function has the
+    same inputs as the node: those of the function, then one gradient per result. A function that only *calls* one with a gradient
+    function is still differentiated op by op.
+    """
+    gradients = {item.function_name: item.gradient_func for item in graph_def.library.gradient}
+    if not gradients:
+        return
+    library = {function.signature.name: function for function in graph_def.library.function}
+    for node in graph_def.node:
+        _replace(node, gradients)
+    for function in library.values():
+        results: dict[str, str] = {}
+        for node in function.node_def:
+            gradient = _replace(node, gradients)
+            if gradient in library:
+                for position, argument in enumerate(library[gradient].signature.output_arg):
+                    results[f"{node.name}:output:{position}"] = f"{node.name}:{argument.name}:0"
+        if results:
+            replace_tensors(function, lambda text, results=results: results.get(text, text))  # type: ignore[misc]
+
+
+def _replace(node: Any, gradients: dict[str, str]) -> str | None:
+    """Let a SymbolicGradient node call the gradient function; return its name, None for a node that stays as it is."""
+    if node.op != "SymbolicGradient" or node.attr["f"].func.name not in gradients:
+        return None
+    node.op = gradients[node.attr["f"].func.name]
+    for key in ("f", "Tin", "Tout"):
+        node.attr.pop(key, None)
+    return str(node.op)
+
+
+def rewrite_one_shot_iterators(graph: Graph) -> dict[str, str]:
+    """Replace every OneShotIterator in place; return for each the node that fills it, which has to run once.
+
+    A OneShotIterator makes its dataset with a function in an attribute, on first use, and refuses a shared name. Loaders of TF 2
+    give a shared name to every op that declares the attribute, so a function with this op fails. An IteratorV2 that one
+    MakeIterator fills gives the same elements.
+    """
+    found = {}
+    for node in [node for node in graph if node.op == "OneShotIterator" and node.attr["dataset_factory"].func.name]:
+        dataset = schema.NodeDef(name=graph.free_name(f"{node.name}/dataset"), op="StatefulPartitionedCall", device=node.device)
+        dataset.attr["f"].CopyFrom(node.attr["dataset_factory"])
+        dataset.attr["Tin"].list.SetInParent()
+        dataset.attr["Tout"].list.type.append(schema.DT_VARIANT)
+        graph.add(dataset)
+        fill = schema.NodeDef(name=graph.free_name(f"{node.name}/fill"), op="MakeIterator", device=node.device)
+        fill.input.extend([dataset.name, node.name])
+        graph.add(fill)
+        del node.attr["dataset_factory"]
+        node.op = "IteratorV2"
+        node.attr["shared_name"].s = node.attr["shared_name"].s or node.name.encode()
+        node.attr["container"].s = node.attr["container"].s
+        found[node.name] = fill.name
+    return found
