@@ -74,27 +74,14 @@ class FunctionBuilder:
         return added
 
     def node(self, name: str, op: str, inputs: Iterable[str] = (), controls: Iterable[str] = ()) -> Any:
-        """Add a node and return its NodeDef, which has no attributes yet.
-
-        Args:
-          name: its wanted name.
-          op: its op.
-          inputs: the tensors it takes.
-          controls: names of the nodes it waits for.
-        """
+        """Add a node, which takes tensors and waits for nodes; return its NodeDef, which has no attributes yet."""
         node = self.function.node_def.add(name=self._names.take(name), op=op)
         node.input.extend(inputs)
         node.input.extend(f"^{control}" for control in controls)
         return node
 
     def copy_node(self, node: Any, inputs: Iterable[str], without: Collection[str] = ()) -> Any:
-        """Add a copy of a NodeDef with other inputs.
-
-        Args:
-          node: the NodeDef; its name must have been reserved, or be free.
-          inputs: texts of tensors and control edges.
-          without: attributes that the copy does not get.
-        """
+        """Add a copy of a NodeDef, whose name must be free or reserved, with other inputs and without some attributes."""
         copy = self.function.node_def.add()
         copy.CopyFrom(node)
         copy.input[:] = inputs
@@ -116,15 +103,7 @@ class FunctionBuilder:
         return node
 
     def call(self, name: str, function: str, signature: Any, inputs: Iterable[str], is_stateful: Optional[bool] = None) -> Any:
-        """Add a call of a function; return its NodeDef.
-
-        Args:
-          name: wanted name of the node.
-          function: name of the function.
-          signature: OpDef of the function.
-          inputs: a tensor for each of its arguments.
-          is_stateful: whether the call is stateful; by default the signature decides.
-        """
+        """Add a call of a function; return its NodeDef. Without `is_stateful` the signature, an OpDef, decides about the op."""
         stateful = signature.is_stateful if is_stateful is None else is_stateful
         node = self.node(name, "StatefulPartitionedCall" if stateful else "PartitionedCall", inputs)
         set_call(node, function, signature)

@@ -36,24 +36,13 @@ def scalar_tensor(dtype: int) -> Any:
 
 
 def set_constant(node: Any, tensor: Any) -> None:
-    """Set the attributes of a Const node.
-
-    Args:
-      node: a NodeDef.
-      tensor: the value, a TensorProto.
-    """
+    """Let a Const node hold a TensorProto."""
     node.attr["dtype"].type = tensor.dtype
     node.attr["value"].tensor.CopyFrom(tensor)
 
 
 def set_call(node: Any, function: str, signature: Any) -> None:
-    """Set the attributes of a node that calls a function.
-
-    Args:
-      node: a NodeDef.
-      function: name of the function.
-      signature: its OpDef.
-    """
+    """Let a node call a function of this name and OpDef."""
     node.attr["f"].func.name = function
     node.attr["Tin"].list.type.extend(argument.type for argument in signature.input_arg)
     node.attr["Tout"].list.type.extend(argument.type for argument in signature.output_arg)

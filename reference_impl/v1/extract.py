@@ -90,8 +90,8 @@ def extract(
         _refuse_placeholders(graph, needed, name)
 
     builder = FunctionBuilder(name, any(ops.is_stateful(graph.nodes[node]) for node in needed), reserved=needed)
-    arguments = _add_arguments(builder, feeds, {capture: ops.outputs(graph.nodes[capture])[0][2] for capture in captures})
-    translate = _Translator(graph, ops, arguments, frozenset(needed))
+    translate = _Translator(graph, ops, frozenset(needed))
+    translate.arguments = _add_arguments(builder, feeds, {capture: translate.dtype(Edge(capture)) for capture in captures})
     for node_name in needed:
         inputs = translate.inputs(graph.nodes[node_name], graph.waits.get(node_name, ()))
         # Colocation ties a node to one that is now an argument; placement follows the captures instead.
@@ -143,8 +143,9 @@ def _refuse_placeholders(graph: Graph, needed: list[str], name: str) -> None:
 class _Translator:
     """``node:1`` of a GraphDef -> ``node:output_arg:0`` of a FunctionDef."""
 
-    def __init__(self, graph: Graph, ops: OpTable, arguments: Mapping[Edge, str], inside: frozenset[str]):
-        self._graph, self._ops, self._arguments, self._inside = graph, ops, arguments, inside
+    def __init__(self, graph: Graph, ops: OpTable, inside: frozenset[str]):
+        self._graph, self._ops, self._inside = graph, ops, inside
+        self.arguments: dict[Edge, str] = {}  # tensor -> the argument that replaces it
         self._outputs: dict[str, list[Output]] = {}
 
     def outputs(self, node: str) -> list[Output]:
@@ -153,8 +154,8 @@ class _Translator:
         return self._outputs[node]
 
     def data(self, ref: Edge, wanted_by: str) -> str:
-        if ref in self._arguments:
-            return self._arguments[ref]
+        if ref in self.arguments:
+            return self.arguments[ref]
         name, position, _ = self._output(ref, wanted_by)
         return f"{ref.source}:{name}:{position}"
 
@@ -175,7 +176,7 @@ class _Translator:
                 found.append(self.data(ref, node.name))
             elif ref.source in self._inside:
                 found.append(ref.text)
-        waited = [f"^{ref.source}" for ref in waits if ref not in self._arguments and ref.source in self._inside]
+        waited = [f"^{ref.source}" for ref in waits if ref not in self.arguments and ref.source in self._inside]
         return [*found, *(text for text in dict.fromkeys(waited) if text not in found)]
 
     def _output(self, ref: Edge, wanted_by: str) -> Output:

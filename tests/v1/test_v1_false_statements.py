@@ -193,3 +193,22 @@ def test_an_input_without_a_dtype_and_a_tensor_spares_the_other_signatures(tmp_p
     with pytest.raises(reference_impl.errors.SavedModelError):
         root.signatures["serving_default"]()
     assert root.signatures["ranges"].structured_outputs
+
+
+def asset_without_a_tensor(graph):
+    graph.graph_def.node.add(name="nothing", op="NoOp")
+    graph.asset_file_def.add(filename="x.txt").tensor_info.name = "nothing:0"
+    user = next(node for node in graph.graph_def.node if node.name == "y")
+    user.input[0] = "nothing:0"
+
+
+def variables_without_handles(graph):
+    graph.meta_info_def.stripped_op_list.op.add(name="VarHandleOp")
+
+
+@pytest.mark.parametrize("lie", [asset_without_a_tensor, variables_without_handles])
+def test_state_without_an_output_is_malformed(tf, tmp_path, lie):
+    """The file decides what an op puts out, if its MetaGraph describes the op, and which tensor stands for an asset."""
+    path = edited(fixture("simple_save"), tmp_path / "model", lambda model: lie(model.meta_graphs[0]))
+    with pytest.raises(MalformedError, match=r"output 0 of .* is asked for, it has 0"):
+        reference_impl.load(path).signatures["serving_default"](x=tf.ones([1, 3]))
