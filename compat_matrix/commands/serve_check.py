@@ -25,7 +25,8 @@ from compat_matrix.commands.parts.renamed import renaming
     multiple=True,
     required=True,
     metavar="SERVER",
-    help="What to ask: an image (tensorflow/serving:2.19.1, a digest), standin, binary:PATH, remote:HOST:PORT,PORT (repeatable).",
+    help="What to ask: an image (tensorflow/serving:2.19.1, a digest), standin, standin@RUNTIME, binary:PATH, "
+    "remote:HOST:PORT,PORT (repeatable).",
 )
 @click.option("--requests", type=EXISTING_DIR, help="A folder with io.json and tensors, in place of requests made up.")
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), help="Keep report, results and evidence in this folder.")

@@ -83,8 +83,8 @@ def cleanup(everything: bool, dry_run: bool) -> int:
 def doctor(servers: tuple[str, ...]) -> int:
     """Check what serving needs: the packages, the engine, the images, and each SERVER that is named.
 
-    A SERVER is an image (tensorflow/serving:2.19.1), standin, binary[:PATH] or remote:HOST:GRPC[,REST][/MODEL]. Exit code 4 when
-    something that is needed is missing; the command that would provide it is shown.
+    A SERVER is an image (tensorflow/serving:2.19.1), standin[@RUNTIME], binary[:PATH] or remote:HOST:GRPC[,REST][/MODEL]. Exit
+    code 4 when something that is needed is missing; the command that would provide it is shown.
     """
     from compat_matrix.commands.parts.serving_doctor import examine
 

@@ -28,6 +28,8 @@ __all__ = ["home", "sdk"]  # fixtures, imported by name
         ("docker:binary", "DockerDriver", "binary"),
         ("standin", "DockerDriver", "standin"),
         ("standin:2.21.0", "DockerDriver", "savedmodel-compat-standin:2.21.0"),
+        ("standin@local", "StandinDriver", "standin@local"),
+        ("standin@2.15", "StandinDriver", "standin@2.15"),
         ("binary", "BinaryDriver", "binary"),
         ("binary:/opt/server", "BinaryDriver", "binary:/opt/server"),
         ("remote:host:8500", "RemoteDriver", "remote:host:8500"),
@@ -41,11 +43,38 @@ def test_spec_names_a_driver(spec, kind, name):
 
 @pytest.mark.parametrize(
     "spec",
-    ["", " ", "docker:", "a b", "remote:", "remote:host", "remote:host:0", "remote:host:70000", "remote:host:1,2,3", "binary:"],
+    [
+        "",
+        " ",
+        "docker:",
+        "a b",
+        "remote:",
+        "remote:host",
+        "remote:host:0",
+        "remote:host:70000",
+        "remote:host:1,2,3",
+        "binary:",
+        "standin@",
+    ],
 )
 def test_what_names_no_server(spec):
     with pytest.raises(ValueError, match=r"names no server|is not HOST:GRPC_PORT"):
         drivers.of(spec)
+
+
+def test_the_stand_in_of_a_runtime(home):
+    """A release that nobody knows is no server; one that is not installed is not here, with the command that installs it."""
+    with pytest.raises(ValueError, match=r"no runtime 9\.9"):
+        drivers.of("standin@9.9")
+    with pytest.raises(drivers.NotHere) as caught:
+        drivers.of("standin@tensorflow==2.20.0rc0").identify()
+    assert caught.value.command == "savedmodel-compat runtimes install tensorflow==2.20.0rc0"
+
+
+@pytest.mark.tensorflow
+def test_the_stand_in_of_the_local_runtime_says_what_it_is(home):
+    identity = drivers.of("standin@local").identify()
+    assert (identity.kind, "Library" in identity.details) == (drivers.STANDIN, True)
 
 
 def test_remote_address_is_read():

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 
 from compat_matrix.cells.outcomes import ExitCode
@@ -24,6 +25,7 @@ from reference_impl.format import schema
 
 ROOT = Path(__file__).parents[2]
 FIXTURES = ROOT / "fixtures_v1"
+SCHEMA = json.loads((ROOT / "compat_matrix" / "schemas" / "upgrade.schema.json").read_text())
 ABSENT = "savedmodel-compat.invalid/serving:2.19.1"
 HERE, BEFORE = "standin@local", "2.15"
 BETWEEN = 2000  # GraphDef versions: 2.15 has 1645, 2.21 has 2474
@@ -40,6 +42,7 @@ def upgrade(tmp_path: Path, *arguments: Any, code: int = 0) -> dict[str, Any]:
     )
     assert done.returncode == code, done.stdout + done.stderr
     record: dict[str, Any] = json.loads((out / "upgrade.json").read_text())
+    jsonschema.Draft202012Validator(SCHEMA).validate(record)
     assert done.stdout.splitlines()[-1] == f"verdict: {record['verdict']}"
     assert record["exit_code"] == code
     return record

@@ -78,7 +78,8 @@ def runtime_options(function: Callable[..., Any]) -> Callable[..., Any]:
             "servers",
             multiple=True,
             metavar="SERVER",
-            help="A model server to ask too: an image (tensorflow/serving:2.19.1), standin, binary:PATH, remote:HOST:PORT,PORT.",
+            help="A model server to ask too: an image (tensorflow/serving:2.19.1), standin, standin@RUNTIME, binary:PATH, "
+            "remote:HOST:PORT,PORT.",
         ),
     ):
         function = option(function)

@@ -27,7 +27,8 @@ DEFAULT = (STANDIN,)
     "servers",
     multiple=True,
     metavar="SERVER",
-    help="What to ask: an image (tensorflow/serving:2.19.1, a digest), standin, binary:PATH, remote:HOST:PORT,PORT; repeatable "
+    help="What to ask: an image (tensorflow/serving:2.19.1, a digest), standin, standin@RUNTIME, binary:PATH, "
+    "remote:HOST:PORT,PORT; repeatable "
     "(default: COMPAT_SERVERS, by blanks, or standin).",
 )
 @click.option(

@@ -41,7 +41,9 @@ class StandinDriver(BinaryDriver):
         try:
             python = str(resolve.resolve(self._runtime).python)
         except NotInstalled as error:
-            raise NotHere(f"the runtime {self._runtime} is not installed", resolve.install_command(*error.specs)[5:]) from None
+            raise NotHere(
+                f"the runtime {self._runtime} is not installed", resolve.install_command(*error.specs).removeprefix("run: ")
+            ) from None
         except RuntimeTrouble as error:
             raise NotHere(str(error), _KNOWN) from None
         text = executable.script(python)
