@@ -29,7 +29,7 @@ from reference_impl.graph.closure import reachable
 from reference_impl.graph.edges import data_inputs, input_source
 from reference_impl.graph.function_builder import FunctionBuilder
 from reference_impl.kinds import traces
-from reference_impl.kinds.export_library import Library
+from reference_impl.kinds.export_library import ExportLibrary
 
 
 class InitialValues:
@@ -40,7 +40,7 @@ class InitialValues:
       name_of: live concrete function -> its name in the export, None for one that is not exported.
     """
 
-    def __init__(self, tree: Tree, library: Library, captures: Captures, name_of: Callable[[Any], Optional[str]]):
+    def __init__(self, tree: Tree, library: ExportLibrary, captures: Captures, name_of: Callable[[Any], Optional[str]]):
         self._tree, self._library, self._captures, self._name_of = tree, library, captures, name_of
         self._kept: list[Any] = []  # traces made here; the runtime forgets a function with its object
 

@@ -14,7 +14,7 @@ from reference_impl.extension.export import Captures, Node, Tree
 from reference_impl.extension.update_rules import UpdateRules
 from reference_impl.format import schema
 from reference_impl.kinds import specs
-from reference_impl.kinds.export_library import Library
+from reference_impl.kinds.export_library import ExportLibrary
 from reference_impl.kinds.optimizer import LoadedOptimizer, SavedSlot, rules_of
 
 
@@ -38,7 +38,7 @@ def messages(tree: Tree, slots: Sequence[SavedSlot], updates: Mapping[int, Any])
     return list(out.values())
 
 
-def updates(tree: Tree, library: Library, captures: Captures, functional: bool) -> dict[int, Any]:
+def updates(tree: Tree, library: ExportLibrary, captures: Captures, functional: bool) -> dict[int, Any]:
     """Number of an optimizer -> its update rules: those it was loaded with, or, if asked for, such as are traced now.
 
     Raises:
@@ -58,7 +58,7 @@ def updates(tree: Tree, library: Library, captures: Captures, functional: bool) 
     return out
 
 
-def _loaded(rules: UpdateRules, tree: Tree, library: Library, captures: Captures, node: Node) -> Any:
+def _loaded(rules: UpdateRules, tree: Tree, library: ExportLibrary, captures: Captures, node: Node) -> Any:
     out = schema.OptimizerState(node_id=node.number)
     numbers = {old: _number(owner, tree, captures, node) for old, owner in {**rules.shared, **rules.others}.items()}
     out.shared.extend(numbers[old] for old in rules.shared)
@@ -83,7 +83,7 @@ def _number(owner: Any, tree: Tree, captures: Captures, node: Node) -> int:
     return number
 
 
-def _traced(node: Node, tree: Tree, library: Library, captures: Captures) -> Any:
+def _traced(node: Node, tree: Tree, library: ExportLibrary, captures: Captures) -> Any:
     optimizer = node.object
     update_rule_tracing.check_settings(optimizer, node.path)
     out = schema.OptimizerState(node_id=node.number)

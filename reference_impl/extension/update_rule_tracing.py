@@ -20,7 +20,7 @@ from reference_impl import tensorflow_api as api
 from reference_impl.errors import SaveError
 from reference_impl.format import schema
 from reference_impl.format.names import CUSTOM_GRADIENT
-from reference_impl.kinds.export_library import Library, library_proto
+from reference_impl.kinds.export_library import ExportLibrary, library_proto
 from reference_impl.kinds.library import FunctionLibrary
 
 # What makes a step more than a sum of updates of single variables, or different for some of them.
@@ -106,7 +106,7 @@ def _trace(optimizer: Any, dtype: tf.DType, path: str, shape: Any) -> Rule:
     return Rule(api.from_tf(traced.function_def, schema.FunctionDef), inputs, starts, dtype)
 
 
-def add(library: Library, rule: Rule) -> str:
+def add(library: ExportLibrary, rule: Rule) -> str:
     """Put the function of a rule into a library; return its name there."""
     definition = schema.copy_of(rule.definition)
     for node in definition.node_def:
@@ -141,7 +141,7 @@ def _check(optimizer: Any, rule: Rule, path: str) -> None:
     slots = {key: tf.Variable(tf.fill([2, 3], value)) for key, value in rule.slots.items()}
     reason = f"the update rule of {type(optimizer).__name__} depends on the shape of the variable, so it cannot be exported"
     failure = SaveError(f"{reason}; save without functional_optimizers", node=path, clause="OPT-06")
-    library = Library()
+    library = ExportLibrary()
     name = add(library, rule)
     functions = FunctionLibrary(library_proto(library))
     flat: dict[Any, Any] = {"variable": actual.handle, **{("slot", key): slot.handle for key, slot in slots.items()}}

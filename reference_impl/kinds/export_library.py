@@ -36,7 +36,7 @@ _HINTS = ("DisableCopyOnRead",)
 Source = Optional[FunctionLibrary]  # None: the eager runtime
 
 
-class Library:
+class ExportLibrary:
     """Collects functions and whatever they refer to.
 
     Attributes:
@@ -261,7 +261,7 @@ def add_input_shapes(definition: Any) -> None:
             shapes.shape.add(unknown_rank=argument.type not in (schema.DT_RESOURCE, schema.DT_VARIANT))
 
 
-def library_proto(library: Library) -> Any:
+def library_proto(library: ExportLibrary) -> Any:
     """Return the FunctionDefLibrary, with functions sorted by name."""
     return schema.FunctionDefLibrary(function=(library.definitions[name] for name in sorted(library.definitions)))
 

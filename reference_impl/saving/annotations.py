@@ -14,7 +14,7 @@ import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
 from reference_impl.kinds.concrete_function import LoadedConcreteFunction
-from reference_impl.kinds.export_library import Library
+from reference_impl.kinds.export_library import ExportLibrary
 from reference_impl.kinds.specs import shape_proto
 from reference_impl.saving.gradients import traced_graphs
 
@@ -24,7 +24,7 @@ _SHAPES = "_output_shapes"
 class Annotations:
     """Completes the definitions of functions that were traced here."""
 
-    def __init__(self, library: Library):
+    def __init__(self, library: ExportLibrary):
         self._library = library
         self._done: set[str] = set()
 

@@ -14,11 +14,11 @@ from reference_impl import tensorflow_api as api
 from reference_impl.format import schema
 from reference_impl.format.names import stem
 from reference_impl.graph.function_builder import FunctionBuilder, replace_tensors
-from reference_impl.kinds.export_library import Library
+from reference_impl.kinds.export_library import ExportLibrary
 from reference_impl.kinds.traces import Trace
 
 
-def read_variables(trace: Trace, name: str, library: Library) -> tuple[Trace, str]:
+def read_variables(trace: Trace, name: str, library: ExportLibrary) -> tuple[Trace, str]:
     """Return a trace that captures variables in place of their cached values, and the name of its function.
 
     The library gets another function if there is something to change.

@@ -18,7 +18,7 @@ import tensorflow as tf
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import UntrackedCaptureError
 from reference_impl.kinds.captured_tensor import CapturedTensor
-from reference_impl.kinds.export_library import Library, eager_tensor
+from reference_impl.kinds.export_library import ExportLibrary, eager_tensor
 from reference_impl.kinds.traces import Trace
 from reference_impl.saving.tree import GrowingTree, Node
 
@@ -40,7 +40,7 @@ class Captures:
       replicas: number of a function's node -> {index of a capture: index of the replica}, other than the first.
     """
 
-    def __init__(self, tree: GrowingTree, library: Library):
+    def __init__(self, tree: GrowingTree, library: ExportLibrary):
         self._tree, self._library = tree, library
         self.replicas: dict[int, dict[int, int]] = {}
         self._replica: dict[int, int] = {}

@@ -19,7 +19,7 @@ from reference_impl.extension.initial_value_writer import InitialValues
 from reference_impl.format import schema
 from reference_impl.format.names import CUSTOM_GRADIENT
 from reference_impl.kinds.concrete_function import LoadedConcreteFunction
-from reference_impl.kinds.export_library import Library
+from reference_impl.kinds.export_library import ExportLibrary
 from reference_impl.kinds.optimizer import LoadedOptimizer, SavedSlot, slots_of
 from reference_impl.kinds.traces import Trace, saved_concrete, trace_of
 from reference_impl.saving import cached_reads, contents, signatures
@@ -48,7 +48,7 @@ class Functions:
       traced: concrete functions that were traced in this process.
     """
 
-    library: Library
+    library: ExportLibrary
     traces: Mapping[int, Trace]
     names: Mapping[int, str]
     bound: Mapping[int, Sequence[int]]
@@ -130,7 +130,7 @@ def _add_slots(tree: GrowingTree) -> list[SavedSlot]:
 class _Collector:
     def __init__(self, tree: GrowingTree, options: SaveOptions):
         self._tree, self._options = tree, options
-        self._library = Library()
+        self._library = ExportLibrary()
         self._annotations = Annotations(self._library)
         self._captures = Captures(tree, self._library)
         self._traces: dict[int, Trace] = {}

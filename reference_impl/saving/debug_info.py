@@ -14,14 +14,14 @@ from typing import Any
 import tensorflow as tf
 
 from reference_impl.format import schema
-from reference_impl.kinds.export_library import Library
+from reference_impl.kinds.export_library import ExportLibrary
 from reference_impl.saving.gradients import traced_graphs
 
 # Frames of TensorFlow's own code are left out: they tell the author of a model nothing.
 _TENSORFLOW = os.path.join(os.path.dirname(os.path.realpath(tf.__file__)), "")  # noqa: PTH118, PTH120
 
 
-def debug_info(library: Library, functions: Iterable[Any]) -> Any:
+def debug_info(library: ExportLibrary, functions: Iterable[Any]) -> Any:
     """Return the GraphDebugInfo of the functions that were traced here, and of those they call. Loaded ones have no source.
 
     Nodes are called ``node@function``, with the names of the export.

@@ -25,7 +25,7 @@ import tensorflow as tf
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import SaveError, listed
 from reference_impl.format.values import tensor_proto
-from reference_impl.kinds.export_library import Library, eager_tensor, is_function
+from reference_impl.kinds.export_library import ExportLibrary, eager_tensor, is_function
 from reference_impl.saving.authorship import package
 from reference_impl.saving.reach import holds_python_values
 from reference_impl.saving.tree import Node, Tree
@@ -48,7 +48,7 @@ class Lost(NamedTuple):
     arrays: Sequence[Any] = ()
 
 
-def check(tree: Tree, library: Library) -> None:
+def check(tree: Tree, library: ExportLibrary) -> None:
     """Report everything with numbers in it that an export leaves out.
 
     Raises:
@@ -71,7 +71,7 @@ def check(tree: Tree, library: Library) -> None:
 class Constants:
     """Finds arrays among the constants of an export: those in its functions and those that they capture."""
 
-    def __init__(self, tree: Tree, library: Library):
+    def __init__(self, tree: Tree, library: ExportLibrary):
         self._by_shape: dict[tuple[int, ...], list[Callable[[], Any]]] = {}
         for node in tree.nodes:
             if eager_tensor(node.object) and not api.is_variable(node.object):

@@ -19,7 +19,7 @@ import tensorflow as tf
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import SaveError
 from reference_impl.kinds.captured_tensor import CapturedTensor
-from reference_impl.kinds.export_library import Library
+from reference_impl.kinds.export_library import ExportLibrary
 from reference_impl.kinds.traces import Trace, trace_of
 
 # How often a loaded function can be differentiated where each gradient brings custom gradients of its own. tf.saved_model.save
@@ -42,7 +42,7 @@ class Gradients:
       functions: concrete functions that were traced here.
     """
 
-    def __init__(self, library: Library, functions: list[Any]):
+    def __init__(self, library: ExportLibrary, functions: list[Any]):
         self._library = library
         self._sites: dict[str, _Site] = {}
         self._functions: dict[str, Any] = {}
@@ -127,7 +127,7 @@ class Gradients:
         return trace
 
 
-def traced_graphs(function: Any, library: Library) -> Iterator[tuple[str, Any]]:
+def traced_graphs(function: Any, library: ExportLibrary) -> Iterator[tuple[str, Any]]:
     """Yield name and FuncGraph of a traced function and of the functions it calls, as far as the export has them.
 
     A function that was differentiated knows rewritten forms of those it calls, which the export lacks.

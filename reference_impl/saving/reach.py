@@ -21,7 +21,7 @@ import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import NotTrackableError, SaveError, UntracedFunctionError
-from reference_impl.format.names import CREATE, DESTROY, INITIALIZE
+from reference_impl.format.names import CREATE, DESTROY, INITIALIZE, SIGNATURES_CHILD
 from reference_impl.kinds import traces
 from reference_impl.kinds.export_library import is_function
 from reference_impl.kinds.resource import LoadedResource
@@ -30,7 +30,6 @@ from reference_impl.saving import authorship, numbers
 from reference_impl.saving.options import SaveOptions
 
 _log = logging.getLogger(__name__)
-SIGNATURES = "signatures"
 
 
 def reach(root: Any, options: SaveOptions) -> Reached:
@@ -175,11 +174,11 @@ class Children:
             found = _attributes(obj, self._classes) if api.tracks_attributes(obj) else api.trackable_children(obj, self._cache)
         except (ValueError, NotImplementedError) as error:
             raise SaveError(str(error), node=path, clause="PRIM-06") from error
-        signatures = vars(obj).get(SIGNATURES) if hasattr(obj, "__dict__") else None
+        signatures = vars(obj).get(SIGNATURES_CHILD) if hasattr(obj, "__dict__") else None
         if obj is self._root:
-            found.pop(SIGNATURES, None)
+            found.pop(SIGNATURES_CHILD, None)
         elif isinstance(signatures, SignatureMap):
-            found[SIGNATURES] = signatures  # of a model that became a part of another one (ATTR-08)
+            found[SIGNATURES_CHILD] = signatures  # of a model that became a part of another one (ATTR-08)
         return {name: _trackable(child) for name, child in found.items() if child is not None and not holds_python_values(child)}
 
     def _resource_children(self, obj: Any) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from reference_impl.format.names import CALLS, stem
 from reference_impl.graph.function_builder import remove_nodes, replace_tensors, select_arguments
 from reference_impl.graph.op_table import VARIABLE_READS
 from reference_impl.graph.references import named_by
-from reference_impl.kinds.export_library import Library
+from reference_impl.kinds.export_library import ExportLibrary
 from reference_impl.saving.signatures import SignatureFunction
 from reference_impl.saving.tree import GrowingTree
 
@@ -45,7 +45,7 @@ class Merger:
       bound: number of the node -> numbers of the nodes that the last arguments of the function capture.
     """
 
-    def __init__(self, tree: GrowingTree, library: Library, names: dict[int, str], bound: dict[int, list[int]]):
+    def __init__(self, tree: GrowingTree, library: ExportLibrary, names: dict[int, str], bound: dict[int, list[int]]):
         self._tree, self._library, self._names, self._bound = tree, library, names, bound
         self._done: set[tuple[str, int]] = set()
         self._updated: set[str] = set()  # functions in which an update was dropped

@@ -19,11 +19,11 @@ from reference_impl.graph.closure import reachable
 from reference_impl.graph.edges import input_source
 from reference_impl.graph.node_index import Nodes
 from reference_impl.graph.references import named_by
-from reference_impl.kinds.export_library import Library
+from reference_impl.kinds.export_library import ExportLibrary
 from reference_impl.kinds.specs import shape_proto
 
 
-def infer_outputs(signatures: Mapping[str, Any], functions: Mapping[str, Any], graph_def: Any, library: Library) -> None:
+def infer_outputs(signatures: Mapping[str, Any], functions: Mapping[str, Any], graph_def: Any, library: ExportLibrary) -> None:
     """Put the shapes of outputs of unknown rank into SignatureDefs and functions, as far as inference knows them.
 
     Args:
@@ -65,7 +65,7 @@ def _annotate(definition: Any, result: int, shape: Any) -> None:
             node.attr["_output_shapes"].list.shape.add().CopyFrom(shape)
 
 
-def _shapes(graph_def: Any, tensors: list[str], library: Library) -> dict[str, tf.TensorShape]:
+def _shapes(graph_def: Any, tensors: list[str], library: ExportLibrary) -> dict[str, tf.TensorShape]:
     nodes = Nodes(graph_def)
     needed = reachable([input_source(name) for name in tensors], nodes.waits)
     part = schema.GraphDef(versions=graph_def.versions)

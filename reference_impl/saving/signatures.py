@@ -19,17 +19,17 @@ import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import SavedModelError, SignatureError
-from reference_impl.format.names import DEFAULT_SIGNATURE, RESERVED_SIGNATURES, plain_name, stem
+from reference_impl.format.names import DEFAULT_SIGNATURE, RESERVED_SIGNATURES, SIGNATURES_CHILD, plain_name, stem
 from reference_impl.graph.argument_names import python_name, python_names
 from reference_impl.graph.function_builder import FunctionBuilder
 from reference_impl.kinds import traces
 from reference_impl.kinds.concrete_function import LoadedConcreteFunction
-from reference_impl.kinds.export_library import Library, is_function
+from reference_impl.kinds.export_library import ExportLibrary, is_function
 from reference_impl.kinds.rebuild import SETTABLE_ATTRIBUTES
 from reference_impl.kinds.signature_map import is_live_map
 from reference_impl.kinds.specs import shape_proto
 from reference_impl.kinds.traces import Trace
-from reference_impl.saving.reach import SIGNATURES, Reached
+from reference_impl.saving.reach import Reached
 
 _log = logging.getLogger(__name__)
 
@@ -81,11 +81,11 @@ def choose(reached: Reached, given: Optional[Any]) -> dict[str, SignatureFunctio
         given = {DEFAULT_SIGNATURE: given}
     if not isinstance(given, Mapping):
         raise SignatureError(
-            f"Expected a TensorFlow function or a map of such, got {type(given).__name__}", node="signatures", clause="API-03"
+            f"Expected a TensorFlow function or a map of such, got {type(given).__name__}", node=SIGNATURES_CHILD, clause="API-03"
         )
     for key in given:
         if not isinstance(key, str):
-            raise SignatureError(f"keys must be strings, got {key!r}", node="signatures", clause="API-03")
+            raise SignatureError(f"keys must be strings, got {key!r}", node=SIGNATURES_CHILD, clause="API-03")
         if key in RESERVED_SIGNATURES:
             raise SignatureError("the key is reserved for the initialisation of the model", node=key, clause="API-03")
     return {key: signature_function(key, given[key], reached.strict) for key in given}
@@ -93,10 +93,10 @@ def choose(reached: Reached, given: Optional[Any]) -> dict[str, SignatureFunctio
 
 def _own(root: Any) -> Optional[Mapping[str, Any]]:
     """Return the map of signatures that loading put on the root (ATTR-06). Raises SignatureError for other values (ATTR-07)."""
-    held = inspect.getattr_static(root, SIGNATURES, _ABSENT)
+    held = inspect.getattr_static(root, SIGNATURES_CHILD, _ABSENT)
     if held is _ABSENT or isinstance(held, property):  # no property is run (FN-03)
         return None
-    value = getattr(root, SIGNATURES)
+    value = getattr(root, SIGNATURES_CHILD)
     if not is_live_map(value):
         reason = (
             f"The attribute `signatures` is reserved for the map that loading makes, and holds a {type(value).__name__}. "
@@ -348,7 +348,7 @@ def _outputs(key: str, outputs: Any) -> tuple[dict[str, Any], list[int]]:
     return {name: items[name] for name in names}, [place for name in names for place in places[name]]
 
 
-def write_wrapper(signature: SignatureFunction, target: str, library: Library) -> Trace:
+def write_wrapper(signature: SignatureFunction, target: str, library: ExportLibrary) -> Trace:
     """Write the function of a signature, which calls the function `target` of the library, and return its Trace.
 
     The function takes its inputs in the order in which Python sorts their names. Its outputs are sorted by name.

@@ -17,10 +17,11 @@ import tensorflow as tf
 from reference_impl import tensorflow_api as api
 from reference_impl.errors import SaveError
 from reference_impl.extension import registered_objects
+from reference_impl.format.names import SIGNATURES_CHILD
 from reference_impl.kinds.function import LoadedFunction
 from reference_impl.kinds.signature_map import SignatureMap
 from reference_impl.saving import authorship
-from reference_impl.saving.reach import SIGNATURES, Reached, step
+from reference_impl.saving.reach import Reached, step
 
 
 @dataclass(frozen=True)
@@ -111,7 +112,7 @@ class GrowingTree(_Lookups):
                 node.children[name] = self.add(child, step(node.path, node.object, name), of_library)
             # A list or dict has room for its elements only: TensorFlow reads a child of another name as one and fails (FMT-11).
             if node.number == 0 and (signature_map or not isinstance(node.object, (list, tuple, dict))):
-                node.children[SIGNATURES] = self.add(signature_map, "root.signatures")
+                node.children[SIGNATURES_CHILD] = self.add(signature_map, "root.signatures")
         for node in self.nodes:
             node.dependencies.update(self._dependencies(node))
         self._check_order()
