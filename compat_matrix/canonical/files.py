@@ -13,6 +13,7 @@ from reference_impl.format.bundle.entry import Entry
 from reference_impl.format.container import files, layout
 from reference_impl.format.container.files import open_regular
 from reference_impl.format.names import OBJECT_GRAPH_KEY
+from reference_impl.graph.references import all_nodes
 from reference_impl.inspection.restore_plan import restore_plan
 
 if TYPE_CHECKING:
@@ -72,8 +73,7 @@ def tables_of(model: layout.Layout) -> dict[str, str]:
     """For the checkpoint keys that a table is filled from, the one with the table's keys."""
     found: dict[str, str] = {}
     for graph in model.saved_model.meta_graphs:
-        bodies = [graph.graph_def.node, *[function.node_def for function in graph.graph_def.library.function]]
-        if not any(op.startswith(_FILLS_TABLE) for op in {node.op for body in bodies for node in body}):
+        if not any(op.startswith(_FILLS_TABLE) for op in {node.op for node in all_nodes(graph.graph_def)}):
             continue  # to follow what is restored takes longer
         fed: dict[str, list[str]] = {}
         for item in restore_plan(graph, str(model.file)):

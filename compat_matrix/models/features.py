@@ -20,6 +20,7 @@ from reference_impl.format.names import RESERVED_SIGNATURES
 from reference_impl.format.values.structure import nested_values
 from reference_impl.graph.closure import reachable
 from reference_impl.graph.edges import data_inputs, parse_input
+from reference_impl.graph.references import bodies
 
 _AUTO_SELECT = 3  # of tf.random.Algorithm
 _DRAWN = ("Normal", "Uniform", "UniformFullInt", "UniformInt")
@@ -116,13 +117,14 @@ def of_signature(graph: schema.MetaGraphDef, key: str, table: History) -> list[L
 def auto_selected(graph: schema.MetaGraphDef) -> frozenset[str]:
     """The ops that draw, of which a node lets the device select the algorithm."""
     found = set()
-    scopes = [(graph.graph_def.node, False)] + [(function.node_def, True) for function in graph.graph_def.library.function]
-    for place, in_function in scopes:
+    for function, place in bodies(graph.graph_def):
         drawn = [node for node in place if node.op in _RANDOM]
         constants = {node.name: node for node in place if node.op == "Const" and "value" in node.attr} if drawn else {}
         for node in drawn:
             inputs = data_inputs(node)
-            value = constants.get(parse_input(inputs[_ALGORITHM], in_function).source) if len(inputs) > _ALGORITHM else None
+            if len(inputs) <= _ALGORITHM:
+                continue
+            value = constants.get(parse_input(inputs[_ALGORITHM], function is not None).source)
             if value is not None and list(value.attr["value"].tensor.int_val) == [_AUTO_SELECT]:
                 found.add(node.op)
     return frozenset(found)

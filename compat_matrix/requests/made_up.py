@@ -14,6 +14,7 @@ from compat_matrix.workers.tensors import CARRIERS, Tensor
 from reference_impl.errors import SavedModelError
 from reference_impl.format import schema
 from reference_impl.format.values.tensor_proto import decode
+from reference_impl.graph.references import bodies
 
 # Sizes of the unknown dimensions, the first and the others, in the order tried: most models take a batch of any size.
 SIZES = ((2, 1), (1, 1), (1, 8), (4, 4), (1, 64), (1, 224))
@@ -92,8 +93,7 @@ def examples_of(meta_graph: schema.MetaGraphDef) -> list[bytes]:
     from compat_matrix.serving.messages import Example
 
     whole, dense, found = Example(), Example(), False
-    graphs = [meta_graph.graph_def.node, *(function.node_def for function in meta_graph.graph_def.library.function)]
-    for nodes in graphs:
+    for _, nodes in bodies(meta_graph.graph_def):
         by_name = {node.name: node for node in nodes}
         for node in nodes:
             if node.op in _PARSERS:

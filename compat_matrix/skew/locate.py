@@ -12,6 +12,7 @@ from reference_impl.format import schema
 from reference_impl.format.container import layout
 from reference_impl.graph.closure import reversed_edges
 from reference_impl.graph.object_graph import Paths
+from reference_impl.graph.references import bodies
 from reference_impl.inspection.graph_view import GraphView
 
 Wanted = Callable[[schema.NodeDef], bool]
@@ -86,11 +87,9 @@ def locate(model: Path, wanted: Wanted, *, node: str = "", function: str = "") -
 
 def nodes(graph: schema.MetaGraphDef) -> Iterator[tuple[str, schema.NodeDef]]:
     """(function, node) of every node of a MetaGraph; the function is "" in the main graph."""
-    for item in graph.graph_def.node:
-        yield "", item
-    for function in graph.graph_def.library.function:
-        for item in function.node_def:
-            yield function.signature.name, item
+    for function, items in bodies(graph.graph_def):
+        name = "" if function is None else function.signature.name
+        yield from ((name, item) for item in items)
 
 
 def _fit(said: str, name: str) -> int:

@@ -12,7 +12,7 @@ Functions may call themselves, and there may be a million of them: all walks are
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Optional
 
 from reference_impl.errors import DuplicateKeyError
@@ -52,6 +52,19 @@ def function_values(value: schema.AttrValue) -> Iterator[schema.NameAttrList]:
         for function in _function_list(stack.pop()):
             yield function
             stack.extend(function_attributes(function.attr))
+
+
+def bodies(graph: schema.GraphDef) -> Iterator[tuple[Optional[schema.FunctionDef], Sequence[schema.NodeDef]]]:
+    """Yield the nodes of the main graph (with None), then each function of the file with its nodes."""
+    yield None, graph.node
+    for function in graph.library.function:
+        yield function, function.node_def
+
+
+def all_nodes(graph: schema.GraphDef) -> Iterator[schema.NodeDef]:
+    """Yield the nodes of the main graph and of all functions."""
+    for _, nodes in bodies(graph):
+        yield from nodes
 
 
 def named_by(node: schema.NodeDef) -> Iterator[str]:

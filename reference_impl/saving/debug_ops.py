@@ -7,6 +7,7 @@ from typing import Any
 
 from reference_impl.graph.edges import input_source
 from reference_impl.graph.node_defs import add_controls, clear_op_attributes
+from reference_impl.graph.references import bodies
 
 _TO_NOTHING = ("Assert", "PrintV2")
 _TO_IDENTITY = ("CheckNumerics", "Print")
@@ -14,11 +15,9 @@ _TO_IDENTITY = ("CheckNumerics", "Print")
 
 def nodes_of(graph_def: Any) -> Iterator[tuple[str, Any]]:
     """Yield the nodes of a graph and of its functions, each with the name of the function."""
-    for node in graph_def.node:
-        yield "the main graph", node
-    for function in graph_def.library.function:
-        for node in function.node_def:
-            yield function.signature.name, node
+    for function, nodes in bodies(graph_def):
+        place = "the main graph" if function is None else function.signature.name
+        yield from ((place, node) for node in nodes)
 
 
 def strip_debug_ops(graph_def: Any) -> None:

@@ -15,13 +15,13 @@ from reference_impl.errors import AliasError
 from reference_impl.extension import registered_objects
 from reference_impl.format import extension, schema
 from reference_impl.format.names import INIT_SIGNATURE, MAIN_OP, OPTIMIZER
-from reference_impl.graph.references import named_by
+from reference_impl.graph.references import all_nodes, named_by
 from reference_impl.kinds import asset, captured_tensor, constant, function, optimizer, resource, traces, user_object, variable
 from reference_impl.kinds.captured_tensor import CapturedTensor
 from reference_impl.kinds.export_library import library_proto
 from reference_impl.saving import shapes
 from reference_impl.saving.checks import check_namespaces
-from reference_impl.saving.debug_ops import nodes_of, strip_debug_ops
+from reference_impl.saving.debug_ops import strip_debug_ops
 from reference_impl.saving.freeze import Frozen
 from reference_impl.saving.graph import MainGraph
 from reference_impl.saving.options import SaveOptions
@@ -173,7 +173,7 @@ class _Builder:
         info.tags.extend(self._options.tags)
         info.tensorflow_version, info.tensorflow_git_version = tf.version.VERSION, tf.version.GIT_VERSION
         info.stripped_default_attrs = True
-        for op in sorted({name for _, node in nodes_of(self._out.graph_def) for name in named_by(node)}):
+        for op in sorted({name for node in all_nodes(self._out.graph_def) for name in named_by(node)}):
             definition = api.op_def(op)
             if definition is not None:
                 info.stripped_op_list.op.add().CopyFrom(definition)

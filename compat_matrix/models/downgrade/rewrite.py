@@ -11,6 +11,7 @@ from compat_matrix.models.handles import FIRST, FIXED, Handles
 from compat_matrix.skew import advice
 from compat_matrix.skew.history import History
 from reference_impl.format import schema
+from reference_impl.graph.references import all_nodes, bodies
 
 
 def rewrite(graph: schema.MetaGraphDef, index: int, table: History) -> tuple[list[Change], dict[str, str]]:
@@ -25,9 +26,7 @@ def rewrite(graph: schema.MetaGraphDef, index: int, table: History) -> tuple[lis
     """
     changes: list[Change] = []
     needed: dict[str, str] = {}
-    scopes = [Scope(graph.graph_def.node, None)]
-    scopes += [Scope(function.node_def, function) for function in graph.graph_def.library.function]
-    for scope in scopes:
+    for scope in [Scope(nodes, function) for function, nodes in bodies(graph.graph_def)]:
         for node in list(scope.nodes):
             change, why = replace(node, scope, index, table)
             changes += [change] if change else []
@@ -78,8 +77,7 @@ def _handles(graph: schema.MetaGraphDef, index: int, table: History) -> Iterator
 def _stripped_ops(graph: schema.MetaGraphDef) -> None:
     """Loaders strip default attrs by the OpDefs that the model brings along: those of ops that are gone go too."""
     ops = graph.meta_info_def.stripped_op_list.op
-    used = {node.op for node in graph.graph_def.node}
-    used |= {node.op for function in graph.graph_def.library.function for node in function.node_def}
+    used = {node.op for node in all_nodes(graph.graph_def)}
     idle = {op for op in advice.IDLE_OPS if op not in used}
     kept = [definition for definition in ops if definition.name not in idle]
     if len(kept) < len(ops):

@@ -14,7 +14,7 @@ from reference_impl.format import extension, schema
 from reference_impl.format.container import layout
 from reference_impl.graph.closure import reachable
 from reference_impl.graph.edges import parse_input
-from reference_impl.graph.references import FunctionIndex
+from reference_impl.graph.references import FunctionIndex, all_nodes
 from reference_impl.inspection.signatures import tensor_names
 
 VARIABLES = ("variables", "trainable_variables", "local_variables", "model_variables", "metric_variables",
@@ -258,8 +258,7 @@ def remove_functions(graph: schema.MetaGraphDef, gone: set[str]) -> None:
 
 def prune_ops(graph: schema.MetaGraphDef) -> None:
     """Take ops that nobody uses any more out of the list of those whose defaults were stripped."""
-    used = {node.op for node in graph.graph_def.node}
-    used |= {node.op for function in graph.graph_def.library.function for node in function.node_def}
+    used = {node.op for node in all_nodes(graph.graph_def)}
     _filter(graph.meta_info_def.stripped_op_list.op, lambda item: item.name in used)
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from compat_matrix.skew import advice, contrib
 from reference_impl.format.container import layout
+from reference_impl.graph.references import all_nodes
 
 _NO_OP = re.compile(r"Op type not registered '([^']{1,200})'|no op(?: called)? '([^']{1,200})'")
 _NO_KERNEL = re.compile(r"No OpKernel was registered to support Op '([^']{1,200})' used by \{\{node ([^}]{1,500})\}\}")
@@ -50,8 +51,7 @@ def reason_of(message: str, model: Path, tags: Sequence[str]) -> str:
     if match is None:
         return message.strip()
     op, graph = match[1] or match[2], layout.read(model).meta_graph(tags)
-    bodies = [graph.graph_def.node, *(function.node_def for function in graph.graph_def.library.function)]
-    names = [node.name for nodes in bodies for node in nodes if node.op == op]
+    names = [node.name for node in all_nodes(graph.graph_def) if node.op == op]
     more = f" and {len(names) - 1} more" if len(names) > 1 else ""
     return f"TensorFlow knows no op {op!r}" + (f": node {names[0]!r}{more}" if names else "")
 

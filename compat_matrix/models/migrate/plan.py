@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import itertools
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from compat_matrix.workers.provenance import file_sha256
 from reference_impl.errors import SavedModelError
 from reference_impl.format import schema
 from reference_impl.format.container import layout
+from reference_impl.graph.references import all_nodes
 from reference_impl.inspection.signatures import signature_spec
 
 TF1, TF2 = "TF 1.x", "TF 2"
@@ -75,8 +75,7 @@ def plan_of(path: Path) -> ModelPlan:
 
 
 def _symbolic(graph: schema.MetaGraphDef) -> bool:
-    nodes = itertools.chain(graph.graph_def.node, *(function.node_def for function in graph.graph_def.library.function))
-    return any(node.op == "SymbolicGradient" for node in nodes)
+    return any(node.op == "SymbolicGradient" for node in all_nodes(graph.graph_def))
 
 
 def files_of(path: Path) -> list[Path]:
