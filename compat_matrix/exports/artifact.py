@@ -12,12 +12,13 @@ from typing import Any, Union
 from compat_matrix.cells.plan import is_complete
 from compat_matrix.checks.artifact import Artifact, ArtifactError, read_artifact
 from compat_matrix.exports import questions as asking
-from compat_matrix.exports.options import USUAL, OptionError, Options
+from compat_matrix.exports.options import OptionError, Options
 from compat_matrix.exports.recording import ANSWERED_BY, Reader, Recorder
 from compat_matrix.hosts.host import Host
 from compat_matrix.models.find import FORMATS
 from compat_matrix.plan.planning import fixture_artifact
 from compat_matrix.requests import given
+from compat_matrix.requests.tolerances import ACROSS_LOADERS
 from reference_impl.format.container import layout
 
 QUESTIONS = Path("io") / "io.json"
@@ -92,7 +93,7 @@ def prepare(
     kept = [question for question in questions if question not in gone]
     left_out += [f"{text}: no request asks it" for text in asking.unasked(found, questions)]
     entries = [question.entry for question in kept]
-    tolerance = options.tolerance._asdict() if options.tolerance else stated.get("tolerance") or USUAL._asdict()
+    tolerance = options.tolerance._asdict() if options.tolerance else stated.get("tolerance") or ACROSS_LOADERS._asdict()
     document = {"schema": 1, "stateful": recorder.stateful, "tolerance": tolerance, "requests": entries}
     _write(io, document)
     given.sign(directory, found, f"the SavedModel at {name}", f"savedmodel-compat check {name}")

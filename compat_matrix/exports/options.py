@@ -6,10 +6,11 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, Union
+from typing import Any, Union
 
 from compat_matrix.cells.registry import Registry
 from compat_matrix.checks.table import CHECKS, SERVE_CHECKS
+from compat_matrix.requests.tolerances import Allowed
 
 CONSUMERS = ("tf2", "v1_session", "c_api", "reference")  # all that a TensorFlow is enough for
 FORMAT, ALL = "format", "all"  # the consumers of cells that no worker answers: who reads the files, and everybody together
@@ -32,16 +33,6 @@ class OptionError(ValueError):
     """An option or a request that means nothing; the message says what would."""
 
 
-class Allowed(NamedTuple):
-    """How far answers may be apart, and why."""
-
-    rtol: float
-    atol: float
-    reason: str
-
-
-# What a session fuses, and in which order it sums, differs from what is executed op by op, or by the exporter's own library.
-USUAL = Allowed(1e-5, 1e-6, "another loader fuses and orders floating point operations otherwise")
 ToleranceLike = Union[Allowed, Sequence[Any], Mapping[str, Any]]
 
 
@@ -75,7 +66,7 @@ class Options:
       tensorflow: runtimes beside the local one, as command lines name them; they must be installed.
       servers: model servers, as command lines name them.
       checks: the only ones to make (None: all).
-      tolerance: of answers (None: what the requests say, else :data:`USUAL`).
+      tolerance: of answers (None: what the requests say, else `requests.tolerances.ACROSS_LOADERS`).
       make_up: requests made up for each signature without one (None: one if no request at all is given, else none).
       fail_on: the severity at which a finding of `verify` fails, a member of :data:`SEVERITIES`.
       limit: seconds for one step of a consumer.

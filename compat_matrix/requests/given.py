@@ -20,6 +20,7 @@ from compat_matrix.common.gist import gist
 from compat_matrix.hosts.host import Host
 from compat_matrix.requests.digest import answer_digest
 from compat_matrix.requests.made_up import examples_of, made_up
+from compat_matrix.requests.tolerances import ACROSS_SERVERS
 from compat_matrix.runtimes.runtime import INSTALL, LOCAL, local_runtime
 from compat_matrix.runtimes.worker import NotStarted, ReplyError, WorkerDied
 from compat_matrix.serving import staging
@@ -71,7 +72,7 @@ def as_artifact(path: Path, folder: Path, requests: Path | None = None, host: Ho
         shutil.copytree(requests, io, dirs_exist_ok=True)
     else:
         asked = _recorded(found, given, folder, host)
-        questions = {"schema": 1, "stateful": False, "tolerance": TOLERANCE, "requests": asked}
+        questions = {"schema": 1, "stateful": False, "tolerance": ACROSS_SERVERS._asdict(), "requests": asked}
         (io / "io.json").write_text(json.dumps(questions, indent=1) + "\n", encoding="utf-8")
     sign(given.directory, found, f"the SavedModel at {path}", f"savedmodel-compat serve-check {path}")
     return given
@@ -105,10 +106,6 @@ def written_by(found: layout.Layout) -> str:
     """The TensorFlow that a model says it was written by, as a segment of a cell id."""
     versions = {graph.meta_info_def.tensorflow_version for graph in found.saved_model.meta_graphs} - {""}
     return re.sub(r"[^A-Za-z0-9_.+-]", "_", max(versions, default="")) or ABSENT
-
-
-# Recorded with oneDNN off, served with it on, by another build; the most that one of 137 public models differed was 2e-4.
-TOLERANCE = {"rtol": 1e-3, "atol": 5e-4, "reason": "a server computes with other kernels (oneDNN) than what recorded the answers"}
 
 
 def case_name(path: Path) -> str:

@@ -20,7 +20,8 @@ from compat_matrix.hosts.pool import Hosts
 from compat_matrix.models.contract.file import ContractError
 from compat_matrix.models.contract.form import Answers, Request
 from compat_matrix.models.contract.rules import Finding
-from compat_matrix.requests.given import LIMIT, RECORDER, TOLERANCE, as_artifact, case_name
+from compat_matrix.requests.given import LIMIT, RECORDER, as_artifact, case_name
+from compat_matrix.requests.tolerances import ACROSS_SERVERS
 from compat_matrix.runtimes.runtime import INSTALL, LOCAL, local_runtime
 from compat_matrix.runtimes.worker import NotStarted, ReplyError, WorkerDied
 from compat_matrix.serving.staging import Unstageable
@@ -66,8 +67,7 @@ def record(model: Path, requests: Optional[Path]) -> tuple[Answers, list[str]]:
                     left_out.append(f"signature {item.signature!r}: {answer}")
                 else:
                     known.append(Request(item.tags, item.signature, item.inputs, answer))
-    rtol, atol = [float(str(TOLERANCE[name])) for name in ("rtol", "atol")]
-    return Answers(tuple(known), rtol, atol, "another machine or release computes with other kernels"), left_out
+    return Answers(tuple(known), *ACROSS_SERVERS.bounds, "another machine or release computes with other kernels"), left_out
 
 
 def check(model: Path, answers: Answers) -> Iterator[Finding]:

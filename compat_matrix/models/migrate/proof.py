@@ -26,9 +26,10 @@ from compat_matrix.models.migrate.advice import RANDOM, never
 from compat_matrix.models.migrate.chance import left_to_chance
 from compat_matrix.models.migrate.records import Part, Verdict
 from compat_matrix.plan.planning import Axes, expand, fixture_artifact
-from compat_matrix.requests.compare import EXACT, Tolerance, compare_named
+from compat_matrix.requests.compare import EXACT, compare_named
 from compat_matrix.requests.given import sign
 from compat_matrix.requests.made_up import examples_of, made_up
+from compat_matrix.requests.tolerances import ACROSS_LOADERS
 from compat_matrix.runtimes.runtime import LOCAL, local_runtime
 from compat_matrix.runtimes.worker import ReplyError
 from compat_matrix.verdict import Ledger
@@ -42,8 +43,6 @@ OLD = "v1_session"
 REFERENCE = "reference"  # also saves the new model again
 READERS = ("tf2", "c_api")  # the others
 DIFFERENTIATED = "tf2"  # what fine-tunes the new model
-# The C API fuses nodes, in a session other ones than in functions: rounded once in place of twice, summed in another order.
-TOLERANCE = Tolerance(rtol=1e-5, atol=1e-6)
 IN_ONE_PROCESS = {name: replace(CONSUMERS[name], program=PROGRAM, role=name) for name in (REFERENCE, *READERS)}
 _SHOWN = 3
 NOT_LOADED = "does not load"
@@ -274,7 +273,7 @@ def _artifact(asker: Asker, new: Path, tags: Sequence[str], old: Old) -> Path:
         entries.append(
             {**fields, "compared": sorted(request.answers.keys() - request.chance.keys())} if request.chance else fields
         )
-    document = {"schema": 1, "stateful": False, "tolerance": TOLERANCE._asdict(), "requests": entries}
+    document = {"schema": 1, "stateful": False, "tolerance": ACROSS_LOADERS._asdict(), "requests": entries}
     (io / "io.json").write_text(json.dumps(document), encoding="utf-8")
     sign(directory, oracle.layout_of(new), "a model that was converted", "savedmodel-compat migrate")
     return directory
@@ -363,7 +362,7 @@ def _gradients(asker: Asker, loaded: Loaded, old: Old) -> Verdict:
             differences.append(f"{request.signature}: {_line(error)}")
             continue
         kept = {name: got[name] for name in expected if name in got}  # what only the new one has is no loss
-        found = compare_named(expected, kept, TOLERANCE)
+        found = compare_named(expected, kept, ACROSS_LOADERS.bounds)
         differences += [f"{request.signature}: {item}" for item in found]
         close = close or (not found and bool(compare_named(expected, kept, EXACT)))
     return _verdict(f"gradients, {loaded.role}", differences, close, count)
