@@ -5,35 +5,98 @@ Task: Look at models
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
 import click
+
+from compat_matrix.cli import OK, UNEXPECTED
+from compat_matrix.commands.parts.models import model_options
+from compat_matrix.common.printable import printable
+
+if TYPE_CHECKING:
+    from compat_matrix.models.find import Found
 
 SECTIONS = ("signatures", "objects", "functions", "variables", "assets", "init", "effects", "collections", "sizes", "ops")
 
 
 @click.command()
-@click.argument("path", type=click.Path(exists=True))
+@model_options
 @click.option("--json", "as_json", is_flag=True, help="One JSON object (schema in reference_impl/inspection/types.py).")
 @click.option("--tags", help="Only the MetaGraph with exactly these tags, separated by commas.")
 @click.option("--only", multiple=True, type=click.Choice(SECTIONS), help="Show only this section; may be repeated.")
 @click.option("--full", is_flag=True, help="Abbreviate nothing.")
-@click.option("--follow-links", is_flag=True, help="Accept symbolic links that lead out of the directory.")
-def inspect(path: str, as_json: bool, tags: str | None, only: tuple[str, ...], full: bool, follow_links: bool) -> int:
-    """Show what the SavedModel at PATH (a directory or a saved_model.* file) contains.
+def inspect(models: tuple[str, ...], lists: tuple[str, ...], tags: str | None, follow_links: bool, **shown: Any) -> int:
+    """Show what the SavedModels at MODELS (directories, saved_model.* files, folders of models, @lists, URLs) contain.
 
     Signatures, the object tree, functions with their Python signatures, variables, assets, initialisers, what acts on the
     machine (files, terminal, Python, network) and when, the ops of the graph and all its functions. Exits with 1 when
     something is damaged or missing; what it is stands under "problems".
     """
+    wanted = None if tags is None else [tag.strip() for tag in tags.split(",") if tag.strip()]
+    if len(models) == 1 and not lists and _is_model(models[0]):
+        return _show_one(models[0], wanted, follow_links, **shown)
+    from compat_matrix.models.find import Unusable, find
+
+    try:
+        found = find(models, lists, follow_links=follow_links)
+    except Unusable as error:
+        if len(models) == 1 and Path(models[0]).exists():  # the reader of models says best what is missing there
+            return _show_one(models[0], wanted, follow_links, **shown)
+        raise click.UsageError(printable(str(error), newlines=False)) from error
+    return _show_all(found, wanted, follow_links, **shown)
+
+
+def _is_model(path: str) -> bool:
+    """Whether a path is a SavedModel, so that nothing has to be searched."""
+    from reference_impl.format.container.layout import CPB, PB, PBTXT
+
+    return Path(path).is_file() or any(Path(path, name).exists() for name in (PB, PBTXT, CPB))
+
+
+def _show_one(path: str, tags: list[str] | None, follow_links: bool, as_json: bool, only: tuple[str, ...], full: bool) -> int:
     from reference_impl.inspection.model import inspect as look
 
-    wanted = None if tags is None else [tag.strip() for tag in tags.split(",") if tag.strip()]
-    info = look(path, wanted, follow_links=follow_links)
+    info = look(path, tags, follow_links=follow_links)
     if as_json:
-        import json
-
-        click.echo(json.dumps(info.to_json(), separators=(",", ":")))
+        click.echo(_json(info.to_json()))
     else:
         from compat_matrix.commands.parts.inspect_tree import show
 
         show(info, only or SECTIONS, full)
-    return 1 if info.problems else 0
+    return UNEXPECTED if info.problems else OK
+
+
+def _show_all(found: Found, tags: list[str] | None, follow_links: bool, as_json: bool, only: tuple[str, ...], full: bool) -> int:
+    """Many models, or what a search found; a model that cannot be read is one line."""
+    from compat_matrix.commands.parts.inspect_tree import show
+    from reference_impl.errors import SavedModelError
+    from reference_impl.inspection.model import inspect as look
+
+    code, described = OK, []
+    for model in found.models:
+        said: dict[str, Any] = {"path": model.name}
+        try:
+            with model.local() as path:
+                info = look(path, tags, follow_links=follow_links)
+        except (SavedModelError, OSError) as error:
+            said["error"] = f"{type(error).__name__}: {error}"
+            info = None
+        code = UNEXPECTED if info is None or info.problems else code
+        described.append(said if info is None else {**said, **info.to_json()})
+        if not as_json:
+            click.echo(printable(said.get("error", model.name), newlines=False))
+            if info is not None:
+                show(info, only or SECTIONS, full)
+    if as_json:
+        skipped = [{"path": item.name, "reason": item.reason} for item in found.skipped]
+        click.echo(_json({"schema": 1, "models": described, "skipped": skipped}))
+    for item in [] if as_json else found.skipped:
+        click.echo(printable(f"{item.name}: not looked into: {item.reason}", newlines=False), err=True)
+    return UNEXPECTED if found.skipped else code
+
+
+def _json(value: Any) -> str:
+    import json
+
+    return json.dumps(value, separators=(",", ":"))

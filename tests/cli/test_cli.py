@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import click
 import model_edits as edits
@@ -15,6 +16,7 @@ from compat_matrix.cli import TASKS, introduction, main
 from compat_matrix.common.printable import printable
 from reference_impl.format import schema
 
+ROOT = Path(__file__).parents[2]
 COMMANDS = main.list_commands(click.Context(main))
 
 
@@ -336,3 +338,22 @@ def test_the_help_has_a_section_for_each_task_and_none_for_commands_without_one(
     text = run("--help").stdout
     sections = re.findall(r"^([A-Z][A-Za-z ]+):$", text, re.MULTILINE)
     assert sections == ["Options", *TASKS]
+
+
+def test_inspect_takes_what_verify_takes(tmp_path):
+    """Several models, a tree, a list; one that cannot be read costs itself only."""
+    for name in ("half_plus_two", "simple_save"):
+        shutil.copytree(ROOT / "fixtures_v1" / name / "model", tmp_path / "zoo" / name)
+    (tmp_path / "zoo" / "broken").mkdir()
+    (tmp_path / "zoo" / "broken" / "saved_model.pb").write_bytes(b"\xff" * 9)
+    (tmp_path / "list.txt").write_text(str(tmp_path / "zoo" / "half_plus_two"))
+    done = run("inspect", tmp_path / "zoo", "--json")
+    assert done.returncode == 1
+    models = {Path(model["path"]).name: model for model in json.loads(done.stdout)["models"]}
+    assert list(models) == ["broken", "half_plus_two", "simple_save"]
+    assert "MalformedError" in models["broken"]["error"] and models["simple_save"]["meta_graphs"]
+    alone = json.loads(run("inspect", tmp_path / "zoo" / "simple_save", "--json").stdout)
+    assert {**alone, "path": models["simple_save"]["path"]} == models["simple_save"]
+    shown = run("inspect", f"@{tmp_path / 'list.txt'}", tmp_path / "zoo" / "simple_save", "--only", "signatures")
+    assert shown.returncode == 0
+    assert shown.stdout.count("MetaGraph") == 2 and "simple_save\n" in shown.stdout

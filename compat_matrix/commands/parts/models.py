@@ -28,13 +28,18 @@ def model_arguments(function: Callable[..., Any]) -> Callable[..., Any]:
             raise click.UsageError(printable(str(error), newlines=False)) from error
         return function(found=found, follow_links=follow_links, **rest)
 
+    return model_options(wrapped)
+
+
+def model_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add ``MODELS...``, ``--from-file`` and ``--follow-links`` to a command that finds its models itself."""
     for option in (
         click.argument("models", nargs=-1, metavar="MODELS..."),
         click.option("--from-file", "lists", multiple=True, metavar="FILE", help="A list of models, one a line (- is stdin)."),
         click.option("--follow-links", is_flag=True, help="Accept symbolic links that lead out of a directory."),
     ):
-        wrapped = option(wrapped)
-    return wrapped
+        function = option(function)
+    return function
 
 
 def fail_on_option(text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
