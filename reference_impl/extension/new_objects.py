@@ -49,7 +49,7 @@ def construct(
     takes = any(child.local_name == _INIT for child in origin.graph.nodes[number].children)
     if (args or kwargs) and not takes:
         raise TypeError(
-            f"{type(instance).__name__}() takes no arguments: the __init__ of what was saved is no tf.function (INIT-06)"
+            f"{type(instance).__name__}() takes no arguments: the __init__ of the saved object is not a tf.function (INIT-06)"
         )
     with tf.init_scope():
         load_part(_NewObject(origin, number, instance), number)

@@ -28,7 +28,7 @@ REGISTERED_CLASS = "_registered_class"  # of the classes made here: the class th
 
 
 class RegistrationWarning(UserWarning):
-    """A model names a class that nobody has registered."""
+    """A model names a class that is not registered."""
 
 
 def make(load: Load, number: int, node: Any, state: Optional[Any]) -> Optional[Any]:
@@ -107,7 +107,7 @@ def _values(state: Optional[Any], file: str, path: str) -> dict[str, Any]:
         return {}
     values = structure.decode(state.values, file, path) if state.HasField("values") else {}
     if not isinstance(values, dict):
-        raise MalformedError("what is stored of a registered object is no dict", file=file, node=path)
+        raise MalformedError("the state of a registered object is not a dict", file=file, node=path)
     return {**values, **state.blobs}
 
 

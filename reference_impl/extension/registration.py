@@ -1,8 +1,8 @@
 """Classes that a model's objects are given back when it is loaded.
 
-A SavedModel holds no Python code. An object of a registered class is written with the name it is registered under; whoever loads
-the model with the same registration gets an object of that class, with the model's functions and variables as its attributes. Who
-has not registered it gets a generic object, as does shipped TensorFlow. A file can only ever name a class; it cannot bring one.
+A SavedModel holds no Python code. An object of a registered class is written with the name of its registration. A program with
+the same registration loads an object of that class, with the model's functions and variables as its attributes. Other programs,
+and shipped TensorFlow, load a generic object. A file can only name a class; it cannot bring one.
 
 RFC: REV-04, REV-05, RP-02
 """
@@ -66,7 +66,7 @@ def register(
 
     Raises:
       ValueError: the name has no package, is in a package of TensorFlow, or is taken; or the class has a name already.
-      TypeError: what is registered is no class.
+      TypeError: the argument is not a class.
 
     RFC: REV-04
     """

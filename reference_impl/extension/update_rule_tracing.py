@@ -84,7 +84,7 @@ def _trace(optimizer: Any, dtype: tf.DType, path: str, shape: Any) -> Rule:
         update = tf.function(lambda gradient: _apply(twin, gradient, variable), autograph=False)
         traced = update.get_concrete_function(tf.TensorSpec(shape, dtype, "gradient"))
         slots = {name: slot for _, name, slot in api.optimizer_slots(twin, [variable])}
-    except Exception as error:  # anybody's code
+    except Exception as error:  # code of users
         raise SaveError(
             f"the update of {type(optimizer).__name__} cannot be traced: {error}", node=path, clause="OPT-07"
         ) from error
@@ -110,7 +110,7 @@ def add(library: ExportLibrary, rule: Rule) -> str:
     """Put the function of a rule into a library; return its name there."""
     definition = schema.copy_of(rule.definition)
     for node in definition.node_def:
-        node.attr.pop(CUSTOM_GRADIENT, None)  # nobody differentiates an update
+        node.attr.pop(CUSTOM_GRADIENT, None)  # updates are not differentiated
     name = library.derive(definition, "update")
     _forget_shapes([library.definitions[one] for one in library.closure(name)])
     return name

@@ -32,7 +32,7 @@ def read(meta_graph: schema.MetaGraphDef, file: str = "") -> Optional[schema.Ext
     One that a newer version of this package wrote for newer readers is left alone, with a warning.
 
     Raises:
-      MalformedError: it is no such message, or speaks of nodes or functions that do not exist.
+      MalformedError: it is not such a message, or names nodes or functions that do not exist.
     """
     if KEY not in meta_graph.collection_def or not meta_graph.HasField("object_graph_def"):
         return None

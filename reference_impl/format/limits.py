@@ -35,8 +35,8 @@ LIST_ELEMENTS = 10**6
 # One recorded request for a model server to warm up with. It becomes a message several times as large; servers take 2 GB.
 WARMUP_RECORD_BYTES = 2**25
 
-# A TensorProto of a few bytes can promise any shape, as its last element fills the rest. When it has only one element that
-# takes no memory until somebody computes with it.
+# A TensorProto of a few bytes can have any shape, since its last element fills the rest. With only one element it takes no memory
+# until it is computed with.
 TENSOR_BYTES = 2**30
 
 # Dimensions of a tensor that TensorFlow can have. So many sizes of 63 bits may be multiplied; a product that is too large is not

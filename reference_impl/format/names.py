@@ -8,7 +8,7 @@ import re
 DEFAULT_SIGNATURE = "serving_default"
 INIT_SIGNATURE = "__saved_model_init_op"
 TRAIN_SIGNATURE = "__saved_model_train_op"
-RESERVED_SIGNATURES = (INIT_SIGNATURE, TRAIN_SIGNATURE)  # they tell a session what to run and are no signatures of the model
+RESERVED_SIGNATURES = (INIT_SIGNATURE, TRAIN_SIGNATURE)  # they tell a session what to run, and are not signatures of the model
 
 # Collections of a MetaGraph
 MAIN_OP, LEGACY_INIT_OP, TRAIN_OP = "saved_model_main_op", "legacy_init_op", "saved_model_train_op"

@@ -15,8 +15,8 @@ from reference_impl.graph.unique_names import unique_name
 def python_name(name: str) -> str:
     """Return the keyword that TensorFlow makes of the name of an argument: ``image/encoded`` is given as ``image_encoded``.
 
-    What TensorFlow makes of a keyword of Python (``in``) and of some letters is no name of a parameter, and TensorFlow itself
-    cannot load it. Those get a name here that can be one: ``arg_in``.
+    For a keyword of Python (``in``) and for some letters TensorFlow's name is not valid for a parameter, and TensorFlow itself
+    cannot load it. Such arguments get a valid name here: ``arg_in``.
     """
     swapped = "".join(c if c.isalnum() and f"_{c}".isidentifier() else "_" for c in name)
     plain = swapped[:1].isalpha() and swapped.isidentifier() and not keyword.iskeyword(swapped)

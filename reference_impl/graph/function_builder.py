@@ -1,6 +1,6 @@
 """Build FunctionDefs by hand, and change the arguments, tensors and nodes of existing ones.
 
-Signatures, the saver, the content of tables and the parts of a TF 1.x graph are functions that nobody traced.
+Signatures, the saver, the content of tables and the parts of a TF 1.x graph are functions without a trace.
 :class:`FunctionBuilder` puts them together. The functions below it change a FunctionDef in place.
 """
 
@@ -201,7 +201,7 @@ def replace_tensors(function: Any, change: Callable[[str], str]) -> None:
 
 
 def remove_nodes(function: Any, names: Collection[str]) -> None:
-    """Remove nodes whose results nobody uses, with the control edges and control outputs that name them."""
+    """Remove nodes whose results are not used, with the control edges and control outputs that name them."""
     for index in reversed(range(len(function.node_def))):
         node = function.node_def[index]
         if node.name in names:

@@ -43,7 +43,7 @@ class UniqueNames:
         return self._key(name) in self._taken
 
     def reserve(self, names: Iterable[str]) -> None:
-        """Let nobody take these names from now on."""
+        """Reserve these names."""
         self._taken.update(map(self._key, names))
 
     def take(self, wanted: str) -> str:

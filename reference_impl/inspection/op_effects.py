@@ -3,7 +3,7 @@
 An op counts when running it is more than arithmetic on tensors and the program's own state: files, the terminal, the network,
 code that is not in the model, the process itself. Computing on accelerators, clocks, and values exchanged inside of a cluster
 that the process has set up do not count. ``op_names.txt`` has the ops of all releases; one that is neither there nor a function
-of the model comes from a library of somebody else, and what it does is not known.
+of the model comes from another library, and its effects are unknown.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from reference_impl.format import schema
 from reference_impl.graph.edges import data_inputs, parse_input
 from reference_impl.graph.references import CALL_OPS
 
-# Kinds of an origin: who calls gives it, a file of assets/, written in the model, joined behind another one, made at run time.
+# Kinds of an origin: an argument of the caller, a file of assets/, a literal in the model, joined parts, made at run time.
 GIVEN, ASSET, LITERAL, PART, COMPUTED = "given", "asset", "literal", "part", "computed"
 _SAME = frozenset({"Identity", "IdentityN", "Reshape", "ExpandDims", "Squeeze", "Snapshot", "StopGradient", "EnsureShape"})
 _ONE_OF = frozenset({"Pack", "Concat", "ConcatV2", "Select", "SelectV2", "Merge", "PlaceholderWithDefault"})

@@ -14,7 +14,7 @@ from reference_impl.format.values.shapes import shape_of, shape_proto
 from reference_impl.inspection.text import dtype_name, tensor_text, type_spec_text
 from reference_impl.inspection.types import InitOp, Signature, SignatureArgument, TensorSlot
 
-# Signatures that are no entry points: they name what a loader runs.
+# Signatures that are not entry points: they name what a loader runs.
 _INIT_COLLECTIONS = (MAIN_OP, LEGACY_INIT_OP, TRAIN_OP)
 
 

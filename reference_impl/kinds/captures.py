@@ -37,7 +37,7 @@ def handles(library: FunctionLibrary, name: str, owners: Sequence[Any], building
     Raises:
       UnsupportedModelError: an object cannot be captured, or the function runs now and needs a variable of every replica.
     """
-    with tf.init_scope():  # a resource is created by the first who asks, but never inside a trace
+    with tf.init_scope():  # the first use creates a resource, which must not happen inside a trace
         found = [api.replica_handle(owner) if isinstance(owner, DISTRIBUTED) else handle_of(owner, name) for owner in owners]
     if all(handle is not None for handle in found):
         return found

@@ -1,13 +1,13 @@
 """Concrete functions: a FunctionDef, what it captures, and how it is called.
 
-Two ways lead through a call:
+A call takes one of two ways:
 
-* Executing eagerly with nobody watching, the function is called by name in TensorFlow's runtime, without a Python graph.
-* When a tape or an accumulator could be watching, when an outer function is being traced, or when somebody asks for what
-  only a graph can tell (``.graph``, ``.inputs``), the function is rebuilt once (`reference_impl.kinds.rebuild`). From then on
-  the object *is* an ordinary concrete function, and gradients, nesting and re-export are TensorFlow's own.
+* In eager execution without a tape or accumulator, TensorFlow's runtime calls the function by name, without a Python graph.
+* When a tape or an accumulator is active, when an outer function is being traced, or when an attribute needs a graph (``.graph``,
+  ``.inputs``), the function is rebuilt once (`reference_impl.kinds.rebuild`). From then on the object *is* an ordinary concrete
+  function, and gradients, nesting and re-export are TensorFlow's own.
 
-A function holds what it captures: variables, tables and assets live as long as the function does, though its root may be gone.
+A function holds what it captures: variables, tables and assets live as long as the function, even after its root is gone.
 
 RFC: FN-05, RP-07, GOAL-02
 """
@@ -143,8 +143,8 @@ class LoadedConcreteFunction(api.RestoredConcreteFunction):
     Args:
       library: the functions of the load.
       name: name of the FunctionDef.
-      signature: gives ``((args, kwargs), results)``, nests of TypeSpecs and literals. It is asked when first needed, so a type
-        that is not known here troubles only those who use the function.
+      signature: gives ``((args, kwargs), results)``, nests of TypeSpecs and literals. It is called when first needed, so an
+        unknown type fails only the use of this function.
       binder: the Python signature, None for functions that take flat arguments only.
     """
 

@@ -37,7 +37,7 @@ class LoadedFunction(api.RestoredFunction):
     """
 
     def __init__(self, name: str, binder: Binder, functions: Sequence[LoadedConcreteFunction]):
-        # The base class is not initialised before somebody asks for what only it has, see __getattr__.
+        # The base class is initialised when one of its own attributes is asked for, see __getattr__.
         self.binder = binder
         self.concrete_functions = list(functions)
         self.saved_name = name

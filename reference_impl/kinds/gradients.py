@@ -90,7 +90,7 @@ def _call_gradient(function: Any, operation: Optional[tf.Operation], results: Se
 
 
 def _no_gradient(library: FunctionLibrary, op_type: str, operation: Any) -> MissingGradientError:
-    """Return the error for a custom gradient that nobody has registered."""
+    """Return the error for a custom gradient that is not registered."""
     reason = (
         f"the model was saved without the custom gradient {op_type!r} of {operation.type} node {operation.name!r} in function "
         f"{operation.graph.name!r}; register it (tf.RegisterGradient) or save with experimental_custom_gradients"

@@ -38,7 +38,7 @@ HANDLES = (schema.DT_RESOURCE, schema.DT_VARIANT)
 # TensorFlow looks for Python contexts of these, which only their makers can give them.
 _V1_FLOW = {prefix + op for prefix in ("", "Ref") for op in ("Switch", "Merge", "Enter", "Exit", "NextIteration")}
 _DROPPED = {CUSTOM_GRADIENT, "_class", "_output_shapes"}
-# Attributes of a FunctionDef that tf.function lets its callers set, and that mean something to who runs the function.
+# Attributes of a FunctionDef that callers of tf.function can set, and that the runtime reads.
 SETTABLE_ATTRIBUTES = (
     "_implements", "_noinline", "_tf_data_function", "api_implements", "api_preferred_device", "disable_summaries_at_runtime",
     "experimental_ints_on_device", "function_runs_at_most_once", "go_backwards", "runtime_constant_optimization", "time_major",
@@ -171,8 +171,8 @@ class _Interpreter:
     def keep_graphs(self, operation: tf.Operation, node: Any, inputs: list[tf.Tensor]) -> None:
         """Give a While operation graphs of its functions, for its gradient.
 
-        Otherwise the gradient makes graphs, without what is known of the handles inside of functions that these call in turn. It
-        changes the graphs, so they are nobody else's.
+        Otherwise the gradient makes graphs, which lack the handle data inside of functions that they call in turn. The gradient
+        changes the graphs, so nothing else may use them.
         """
         names = [node.attr[key].func.name for key in ("cond", "body")]
         if any(len(self.library.closure(name)) > 1 for name in names):

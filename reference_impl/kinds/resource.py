@@ -66,13 +66,13 @@ def fill(load: Load, number: int) -> None:
     for name, pair in pairs.items():
         functions = load.objects[pair.save_function], load.objects[pair.restore_function]
         if not all(isinstance(function, LoadedConcreteFunction) for function in functions):
-            reason = "save and restore functions that are no concrete functions"
+            reason = "its save and restore functions are not concrete functions"
             raise MalformedError(reason, file=load.file, node=load.path(number))
         if name != TENSORS:
             functions = named_content(name, *functions, [weakref.ref(resource)])
         resource.set_content(*functions)
     if not load.options.skip_checkpoint and resource.content is not None:
-        resource.resource_handle  # noqa: B018  made here, so that only what fills it is noted
+        resource.resource_handle  # noqa: B018  created here, so that only the filling is noted
         (save, restore), keys = resource.content, load.checkpoint.keys(number)
         with graph_mode.noted_as_initializers():
             # The names are in the signature; the function itself may only run once there is something to save.
@@ -82,8 +82,8 @@ def fill(load: Load, number: int) -> None:
 def run_initializer(load: Load, number: int) -> None:
     """Initialise a resource; in a graph, note the call for the session."""
     resource = load.objects[number]
-    if not tf.executing_eagerly():  # else a resource is created by the first who uses it; perhaps it cannot be
-        resource.resource_handle  # noqa: B018  made here, so that only what fills it is noted
+    if not tf.executing_eagerly():  # eagerly, its first use creates a resource, and may fail
+        resource.resource_handle  # noqa: B018  created here, so that only the filling is noted
     with graph_mode.noted_as_initializers():
         resource.initialize()
 

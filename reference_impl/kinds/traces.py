@@ -76,7 +76,7 @@ def trace_of(function: Any) -> Trace:
     flat = function.structured_input_signature is None
     signature = None if flat else api.python_signature(function)
     name = function.function_def.signature.name
-    if not keywords:  # TensorFlow before 2.13 names the arguments of those functions only that somebody asked for
+    if not keywords:  # TensorFlow before 2.13 names arguments only of functions that were requested by `get_concrete_function`
         keywords = _argument_names(api.from_tf(function.function_def, schema.FunctionDef), len(function.captured_inputs))
         positional = len(keywords)
     captures = list(function.captured_inputs)
@@ -88,7 +88,7 @@ def _traced(function: Any) -> tuple[Any, Any]:
 
 
 def _argument_names(definition: Any, captures: int) -> list[str]:
-    """Return the names of flat arguments of a FunctionDef that nobody has named otherwise."""
+    """Return the names of flat arguments that a FunctionDef itself gives."""
     names = []
     for index, argument in enumerate(definition.signature.input_arg[: len(definition.signature.input_arg) - captures]):
         attrs = definition.arg_attr[index].attr if index in definition.arg_attr else {}

@@ -64,7 +64,7 @@ def make(proto: Any, value: Optional[tf.Tensor], device: str = "") -> tf.Variabl
     with tf.device(device) if device else contextlib.nullcontext():  # tf.device(None) would leave a scope (DEV-02)
         if value is None:
             return api.variable_without_value(**keywords)
-        # A load inside a tf.function is no part of the function, so its variables are not lifted out of it.
+        # A load inside a tf.function is not a part of the function, so its variables are not lifted out of it.
         made = tf.Variable(value, experimental_enable_variable_lifting=False, **keywords)
     if not tf.executing_eagerly():
         # A session initialises what is loaded into a graph; an optimizer of TF 1 does not train it unasked (COMPAT-01).

@@ -1,8 +1,10 @@
-"""Who wrote a function that is about to be saved: the user, or the library of the object it belongs to (FN-06).
+"""Tell whether a function to be saved was written by the user or by the library of the object it belongs to.
 
 A user can call a function that was never traced, or give it an input signature. A library's own functions are out of reach: while
 a layer of Keras 2 is saved, Keras makes functions for it and traces those of layers that a model calls. The cell of an LSTM is
 not among them.
+
+RFC: FN-06
 """
 
 from __future__ import annotations

@@ -93,7 +93,7 @@ def _write_shards(out: BundleWriter, callback: Any, values: list[Value]) -> None
         tasks.setdefault(shardable.device.to_string(), []).append(shardable)
     try:
         shards = [dict(shard) for tensors in tasks.values() for shard in callback(tensors)]
-    except Exception as error:  # anybody's code
+    except Exception as error:  # code of users
         raise SaveError(f"the sharding callback failed: {error}", node="options.sharding") from error
     used = [shard for shard in shards if any(shard.values())]
     written: dict[str, int] = {}

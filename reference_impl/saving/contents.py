@@ -99,7 +99,7 @@ def contents_of(obj: Any, path: str) -> list[Content]:
         return [_of_factory(name, factory, path) for name, factory in sorted(api.content_factories(obj).items())]
     except SavedModelError:
         raise
-    except Exception as error:  # hooks are anybody's code
+    except Exception as error:  # hooks are code of users
         reason = str(error) or type(error).__name__
         raise SaveError(f"its state cannot be saved by a function: {reason}", node=path, clause="RES-15") from error
 

@@ -74,7 +74,7 @@ class Gradients:
         try:
             with site.operation.graph.as_default():
                 function = tf.function(custom_gradient, autograph=False).get_concrete_function(*specs)
-        except Exception as error:  # anybody's code
+        except Exception as error:  # code of users
             reason = f"the custom gradient of {site.operation.name!r} cannot be traced: {error}"
             raise SaveError(reason, node=site.function, clause="FMT-14") from error
         trace = trace_of(function)

@@ -105,7 +105,7 @@ def _trace_signatures(reached: Reached) -> None:
 
 
 def _check_traced(reached: Reached) -> None:
-    """Report functions that nobody could call, and traces that cannot be written down."""
+    """Report functions that could not be called after loading, and traces that cannot be written."""
     functions = list(reached.functions())
     live = [item for item in functions if not hasattr(item[1], "concrete_functions")]  # loaded: without traces in the file too
     empty = [(path, made or authorship.is_private_helper(f)) for path, f, made in live if not api.traces(f)]
@@ -250,7 +250,7 @@ def _plain(value: Any) -> Any:
 def step(path: str, parent: Any, name: str) -> str:
     """Return the path of the child `name` of an object, as Python reaches it."""
     if isinstance(parent, api.Function):
-        return path  # nobody knows its traces by name
+        return path  # its traces have no names
     if isinstance(parent, Mapping):
         return f"{path}[{name!r}]"
     return f"{path}[{name}]" if name.isdecimal() else f"{path}.{name}"

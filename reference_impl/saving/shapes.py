@@ -77,6 +77,6 @@ def _shapes(graph_def: Any, tensors: list[str], library: ExportLibrary) -> dict[
     try:
         with graph.as_default():
             tf.import_graph_def(api.to_tf(part, tf.compat.v1.GraphDef), name="")
-    except (ValueError, tf.errors.OpError):  # an op that this TensorFlow does not know; it is no concern of a save
+    except (ValueError, tf.errors.OpError):  # an unknown op, which may be saved nevertheless
         return {}
     return {name: graph.get_tensor_by_name(name).shape for name in tensors}

@@ -55,7 +55,7 @@ def inline_makers(graph: Graph, ops: OpTable, makes_handle: MakesHandle) -> froz
             continue
         try:
             inner = _Inlined(graph, ops, names, graph.nodes[name], library.functions[called], makes_handle).apply()
-        except errors.SavedModelError:  # a function that contradicts itself: whoever calls it is told
+        except errors.SavedModelError:  # a function that contradicts itself: its caller gets the error
             continue
         added.update(inner)
         work.extend((node, callers | {called}) for node in inner)

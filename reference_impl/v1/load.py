@@ -240,7 +240,7 @@ class Loader:
         return {name: self.state[name] for name in self.program.fillers if name in self.state}
 
     def fill_iterators(self) -> None:
-        """Make the datasets of iterators. A session does so on first use, so a failure is no failure of the load."""
+        """Make the datasets of iterators. A session does so on first use, so a failure does not fail the load."""
         for name, iterator in self.iterators().items():
             try:
                 with graph_mode.noted_as_initializers():

@@ -47,7 +47,7 @@ class Fetches:
             spec = tf.type_spec_from_value(fetch)
             names = [part.name for part in tf.nest.flatten(fetch, expand_composites=True)]
         except (TypeError, AttributeError):
-            raise BindingError(f"{fetch!r} is no tensor of the graph, no operation and no name of one", node="prune") from None
+            raise BindingError(f"{fetch!r} is not a tensor or operation of the graph, or its name", node="prune") from None
         self.tensors += names
         return spec
 

@@ -36,7 +36,7 @@ class Part:
       state: names of the variables, resources and assets.
 
     Raises:
-      UnknownPathError: a path is no signature; a TF 1.x model has no other objects.
+      UnknownPathError: a path does not name a signature; a TF 1.x model has no other objects.
     """
 
     def __init__(self, program: Program, only: Union[str, Collection[str]]):

@@ -184,8 +184,9 @@ class BundleReader:
         return self._order == tensor_data.NATIVE_ORDER
 
     def copy(self, key: str, target: memoryview) -> None:
-        """Copy the bytes of a plain tensor and verify the copy, in one pass. The file's pages are given back on the way, so that
-        nobody holds a tensor twice.
+        """Copy the bytes of a plain tensor and verify the copy, in one pass.
+
+        The pages of the file are released on the way, so that a tensor is not in memory twice.
 
         Args:
           target: bytes that may be written to, as many as the entry's size.
@@ -276,7 +277,7 @@ class BundleReader:
         """Return the TrackableObjectGraph of an object-based checkpoint. Raises MissingKeyError for a name-based one."""
         raw, entry = _raw(OBJECT_GRAPH_KEY), self.entry(OBJECT_GRAPH_KEY)
         if entry.shape or entry.dtype.name != "string" or entry.slices:
-            raise ShapeError("the object graph is no string scalar", file=self._index_file, node=OBJECT_GRAPH_KEY)
+            raise ShapeError("the object graph is not a string scalar", file=self._index_file, node=OBJECT_GRAPH_KEY)
         data = self._data(raw, entry)
         with self._in_shard(raw, entry):
             # Not through `read`: listing a model should not have to import NumPy.

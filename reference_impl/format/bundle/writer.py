@@ -169,7 +169,7 @@ class BundleWriter:
 
     @contextmanager
     def _aborting(self, file: str) -> Iterator[None]:
-        """Abort when the system refuses: nobody knows how much has been written."""
+        """Abort when the system refuses: it is unknown how much has been written."""
         try:
             yield
         except OSError as error:

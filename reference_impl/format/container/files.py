@@ -1,4 +1,4 @@
-"""Files, names and paths of a directory that nobody vouches for.
+"""Files, names and paths of an untrusted directory.
 
 `Root` is a directory that a model may not look out of: a name that comes from a model is resolved by `Root.path`, and a
 symbolic link inside the model counts only while its target is inside too. Only regular files are opened: a pipe would block its

@@ -42,7 +42,7 @@ WARMUP_REQUESTS = "assets.extra/tf_serving_warmup_requests"  # what TensorFlow S
 _FORMATS = (PB, PBTXT, CPB)
 _HUB_MODULE = "tfhub_module.pb"
 
-# What readers open by a name of its own. One that is no file fails them.
+# Files that readers open by name. If one of them is not a regular file, the reader fails.
 FILES = (*_FORMATS, _HUB_MODULE, f"{CHECKPOINT}.index", FINGERPRINT, DEBUG_INFO, KERAS_METADATA, WARMUP_REQUESTS)
 
 
@@ -189,7 +189,7 @@ class Layout:
 
         Raises:
           PathEscapeError: a file name that leaves assets/.
-          MalformedError: a collection entry that is no AssetFileDef.
+          MalformedError: a collection entry is not an AssetFileDef.
 
         RFC: RES-14
         """

@@ -42,7 +42,7 @@ class RecordFile:
 
     Raises:
       MissingFileError, FileAccessError, LimitError.
-      SplitFileError: it is no such file, or its chunks do not fit together.
+      SplitFileError: it is not such a file, or its chunks do not fit together.
       TruncatedError, ChecksumError: of headers at once, of data when they are read.
     """
 

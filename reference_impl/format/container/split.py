@@ -113,7 +113,7 @@ class _Merger:
         value = getattr(key.map_key, kind)
         expected = {FieldDescriptor.CPPTYPE_STRING: str, FieldDescriptor.CPPTYPE_BOOL: bool}
         if type(value) is not expected.get(kind_of_entry.fields_by_name["key"].cpp_type, int):
-            raise self._error(f"{value!r} is no key of this map", node)
+            raise self._error(f"{value!r} is not a key of this map", node)
         return value
 
     def _set(

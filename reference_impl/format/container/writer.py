@@ -82,7 +82,7 @@ class LayoutWriter:
                 self._root = files.Root(self.stage)
                 (self.stage / layout.VARIABLES).mkdir()
             except OSError:
-                self._drop()  # nobody leaves a context that was not entered
+                self._drop()  # a context that was not entered is not left
                 raise
         return self
 
@@ -184,7 +184,7 @@ class LayoutWriter:
         if present and not self.replace:
             raise errors.FileAccessError("the directory is not empty, and replace was not asked for", file=self.directory)
         if not os.access(self.directory, os.W_OK, effective_ids=os.access in os.supports_effective_ids):
-            # Replacing it takes no right in it, but whoever took that right away did not want it replaced.
+            # The directory could be replaced, but its owner has said that it must not change.
             raise errors.FileAccessError("the directory is read-only", file=self.directory)
         foreign = sorted(present - _MEMBERS)
         if foreign and not self.keep_others:
@@ -209,6 +209,6 @@ class LayoutWriter:
 def _linked(source: files.AnyPath, target: Path) -> bool:
     try:
         os.link(os.path.realpath(source), target)
-    except OSError:  # another file system, one without hard links, or a file of somebody else
+    except OSError:  # another file system, one without hard links, or a file of another user
         return False
     return True

@@ -167,6 +167,6 @@ def encode(array: Union[npt.NDArray[Any], np.generic]) -> schema.TensorProto:
         return out
     for item in values.ravel().tolist():
         if not isinstance(item, (str, bytes)):
-            raise errors.DtypeError(f"a {type(item).__name__} is no element of a string tensor")
+            raise errors.DtypeError(f"a {type(item).__name__} is not an element of a string tensor")
         out.string_val.append(item.encode("utf-8") if isinstance(item, str) else item)
     return out

@@ -204,7 +204,7 @@ class EditableFunction:
         for index, tensor in enumerate(results):
             text = self.resolve(tensor.text)
             builder.result(f"result_{index}", moved.get(text, text), tensor.dtype)
-        # TensorFlow leaves out results that nobody uses, and with them what they waited for; a call is over when its effects are.
+        # TensorFlow drops unused results, and with them what they wait for. A call must end after its effects.
         effects = [name for name in nodes if self.nodes[name].op not in VARIABLE_READS and self.is_stateful([name])]
         for index, effect in enumerate(effects):
             builder.control_output(effect, f"effect_{index}")

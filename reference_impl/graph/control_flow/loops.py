@@ -105,7 +105,7 @@ class Loop:
                 if origin == self.loop_cond and name not in self.switches:
                     raise Unprovable(name, f"uses the outcome of {origin!r}")
             if self.op(name) == "NextIteration" and name not in used:
-                raise Unprovable(name, "is no loop variable's")
+                raise Unprovable(name, "does not belong to a loop variable")
             if name in used or name == self.loop_cond:
                 self.function.data(node, 1)
             waits = self.function.controls(node)
@@ -162,7 +162,7 @@ def convert_loop(function: EditableFunction, frame: Frame, name_function: Callab
       name_function: makes a wanted function name a free one.
 
     Raises:
-      Unprovable: it is no loop as tf.while_loop writes it. Nothing was changed.
+      Unprovable: it is not a loop of tf.while_loop. Nothing was changed.
     """
     loop = Loop(function, frame)
     predicate, inside = loop.parts()
