@@ -14,10 +14,19 @@ from reference_impl.graph.edges import Edge
 
 # Stateful ops that read a variable and change nothing.
 VARIABLE_READS = frozenset({"ReadVariableOp", "VariableShape", "VarIsInitializedOp", "ResourceGather", "ResourceGatherNd"})
+# Control flow of TF 1.x. Tracing looks for Python contexts of these ops, which only their makers can give them.
+V1_FLOW = frozenset(
+    prefix + op for prefix in ("", "Ref") for op in ("Switch", "Merge", "Enter", "Exit", "NextIteration")
+) | {"LoopCond"}  # fmt: skip
 _MAX_OUTPUTS = 1 << 20  # a number_attr is read from the file
 
 
 Output = tuple[str, int, int]  # argument name, position inside the argument, DataType
+
+
+def has_v1_flow(function: Any) -> bool:
+    """Return whether a FunctionDef has control flow of TF 1.x."""
+    return any(node.op in V1_FLOW for node in function.node_def)
 
 
 class OpTable:

@@ -28,6 +28,7 @@ from reference_impl.format import schema
 from reference_impl.format.names import CALLS, CUSTOM_GRADIENT, V1_CONTROL_FLOW, V1_TENSOR_ARRAY, plain_name
 from reference_impl.format.values.shapes import Shape, shape_of
 from reference_impl.graph.edges import data_inputs, input_sources, parse_input
+from reference_impl.graph.op_table import has_v1_flow
 from reference_impl.graph.order import sources_first
 from reference_impl.graph.return_nodes import return_nodes
 from reference_impl.kinds import gradients, unknown_ops
@@ -35,8 +36,6 @@ from reference_impl.kinds.library import FunctionLibrary
 from reference_impl.kinds.specs import tf_dtype
 
 HANDLES = (schema.DT_RESOURCE, schema.DT_VARIANT)
-# TensorFlow looks for Python contexts of these, which only their makers can give them.
-_V1_FLOW = {prefix + op for prefix in ("", "Ref") for op in ("Switch", "Merge", "Enter", "Exit", "NextIteration")}
 _DROPPED = {CUSTOM_GRADIENT, "_class", "_output_shapes"}
 # Attributes of a FunctionDef that callers of tf.function can set, and that the runtime reads.
 SETTABLE_ATTRIBUTES = (
@@ -181,7 +180,7 @@ class _Interpreter:
             api.set_loop_graphs(operation, *(function.get_concrete_function(*each) for function, each in zip(made, specs)))
 
     def call(self, name: str, inputs: list[tf.Tensor]) -> tf.Operation:
-        if _has_v1_flow(self.library.get(name)):  # called as it is, or every generation would put a function around it (GOAL-13)
+        if has_v1_flow(self.library.get(name)):  # called as it is, or every generation would put a function around it (GOAL-13)
             self.library.check(name)
             return _opaque_call(self.library, name, inputs)
         before = len(self.graph.get_operations())
@@ -317,14 +316,10 @@ def _opaque_call(library: FunctionLibrary, name: str, inputs: Sequence[tf.Tensor
     return graph.create_op("StatefulPartitionedCall", list(inputs), dtypes=[], name="opaque", attrs=attrs)
 
 
-def _has_v1_flow(function_def: Any) -> bool:
-    return any(node.op in _V1_FLOW for node in function_def.node_def)
-
-
 def _in_order(function_def: Any) -> Optional[list[Any]]:
     """Return the nodes, each after its inputs; None if some share a name, form a cycle or are control flow of TF 1.x."""
     nodes = {node.name: index for index, node in enumerate(function_def.node_def)}
-    if _has_v1_flow(function_def) or len(nodes) < len(function_def.node_def):
+    if has_v1_flow(function_def) or len(nodes) < len(function_def.node_def):
         return None
     inputs = input_sources(function_def.node_def, in_function=True)
     order = sources_first([[nodes[name] for name in names if name in nodes] for names in inputs])

@@ -33,13 +33,12 @@ from reference_impl.graph.control_flow.frames import inside_of_loops
 from reference_impl.graph.control_flow.functionalise import (
     functionalise,
     functionalise_library,
-    has_v1_flow,
     is_functional,
     results_in_branches,
 )
 from reference_impl.graph.edges import Edge, input_source, parse_input
 from reference_impl.graph.node_index import Graph
-from reference_impl.graph.op_table import OpTable
+from reference_impl.graph.op_table import OpTable, has_v1_flow
 from reference_impl.graph.references import FunctionIndex
 from reference_impl.graph.unique_names import UniqueNames
 from reference_impl.graph.variable_defs import TRAINABLE, variable_defs

@@ -16,7 +16,7 @@ import pytest
 import reference_impl
 from compat_matrix.workers import tensors
 from reference_impl.format.names import V1_CONTROL_FLOW
-from reference_impl.graph.control_flow.editable_function import V1_FLOW
+from reference_impl.graph.op_table import V1_FLOW
 
 pytestmark = pytest.mark.tensorflow
 

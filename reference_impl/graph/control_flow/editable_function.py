@@ -19,9 +19,6 @@ from reference_impl.graph.op_table import VARIABLE_READS, OpTable
 from reference_impl.graph.order import sources_first
 from reference_impl.graph.unique_names import UniqueNames
 
-V1_FLOW = frozenset(
-    prefix + op for prefix in ("", "Ref") for op in ("Switch", "Merge", "Enter", "Exit", "NextIteration")
-) | {"LoopCond"}  # fmt: skip
 MAX_NESTING = 100
 
 

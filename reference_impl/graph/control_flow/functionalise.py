@@ -17,11 +17,11 @@ from reference_impl.format.names import V1_CONTROL_FLOW, V1_TENSOR_ARRAY
 from reference_impl.graph.control_flow import stages
 from reference_impl.graph.control_flow.conditionals import Conditions, convert_conditionals
 from reference_impl.graph.control_flow.dead_results import guard, in_branches
-from reference_impl.graph.control_flow.editable_function import V1_FLOW, EditableFunction, Unprovable, order
+from reference_impl.graph.control_flow.editable_function import EditableFunction, Unprovable, order
 from reference_impl.graph.control_flow.frames import find_frames
 from reference_impl.graph.control_flow.loops import convert_loop
 from reference_impl.graph.control_flow.tensor_arrays import convert_tensor_arrays
-from reference_impl.graph.op_table import OpTable
+from reference_impl.graph.op_table import V1_FLOW, OpTable, has_v1_flow
 
 # What tf.gradients of TF 1.x made for a loop.
 _BACKWARD = {"StackPush", "StackPushV2", "StackPop", "StackPopV2", "TensorArrayGradV3", "TensorArrayGradWithShape"}
@@ -85,11 +85,6 @@ def results_in_branches(definition: Any, ops: OpTable) -> bool:
         return bool(in_branches(Conditions(EditableFunction(copy, ops))))
     except Unprovable:
         return False
-
-
-def has_v1_flow(definition: Any) -> bool:
-    """Return whether a FunctionDef has TF 1.x control flow."""
-    return any(node.op in V1_FLOW for node in definition.node_def)
 
 
 def is_functional(definition: Any) -> bool:
