@@ -67,7 +67,7 @@ class _NewObject(Hooks):
         self._number, self._instance = number, instance
 
     def check(self, load: Load) -> None:
-        """Every variable and table that the functions use must be a part of the object. Raises UnsupportedModelError."""
+        """Check that every variable and table that the functions use is a part of the object. Raises UnsupportedModelError."""
         nodes = self.origin.graph.nodes
         own = reachable([self._number], lambda number: [child.node_id for child in nodes[number].children])
         slots = {slot.slot_variable_node_id for node in nodes for slot in node.slot_variables}

@@ -60,7 +60,7 @@ def check_settings(optimizer: Any, path: str) -> None:
 
 
 def rule_of(optimizer: Any, dtype: tf.DType, path: str) -> Rule:
-    """The rule for variables of a dtype, tried out.
+    """Return the rule for variables of a dtype, after a trial.
 
     Raises:
       SaveError: the optimizer cannot be traced, or what it does depends on the shape of the variable.

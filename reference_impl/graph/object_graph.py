@@ -44,7 +44,7 @@ class Paths:
                     queue.append(child.node_id)
 
     def names(self, node: int) -> Optional[tuple[str, ...]]:
-        """The names on the path; None for a node that no path leads to. Of a deep path ``…`` and the last names."""
+        """Return the names on the path, None for a node without a path. A deep path is ``…`` and its last names."""
         if not 0 <= node < len(self._known) or not self._known[node]:
             return None
         found: list[str] = []
@@ -58,17 +58,17 @@ class Paths:
         return tuple(reversed(found))
 
     def text(self, node: int) -> Optional[str]:
-        """The path joined by dots: empty for the root, None for a node that no path leads to."""
+        """Return the path joined by dots: empty for the root, None for a node without a path."""
         names = self.names(node)
         return None if names is None else ".".join(names)
 
     def label(self, node: int) -> str:
-        """How to speak of a node in any case: its path, ``(root)`` or ``(node 7)``."""
+        """Return a text for any node: its path, ``(root)`` or ``(node 7)``."""
         text = self.text(node)
         return f"(node {node})" if text is None else text or "(root)"
 
     def from_root(self, node: int) -> str:
-        """The path as Python reaches the node from a loaded model: ``root.layers.0``, or ``node 7`` without a path."""
+        """Return the path from a loaded model to the node: ``root.layers.0``, or ``node 7`` without a path."""
         text = self.text(node)
         return f"node {node}" if text is None else f"root.{text}" if text else "root"
 

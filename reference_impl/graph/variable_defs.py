@@ -44,6 +44,6 @@ def variable_defs(
 
 
 def slice_spec(info: schema.SaveSliceInfoDef) -> str:
-    """A part of a partitioned variable as RestoreV2 spells it: the whole shape, then start and length in each dimension."""
+    """Return a part of a partitioned variable as RestoreV2 spells it: the shape, then start and length in each dimension."""
     whole = "".join(f"{extent} " for extent in info.full_shape)
     return whole + ":".join(f"{start},{length}" for start, length in zip(info.var_offset, info.var_shape))

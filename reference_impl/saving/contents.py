@@ -76,7 +76,7 @@ def of_tree(tree: GrowingTree) -> dict[int, list[Content]]:
 
 
 def _is_eager(obj: Any) -> bool:
-    """Whether an object is a resource that was made eagerly. It may be saved while a graph is the default one."""
+    """Return whether an object is a resource that was made eagerly. It may be saved while a graph is the default one."""
     handle = api.resource_handle(obj) if isinstance(obj, api.CapturableResource) else None
     return handle is not None and eager_tensor(handle)
 

@@ -134,7 +134,7 @@ def _leaves(tree: Tree, node: Node) -> Iterator[Lost]:
 
 
 def _is_kept(item: Any) -> bool:
-    """Whether an element is written. Wrappers list containers in containers under another identity."""
+    """Return whether an element is written. Wrappers list containers in containers under another identity."""
     if isinstance(item, (list, dict, tuple)):
         return not holds_python_values(item)
     return isinstance(item, api.Trackable) or is_function(item)
@@ -197,7 +197,7 @@ def _stores(member: Any) -> Iterator[str]:
 
 
 def _is_installed(cls: type) -> bool:
-    """Whether a class is from an installed package, which its user cannot change."""
+    """Return whether a class is from an installed package, which its user cannot change."""
     file = getattr(sys.modules.get(cls.__module__), "__file__", None)
     return file is not None and file.startswith(_INSTALLED)
 
@@ -226,14 +226,14 @@ def _lost(tree: Tree, values: Sequence[tuple[str, Any]]) -> Iterator[Lost]:
 
 
 def _state(value: Any) -> str:
-    """Name the kind of state that a value is: a variable or a table. "" for anything else."""
+    """Return the kind of state that a value is: a variable or a table. "" for anything else."""
     if isinstance(value, api.Trackable) and api.is_variable(value):
         return "a variable"
     return f"a {type(value).__name__}" if isinstance(value, api.CapturableResource) else ""
 
 
 def _numbers(value: Any) -> str:
-    """Name the kind of array or tensor that a value is, "" for anything else. A tensor of a graph has no numbers."""
+    """Return the kind of array or tensor that a value is, "" for anything else. A tensor of a graph has no numbers."""
     if isinstance(value, np.ndarray):
         return f"an array of {value.dtype}"
     if isinstance(value, api.Trackable):
@@ -297,6 +297,6 @@ def _dependencies(value: Any) -> Iterator[tuple[str, Any, bool]]:
 
 
 def _is_foreign(cls: type) -> bool:
-    """Whether a class is of a framework or the standard library: nothing of a user's model is in its objects."""
+    """Return whether a class is of a framework or the standard library: nothing of a user's model is in its objects."""
     standard = getattr(sys, "stdlib_module_names", ("builtins", "threading", "logging"))
     return package(cls) in _FRAMEWORKS or package(cls) in standard

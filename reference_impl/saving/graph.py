@@ -231,7 +231,7 @@ def _encoded_inputs(feeds: dict[str, Any], definition: Any) -> dict[str, Any]:
 
 
 def _set_tensors(info: Any, names: Iterator[str]) -> None:
-    """Name the tensors that a TensorInfo stands for, in the order of `parts_of`."""
+    """Set the names of the tensors of a TensorInfo, in the order of `parts_of`."""
     if info.WhichOneof("encoding") == "coo_sparse":
         coo = info.coo_sparse
         coo.values_tensor_name, coo.indices_tensor_name, coo.dense_shape_tensor_name = itertools.islice(names, 3)

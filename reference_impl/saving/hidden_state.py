@@ -194,6 +194,6 @@ class _Flow:
 
 
 def _fills(node: Any) -> bool:
-    """Whether a node changes the resource that it takes and gives nothing."""
+    """Return whether a node changes the resource that it takes, and has no results."""
     op_def = api.op_def(node.op)
     return op_def is not None and not op_def.output_arg

@@ -216,7 +216,7 @@ def _class_attributes(cls: type) -> tuple[frozenset[str], frozenset[str]]:
 
 
 def holds_python_values(item: Any) -> bool:
-    """Whether a container holds Python values, and nothing that can be tracked. It is not saved, as a number is not (FN-14).
+    """Return whether a container holds only Python values. Like a number, it is not saved (FN-14).
 
     Shipped TensorFlow leaves an empty list or dict in its place.
     """

@@ -169,7 +169,7 @@ def signature_function(key: str, function: Any, strict: bool) -> SignatureFuncti
 
 
 def _is_wrapper(concrete: Any) -> bool:
-    """Whether `tf.saved_model.load` made a function of a signature. With a wrapper around it each save would add one more."""
+    """Return whether `tf.saved_model.load` made a function of a signature. Wrapping it again would add a wrapper at each save."""
     return plain_name(tf.compat.as_str(concrete.name)).startswith(_WRAPPER)
 
 

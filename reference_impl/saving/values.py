@@ -28,7 +28,7 @@ def of_variable(variable: Any, path: str) -> Any:
 
 
 def has_value(variable: Any) -> bool:
-    """Whether an eager variable has a value. Reading one without a value may give an empty array."""
+    """Return whether an eager variable has a value. Reading one without a value may give an empty array."""
     return all(bool(part.is_initialized()) for part in api.variable_components(variable))
 
 
