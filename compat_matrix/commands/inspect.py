@@ -17,7 +17,10 @@ from compat_matrix.common.printable import printable
 if TYPE_CHECKING:
     from compat_matrix.models.find import Found
 
-SECTIONS = ("signatures", "objects", "functions", "variables", "assets", "init", "effects", "collections", "sizes", "ops")
+SECTIONS = (
+    *("signatures", "objects", "functions", "variables", "assets", "init", "effects", "programs", "collections", "sizes"),
+    "ops",
+)
 
 
 @click.command()

@@ -29,6 +29,7 @@ from reference_impl.format import schema
 from reference_impl.format.container import layout
 from reference_impl.format.names import CREATE, INITIALIZE, RESERVED_SIGNATURES, SIGNATURES
 from reference_impl.graph.object_graph import Paths
+from reference_impl.inspection import programs
 
 SCHEMA = 1
 SESSION, CPP, OBJECTS = "session", "c++", "objects"
@@ -241,6 +242,8 @@ class _Asker:
             here = use.history.definition(index) if use.history else None
             if use.history is None or here is None:
                 continue
+            if use.node.op == programs.OP:
+                found.update(dict.fromkeys(features.of_program(programs.program(use.node), index, self.table)))
             for name, value in use.attrs.items():
                 if here.attr(name) is None and not attrs.idle(use.history, name, value, index):
                     found[f"passes over attr '{name}' of op '{use.node.op}', which is not at its default"] = None

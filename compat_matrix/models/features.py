@@ -21,6 +21,7 @@ from reference_impl.format.values.structure import nested_values
 from reference_impl.graph.closure import reachable
 from reference_impl.graph.edges import data_inputs, parse_input
 from reference_impl.graph.references import bodies
+from reference_impl.inspection.types import Program
 
 _AUTO_SELECT = 3  # of tf.random.Algorithm
 _DRAWN = ("Normal", "Uniform", "UniformFullInt", "UniformInt")
@@ -158,6 +159,13 @@ def of_session_call(graph: schema.MetaGraphDef, nodes: Iterable[schema.NodeDef],
     """What a session needs of a release to run these nodes of the main graph."""
     # Without functions a session puts variable and reader onto one device.
     return list(_xla_alone(nodes, table)) if graph.HasField("object_graph_def") else []
+
+
+def of_program(program: Program, index: int, table: History) -> Iterator[str]:
+    """What a release may not read of a StableHLO program. It runs if all its ops are old: that is not looked at."""
+    own = advice.newer_stablehlo(program.stablehlo, index, table) if program.stablehlo else None
+    if own:
+        yield f"reads StableHLO up to {own}, and node '{program.node}' holds a program of StableHLO {program.stablehlo}"
 
 
 def of_programs_without_python(ops: Iterable[str], called: bool, table: History) -> list[Lack]:

@@ -19,6 +19,11 @@ SHOWN_DTYPES = 12
 # Ops with a format of their own: release -> the newest version that it and the ones after it read, from what they say when they
 # are given a newer one (tests/data/skew). Releases before the first do not say.
 OP_VERSIONS: dict[str, dict[str, int]] = {"XlaCallModule": {"2.13": 5, "2.14": 8, "2.16": 9, "2.20": 10}}
+# The StableHLO version of each release, as its own module tells it (tensorflow.compiler.mlir.stablehlo, get_current_version).
+STABLEHLO: dict[str, str] = {
+    "2.14": "0.14.8", "2.15": "0.14.24", "2.16": "0.17.7", "2.17": "1.1.1",
+    "2.18": "1.7.3", "2.19": "1.9.1", "2.20": "1.12.1", "2.21": "1.13.7",
+}
 # Releases from this on pass over attrs that they do not know, with an entry in the log; older ones refuse the node.
 IGNORES_UNKNOWN_ATTRS = "2.5"
 # Ops without a result, whose nodes can be removed with the control edges to them.
@@ -143,6 +148,13 @@ def reading_version(op: str, version: int, table: History) -> Optional[list[int]
         if limit is not None and version <= limit:
             found.append(index)
     return found
+
+
+def newer_stablehlo(version: str, index: int, table: History) -> Optional[str]:
+    """Return the StableHLO version of a release that is older than ``version``; None when it reads that, or does not tell."""
+    own = STABLEHLO.get(table.releases[index].name)
+    wanted, known = (tuple(map(int, text.split("."))) for text in (version, own or version))
+    return own if wanted > known else None
 
 
 def kernel(

@@ -21,6 +21,7 @@ from reference_impl.inspection.effects import effects
 from reference_impl.inspection.functions import functions, library_functions, op_counts, sizes
 from reference_impl.inspection.graph_view import GraphView
 from reference_impl.inspection.objects import objects
+from reference_impl.inspection.programs import programs
 from reference_impl.inspection.restore_plan import Restored, restore_plan
 from reference_impl.inspection.signatures import init_ops, signature_spec, signatures
 from reference_impl.inspection.types import Asset, Checkpoint, File, MetaGraph, SavedModelInfo, Saver
@@ -169,6 +170,7 @@ class _Inspection:
             saver=_saver(graph, plan),
             effects=effects(view, saved, assets, paths),
             ops=op_counts(view),
+            programs=programs(graph.graph_def, view.main),
             collections=tuple([_collection(key, graph.collection_def[key]) for key in sorted(graph.collection_def)]),
         )
 

@@ -132,6 +132,21 @@ class OpCount(NamedTuple):
     reachable_from: Optional[tuple[str, ...]]
 
 
+class Program(NamedTuple):
+    """A StableHLO module that an ``XlaCallModule`` node runs.
+
+    ``version`` is that of the op, ``stablehlo`` that of the module (None: a text, which has none). ``custom_calls`` are the
+    targets of custom calls; of bytecode, where ``exact`` is false, the names among which they are. Both are empty without any."""
+
+    node: str
+    function: Optional[str]
+    version: int
+    stablehlo: Optional[str]
+    platforms: tuple[str, ...]
+    custom_calls: tuple[str, ...]
+    exact: bool
+
+
 class Variable(NamedTuple):
     """A variable. ``kind`` is ``resource`` or ``reference``; ``key`` its checkpoint key; ``stored`` whether the checkpoint
     has that key; ``slice`` which part of the key's tensor it is (partitioned variables)."""
@@ -225,6 +240,7 @@ class MetaGraph(NamedTuple):
     effects: tuple[Effect, ...]
     ops: tuple[OpCount, ...]
     collections: tuple[Collection, ...]
+    programs: tuple[Program, ...] = ()
 
 
 class File(NamedTuple):

@@ -23,6 +23,7 @@ from reference_impl.inspection.types import (
     LibraryFunction,
     MetaGraph,
     ObjectNode,
+    Program,
     SavedModelInfo,
     Signature,
     Variable,
@@ -141,6 +142,7 @@ class _Page:
             "assets": self.assets,
             "init": self.init,
             "effects": self.effects,
+            "programs": self.programs,
             "collections": self.collections,
             "sizes": self.sizes,
             "ops": self.ops,
@@ -328,6 +330,11 @@ class _Page:
             lines = list(effect_lines(self.graph.effects, self.full))
             self._few(lines, _MANY, branch, "ops", lambda parts: branch.add(_text(*parts)))
 
+    def programs(self, root: Tree) -> None:
+        if self.graph.programs:
+            branch = root.add(_text(("StableHLO programs", "bold")))
+            self._few(self.graph.programs, _MANY, branch, "programs", lambda item: branch.add(_text(*_program(item))))
+
     def collections(self, root: Tree) -> None:
         if self.graph.collections:
             listed = ", ".join(f"{item.key}×{item.items}" for item in self.graph.collections)
@@ -356,6 +363,17 @@ class _Page:
         elif ops:
             more = f", … {len(ops) - _OPS} more (--full)" if len(ops) > _OPS else ""
             branch.add(_text(", ".join(f"{item.op}×{item.count}" for item in ops[:_OPS]), (more, "dim")))
+
+
+def _program(item: Program) -> Iterable[Part]:
+    """One StableHLO program: where, the version of the op and of the module, and what it calls."""
+    yield (f"{item.function}/{item.node}" if item.function else item.node, "cyan")
+    yield f"  XlaCallModule version {item.version}, StableHLO {item.stablehlo or 'as text'}"
+    if item.platforms:
+        yield f", for {', '.join(item.platforms)}"
+    if item.custom_calls:
+        names = ", ".join(item.custom_calls[:_MANY])
+        yield (f", custom calls: {names}" if item.exact else f", custom calls (among these names): {names}", "yellow")
 
 
 def _first_parents(nodes: Sequence[ObjectNode]) -> dict[int, tuple[int, str]]:
