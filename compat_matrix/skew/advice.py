@@ -21,8 +21,14 @@ SHOWN_DTYPES = 12
 OP_VERSIONS: dict[str, dict[str, int]] = {"XlaCallModule": {"2.13": 5, "2.14": 8, "2.16": 9, "2.20": 10}}
 # The StableHLO version of each release, as its own module tells it (tensorflow.compiler.mlir.stablehlo, get_current_version).
 STABLEHLO: dict[str, str] = {
-    "2.14": "0.14.8", "2.15": "0.14.24", "2.16": "0.17.7", "2.17": "1.1.1",
-    "2.18": "1.7.3", "2.19": "1.9.1", "2.20": "1.12.1", "2.21": "1.13.7",
+    "2.14": "0.14.8",
+    "2.15": "0.14.24",
+    "2.16": "0.17.7",
+    "2.17": "1.1.1",
+    "2.18": "1.7.3",
+    "2.19": "1.9.1",
+    "2.20": "1.12.1",
+    "2.21": "1.13.7",
 }
 # Releases from this on pass over attrs that they do not know, with an entry in the log; older ones refuse the node.
 IGNORES_UNKNOWN_ATTRS = "2.5"
