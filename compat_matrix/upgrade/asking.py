@@ -6,6 +6,7 @@ import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from rich.console import Console
@@ -77,7 +78,7 @@ def of_cases(out: Path, cases: Sequence[str], exporters: Mapping[str, Runtime], 
     plan = make_plan(Ledger.parse(text), None, None, Axes(runtimes, served_only=True), (PRODUCER,), cases)
     side = {runtime.name: one for one, runtime in exporters.items()}
     exports = {cell.id: side[cell.producer_runtime] for cell in plan}
-    results = _run(out, plan, runtimes, text)
+    results = _run(out, plan, runtimes, text, {"case": cases})
     asked = Asked()
     _take(asked, out, plan, results, servers, exports)
     _leave_out_what_has_no_way(asked, plan)
@@ -102,8 +103,10 @@ def of_exports(out: Path, exports: Mapping[str, Path], servers: Mapping[str, Run
     return asked
 
 
-def _run(out: Path, plan: Plan, runtimes: Sequence[Runtime], ledger: str) -> dict[str, Result]:
-    chosen = running.select(plan, {}, ())
+def _run(
+    out: Path, plan: Plan, runtimes: Sequence[Runtime], ledger: str, selectors: Mapping[str, Sequence[str]] = MappingProxyType({})
+) -> dict[str, Result]:
+    chosen = running.select(plan, selectors, ())  # refuses a name that no cell has
     running.carry_out(out, running.Order(plan, chosen, ledger, runtimes, processes=1), Console(file=io.StringIO()))
     return {result.cell: result for result in read_results(out / RESULTS_FILE)}
 

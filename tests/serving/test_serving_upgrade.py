@@ -178,6 +178,7 @@ def test_a_case_that_both_tensorflows_write(tmp_path: Path, before: str) -> None
         ((), "name the models"),
         (("--case", "fn_flat", "--from", "2.15"), "--case needs --from and --to"),
         ((FIXTURES / "half_plus_two",), "name the models"),
+        (("--case", "fn_flat", "--case", "nope", "--from", "local", "--to", "local"), "nope"),
         ((FIXTURES / "half_plus_two", FIXTURES / "half_plus_two", "--from", "2.15"), "name the new server"),
         (
             (FIXTURES / "half_plus_two", FIXTURES / "half_plus_two", "--old-server", "remote:a:1,2/m", "--to", "local"),
