@@ -75,17 +75,17 @@ def _slice(part: Any) -> Slice:
 
 def _check_shape(entry: Entry) -> None:
     """Refuse a shape that TensorFlow cannot count, or whose tensor does not fit the entry's bytes."""
-    dtype, shape = entry.dtype, entry.shape
+    dtype, shape, elements = entry.dtype, entry.shape, entry.elements
     if len(shape) > limits.RANK:
         raise ShapeError(f"a shape of {len(shape)} dimensions is more than TensorFlow can count")
-    if any(size < 0 for size in shape):
+    if shape and min(shape) < 0:
         raise ShapeError(f"the shape {shape} has a negative dimension")
     # The other dimensions of an empty tensor count as well: NumPy multiplies them.
-    if math.prod(size or 1 for size in shape) * (dtype.itemsize or 1) > _MAX_BYTES:
+    if (elements or math.prod(size or 1 for size in shape)) * (dtype.itemsize or 1) > _MAX_BYTES:
         raise ShapeError(f"the bytes of the shape {shape} are more than TensorFlow can count")
     if entry.slices:
         return
-    smallest = entry.elements * (dtype.itemsize or 1)
+    smallest = elements * (dtype.itemsize or 1)
     if dtype.name == "string":
         smallest += 4
     elif dtype.name == "variant":

@@ -136,7 +136,7 @@ class BundleReader:
             value = self._index_values.get(raw)
             if value is None:
                 raise MissingKeyError("the checkpoint has no such key", file=self._index_file, node=_shown(raw))
-            with _located(raw, self._index_file):
+            with _Located(raw, self._index_file):
                 self._parsed[raw] = parse_entry(value, _shown(raw))
         return self._parsed[raw]
 
@@ -285,8 +285,8 @@ class BundleReader:
             _check_crc(crc, entry)
         return schema.parse(schema.TrackableObjectGraph, value, self.prefix, OBJECT_GRAPH_KEY)
 
-    def _in_shard(self, raw: bytes, entry: Entry) -> contextlib.AbstractContextManager[None]:
-        return _located(raw, shard_file(self.prefix, entry.shard, self.num_shards))
+    def _in_shard(self, raw: bytes, entry: Entry) -> _Located:
+        return _Located(raw, shard_file(self.prefix, entry.shard, self.num_shards))
 
     def _data(self, raw: bytes, entry: Entry) -> memoryview:
         """Return the bytes of an entry; check that they lie within the shard."""
@@ -332,7 +332,7 @@ class BundleReader:
     def _parts(self, raw: bytes, entry: Entry) -> list[tuple[bytes, Entry, Box]]:
         """Return key, entry and place of every slice of a partitioned tensor; check that they make it up."""
         found = []
-        with _located(raw, self._index_file):
+        with _Located(raw, self._index_file):
             for part in entry.slices:
                 box = to_box(part, entry.shape)
                 part_key = slice_key(raw, part)
@@ -359,7 +359,7 @@ class BundleReader:
         import numpy as np
 
         parts = self.parts(key)
-        with _located(_raw(key), self._index_file):
+        with _Located(_raw(key), self._index_file):
             whole = tensor_data.reshaped(np.empty(entry.elements, entry.dtype.numpy()), entry.shape)
         for raw, part, box in parts:
             # The ellipsis makes the place of a scalar an array as well.
@@ -384,14 +384,18 @@ class BundleReader:
         self.close()
 
 
-@contextlib.contextmanager
-def _located(raw: bytes, file: str) -> Iterator[None]:
-    """Complete errors from layers that know neither key nor file."""
-    try:
-        yield
-    except SavedModelError as error:
-        error.file, error.node = error.file or file, error.node or _shown(raw)
-        raise
+class _Located:
+    """Completes errors from layers that know neither key nor file. Entered for every entry, where a generator would be slower."""
+
+    def __init__(self, raw: bytes, file: str) -> None:
+        self._raw, self._file = raw, file
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _: object, error: Optional[BaseException], __: object) -> None:
+        if isinstance(error, SavedModelError):
+            error.file, error.node = error.file or self._file, error.node or _shown(self._raw)
 
 
 def _check_crc(crc: int, entry: Entry) -> None:
