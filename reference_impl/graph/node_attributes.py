@@ -22,6 +22,11 @@ _BOUNDS = {"vocab_size": (-1, "TABLE_ENTRIES"), "key_index": (-2, "TABLE_COLUMNS
 TABLE_OPS = ("InitializeTableFromTextFile", "InitializeTableFromTextFileV2")
 
 
+def text_of(attributes: Mapping[str, schema.AttrValue], key: str) -> str:
+    """Return a string attribute, "" where there is none."""
+    return attributes[key].s.decode("utf-8", "replace") if key in attributes else ""
+
+
 def check(attributes: Mapping[str, schema.AttrValue], keys: Iterable[str], file: str, node: str) -> None:
     """Check the shapes and tensors in some attributes of a node, a function or an argument.
 

@@ -22,6 +22,7 @@ from reference_impl.format import schema
 from reference_impl.format.names import CUSTOM_GRADIENT, IMPLEMENTS, stem
 from reference_impl.graph.closure import reachable
 from reference_impl.graph.function_builder import remove_nodes
+from reference_impl.graph.node_attributes import text_of
 from reference_impl.graph.references import function_attributes, function_values, named_by
 from reference_impl.kinds.gradients import NOT_SAVED, REASON, REFUSED
 from reference_impl.kinds.library import FunctionLibrary, find_live, find_suffix
@@ -127,15 +128,15 @@ class ExportLibrary:
                 yield found
             for value in function_attributes(node.attr):
                 yield from self._rename_values(source, value)
-            gradient = node.attr[CUSTOM_GRADIENT].s.decode("utf-8", "replace") if CUSTOM_GRADIENT in node.attr else NOT_SAVED
+            gradient = text_of(node.attr, CUSTOM_GRADIENT) if CUSTOM_GRADIENT in node.attr else NOT_SAVED
             if gradient == REFUSED:
                 del node.attr[CUSTOM_GRADIENT]
             elif gradient != NOT_SAVED:
                 node.attr[CUSTOM_GRADIENT].s = self._op_type(source, gradient).encode()
             strip_defaults(node)
         for key in _TEXT_REFERENCES:
-            if key in definition.attr and self._is_function(source, definition.attr[key].s.decode("utf-8", "replace")):
-                found = self._claim(source, definition.attr[key].s.decode())
+            if key in definition.attr and self._is_function(source, text_of(definition.attr, key)):
+                found = self._claim(source, text_of(definition.attr, key))
                 definition.attr[key].s = found[2].encode()
                 yield found
         if IMPLEMENTS in definition.attr:
@@ -187,7 +188,7 @@ class ExportLibrary:
             for definition in self.definitions.values():
                 for node in definition.node_def:
                     if CUSTOM_GRADIENT in node.attr:
-                        old = node.attr[CUSTOM_GRADIENT].s.decode("utf-8", "replace")
+                        old = text_of(node.attr, CUSTOM_GRADIENT)
                         node.attr[CUSTOM_GRADIENT].s = names.get(old, old).encode()
                         if old in refused:
                             node.attr[REASON].s = refused[old].encode()
@@ -202,8 +203,7 @@ class ExportLibrary:
         """
         for function in self.closure(creator):
             for node in self.definitions[function].node_def:
-                shared = node.attr["shared_name"].s.decode("utf-8", "replace") if "shared_name" in node.attr else ""
-                if shared:
+                if shared := text_of(node.attr, "shared_name"):
                     key = self._suffix_key(self._sources[function], shared)
                     self._shared.setdefault(key, name if name not in self._shared.values() else f"{name}_{len(self._shared)}")
 
@@ -211,8 +211,8 @@ class ExportLibrary:
         """Write the names that `share` has chosen into all functions."""
         for function, definition in self.definitions.items():
             for node in definition.node_def:
-                if "shared_name" in node.attr and node.attr["shared_name"].s:
-                    key = self._suffix_key(self._sources[function], node.attr["shared_name"].s.decode("utf-8", "replace"))
+                if shared := text_of(node.attr, "shared_name"):
+                    key = self._suffix_key(self._sources[function], shared)
                     node.attr["shared_name"].s = self._shared.get(key, key[1]).encode()
 
     def _suffix_key(self, source: Source, name: str) -> tuple[Source, str]:

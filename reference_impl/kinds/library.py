@@ -20,7 +20,7 @@ from typing import Any, Optional
 import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
-from reference_impl.errors import CycleError, MissingKeyError
+from reference_impl.errors import CycleError, MalformedError, MissingKeyError
 from reference_impl.format import schema
 from reference_impl.graph import node_attributes
 from reference_impl.graph.order import targets_first
@@ -146,6 +146,9 @@ class FunctionLibrary:
         RFC: RP-06
         """
         where = f"{node.name} of function {function}"
+        for key in _required_attributes(node.op):  # TensorFlow looks for some of them without asking whether they are there
+            if key not in node.attr:
+                raise MalformedError(f"the {node.op} node has no attribute {key!r}", file=self.file, node=where)
         shapes = _attributes(node.op, *_SHAPES)
         node_attributes.check(node.attr, tuple(node.attr) if shapes is None else ("_output_shapes", *shapes), self.file, where)
         if node.op in node_attributes.TABLE_OPS:
@@ -208,6 +211,13 @@ def _attributes(op: str, *kinds: str) -> Optional[tuple[str, ...]]:
     """Return the names of the attributes of an op that have one of some types, None when this TensorFlow does not know the op."""
     op_def = api.op_def(op)
     return None if op_def is None else tuple(attr.name for attr in op_def.attr if attr.type in kinds)
+
+
+@functools.cache
+def _required_attributes(op: str) -> tuple[str, ...]:
+    """Return the names of the attributes without a default value that every node of an op has; none for an unknown op."""
+    op_def = api.op_def(op)
+    return () if op_def is None else tuple(attr.name for attr in op_def.attr if not attr.HasField("default_value"))
 
 
 def _unregister(names: dict[str, None], suffix: str) -> None:

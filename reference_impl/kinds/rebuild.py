@@ -12,6 +12,7 @@ RFC: GOAL-02, NG-03
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import itertools
@@ -23,11 +24,12 @@ from typing import Any, Optional
 import tensorflow as tf
 
 from reference_impl import tensorflow_api as api
-from reference_impl.errors import MalformedError
+from reference_impl.errors import MalformedError, SavedModelError
 from reference_impl.format import schema
 from reference_impl.format.names import CALLS, CUSTOM_GRADIENT, V1_CONTROL_FLOW, V1_TENSOR_ARRAY, plain_name
 from reference_impl.format.values.shapes import Shape, shape_of
 from reference_impl.graph.edges import data_inputs, input_sources, parse_input
+from reference_impl.graph.node_attributes import text_of
 from reference_impl.graph.op_table import has_v1_flow
 from reference_impl.graph.order import sources_first
 from reference_impl.graph.return_nodes import return_nodes
@@ -105,27 +107,28 @@ class _Interpreter:
         for node in order:
             if node.name in returns:
                 continue
-            inputs = [self.value(text) for text in data_inputs(node)]
-            after = [self.operations[text[1:]] for text in node.input if text[:1] == "^" and text[1:] in self.operations]
+            inputs = [self.value(name) for name in data_inputs(node)]
+            after = [self.operations[name[1:]] for name in node.input if name[:1] == "^" and name[1:] in self.operations]
             with tf.control_dependencies(after), tf.device(node.device or None):
                 operation = self.create(node, inputs)
             self.operations[node.name] = operation
             self.values[node.name] = self.outputs(node, operation)
         results = [self.function_def.ret[argument.name] for argument in self.function_def.signature.output_arg]
-        return [self.value(returns.get(parse_input(text, in_function=True).source, text)) for text in results]
+        return [self.value(returns.get(parse_input(name, in_function=True).source, name)) for name in results]
 
-    def value(self, text: str) -> tf.Tensor:
-        edge = parse_input(text, in_function=True)
+    def value(self, name: str) -> tf.Tensor:
+        edge = parse_input(name, in_function=True)
         output = edge.port.rpartition(":")[0]
         try:
             return self.values[edge.source][output or "0"][edge.number]  # type: ignore[index]  # None is reported below
         except (KeyError, IndexError, TypeError):
-            raise MalformedError(f"there is no tensor {text!r}", file=self.library.file, node=self.name) from None
+            raise MalformedError(f"there is no tensor {name!r}", file=self.library.file, node=self.name) from None
 
     def create(self, node: Any, inputs: list[tf.Tensor]) -> tf.Operation:
         called = node.op if node.op in self.library else node.attr["f"].func.name if node.op in CALLS else ""
         if called in self.library:
-            operation = self.call(called, inputs)
+            with self.named_errors(node):
+                operation = self.call(called, inputs)
             for output, shape in zip(operation.outputs, _output_shapes(node)):  # the caller may know more than the function does
                 if output.shape.is_compatible_with(shape):
                     output.set_shape(shape)
@@ -138,14 +141,12 @@ class _Interpreter:
                 function.add_to_graph(self.graph)
                 value.name = function.function_def.signature.name
         if CUSTOM_GRADIENT in node.attr:
-            op_type = gradients.register(self.library, node.attr[CUSTOM_GRADIENT].s.decode("utf-8", "replace"))
+            op_type = gradients.register(self.library, text_of(node.attr, CUSTOM_GRADIENT))
             attrs[CUSTOM_GRADIENT] = tf.compat.v1.AttrValue(s=op_type.encode())
         elif V1_TENSOR_ARRAY in node.attr:
-            attrs.update(gradients.refuse(node.attr[V1_TENSOR_ARRAY].s.decode("utf-8", "replace")))
-        try:
+            attrs.update(gradients.refuse(text_of(node.attr, V1_TENSOR_ARRAY)))
+        with self.named_errors(node):
             operation = self.graph.create_op(node.op, inputs, dtypes=[], name=node.name, attrs=attrs)
-        except (ValueError, TypeError, tf.errors.OpError) as error:
-            raise unknown_ops.cannot_be_rebuilt(self.library, node, self.name, error) from error
         for output, shape in zip(operation.outputs, _output_shapes(node)):
             output.set_shape(shape)
         if CUSTOM_GRADIENT in node.attr:
@@ -154,6 +155,16 @@ class _Interpreter:
         if built and "While" in node.op and any(tensor.dtype == tf.resource for tensor in inputs):
             self.keep_graphs(operation, node, inputs)
         return operation
+
+    @contextlib.contextmanager
+    def named_errors(self, node: Any) -> Iterator[None]:
+        """Raise UnsupportedModelError, which names a node, when TensorFlow refuses it."""
+        try:
+            yield
+        except SavedModelError:
+            raise
+        except Exception as error:  # TensorFlow refuses nodes in many ways, with an AssertionError for one
+            raise unknown_ops.cannot_be_rebuilt(self.library, node, self.name, error) from error
 
     def attributes(self, node: Any) -> dict[str, Any]:
         """Return the attributes of an operation, default values included: create_op looks there for lengths of lists."""
@@ -301,11 +312,12 @@ def _opaque_call(library: FunctionLibrary, name: str, inputs: Sequence[tf.Tensor
     graph_def.versions.producer = tf.version.GRAPH_DEF_VERSION
     for other in library.closure(name):
         graph_def.library.function.append(library.renamed(other))
-    tf.graph_util.import_graph_def(api.to_tf(graph_def, tf.compat.v1.GraphDef), name="")  # functions, and no node
+    try:
+        tf.graph_util.import_graph_def(api.to_tf(graph_def, tf.compat.v1.GraphDef), name="")  # functions, and no node
+    except ValueError as error:
+        raise MalformedError(f"TensorFlow does not take the function: {error}", file=library.file, node=name) from error
     function_def = library.get(name)
-    reasons = [
-        node.attr[V1_CONTROL_FLOW].s.decode("utf-8", "replace") for node in function_def.node_def if V1_CONTROL_FLOW in node.attr
-    ]
+    reasons = [text_of(node.attr, V1_CONTROL_FLOW) for node in function_def.node_def if V1_CONTROL_FLOW in node.attr]
     call = schema.NodeDef()
     call.attr["f"].func.name = library.live_name(name)
     call.attr["Tin"].list.type.extend(argument.type for argument in function_def.signature.input_arg)

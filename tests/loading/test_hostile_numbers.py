@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 
@@ -12,6 +13,7 @@ import reference_impl
 from compat_matrix.cli import main
 from reference_impl.errors import SavedModelError
 from reference_impl.format import schema
+from reference_impl.format.names import CALLS
 
 pytestmark = pytest.mark.tensorflow
 
@@ -108,3 +110,56 @@ def with_output(target, port):
             info.name = info.name.partition(":")[0] + ":" + port
 
     return edits.edited(edits.fixture("cond_case"), target, edit)
+
+
+CALL = (
+    "import sys, reference_impl, tensorflow as tf\n"
+    "function = reference_impl.load(sys.argv[1]).f\n"
+    "def call(tape):\n"
+    "    try:\n"
+    "        with tf.GradientTape() if tape else tf.device(None): print(function(tf.constant(1.0)))\n"
+    "    except Exception as error: print(type(error).__name__, error)\n"
+    "call(False)\n"
+    "call(True)\n"
+)
+
+
+def without_value(function):
+    next(node for node in function.node_def if node.op == "Const").attr.pop("value")
+
+
+def one_argument_too_few(function):
+    next(node for node in function.node_def if node.op in CALLS).input.pop()
+
+
+def input_of_another_place(function):
+    next(node for node in function.node_def if node.op in ("Mul", "AddV2")).input[0] = "there/is/none:z:0"
+
+
+@pytest.mark.parametrize(
+    ("damage", "error"),
+    [
+        (without_value, r"MalformedError .*Const node has no attribute 'value'"),
+        (one_argument_too_few, "UnsupportedModelError .*node '.*' of function"),
+        (input_of_another_place, r"MalformedError .*there is no tensor 'there/is/none:z:0'"),
+    ],
+)
+def test_a_damaged_function_is_reported_by_the_call_that_needs_it(tmp_path, damage, error):
+    """TensorFlow ends the process when a constant has no value; elsewhere its own errors name no file."""
+    import tensorflow as tf
+
+    root = tf.Module()
+    inner = tf.function(lambda x, y: x * y)
+    root.f = tf.function(lambda x: inner(x, x) + 2.0, input_signature=[tf.TensorSpec([], tf.float32)])
+    reference_impl.save(root, tmp_path / "whole")
+
+    def edit(message):
+        functions = message.meta_graphs[0].graph_def.library.function
+        damage(next(function for function in functions if any(node.op in CALLS for node in function.node_def)))
+
+    model = edits.edited(tmp_path / "whole", tmp_path / "damaged", edit)
+    done = subprocess.run([sys.executable, "-c", CALL, model], capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr[-500:]
+    plain, under_a_tape = done.stdout.splitlines()[0], done.stdout.splitlines()[-1]
+    assert re.match(error, under_a_tape) and "saved_model.pb" in under_a_tape, done.stdout
+    assert "Error" in plain
