@@ -1,0 +1,89 @@
+"""Find the first TensorFlow release in which a cell changes.
+
+Task: Compare TensorFlows
+"""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from compat_matrix.cells.outcomes import ExitCode
+from compat_matrix.commands.parts.planned import asked_runtimes, exit_codes
+from compat_matrix.commands.parts.refusing import Refused
+
+if TYPE_CHECKING:
+    from compat_matrix.cells.results import Result
+    from compat_matrix.hosts.pool import Hosts
+
+
+@click.command()
+@click.argument("cell_id", metavar="CELL")
+@click.option("--from", "first", required=True, metavar="RELEASE", help="The oldest release to ask: 2.4.")
+@click.option("--to", "last", required=True, metavar="RELEASE", help="The newest release to ask: 2.21.")
+@click.option("--no-install", is_flag=True, help="Do not install a release that is missing.")
+@exit_codes
+def bisect(cell_id: str, first: str, last: str, no_install: bool) -> int:
+    """Find the first release in which CELL shows something else than in the oldest one.
+
+    CELL is the id of a cell; the version of its consumer is replaced by each release that is asked. Only the releases that halve
+    the range are asked, and installed. Exit code 3: the oldest and the newest release show the same.
+    """
+    from compat_matrix.cells.plan import parse_cell_id
+    from compat_matrix.gate.bisect import bisect as search
+    from compat_matrix.hosts.pool import Hosts
+    from compat_matrix.skew.history import history
+
+    parts, table = parse_cell_id(cell_id), history()
+    low, high = table.index(first), table.index(last)
+    if low is None or high is None or low >= high:
+        names = ", ".join(release.name for release in table.releases)
+        raise click.UsageError(f"--from and --to must be two releases, the older first: {names}")
+    releases = [release.name for release in table.releases[low : high + 1]]
+    with tempfile.TemporaryDirectory(prefix="savedmodel-compat-") as folder, Hosts(Path(folder) / "hosts") as hosts:
+
+        def ask(release: str) -> Result:
+            result = _result(parts, release, hosts, Path(folder) / "out", not no_install)
+            click.echo(f"{release}: {result.outcome} {result.message_normalised[:120]}".rstrip(), err=True)
+            return result
+
+        found = search(releases, ask)
+    if not found.after:
+        click.echo(f"nothing changes from {first} to {last}: {found.seen[releases[0]]}")
+        return ExitCode.INCOMPLETE
+    click.echo(f"changes in {found.after}")
+    click.echo(f"  {found.before}: {found.seen[found.before]}")
+    click.echo(f"  {found.after}: {found.seen[found.after]}")
+    click.echo(f"  asked: {', '.join(found.seen)}")
+    return ExitCode.AS_EXPECTED
+
+
+def _result(parts: dict[str, str], release: str, hosts: Hosts, out: Path, install: bool) -> Result:
+    """The result of the cell in one release; its artifact is made once. Raises Refused for a cell that is in no plan."""
+    from compat_matrix.cells.outcomes import Outcome
+    from compat_matrix.cells.plan import Plan, is_complete
+    from compat_matrix.engine.loop import run_plan
+    from compat_matrix.plan.planning import Axes, make_plan
+    from compat_matrix.verdict import Ledger
+
+    fixture = parts["producer"] == "fixture"
+    writers = () if fixture else asked_runtimes([".".join(parts["producer_version"].split(".")[:2])], install)
+    readers = asked_runtimes([release], install)
+    runtimes = tuple({runtime.name: runtime for runtime in (*writers, *readers)}.values())
+    hosts.know(runtimes)
+    plan = make_plan(Ledger(), axes=Axes(runtimes), producers={parts["producer"]}, only=[parts["case"]])
+    names = ("case", "producer", "producer_version", "consumer", "check")
+    cells = [
+        cell for cell in plan if cell.runtime == readers[0].name and all(getattr(cell, name) == parts[name] for name in names)
+    ]
+    if not cells:
+        raise Refused(f"no cell of {release} asks that: see `savedmodel-compat matrix plan`", ExitCode.USAGE)
+    made = [cell for cell in plan if cell.is_production and cell.artifact_id == cells[0].artifact_id]
+    wanted = [cell for cell in made if not is_complete(cell.artifact_dir(out))] + cells
+    results = list(run_plan(hosts, out, Plan(tuple(wanted))))
+    if results[-1].outcome is Outcome.NOT_APPLICABLE:
+        raise Refused(f"{release} cannot be asked: {results[-1].message}", ExitCode.USAGE)
+    return results[-1]

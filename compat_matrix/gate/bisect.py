@@ -1,0 +1,68 @@
+"""Find the first release in which a cell changes, asking as few releases as possible."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from compat_matrix.cells.outcomes import Outcome
+from compat_matrix.cells.results import Result, one_line
+
+_SHOWN = 160  # characters of a message
+
+
+@dataclass(frozen=True)
+class Change:
+    """Where a cell changes.
+
+    Attributes:
+      before, after: the last release that does as the first one asked, and the first that does otherwise; "" where the first and
+        the last release asked do the same.
+      seen: release -> what its cell showed, in words, in the order asked.
+    """
+
+    before: str = ""
+    after: str = ""
+    seen: dict[str, str] = field(default_factory=dict)
+
+
+def bisect(releases: Sequence[str], ask: Callable[[str], Result]) -> Change:
+    """Ask the first and the last release, then those between that halve the rest.
+
+    What changes is whether the cell passes; where it does so in both or in neither, what it shows.
+
+    Args:
+      releases: at least two, oldest first.
+      ask: the result of the cell in a release.
+    """
+    results: dict[str, Result] = {}
+
+    def of(release: str) -> Result:
+        if release not in results:
+            results[release] = ask(release)
+        return results[release]
+
+    first, last = of(releases[0]), of(releases[-1])
+    # On the way from a pass to a failure the cause of the failure may change, too.
+    by_outcome = (first.outcome is Outcome.PASS) is not (last.outcome is Outcome.PASS)
+
+    def as_first(release: str) -> bool:
+        result = of(release)
+        if by_outcome:
+            return (result.outcome is Outcome.PASS) is (first.outcome is Outcome.PASS)
+        return shown(result) == shown(first)
+
+    low, high = 0, len(releases) - 1
+    changes = not as_first(releases[high])
+    while changes and high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if as_first(releases[middle]) else (low, middle)
+    seen = {release: shown(result) for release, result in results.items()}
+    return Change(releases[low], releases[high], seen) if changes else Change(seen=seen)
+
+
+def shown(result: Result) -> str:
+    """Return what a result shows, in words that are the same for the same cause."""
+    skew = result.details.get("skew")
+    cause = str(skew.get("cause", "")) if isinstance(skew, dict) else ""
+    return one_line(" ".join(filter(None, (str(result.outcome), result.error_class, cause or result.message_normalised))), _SHOWN)

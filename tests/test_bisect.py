@@ -1,0 +1,70 @@
+"""`bisect`: the first release in which a cell changes."""
+
+import pytest
+from click.testing import CliRunner
+
+from compat_matrix.cells.outcomes import Outcome
+from compat_matrix.cells.results import Result
+from compat_matrix.cli import main
+from compat_matrix.gate.bisect import bisect
+from compat_matrix.runtimes.places import RuntimeTrouble
+from compat_matrix.runtimes.resolve import resolve
+
+RELEASES = [f"2.{minor}" for minor in range(4, 22)]
+
+
+@pytest.mark.parametrize("first", RELEASES[1:])
+def test_few_releases_are_asked(first):
+    def ask(release):
+        works = RELEASES.index(release) >= RELEASES.index(first)
+        return Result("p", "c", Outcome.PASS if works else Outcome.LOAD_ERROR, message_normalised="" if works else "unknown op")
+
+    found = bisect(RELEASES, ask)
+    assert (found.before, found.after) == (RELEASES[RELEASES.index(first) - 1], first)
+    assert len(found.seen) <= 7
+    assert found.seen[found.before] == "LOAD_ERROR unknown op"
+
+
+def test_nothing_changes():
+    found = bisect(["2.4", "2.5", "2.6"], lambda release: Result("p", "c", Outcome.PASS))
+    assert (found.before, found.after, list(found.seen)) == ("", "", ["2.4", "2.6"])
+
+
+def test_a_failure_may_have_other_causes_on_the_way():
+    messages = {"2.4": "a", "2.5": "b", "2.6": "b", "2.7": "b"}
+
+    def ask(release):
+        message = messages.get(release, "")
+        return Result("p", "c", Outcome.LOAD_ERROR if message else Outcome.PASS, message_normalised=message)
+
+    assert bisect(RELEASES, ask).after == "2.8"
+    assert bisect(["2.4", "2.5", "2.6"], ask).after == "2.5"
+
+
+def run(*arguments):
+    return CliRunner().invoke(main, ["bisect", *arguments])
+
+
+@pytest.mark.parametrize("ends", [("2.21", "2.4"), ("2.4", "2.4"), ("2.4", "7.0")])
+def test_releases_that_make_no_range_are_refused(ends):
+    done = run("half_plus_two/fixture@1.15.5/c_api@2.21.0/values", "--from", ends[0], "--to", ends[1])
+    assert done.exit_code != 0
+    assert "two releases, the older first" in done.output
+
+
+def installed(*releases):
+    for release in releases:
+        try:
+            resolve(release)
+        except RuntimeTrouble as error:
+            pytest.skip(f"the runtime of {release} is not installed: {error}")
+
+
+@pytest.mark.tensorflow
+def test_the_release_that_lost_a_kernel_is_found():
+    installed("2.2", "2.3", "2.4", "2.5")
+    cell = "dtypes_removed_kernels/fixture@1.15.5/c_api@2.21.0/values"
+    done = run(cell, "--from", "2.2", "--to", "2.5", "--no-install")
+    assert done.exit_code == 0, done.output
+    assert "changes in 2.4\n  2.3: PASS\n  2.4: LOAD_ERROR" in done.output
+    assert run(cell, "--from", "2.2", "--to", "2.3", "--no-install").exit_code == 3
