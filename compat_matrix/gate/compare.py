@@ -24,6 +24,7 @@ from typing import Any
 from compat_matrix.cells.outcomes import ExitCode, Outcome
 from compat_matrix.gate.drift import MAX_REQUESTS, Drift
 from compat_matrix.gate.pairs import NOT_PLANNED, ROLES, Pair, Side
+from compat_matrix.report.gate_words import side_words
 
 SCHEMA = 1
 SAME = "same"
@@ -162,8 +163,7 @@ def _cause(kind: str, sides: dict[str, Fact], drift: list[Drift]) -> str:
     if kind == "drifted":
         return str(drift[0]["message"])
     side = sides["baseline"] if kind == "fixed" else sides["candidate"]
-    words = (side["outcome"], side["error_class"], side["skew"] or side["message"])
-    return " ".join(filter(None, words))
+    return side_words(side)
 
 
 def compare(

@@ -19,6 +19,7 @@ from compat_matrix.report.gate_words import (
 
 LIMIT = 65_536  # characters of a comment; kept in bytes, which is safe either way
 TOLD = 20  # causes outside of collapsed parts
+REPLAYED = 5  # causes with the command that executes one of their cells again
 MAX_CELL = 240  # characters of one field of a table
 _RESERVE = 1_000  # bytes for the notes at the end
 # What Markdown or a CI system would make something of: emphasis, links, HTML, tables, mentions, references to issues.
@@ -43,6 +44,9 @@ def render(verdict: Record, limit: int = LIMIT) -> str:
     if blocking:
         page.add("\n#### What blocks\n\n")
         page.table(_CAUSE_HEAD, map(_cause_row, blocking[:TOLD]), "causes")
+        replays = list(dict.fromkeys(cause["replay"] for cause in blocking[:REPLAYED] if cause["replay"]))
+        if replays:
+            page.add("\nTo see them again:\n\n" + "".join(f"- <code>{text(line, len(line))}</code>\n" for line in replays))
     for title, causes in (("More that blocks", blocking[TOLD:]), ("What else changed", others)):
         if causes:
             page.folded(f"{title} ({len(causes)} causes)", _CAUSE_HEAD, list(map(_cause_row, causes)), "causes")
@@ -136,8 +140,8 @@ def _code(value: str) -> str:
     return f"<code>{text(value)}</code>" if value else ""
 
 
-def text(value: str) -> str:
+def text(value: str, most: int = MAX_CELL) -> str:
     """Text of untrusted origin: one line, no longer than a field may be, nothing that Markdown would read as more than text."""
     line = " ".join("".join(c if c.isprintable() else " " for c in value).split())
-    line = line if len(line) <= MAX_CELL else line[: MAX_CELL - 1] + "…"
+    line = line if len(line) <= most else line[: most - 1] + "…"
     return line.translate(_SPECIAL)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from compat_matrix.cells.outcomes import ExitCode
+from compat_matrix.common.gist import gist
 
 Record = Mapping[str, Any]
 
@@ -74,10 +75,12 @@ def names(items: Sequence[str], most: int) -> str:
 
 
 def side_words(side: Record) -> str:
-    """One side of a pair: what was observed, or why nothing was."""
+    """One side of a pair, the reason first: what was observed, or why nothing was."""
     if side["outcome"] is None:
         return f"not observed: {side['message']}"
-    return " ".join(filter(None, (side["outcome"], side["error_class"], side["skew"] or side["message"])))
+    what = " ".join(filter(None, (side["outcome"], side["error_class"])))
+    why = side["skew"] or gist(side["message"])
+    return f"{why} ({what})" if why else what
 
 
 def drift_words(item: Record) -> str:

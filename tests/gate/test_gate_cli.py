@@ -50,7 +50,7 @@ def test_what_only_the_candidate_gets_wrong_blocks(world):
     done = gate(world)
     assert done.returncode == 1
     assert "BLOCKED: 1 regressed" in done.stdout
-    assert "LOAD_ERROR x.NotFoundError no op Foo" in done.stdout
+    assert "no op Foo (LOAD_ERROR x.NotFoundError)" in done.stdout
     assert "--runtime candidate=local" in verdict(world)["facts"][0]["candidate"]["replay"]
 
 

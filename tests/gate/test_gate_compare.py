@@ -198,7 +198,7 @@ def test_the_name_of_a_version_skew_is_the_cause():
         "text": "unknown op 'Foo': since 2.21; node 'x' of ...",
     }
     verdict = verdict_of(pair("PASS", ("LOAD_ERROR", {**ERROR, "details": {"skew": skew}})))
-    assert verdict["causes"][0]["cause"] == "LOAD_ERROR x.NotFoundError unknown op 'Foo': since 2.21"
+    assert verdict["causes"][0]["cause"] == "unknown op 'Foo': since 2.21 (LOAD_ERROR x.NotFoundError)"
 
 
 def test_pairs_of_one_cause_are_told_together_and_what_blocks_first():
