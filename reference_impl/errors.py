@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from typing import Optional, Union
+from typing import Any, Optional, Union
 
 __all__ = [
     "AliasError",
@@ -154,19 +154,12 @@ class LimitError(SavedModelError):
     """A size, depth or count exceeds a limit of `reference_impl.format.limits`.
 
     Args:
+      reason, where: as for every error.
       limit: name of the limit, which may be raised.
     """
 
-    def __init__(
-        self,
-        reason: str,
-        *,
-        file: Optional[Union[str, os.PathLike[str]]] = None,
-        node: Optional[str] = None,
-        clause: Optional[str] = None,
-        limit: str = "",
-    ) -> None:
-        super().__init__(reason, file=file, node=node, clause=clause)
+    def __init__(self, reason: str, *, limit: str = "", **where: Any) -> None:
+        super().__init__(reason, **where)
         self.limit = limit
 
 
