@@ -7,6 +7,7 @@ from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.cells.results import Result
 from compat_matrix.cli import main
 from compat_matrix.gate.bisect import bisect
+from compat_matrix.report.gate_words import bisect_command
 from compat_matrix.runtimes.places import RuntimeTrouble
 from compat_matrix.runtimes.resolve import resolve
 
@@ -39,6 +40,22 @@ def test_a_failure_may_have_other_causes_on_the_way():
 
     assert bisect(RELEASES, ask).after == "2.8"
     assert bisect(["2.4", "2.5", "2.6"], ask).after == "2.5"
+
+
+@pytest.mark.parametrize(
+    ("baseline", "kind", "command"),
+    [
+        ("2.18.1", "regressed", "savedmodel-compat bisect a/tf2@2.18.1/c_api@2.21.0/values --from 2.18 --to 2.21"),
+        ("2.20.0", "regressed", ""),  # nothing lies between
+        ("2.18.1", "fixed", ""),
+        ("given", "regressed", ""),
+    ],
+)
+def test_a_gate_says_how_to_find_the_release_of_a_regression(baseline, kind, command):
+    cause = {"kind": kind, "cause": "CRASH", "blocks": kind == "regressed"}
+    fact = {**cause, "role": "reads", "consumer": "c_api", "candidate": {"cell": "a/tf2@2.18.1/c_api@2.21.0/values"}}
+    verdict = {"baseline": {"label": baseline}, "candidate": {"label": "2.21.0"}, "facts": [fact]}
+    assert bisect_command(verdict, cause) == command
 
 
 def run(*arguments):

@@ -11,6 +11,7 @@ from compat_matrix.report.gate_words import (
     KIND_WORDS,
     ROLE_WORDS,
     UNCHANGED,
+    bisect_command,
     drift_words,
     headline,
     names,
@@ -47,6 +48,9 @@ def render(verdict: Record, limit: int = LIMIT) -> str:
         replays = list(dict.fromkeys(cause["replay"] for cause in blocking[:REPLAYED] if cause["replay"]))
         if replays:
             page.add("\nTo see them again:\n\n" + "".join(f"- <code>{text(line, len(line))}</code>\n" for line in replays))
+        commands = [command for cause in blocking[:TOLD] if (command := bisect_command(verdict, cause))]
+        if commands:
+            page.add("\nThe release each came with:\n\n" + "".join(f"* {_code(command)}\n" for command in commands))
     for title, causes in (("More that blocks", blocking[TOLD:]), ("What else changed", others)):
         if causes:
             page.folded(f"{title} ({len(causes)} causes)", _CAUSE_HEAD, list(map(_cause_row, causes)), "causes")

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from compat_matrix.cells.outcomes import ExitCode
 from compat_matrix.cells.results import one_line
-from compat_matrix.report.gate_words import EXIT_WORDS, KIND_WORDS, ROLE_WORDS, headline, names
+from compat_matrix.report.gate_words import EXIT_WORDS, KIND_WORDS, ROLE_WORDS, bisect_command, headline, names
 
 MAX_BLOCKING, MAX_OTHERS = 12, 8  # causes shown
 
@@ -27,8 +27,8 @@ def render(verdict: Record, console: Console, files: Iterable[str] = ()) -> None
     console.print(_table(verdict))
     causes = verdict["causes"]
     blocking, others = ([cause for cause in causes if cause["blocks"] is blocks] for blocks in (True, False))
-    _list("what blocks", blocking, MAX_BLOCKING, "red", console)
-    _list("what else changed", others, MAX_OTHERS, "yellow", console)
+    _list("what blocks", verdict, blocking, MAX_BLOCKING, "red", console)
+    _list("what else changed", verdict, others, MAX_OTHERS, "yellow", console)
     for path in files:
         console.print(Text(f"  {path}"))
     code = ExitCode(verdict["exit_code"])
@@ -50,7 +50,7 @@ def _table(verdict: Record) -> Table:
     return table
 
 
-def _list(title: str, causes: list[Record], most: int, style: str, console: Console) -> None:
+def _list(title: str, verdict: Record, causes: list[Record], most: int, style: str, console: Console) -> None:
     if not causes:
         return
     console.print(Text(f"{title}:", style="bold"))
@@ -60,6 +60,9 @@ def _list(title: str, causes: list[Record], most: int, style: str, console: Cons
         console.print(Text(what, style=style), soft_wrap=True)
         where = [names(cause["cases"], 4), names(cause["consumers"] or ["production"], 6), ", ".join(cause["roles"])]
         console.print(Text(f"      {one_line(' · '.join(where), 200)}"), soft_wrap=True)
+        command = bisect_command(verdict, cause)
+        if command:
+            console.print(Text(f"      first release: {one_line(command, 400)}"), soft_wrap=True)
     if len(causes) > most:
         rest = causes[most:]
         console.print(f"  ... and {len(rest)} more causes ({sum(cause['pairs'] for cause in rest)} pairs), see gate.html")

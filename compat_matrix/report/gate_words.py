@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -81,6 +82,27 @@ def side_words(side: Record) -> str:
     what = " ".join(filter(None, (side["outcome"], side["error_class"])))
     why = side["skew"] or gist(side["message"])
     return f"{why} ({what})" if why else what
+
+
+def bisect_command(verdict: Record, cause: Record) -> str:
+    """Return the command that finds the release a regression came with; "" where no release lies between, or nothing can be read.
+
+    Args:
+      verdict: content of ``gate.json``.
+      cause: one of its causes.
+    """
+    first, last = (_minor(verdict[side]["label"]) for side in ("baseline", "candidate"))
+    alike = (fact for fact in verdict["facts"] if all(fact[name] == cause[name] for name in ("kind", "cause", "blocks")))
+    cells = [fact["candidate"]["cell"] for fact in alike if fact["role"] == "reads" and fact["consumer"] != "-"]
+    if cause["kind"] != "regressed" or not cells or not first or not last or first >= last or last == (first[0], first[1] + 1):
+        return ""
+    ends = [".".join(map(str, end)) for end in (first, last)]
+    return f"savedmodel-compat bisect {cells[0]} --from {ends[0]} --to {ends[1]}"
+
+
+def _minor(version: str) -> tuple[int, ...]:
+    found = re.match(r"(\d{1,4})\.(\d{1,4})", version)
+    return tuple(map(int, found.groups())) if found else ()
 
 
 def drift_words(item: Record) -> str:
