@@ -33,53 +33,121 @@ SHOWN_PARTS = 12
 @click.option("--for", "loaders", multiple=True, type=click.Choice(LOADERS), help=f"Only {LOADER_HELP}; default: all.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object (docs/compat.md).")
 @click.option("--full", is_flag=True, help="Show all parts, and all that the nearest other releases lack.")
-def compat(found: Found, follow_links: bool, target: str | None, loaders: tuple[str, ...], as_json: bool, full: bool) -> int:
+@click.option(
+    "--summary",
+    is_flag=False,
+    flag_value="table",
+    type=click.Choice(["table", "csv"]),
+    help="One line for each model: the releases in which all its parts load; as a table or as CSV.",
+)
+@click.option("--jobs", default=1, show_default=True, type=click.IntRange(1), help="So many models at once, by processes.")
+def compat(
+    found: Found,
+    follow_links: bool,
+    target: str | None,
+    loaders: tuple[str, ...],
+    as_json: bool,
+    full: bool,
+    summary: str | None,
+    jobs: int,
+) -> int:
     """Show which TensorFlow releases load the SavedModels at MODELS..., part by part, and what keeps the others from it.
 
     Exit code 1: with --target, when a part does not load, or loses something, in one of these releases; without, when a part
     loads in no release at all; and for a model that cannot be read.
     """
-    from compat_matrix.models import targets
-    from compat_matrix.skew.history import history
-    from reference_impl.errors import SavedModelError
+    from functools import partial
 
+    from compat_matrix.models import targets
+    from compat_matrix.models.jobs import Died, ordered
+    from compat_matrix.skew.history import history
+
+    if summary and (as_json or full):
+        raise click.UsageError("--summary is a form of its own: without --json and --full")
     table = history()
     try:
         asked = targets.releases(target, table) if target else tuple(range(len(table.releases)))
     except targets.NoTarget as error:
         raise click.UsageError(printable(str(error))) from error
+    names = [table.releases[index].name for index in asked]
+    chosen = loaders or LOADERS
     code = OK
     out: list[dict[str, Any]] = []
-    for model in found.models:
-        try:
-            graphs, rewritable = _graphs(model, asked, follow_links)
-        except (SavedModelError, OSError) as error:
+    rows: list[list[str]] = []
+    for model, answer in zip(found.models, ordered(partial(_asked, asked=asked, follow_links=follow_links), found.models, jobs)):
+        if isinstance(answer, (Died, str)):
+            failure = answer.reason if isinstance(answer, Died) else answer
             code = UNEXPECTED
-            out.append({"path": model.name, "error": f"{type(error).__name__}: {error}"})
-            if not as_json:
-                click.echo(printable(f"{model.name}\n  {type(error).__name__}: {error}"))
+            out.append({"path": model.name, "error": failure})
+            rows.append([model.name, *["?"] * len(chosen), failure])
+            if not as_json and not summary:
+                click.echo(printable(f"{model.name}\n  {failure}"))
             continue
-        uses = [use for graph in graphs for use in graph.uses if use.loader in (loaders or LOADERS)]
+        graphs, rewritable = answer
+        uses = [use for graph in graphs for use in graph.uses if use.loader in chosen]
         good = all(_good(use, bool(target)) for use in uses)
         code = code if good else UNEXPECTED
-        line = {"path": model.name, "ok": good, "meta_graphs": [_json(graph, loaders or LOADERS, table) for graph in graphs]}
+        line = {"path": model.name, "ok": good, "meta_graphs": [_json(graph, chosen, table) for graph in graphs]}
         if len(asked) == 1 and not good:
             line["rewritable"] = rewritable
         out.append(line)
-        if not as_json:
-            _show(model.name, graphs, loaders or LOADERS, table, full)
+        rows.append([model.name, *(_cell(_whole(uses, loader), table) for loader in chosen), ""])
+        if not as_json and not summary:
+            _show(model.name, graphs, chosen, table, full)
             if "rewritable" in line:
                 stopped = {use.loader for use in uses if not _good(use, True)}
-                click.echo(f"    {_advice(rewritable, loaders or LOADERS, stopped, table.releases[asked[0]].name)}")
-    if not as_json and len(found.models) > 1:
-        click.echo(_summary(out, [table.releases[index].name for index in asked], bool(target)))
+                click.echo(f"    {_advice(rewritable, chosen, stopped, names[0])}")
+    if summary:
+        _print_rows([["model", *chosen, "error"], *rows], summary)
+    if not as_json and summary != "csv" and len(found.models) > 1:
+        click.echo(_summary(out, names, bool(target)))
     skipped = [vars(item) for item in found.skipped]
     if as_json:
-        releases = [table.releases[index].name for index in asked]
-        click.echo(json.dumps({"schema": 1, "releases": releases, "models": out, "skipped": skipped}))
+        click.echo(json.dumps({"schema": 1, "releases": names, "models": out, "skipped": skipped}))
     for item in [] if as_json else skipped:
         click.echo(printable(f"{item['name']}: not looked into: {item['reason']}", newlines=False), err=True)
     return code if not skipped else UNEXPECTED
+
+
+def _asked(model: Model, asked: tuple[int, ...], follow_links: bool) -> tuple[list[GraphCompat], list[str]] | str:
+    """What `_graphs` says of a model, or why it cannot be read."""
+    from reference_impl.errors import SavedModelError
+
+    try:
+        return _graphs(model, asked, follow_links)
+    except (SavedModelError, OSError) as error:
+        return f"{type(error).__name__}: {error}"
+
+
+def _whole(uses: list[Use], loader: str) -> Use | None:
+    """All parts of a model through one loader as one: it loads where every part does."""
+    from compat_matrix.models.compat import Use, Verdict
+
+    mine = [use for use in uses if use.loader == loader]
+    if not mine:
+        return None
+    verdicts: dict[int, Verdict] = {}
+    for use in mine:
+        for index, verdict in use.verdicts.items():
+            before = verdicts.get(index, Verdict(True, (), ()))
+            reasons = (*before.reasons, *verdict.reasons)
+            verdicts[index] = Verdict(before.loads and verdict.loads, reasons, (*before.risks, *verdict.risks))
+    return Use("model", loader, verdicts, tuple(why for use in mine for why in use.untold))
+
+
+def _print_rows(rows: list[list[str]], form: str) -> None:
+    if form == "csv":
+        import csv
+        import io
+
+        text = io.StringIO()
+        csv.writer(text, lineterminator="\n").writerows([printable(field, newlines=False) for field in row] for row in rows)
+        click.echo(text.getvalue(), nl=False)
+        return
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    for row in rows:
+        line = "  ".join(f"{text:<{width}}" for text, width in zip(row, widths)).rstrip()
+        click.echo(printable(line, newlines=False))
 
 
 def _graphs(model: Model, asked: tuple[int, ...], follow_links: bool) -> tuple[list[GraphCompat], list[str]]:

@@ -265,3 +265,20 @@ def test_what_was_foretold_is_held_against_what_a_release_did():
     assert (tally.loads[True], tally.loads[False]) == (3, 1)
     assert (tally.answers[True], tally.answers[False]) == (1, 1)
     assert [text.split(":")[0] for text in tally.wrong] == ["m, v1_session", "m, c_api"]
+
+
+def test_a_summary_has_one_line_for_each_model_and_says_what_the_long_form_says(tmp_path):
+    models = [fixture("default_attrs_kept"), fixture("half_plus_two"), tmp_path / "broken"]
+    models[2].mkdir()
+    (models[2] / "saved_model.pb").write_bytes(b"\xff" * 9)
+    lines = run(*models, "--summary", "csv", "--target", "1.13").stdout.splitlines()
+    assert lines[0] == "model,session,c++,objects,error"
+    assert lines[1:3] == [f"{models[0]},yes,no,(no such loader),", f"{models[1]},yes,yes,(no such loader),"]
+    assert lines[3].startswith(f"{models[2]},?,?,?,") and "MalformedError" in lines[3]
+    every = json.loads(run(models[0], "--json").stdout)["models"][0]["meta_graphs"]
+    spans = {use["releases"] for graph in every for use in graph["uses"] if use["loader"] == "c++"}
+    table = run(models[0], "--summary")
+    assert len(spans) == 1 and table.exit_code == 0
+    assert table.stdout.splitlines()[1].split("  ")[2].strip() == f"{spans.pop().rstrip('-')} or newer"
+    assert run(*models, "--summary", "csv", "--jobs", "2").stdout == run(*models, "--summary", "csv").stdout
+    assert run(models[0], "--summary", "--json").exit_code == 64
