@@ -334,7 +334,9 @@ def test_short_and_missing_lists_are_filled_as_tensorflow_fills_them(lists):
     import tensorflow as tf
     from tensorflow.core.framework import types_pb2
 
-    for dtype in [dtype for dtype in NUMBERS if dtype.number in types_pb2.DataType.values()]:  # 2.21 has them all
+    known = [dtype for dtype in NUMBERS if dtype.number in types_pb2.DataType.values()]  # 2.21 has them all
+    assert known
+    for dtype in known:
         proto = schema.TensorProto(dtype=dtype.number, tensor_shape={"dim": [{"size": 2}]}, **lists)
         theirs = tf.io.parse_tensor(schema.serialize(proto), dtype.number).numpy()
         assert (dtype.name, tensor_proto.decode(proto).tolist()) == (dtype.name, theirs.tolist())

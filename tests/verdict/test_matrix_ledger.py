@@ -186,7 +186,10 @@ VALID = entry("a")
         ("schema = 1\n" + VALID.replace('"known"', '"TODO: say why"'), "still to be written"),
         ("schema = 1\n" + VALID.replace('"bug"', '"flaky"'), "kind is 'flaky'"),
         ("schema = 1\n" + VALID.replace("LOAD_ERROR", "BROKEN"), "'BROKEN' is not a valid Outcome"),
-        ("schema = 1\n" + VALID.replace("LOAD_ERROR", "PASS"), "PASS cannot be expected"),
+        (
+            "schema = 1\n" + VALID.replace("LOAD_ERROR", "PASS"),
+            "outcome PASS contradicts a prediction of the op history: it needs an issue",
+        ),
         ("schema = 1\n" + VALID.replace("LOAD_ERROR", "SETUP_ERROR"), "SETUP_ERROR cannot be expected"),
         ("schema = 1\n" + VALID.replace("LOAD_ERROR", "NOT_RUN"), "NOT_RUN cannot be expected"),
         ("schema = 1\n" + entry("a", error_class=None), "LOAD_ERROR needs error_class or message"),
