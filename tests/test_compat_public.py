@@ -40,5 +40,5 @@ def test_no_public_model_is_foretold_wrongly():
                     wrong.append((model["path"], use["loader"], foretold, use["fails"]))
     assert wrong == []
     assert sum("error" in model for model in models) <= UNREADABLE
-    assert counts["right"] > 10 * counts["not told"] > 0
+    assert counts["right"] > 5 * counts["not told"] > 0
     assert counts["not observed"] < len(models) / 10
