@@ -85,7 +85,7 @@ FORMS: dict[str, Form] = {
         "2.4",
         "a CPU kernel to restore variables of unsigned or quantised types",
         r"Cannot assign a device for operation \S*AssignVariableOp|No registered 'AssignVariableOp' OpKernel"
-        r"|Error while reading resource variable|No OpKernel was registered to support Op 'AssignVariableOp'|did not answer",
+        r"|Error while reading resource variable|No OpKernel was registered to support Op 'AssignVariableOp'|no reply to ",
         (*_ERRORS, "TIMEOUT"),
     ),
 }
