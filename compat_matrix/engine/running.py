@@ -19,7 +19,7 @@ import psutil
 from rich.console import Console
 
 from compat_matrix.cells.outcomes import Outcome
-from compat_matrix.cells.plan import LEDGER_FILE, NO_CONSUMER, PLAN_FILE, RESULTS_FILE, Cell, Plan
+from compat_matrix.cells.plan import LEDGER_FILE, NO_CONSUMER, PLAN_FILE, RESULTS_FILE, SERVING, STANDIN, Cell, Plan
 from compat_matrix.cells.registry import OURS, Registry
 from compat_matrix.cells.results import Result, ResultsError, read_results, remove_results, write_results
 from compat_matrix.cells.run_file import RUN_FILE, RunFile
@@ -58,7 +58,7 @@ def select(plan: Plan, selectors: Mapping[str, Sequence[str]], cells: Sequence[s
     for axis, patterns in selectors.items():
         known = {getattr(cell, axis) for cell in plan}
         for name in patterns:
-            if name != NO_CONSUMER and not fnmatch.filter(known, name):
+            if name not in (NO_CONSUMER, SERVING, STANDIN) and not fnmatch.filter(known, name):
                 raise RunError(f"the selection holds no cell: no {axis} of the plan is called {name}.{like(name, known)}")
     chosen = {
         cell.id

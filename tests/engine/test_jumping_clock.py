@@ -153,10 +153,11 @@ def test_installations_and_servers_are_waited_for(jumping, file, tmp_path):
 # Who may ask for the time of day, and what for. What waits, limits, compares ages or measures asks the monotonic clock.
 TIME_OF_DAY = {
     "compat_matrix/commands/parts/expect.py": "entries of the ledger expire on a day",
+    "compat_matrix/cells/run_file.py": "a stamp for people",
     "compat_matrix/commands/matrix.py": "entries of the ledger expire on a day",
     "compat_matrix/serving/drivers/guard.py": "a stamp for people",
     "compat_matrix/exports/session.py": "entries of the ledger expire on a day",
-    "compat_matrix/engine/running.py": "a stamp for people; entries of the ledger expire on a day",
+    "compat_matrix/engine/running.py": "entries of the ledger expire on a day",
     "compat_matrix/serving/standin/log.py": "a stamp for people",
 }
 _ASKING = {("time", "time"), ("time", "time_ns"), ("time", "gmtime"), ("time", "localtime"), ("time", "ctime")}

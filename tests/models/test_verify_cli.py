@@ -78,14 +78,14 @@ def test_a_folder_that_cannot_be_listed_makes_the_run_incomplete(zoo, monkeypatc
 
 
 def test_a_defect_of_ours_costs_one_model_and_not_the_run(zoo, monkeypatch):
-    apply = running._apply
+    findings_of = running.findings_of
 
-    def fail(rule, model, tell):
+    def fail(rule, model, tell=False):
         if model.layout.directory.name == "sound":
             raise RuntimeError("oops")
-        return apply(rule, model, tell)
+        return findings_of(rule, model, tell)
 
-    monkeypatch.setattr(running, "_apply", fail)
+    monkeypatch.setattr(running, "findings_of", fail)
     done = run("zoo")
     assert done.exit_code == 4
     assert "zoo/sound\n  could not be looked at: a defect of ours: RuntimeError: oops" in done.output
