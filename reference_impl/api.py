@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Optional, Union
 
 import tensorflow as tf
 
+from reference_impl import collector
 from reference_impl.errors import (
     ChecksumError,
     CorruptTableError,
@@ -107,7 +108,7 @@ def load(
             reason = error.reason if tags is None else f"Got an incompatible argument to `tags`: {error.reason}"
             raise MetaGraphChoiceError(reason, file=error.file, node=error.node, clause=error.clause) from None
         check_functions(meta_graph.graph_def.library, str(directory.file))
-        with tf.init_scope(), _damage_reported():
+        with tf.init_scope(), collector.paused(), _damage_reported():
             if len(directory.saved_model.meta_graphs) == 1 and meta_graph.HasField("object_graph_def"):
                 from reference_impl.loading.loader import load_object_graph
 

@@ -110,14 +110,12 @@ def read(load: Load, spec: Any, name: str) -> Binder:
     RFC: FMT-03
     """
     file = load.file
-    for value in structure.nested_values(spec.fullargspec):
-        if value.HasField("tensor_value"):
-            with contextlib.suppress(MalformedError, DtypeError):  # the default is unknown then
-                load.count(specs.growth(value.tensor_value))
     stored = structure.decode(spec.fullargspec, file, name) if spec.HasField("fullargspec") else None
     if not isinstance(stored, structure.NamedTuple):
         raise MalformedError("a FunctionSpec without FullArgSpec", file=file, node=name)
     fields = {key: value for key, value in stored.fields if value is not None}
+    if fields.get("defaults") or fields.get("kwonlydefaults"):
+        _count(load, spec.fullargspec)
     for key, kinds in _FIELDS.items():
         names = fields.get(key, ()) if key in ("args", "kwonlyargs") else ()
         if not isinstance(fields.get(key, kinds[0]()), kinds) or not all(isinstance(each, str) for each in names):
@@ -139,6 +137,15 @@ def read(load: Load, spec: Any, name: str) -> Binder:
         spec.input_signature if declared else None,
         {schema.FunctionSpec.ON: True, schema.FunctionSpec.OFF: False}.get(spec.jit_compile),
     )
+
+
+def _count(load: Load, values: Any) -> None:
+    """Count what the tensors among default values take in memory."""
+    for value in structure.nested_values(values):
+        kind = value.WhichOneof("kind")
+        if kind in ("tensor_value", "numpy_value"):
+            with contextlib.suppress(MalformedError, DtypeError):  # the default is unknown then
+                load.count(specs.growth(getattr(value, kind)))
 
 
 def _default(value: Any) -> Any:

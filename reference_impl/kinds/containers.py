@@ -22,12 +22,17 @@ from reference_impl.kinds import listed_variables
 
 _VIEW = f"{PRIVATE}keras_view"  # attribute of a tf.Variable: a weak reference to the Keras variable that stands for it
 
+_watched: set[Any] = set()  # Keras 3, once its layers report to us: this is asked for every object that is tracked
+
 
 def watch_layers() -> None:
     """From now on, give the layers of Keras 3 the variables of loaded objects that become their attributes."""
+    if sys.modules.get("keras") in _watched:
+        return
     keras = _keras3()
     if keras is not None:
         api.report_parts(keras.layers.Layer, _report)
+        _watched.add(keras)
 
 
 def _report(layer: Any, part: Any) -> None:

@@ -76,12 +76,12 @@ def _complete(function: LoadedConcreteFunction, definition: Any, defaults: dict[
     """
     function.signature_def, function.defaults = definition, defaults
     described = function.signature
+    file, node = function.library.file, function.saved_name  # not the function itself: it holds what follows
 
     def signature() -> tuple[Any, Any]:
         inputs, outputs = described()
         if not isinstance(outputs, dict):
-            file, name = function.library.file, function.saved_name
-            raise MalformedError("the results of a signature are not a dict", file=file, node=name)
+            raise MalformedError("the results of a signature are not a dict", file=file, node=node)
         return inputs, {name: _refine(spec, definition.outputs.get(name)) for name, spec in outputs.items()}
 
     function.signature = signature
