@@ -298,7 +298,7 @@ def test_diff_between_two_versions(small):
     counts = dict(re.findall(r"^(\w[\w ]*): (\d+)$", done.stdout, re.MULTILINE))
     counts = {kind: int(count) for kind, count in counts.items() if count != "0"}
     assert counts == {"regressed": 1, "vanished": 6, "fixed": 1, "same": 6}
-    assert "  beta/tf2/c_api/load  PASS -> LOAD_ERROR x.NotFoundError" in done.stdout
+    assert "  beta/tf2/c_api/load  PASS -> no op Foo (LOAD_ERROR x.NotFoundError)" in done.stdout
     assert small.command("matrix", "diff", old, old).returncode == 0
     facts = json.loads(small.command("matrix", "diff", new, old, "--json").stdout)
     assert [item["pair"] for item in facts["fixed"]] == ["beta/tf2/c_api/load"]
