@@ -155,7 +155,9 @@ class _Asker:
         }
 
     def _ignores(self, node: schema.NodeDef, in_function: bool, index: int, attr: str) -> bool:
-        return index >= (self.table.index(attrs.IGNORED_SINCE) or 0)
+        if index >= (self.table.index(attrs.IGNORED_SINCE) or 0):
+            return True
+        return in_function and features.goes_before_it_is_read(node, index, self.table)
 
     def _strips(self, node: schema.NodeDef, in_function: bool, index: int, attr: str) -> bool:
         if self._ignores(node, in_function, index, attr):
@@ -173,8 +175,10 @@ class _Asker:
             for key in keys:
                 reached = walk.reached(key)
                 nodes = [walk.uses[use].node for use in reached]
+                inner = [walk.uses[use].node for use in reached if walk.holder[use]]
                 more = [
                     *features.of_session_call(self.graph, nodes, self.table),
+                    *features.of_functions_run(inner, self.table),
                     *features.of_run(self.selected, nodes, self.table),
                 ]
                 found.append(self._use(f"signature {key}", loader, imported, [*at_load, *reached], more))

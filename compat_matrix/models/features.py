@@ -35,6 +35,8 @@ _KERAS_OPTIMIZER = "optimizer"  # the identifier of Keras 2's optimizers; those 
 _TENSORFLOW_OPTIMIZER = "tf_deprecated_optimizer"  # of the copy of Keras 2 inside TensorFlow, since 2.6
 _KERAS_2_UNTIL, _KERAS_NOT_IMPORTED = "2.15", ("2.6",)  # seen with 24 models of seven writers in 1.15 to 2.16
 _LOWERED = frozenset({"If", "While", "Case", "StatelessIf", "StatelessWhile", "StatelessCase"})
+_LOWERED_IN_FUNCTIONS = frozenset({"If", "While"})  # already by the first release that lowers in functions
+_LOWERS_IN_FUNCTIONS = "1.13"
 
 
 def of_objects(graph: schema.MetaGraphDef, table: History) -> list[Lack]:
@@ -142,9 +144,7 @@ def of_sessions(graph: schema.MetaGraphDef, table: History) -> list[Lack]:
     """What a session needs of a release for the whole MetaGraph."""
     found = []
     nodes = graph.graph_def.node
-    # Asking a map of messages for what it does not have would put it there.
-    lowered = (node.attr for node in nodes if node.op in _LOWERED and "_lower_using_switch_merge" in node.attr)
-    if any(attr["_lower_using_switch_merge"].b for attr in lowered):
+    if any(is_lowered(node) for node in nodes):
         found.append(_since(forms.LOWERED, table))
     handles = Handles(graph.graph_def.library)
     called = [name for node in nodes for name in handles.library.references(node)]
@@ -153,6 +153,25 @@ def of_sessions(graph: schema.MetaGraphDef, table: History) -> list[Lack]:
     for call, made in itertools.islice(itertools.chain(handles.used(nodes), inner), 1):
         found.append(_handed_out(call, made, table, KIND))
     return found
+
+
+def is_lowered(node: schema.NodeDef) -> bool:
+    """Whether a node of control flow becomes Switch and Merge when it is run."""
+    # Asking a map of messages for what it does not have would put it there.
+    marked = node.op in _LOWERED and "_lower_using_switch_merge" in node.attr
+    return marked and bool(node.attr["_lower_using_switch_merge"].b)
+
+
+def goes_before_it_is_read(node: schema.NodeDef, index: int, table: History) -> bool:
+    """Whether a node of a function is lowered before a session looks at its attributes."""
+    first = table.index(_LOWERS_IN_FUNCTIONS)
+    return first is not None and index >= first and node.op in _LOWERED_IN_FUNCTIONS and is_lowered(node)
+
+
+def of_functions_run(nodes: Iterable[schema.NodeDef], table: History) -> list[Lack]:
+    """What a session needs of a release to run these nodes of functions: the first that lowered there did not lower all."""
+    refused = any(is_lowered(node) and node.op not in _LOWERED_IN_FUNCTIONS for node in nodes)
+    return [_since(forms.LOWERED, table)] if refused else []
 
 
 def of_session_call(graph: schema.MetaGraphDef, nodes: Iterable[schema.NodeDef], table: History) -> list[Lack]:

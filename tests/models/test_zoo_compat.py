@@ -282,3 +282,25 @@ def test_a_summary_has_one_line_for_each_model_and_says_what_the_long_form_says(
     assert table.stdout.splitlines()[1].split("  ")[2].strip() == f"{spans.pop().rstrip('-')} or newer"
     assert run(*models, "--summary", "csv", "--jobs", "2").stdout == run(*models, "--summary", "csv").stdout
     assert run(models[0], "--summary", "--json").exit_code == 64
+
+
+@pytest.mark.parametrize(("op", "refused"), [("While", False), ("StatelessWhile", True)])
+def test_the_first_release_that_lowers_control_flow_in_functions_does_not_lower_all(op, refused, tmp_path):
+    """As in 1.13: `While` is replaced before its attributes are read; `StatelessWhile` cannot be lowered there."""
+
+    def change(message):
+        for function in message.meta_graphs[0].graph_def.library.function:
+            if any(node.op == "LookupTableFindV2" for node in function.node_def):
+                node = function.node_def.add(name="loop", op=op)
+                node.attr["_lower_using_switch_merge"].b = True
+                node.attr["parallel_iterations"].i = 7
+                node.attr["T"].list.SetInParent()
+
+    model = edited(fixture("module_functions"), tmp_path / "m", change)
+    for loader in ("session", "c++"):
+        ours = uses(model, "1.13")
+        (part,) = (part for part, used in ours if used == loader and "lookup" in part)
+        said = ours[part, loader].reasons
+        assert any("_lower_using_switch_merge" in reason for reason in said) == refused
+        assert any("parallel_iterations" in reason and f"'{op}'" in reason for reason in said) == refused
+        assert not any("_lower_using" in reason for reason in uses(model, "1.15")[part, loader].reasons)
