@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 
 
@@ -19,5 +18,7 @@ def printable(text: str, newlines: bool = True) -> str:
 
 def like(name: str, known: Iterable[str]) -> str:
     """`` Did you mean NAME?`` for what is not among the ``known`` names; "" when none is like it."""
+    import difflib  # only where a name is wrong
+
     near = difflib.get_close_matches(name, list(known))
     return f" Did you mean {' or '.join(near)}?" if near else ""

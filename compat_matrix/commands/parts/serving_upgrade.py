@@ -14,7 +14,7 @@ from compat_matrix.cells.outcomes import ExitCode
 from compat_matrix.cells.sole_writer import sole_writer
 from compat_matrix.commands.parts.planned import EXISTING_DIR, asked_runtimes, asked_servers, exit_codes
 from compat_matrix.commands.parts.refusing import Refused
-from compat_matrix.common.printable import printable
+from compat_matrix.common.printable import like, printable
 from compat_matrix.common.writing import write_text
 
 if TYPE_CHECKING:
@@ -80,6 +80,15 @@ def _check_usage(exports: tuple[Path, ...], cases: tuple[str, ...], *rest: str |
         raise click.UsageError("name the models: either --case NAME, or two folders, the old and the new export")
     if cases and not (before and after):
         raise click.UsageError("--case needs --from and --to: the TensorFlows that write it")
+    if cases:
+        import fnmatch
+
+        from compat_matrix.cases import all_cases
+
+        known = [info.name for info in all_cases()]
+        for name in cases:
+            if not fnmatch.filter(known, name):
+                raise click.UsageError(f"no case is called {name}.{like(name, known)}")
     for server, runtime, side in ((old_server, before, "old"), (new_server, after, "new")):
         if not server and not runtime:
             raise click.UsageError(f"name the {side} server (--{side}-server), or its TensorFlow (--from, --to)")
