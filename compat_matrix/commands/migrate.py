@@ -1,10 +1,11 @@
-"""Make SavedModels of TF 2 out of those of TF 1.x, each proved equal.
+"""Make SavedModels of TF 2 out of those of TF 1.x, or Keras 3 models out of those of Keras 2, each proved equal.
 
 Task: Change models
 """
 
 from __future__ import annotations
 
+import re
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,10 +23,15 @@ if TYPE_CHECKING:
     from compat_matrix.models.migrate.records import Record
     from compat_matrix.models.migrate.run import Job
 
+MODULE_NAME = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
+
 
 @click.command(cls=renaming(plan="--dry-run"))
 @model_arguments
 @click.option("--out", required=True, type=click.Path(file_okay=False, path_type=Path), help="Gets models/, records/, report.*")
+@click.option(
+    "--to", type=click.Choice(["tf2", "keras"]), default="tf2", show_default=True, help="SavedModels of TF 2, or .keras files."
+)
 @click.option("--jobs", "workers", default=1, show_default=True, type=click.IntRange(1), help="Worker processes.")
 @click.option(
     "--cluster", metavar="ADDRESS", help="Run on the dask scheduler at this address (tcp://host:8786) in place of --jobs."
@@ -34,6 +40,10 @@ if TYPE_CHECKING:
 @click.option(
     "--partial", is_flag=True, help="Take models too of which something cannot be kept, or nothing can be asked; it is named."
 )
+@click.option(
+    "--custom-objects", multiple=True, metavar="MODULE:NAME", help="--to keras: import this class or function of yours."
+)
+@click.option("--trust-lambda", is_flag=True, help="--to keras: run the Python code that Lambda layers hold.")
 @click.option("--limit", default=300.0, show_default=True, help="Seconds that one step of a model may take.")
 @click.option("--json", "as_json", is_flag=True, help="The report as JSON on standard output.")
 @goes_on("Run the same command again to go on: models that are done are not done again.")
@@ -41,14 +51,17 @@ def migrate(
     found: Found,
     follow_links: bool,
     out: Path,
+    to: str,
     workers: int,
     cluster: str | None,
     only_plan: bool,
     partial: bool,
+    custom_objects: tuple[str, ...],
+    trust_lambda: bool,
     limit: float,
     as_json: bool,
 ) -> int:
-    """Convert SavedModels of TF 1.x into SavedModels of TF 2 and prove that each answers as before.
+    """Convert SavedModels of TF 1.x to TF 2, or of Keras 2 to .keras files, and prove that each answers as before.
 
     MODELS are directories, trees, lists (@file) or URLs; they are only read. OUT/models gets those that are proved equal, under
     their old relative names; what is refused or differs is in the report, with the reason and what would help. Run it again to
@@ -60,7 +73,13 @@ def migrate(
     for skipped in found.skipped:
         click.echo(printable(f"skipped: {skipped.name}: {skipped.reason}"), err=True)
     jobs = jobs_of(found.models)
-    settings = Settings(partial=partial, limit=limit)
+    if to != "keras" and (custom_objects or trust_lambda):
+        raise click.UsageError("--custom-objects and --trust-lambda are about --to keras")
+    if to == "keras" and partial:
+        raise click.UsageError("--partial is about --to tf2: a Keras model that is not proved is never written")
+    if bad := next((text for text in custom_objects if not MODULE_NAME.fullmatch(text)), None):
+        raise click.UsageError(f"--custom-objects {bad}: write MODULE:NAME, as my_package.layers:MyLayer")
+    settings = Settings(partial, limit, to, custom_objects, trust_lambda)
     code = _plan(jobs) if only_plan else _run(jobs, out.resolve(), settings, workers, cluster, as_json)
     return code or (UNEXPECTED if found.skipped else OK)
 

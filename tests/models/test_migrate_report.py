@@ -18,7 +18,13 @@ def record(name, status=Status.REFUSED, **more):
 
 def test_the_worst_part_is_what_becomes_of_the_model():
     assert records.worst([Status.MIGRATED, Status.DIFFERS, Status.UNPROVED]) is Status.DIFFERS
-    assert [status for status in Status if status.good] == [Status.COPIED, Status.MIGRATED, Status.REPAIRED]
+    assert [status for status in Status if status.good] == [
+        Status.COPIED,
+        Status.MIGRATED,
+        Status.REPAIRED,
+        Status.REBUILT,
+        Status.WRAPPED,
+    ]
 
 
 def test_a_record_survives_the_disk_and_a_strange_one_is_none(tmp_path):

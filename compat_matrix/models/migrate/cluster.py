@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from compat_matrix.models.migrate import records
+from compat_matrix.models.migrate.kinds import migrator_for
 from compat_matrix.models.migrate.migrator import Migrator, Settings
 from compat_matrix.models.migrate.records import Record, Status
 from compat_matrix.models.migrate.run import REPORTS, WORK, Job, migrate_one
@@ -82,7 +83,7 @@ def _task(job: Job, out: Path, settings: Settings) -> Record:
     migrator = getattr(_of_thread, "migrator", None)
     if migrator is None or migrator.settings != settings:
         name = f"{socket.gethostname()}-{os.getpid()}-{threading.get_ident()}"
-        migrator = _of_thread.migrator = Migrator(out / WORK / name, settings)
+        migrator = _of_thread.migrator = migrator_for(out / WORK / name, settings)
         _of_process.append(migrator)
     return migrate_one(job, out, migrator, settings)
 

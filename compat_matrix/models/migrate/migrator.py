@@ -22,7 +22,7 @@ from compat_matrix.models.migrate import advice, proof
 from compat_matrix.models.migrate.names import names_of
 from compat_matrix.models.migrate.plan import TF2, ModelPlan, PartPlan, plan_of, size_of, source_hash
 from compat_matrix.models.migrate.proof import Asker, Request
-from compat_matrix.models.migrate.records import Part, Record, Status, Verdict, worst
+from compat_matrix.models.migrate.records import KERAS_SETTINGS, Part, Record, Status, Verdict, worst
 from compat_matrix.models.verify.findings import Severity
 from compat_matrix.models.verify.run import verify
 from compat_matrix.runtimes.runtime import local_runtime
@@ -32,6 +32,7 @@ from reference_impl.errors import SavedModelError
 from reference_impl.format.container.staging import put_in_place, sync
 
 MANIFEST = "manifest.json"
+TO_KERAS = "keras"  # of `Settings.to`
 # Rules of `verify` about where a model runs and what tf.saved_model.load refuses: TensorFlow itself is asked, and what it
 # refuses our load and save may mend.
 REPAIRABLE = "SMC5"
@@ -42,15 +43,21 @@ class Settings:
     """What a migration depends on beside the model.
 
     ``partial``: what cannot be kept is left out and named, and what nothing can be asked of is put into the output too.
-    ``limit``: seconds for one step.
+    ``limit``: seconds for one step. ``to``: what is made, TF 2 or Keras 3. ``custom_objects`` (``MODULE:NAME``) and
+    ``trust_lambda``: whose Python code may be run for Keras 3.
     """
 
     partial: bool = False
     limit: float = 300.0
+    to: str = "tf2"
+    custom_objects: tuple[str, ...] = ()
+    trust_lambda: bool = False
 
     @property
     def text(self) -> str:
         """Records of other settings are done again."""
+        if self.to == TO_KERAS:
+            return f"{KERAS_SETTINGS} custom_objects={','.join(self.custom_objects)} trust_lambda={self.trust_lambda}"
         return f"1 partial={self.partial}"
 
 
@@ -99,10 +106,8 @@ class Migrator:
             record.kind, record.tensorflow, record.bytes_before = plan.kind, plan.tensorflow, plan.size
             if plan.problem:
                 record.status, record.reason, record.fix = Status.REFUSED, plan.problem, plan.fix
-            elif plan.kind == TF2:
-                self._copy(record, source, stage, plan)
             else:
-                self._convert(record, source, stage, plan)
+                self._make(record, source, stage, plan)
             if record.status.good or (self.settings.partial and record.status is Status.UNPROVED):
                 record.bytes_after = size_of(stage)
                 self._settle()
@@ -119,6 +124,13 @@ class Migrator:
             self._waiting.append(self._behind.submit(shutil.rmtree, scratch, ignore_errors=True))
         record.seconds = round(time.monotonic() - start, 3)
         return record
+
+    def _make(self, record: Record, source: Path, stage: Path, plan: ModelPlan) -> None:
+        """Make the new model in ``stage`` and judge it."""
+        if plan.kind == TF2:
+            self._copy(record, source, stage, plan)
+        else:
+            self._convert(record, source, stage, plan)
 
     def _settle(self) -> None:
         """Wait for what goes on behind. Raises OSError: the disk has not got all of it."""
@@ -149,7 +161,7 @@ class Migrator:
     def _prove_copy(self, source: Path, copy: Path, plan: PartPlan, part: Part) -> str:
         """Compare the copy's answers with those of the original. Return why TensorFlow does not load it, "" where it does."""
         problem = ""
-        with _errors_noted(source, part):
+        with errors_noted(source, part):
             asker = self._asker(copy, copy)
             asker.ask("optimize", on=plan.symbolic)
             old = proof.ask_old(asker, source, part, _given(asker, source, part), proof.DIFFERENTIATED)
@@ -197,7 +209,7 @@ class Migrator:
     def _part(
         self, source: Path, stage: Path, target: Path, plan: PartPlan, part: Part, olds: Sequence[str] = (proof.OLD,)
     ) -> None:
-        with _errors_noted(source, part):
+        with errors_noted(source, part):
             asker = self._asker(stage, target)
             said = asker.ask("convert", dir=str(source), tags=part.tags, target=str(target), partial=self.settings.partial)
             self._waiting.append(self._behind.submit(sync, stage))
@@ -230,7 +242,7 @@ class Migrator:
 
 
 @contextmanager
-def _errors_noted(source: Path, part: Part) -> Iterator[None]:
+def errors_noted(source: Path, part: Part) -> Iterator[None]:
     """Turn errors of the worker into the status of ``part``."""
     try:
         yield

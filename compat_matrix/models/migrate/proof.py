@@ -78,9 +78,9 @@ class Request:
 class Asker:
     """One warm worker that holds every reader, asked about one MetaGraph; ``folder`` holds what goes to and fro."""
 
-    def __init__(self, hosts: Hosts, folder: Path, limit: float) -> None:
+    def __init__(self, hosts: Hosts, folder: Path, limit: float, program: str = PROGRAM) -> None:
         self.hosts, self.host, self.folder, self.limit = hosts, hosts.of(LOCAL), folder, limit
-        self.worker = self.host.worker(LOCAL, PROGRAM)
+        self.worker = self.host.worker(LOCAL, program)
         self.worker.hello()
         self._generation = self.worker.generation  # one that took a dead one's place knows nothing of this model
         self._numbers = itertools.count()

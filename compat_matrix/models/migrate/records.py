@@ -11,6 +11,7 @@ from typing import Any
 from compat_matrix.common import strict_json
 
 SCHEMA = 2
+KERAS_SETTINGS = "1 keras"  # how the settings of a migration to Keras 3 begin
 
 
 class Status(str, enum.Enum):
@@ -19,6 +20,8 @@ class Status(str, enum.Enum):
     COPIED = "copied"  # it is of TF 2 already, and TensorFlow loads it
     MIGRATED = "migrated"  # and proved
     REPAIRED = "repaired"  # it is of TF 2 already, but TensorFlow loads only what `reference_impl` made of it; proved
+    REBUILT = "rebuilt"  # of Keras 2, made of Keras 3 layers; proved
+    WRAPPED = "wrapped"  # of Keras 2, a layer of Keras 3 around it or around parts of it; proved
     UNPROVED = "unproved"  # a signature could not be asked, or the old one gives no answers to compare with
     DIFFERS = "differs"  # the new one is not the old one
     REFUSED = "refused"  # it cannot be converted, or not wholly
@@ -31,7 +34,7 @@ class Status(str, enum.Enum):
     @property
     def good(self) -> bool:
         """Whether a model of this status is in the output."""
-        return self in (Status.COPIED, Status.MIGRATED, Status.REPAIRED)
+        return self in (Status.COPIED, Status.MIGRATED, Status.REPAIRED, Status.REBUILT, Status.WRAPPED)
 
     @property
     def transient(self) -> bool:
@@ -64,7 +67,9 @@ class Part:
       output: its directory below the output folder.
       asked: the signatures whose answers were compared.
       not_asked: why not, by signature.
-      names: variable of TF 1 -> key in the new checkpoint.
+      names: variable of TF 1 -> key in the new checkpoint; for Keras: key in the old checkpoint -> path of the new variable.
+      layers: layer of Keras 2 -> what was translated.
+      tree: the layers of the new Keras model, a line for each.
     """
 
     tags: list[str]
@@ -78,6 +83,8 @@ class Part:
     verdicts: list[Verdict] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     names: dict[str, str] = field(default_factory=dict)
+    layers: dict[str, list[str]] = field(default_factory=dict)
+    tree: list[str] = field(default_factory=list)
 
 
 @dataclass
@@ -104,6 +111,11 @@ class Record:
     fix: str = ""
     kept: str = ""
     parts: list[Part] = field(default_factory=list)
+
+    @property
+    def to_keras(self) -> bool:
+        """Whether a Keras 3 model was asked for, not a SavedModel of TF 2."""
+        return self.settings.startswith(KERAS_SETTINGS)
 
     def to_json(self) -> dict[str, Any]:
         """As it is stored."""

@@ -86,7 +86,8 @@ def as_html(records: Sequence[Record], pages: Mapping[str, str] = MappingProxyTy
     links = {record.relative: pages.get(record.relative, f"#m{number}") for number, record in enumerate(records)}
     facts = {"records": records, "totals": totals(records), "reasons": reasons(records), "links": links, "paged": bool(pages)}
     sizes = {"before": sum(record.bytes_before for record in records), "after": sum(record.bytes_after for record in records)}
-    return str(_template("migration.html.j2").render(**facts, sizes=sizes))
+    to_keras = any(record.to_keras for record in records)
+    return str(_template("migration.html.j2").render(**facts, sizes=sizes, to_keras=to_keras))
 
 
 def write(records: Sequence[Record], out: Path) -> None:

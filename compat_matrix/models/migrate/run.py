@@ -14,6 +14,7 @@ from pathlib import Path
 from compat_matrix.hosts.host import RESTART_AFTER
 from compat_matrix.models.find import Model
 from compat_matrix.models.migrate import records
+from compat_matrix.models.migrate.kinds import migrator_for
 from compat_matrix.models.migrate.migrator import Migrator, Settings
 from compat_matrix.models.migrate.plan import source_hash
 from compat_matrix.models.migrate.records import Record, Status
@@ -148,7 +149,7 @@ def _work(
 ) -> None:
     try:
         while not stop.is_set():
-            with Migrator(out / WORK / str(number), settings) as migrator:
+            with migrator_for(out / WORK / str(number), settings) as migrator:
                 for _ in range(RESTART_AFTER):
                     if stop.is_set():
                         break

@@ -1,0 +1,1 @@
+"""Keras 3 models made of translated configurations. Imports Keras: for workers only."""

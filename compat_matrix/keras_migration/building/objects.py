@@ -1,0 +1,152 @@
+"""Layers and their parts, made of translated configurations."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import keras
+
+from compat_matrix.keras_migration.building import tables
+from compat_matrix.keras_migration.refused import CUSTOM_OBJECTS, Refused
+from compat_matrix.keras_migration.rules import Layer, Options, translate
+
+_NESTED = ("layer", "cell", "cells", "backward_layer")  # arguments that hold layers
+_PARTS = ("initializer", "regularizer", "constraint")
+
+
+class Maker:
+    """Makes layers.
+
+    Args:
+      custom: what the user named, by its own name.
+      options: what the user allows.
+      network: makes a model of a nested configuration.
+
+    Attributes:
+      applied: what rules did, by layer.
+      notes: what the user should know.
+    """
+
+    def __init__(self, custom: Mapping[str, Any], options: Options, network: Callable[[str, Mapping[str, Any]], Any]) -> None:
+        self.custom, self.options, self._network = custom, options, network
+        self.applied: dict[str, list[str]] = {}
+        self.notes: list[str] = []
+
+    def translated(self, class_name: str, config: Mapping[str, Any], metadata: Mapping[str, Any], path: str) -> Layer:
+        """Return the configuration of a layer with all rules applied. Raises Refused."""
+        layer = Layer(class_name, dict(config), metadata, path, self.options)
+        label = layer.label
+        layer.class_name = self._registered(class_name)
+        with self.at(label, path):
+            if layer.class_name not in self.custom:
+                applied = translate(layer)
+                if applied:
+                    self.applied[label] = applied
+        self.notes += layer.notes
+        return layer
+
+    def _registered(self, name: str) -> str:
+        """Return the name of a class without the package it is registered in, if it is one that the user named."""
+        short = name.rpartition(">")[2]
+        return short if name not in self.custom and short in self.custom else name
+
+    @contextlib.contextmanager
+    def at(self, label: str, path: str) -> Iterator[None]:
+        """Give refusals, and errors of Keras, the layer they are about."""
+        try:
+            yield
+        except Refused as error:
+            raise error.at(label, path) from None
+        except (ValueError, TypeError, NotImplementedError, KeyError, IndexError, AttributeError, OverflowError) as error:
+            first = (str(error).strip().splitlines() or [type(error).__name__])[0]
+            raise Refused(f"Keras 3 refuses it: {first[:300]}", label, path) from error
+
+    def layer(self, told: Layer) -> Any:
+        """Make the layer of a translated configuration. Raises Refused."""
+        with self.at(told.label, told.path):
+            if told.class_name in self.custom:
+                return self._custom(told)
+            cls = tables.layer_classes().get(told.class_name)
+            if cls is None:
+                raise Refused(f"Keras 3 has no layer {told.class_name!r}", fix=CUSTOM_OBJECTS)
+            return cls(**self._arguments(cls, told))
+
+    def _custom(self, told: Layer) -> Any:
+        cls = self.custom[told.class_name]
+        config = {key: self._value(key, value, told) for key, value in told.config.items()}
+        for name in ("batch_input_shape",):
+            config.pop(name, None)
+        return cls.from_config(config) if hasattr(cls, "from_config") else cls(**config)
+
+    def _arguments(self, cls: type, told: Layer) -> dict[str, Any]:
+        names, more = tables.arguments(cls)
+        names |= {"name", "dtype", "trainable", "activity_regularizer"} if more else set()
+        found = {}
+        for key, value in told.config.items():
+            if key in names:
+                found[key] = self._value(key, value, told)
+            elif value is not None and value is not False:
+                raise Refused(f"Keras 3 has no argument {key}={value!r}"[:300])
+        return found
+
+    def _value(self, key: str, value: Any, told: Layer) -> Any:
+        if key.endswith("activation"):
+            return self._function(value)
+        if isinstance(value, list) and key in _NESTED:
+            return [self._value(key, item, told) for item in value]
+        if isinstance(value, str) and key.endswith(_PARTS):
+            return self._part_by_name(value)
+        if not isinstance(value, Mapping) or "class_name" not in value:
+            return value
+        name, config = value["class_name"], value.get("config")
+        if not isinstance(name, str) or not isinstance(config, Mapping):
+            raise Refused(f"the argument {key} is not an object of Keras")
+        if key in _NESTED:
+            return self._nested(key, name, config, told)
+        return self._part(key, name, config)
+
+    def _nested(self, key: str, name: str, config: Mapping[str, Any], told: Layer) -> Any:
+        if "layers" in config and name not in self.custom:
+            return self._network(name, config)
+        return self.layer(self.translated(name, config, {}, f"{told.path}.{key}"))
+
+    def _function(self, value: Any) -> Any:
+        if value is None:
+            return None
+        if isinstance(value, Mapping):
+            name, config = value.get("class_name"), value.get("config")
+            cls = tables.layer_classes().get(str(name))
+            if cls is not None and isinstance(config, Mapping):  # a layer as an activation
+                return self.layer(self.translated(str(name), config, {}, ""))
+        else:
+            name = value
+        if str(name) in self.custom:
+            return self.custom[str(name)]
+        if str(name) not in tables.functions():
+            raise Refused(f"Keras 3 has no activation function {name!r}"[:200], fix=CUSTOM_OBJECTS)
+        return tables.functions()[str(name)]
+
+    def _part(self, key: str, name: str, config: Mapping[str, Any]) -> Any:
+        if name in self.custom:
+            cls = self.custom[name]
+            return cls.from_config(dict(config)) if hasattr(cls, "from_config") else cls(**config)
+        found = tables.parts().get(name)
+        if found is None:
+            raise Refused(f"Keras 3 has no {key} {name!r}"[:200], fix=CUSTOM_OBJECTS)
+        names, _ = tables.arguments(found)
+        config = {key: value for key, value in config.items() if key in names}  # dtype and partitions of TF 1.x
+        return found(**{key: self._function(value) if key == "fn" else value for key, value in config.items()})
+
+    def _part_by_name(self, name: str) -> Any:
+        if name in self.custom:
+            return self.custom[name]
+        for module in (keras.initializers, keras.regularizers, keras.constraints):
+            found = vars(module).get(name)
+            if found is not None and found in tables.parts().values():
+                return found()
+        camel = "".join(word.capitalize() for word in name.split("_"))
+        if camel in tables.parts():
+            return tables.parts()[camel]()
+        raise Refused(f"Keras 3 knows no {name!r}"[:200], fix=CUSTOM_OBJECTS)

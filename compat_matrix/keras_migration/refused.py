@@ -1,0 +1,32 @@
+"""Why a layer cannot be rebuilt, where it is, and what would help."""
+
+from __future__ import annotations
+
+CUSTOM_OBJECTS = "name its class: --custom-objects MODULE:NAME"
+WRAP = "without --no-wrap the layer is wrapped"
+TRUST_LAMBDA = "read its Python code, then add --trust-lambda"
+
+
+class Refused(Exception):
+    """A layer that cannot be rebuilt.
+
+    Args:
+      reason: what is wrong with it.
+      layer: its class and name, as ``LSTM 'lstm_1'``.
+      path: its path in the object graph of the SavedModel, ``""`` if it has none.
+      fix: what would help, ``""`` if nothing is known.
+    """
+
+    def __init__(self, reason: str, layer: str = "", path: str = "", fix: str = "") -> None:
+        super().__init__(reason)
+        self.reason, self.layer, self.path, self.fix = reason, layer, path, fix
+
+    def __str__(self) -> str:
+        where = f" ({self.path})" if self.path else ""
+        return f"layer {self.layer}{where}: {self.reason}" if self.layer else self.reason
+
+    def at(self, layer: str, path: str) -> Refused:
+        """Return this refusal with a place, unless it has one."""
+        if not self.layer:
+            self.layer, self.path = layer, path
+        return self

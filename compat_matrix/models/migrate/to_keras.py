@@ -1,0 +1,113 @@
+"""``migrate --to keras``: Keras 2 SavedModels become ``.keras`` files of Keras 3, each proved to predict as before."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from compat_matrix.models.migrate import advice
+from compat_matrix.models.migrate.migrator import Migrator, errors_noted
+from compat_matrix.models.migrate.plan import ModelPlan
+from compat_matrix.models.migrate.proof import Asker
+from compat_matrix.models.migrate.records import Part, Record, Status, Verdict
+from compat_matrix.requests.compare import EXACT, compare_named
+from compat_matrix.requests.made_up import made_up
+from compat_matrix.requests.tolerances import ACROSS_LOADERS
+from compat_matrix.runtimes.worker import ReplyError
+from compat_matrix.workers import tensors
+from compat_matrix.workers.tensors import Tensor
+
+PROGRAM = "keras_worker"
+FILE = "model.keras"
+DRAWN = 2  # sets of inputs with negative numbers, beside the ones that count
+PREDICTIONS = "predictions"
+DRAWABLE = ("float16", "float32", "float64")
+
+
+class KerasMigrator(Migrator):
+    """Rebuilds models one after the other with one warm worker, like `Migrator`."""
+
+    def _make(self, record: Record, source: Path, stage: Path, plan: ModelPlan) -> None:
+        stage.mkdir(parents=True)
+        part = Part(list(plan.parts[0].tags), output=f"{record.relative}/{FILE}", signatures=plan.parts[0].signatures)
+        record.parts = [part]
+        with errors_noted(source, part):
+            asker = Asker(self.hosts, stage.with_name("asked"), self.settings.limit, PROGRAM)
+            self._rebuild(asker, source, stage / FILE, part)
+        record.status, record.reason, record.fix = part.status, part.reason, part.fix
+
+    def _rebuild(self, asker: Asker, source: Path, target: Path, part: Part) -> None:
+        custom = list(self.settings.custom_objects)
+        asked = {"dir": str(source), "target": str(target), "custom_objects": custom}
+        said = asker.ask("rebuild", **asked, trust_lambda=self.settings.trust_lambda)
+        if refused := said.get("refused"):
+            part.status, part.reason, part.fix = Status.REFUSED, refused["reason"], refused["fix"]
+            return
+        part.notes += said["notes"]
+        part.names, part.layers, part.tree = said["names"], said["layers"], said["tree"]
+        part.verdicts = [_predictions(asker, said["inputs"])]
+        asker.ask("forget")
+        _judge(part)
+
+
+def _predictions(asker: Asker, inputs: Sequence[Mapping[str, Any]]) -> Verdict:
+    """Compare what the old and the new model answer to the same inputs."""
+    problem = "no inputs could be made for it"
+    specs = {str(number): item for number, item in enumerate(inputs)}
+    for made in made_up(specs):
+        try:
+            first = _compared(asker, made)
+        except ReplyError as error:
+            problem = str(error)
+            continue
+        states = [first, *(_compared(asker, drawn) for drawn in _drawn(made))]
+        worst = max(states, key=lambda state: ("equal", "close", "differs").index(state[0]))
+        return Verdict(PREDICTIONS, *worst)
+    return Verdict(PREDICTIONS, "absent", problem)
+
+
+def _drawn(made: Mapping[str, Tensor]) -> Iterator[dict[str, Tensor]]:
+    """Yield inputs of the same shapes with negative and larger numbers in place of the floating ones."""
+    for seed in range(DRAWN):
+        random = np.random.default_rng(seed)
+        yield {
+            name: tensors.from_numpy((random.standard_normal(item.array.shape) * 2).astype(item.dtype))
+            if item.dtype in DRAWABLE
+            else item
+            for name, item in made.items()
+        }
+
+
+def _compared(asker: Asker, inputs: Mapping[str, Tensor]) -> tuple[str, str]:
+    """Return ``(state, detail)`` of one call of both. Raises ReplyError, WorkerDied."""
+    files = {name: asker.place(f"{name}.npz") for name in ("inputs", "old", "new")}
+    tensors.save(files["inputs"], dict(inputs))
+    asker.ask("answers", **{name: str(path) for name, path in files.items()})
+    old, new = (dict(tensors.load(files[name])) for name in ("old", "new"))
+    if not old:
+        return "differs", "the old model answers nothing"
+    if not compare_named(old, new, EXACT):
+        return "equal", ""
+    found = compare_named(old, new, ACROSS_LOADERS.bounds)
+    if found:
+        return "differs", "; ".join(f"output {item.where} {item.message}" for item in itertools.islice(found, 3))
+    return "close", ACROSS_LOADERS.reason
+
+
+def _judge(part: Part) -> None:
+    """Set the status of a rebuilt model: it is in the output if its predictions were compared and are the old ones."""
+    differing = [item for item in part.verdicts if item.state == "differs"]
+    absent = [item for item in part.verdicts if item.state == "absent"]
+    if differing:
+        part.status = Status.DIFFERS
+        part.reason = "; ".join(f"{item.what}: {item.detail}" for item in differing)
+    elif absent or not part.verdicts:
+        part.status = Status.UNPROVED
+        part.reason = "; ".join(f"{item.what}: {item.detail}" for item in absent) or "nothing was compared"
+        part.fix = advice.fix_of(part.reason, None)
+    else:
+        part.status = Status.REBUILT

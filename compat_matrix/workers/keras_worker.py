@@ -1,0 +1,112 @@
+"""Everything a migration to Keras 3 asks of a Keras: rebuild a model, ask the old and the new one. Python 3.6 syntax.
+
+It runs in the environment of the harness only, which has Keras 3.
+"""
+
+import importlib
+import os
+import sys
+
+from . import nests, protocol
+from . import tensors as tensor_file
+
+
+class KerasWorker(protocol.Worker):
+    """``rebuild``, ``answers`` and ``forget``; one model at a time."""
+
+    name = "keras"
+    capabilities = ("rebuild",)
+
+    def __init__(self):
+        super(KerasWorker, self).__init__()
+        os.environ["KERAS_BACKEND"] = "tensorflow"
+        sys.modules["tf_keras"] = None  # the old model is what its file says, whatever can revive it
+        import tensorflow as tf
+
+        import reference_impl
+        from compat_matrix.keras_migration.refused import Refused
+        from reference_impl.errors import SavedModelError
+
+        self.tf, self.reference, self.refused = tf, reference_impl, Refused
+        self.refusals = self.refusals + (SavedModelError,)
+        self.old = self.new = None
+
+    def versions(self):
+        return dict(super(KerasWorker, self).versions(), tensorflow=self.tf.__version__)
+
+    def op_rebuild(self, request):
+        """Rebuild ``dir`` and save it as ``target``. Says ``refused`` if that cannot be done, with place and reason."""
+        import keras
+
+        from compat_matrix.keras_migration.reading.saved import NotKeras
+        from compat_matrix.keras_migration.rebuild import rebuild
+
+        self.op_forget({})
+        try:
+            custom = dict(_named(text) for text in request["custom_objects"])
+            found = rebuild(request["dir"], custom, request["trust_lambda"])
+        except self.refused as error:
+            return {"refused": {"reason": str(error), "layer": error.layer, "path": error.path, "fix": error.fix}}
+        except NotKeras as error:
+            return {"refused": {"reason": str(error), "layer": "", "path": "", "fix": ""}}
+        found.model.save(request["target"])
+        self.new = found.model
+        self.old = self.reference.load(request["dir"])
+        given = self._inputs()
+        return {
+            "inputs": [{"dtype": keras.backend.standardize_dtype(item.dtype), "shape": list(item.shape)} for item in given],
+            "layers": {label: list(texts) for label, texts in found.applied.items()},
+            "names": dict(found.names),
+            "notes": list(found.notes),
+            "tree": found.tree,
+        }
+
+    def op_answers(self, request):
+        """What the old and the new model answer to ``inputs``, whose tensors are numbered in the order of the model's inputs."""
+        import keras
+
+        given = tensor_file.load(request["inputs"])
+        flat = [nests.to_tf(self.tf, given[str(number)]) for number in range(len(given))]
+        nest = keras.tree.pack_sequence_as(self._structure(), flat)
+        self._save(self.old(nest, training=False), request["old"])
+        self._save(self.new(nest, training=False), request["new"])
+        return {}
+
+    def op_forget(self, request):
+        """Free what was rebuilt."""
+        import keras
+
+        self.old = self.new = None
+        keras.utils.clear_session(free_memory=True)
+        return {}
+
+    def _structure(self):
+        import keras
+
+        model = self.new
+        return model.inputs[0] if isinstance(model, keras.Sequential) else model.input
+
+    def _inputs(self):
+        import keras
+
+        return keras.tree.flatten(self._structure())
+
+    def _save(self, answer, path):
+        import keras
+
+        flat = keras.tree.flatten(answer)
+        named = [(str(number), nests.from_tf(self.tf, self.tf.convert_to_tensor(item))) for number, item in enumerate(flat)]
+        tensor_file.save(path, protocol.named(named))
+
+
+def _named(text):
+    """``(NAME, object)`` of ``MODULE:NAME``, which the user wrote."""
+    module, _, name = text.partition(":")
+    found = importlib.import_module(module)
+    for part in name.split("."):
+        found = getattr(found, part)
+    return name.rpartition(".")[2], found
+
+
+def main():
+    protocol.serve(KerasWorker)
