@@ -27,7 +27,8 @@ class Program:
     ``{workers}`` for the folder of our programs. ``environment``: pairs that are added. ``version`` and ``capabilities``: what
     the program was registered with; one that says otherwise of itself is not used. ``broken``: why it cannot be started at all.
     ``lock``: (requirements file, version of Python), whose environment holds ``{python}``; made when it is first needed.
-    ``isolated``: it runs models of anybody, and needs no network for it. ``made``: compiles the program for a runtime.
+    ``isolated``: it runs models of anybody, and needs no network for it. ``compiled``: makes the last word of the command,
+    the path of a program that is compiled for the runtime.
     """
 
     name: str
@@ -39,15 +40,14 @@ class Program:
     capabilities: frozenset[str] | None = None
     broken: str = ""
     isolated: bool = False
-    made: Callable[[Runtime], list[str]] | None = None
+    compiled: Callable[[Runtime], Path] | None = None
 
     def words(self, runtime: Runtime) -> list[str]:
         """The command line in a runtime. Raises BuildError or RuntimeTrouble: it cannot be compiled, or its environment made."""
-        if self.made is not None:
-            words = self.made(runtime)
-        else:
-            known = {PYTHON: self.python or str(self.environment_of_lock() or runtime.python), WORKERS: str(FOLDER)}
-            words = [known.get(word, word) for word in self.command]
+        known = {PYTHON: self.python or str(self.environment_of_lock() or runtime.python), WORKERS: str(FOLDER)}
+        words = [known.get(word, word) for word in self.command]
+        if self.compiled is not None:
+            words.append(str(self.compiled(runtime)))
         return [*without_network(), *words] if self.isolated else words
 
     @property
@@ -71,7 +71,7 @@ class Program:
     def to_json(self) -> dict[str, Any]:
         """For the file that tells the processes of a run. A program of ours is told by its name."""
         known = self.capabilities
-        return {**vars(self), "made": None, "capabilities": None if known is None else sorted(known)}
+        return {**vars(self), "compiled": None, "capabilities": None if known is None else sorted(known)}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Program:
@@ -104,7 +104,7 @@ _OURS = _table(
     _with_reference("reference_to_tf2_worker"),
     _with_reference("tf2_to_reference_worker"),
     _with_reference("migration_worker", isolated=True),
-    Program(native.BINARY, made=native.command),
+    Program(native.BINARY, (PYTHON, WORKERS, native.BINARY), compiled=native.build),
 )
 
 

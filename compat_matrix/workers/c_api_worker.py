@@ -8,7 +8,7 @@ import re
 
 import numpy as np
 
-from . import c_library, c_tensors, protocol, signature_wire
+from . import c_library, c_tensors, loader_worker, protocol, signature_wire
 
 CONSUMER = {
     "place": 3,
@@ -108,7 +108,7 @@ class Model(object):
         return out
 
 
-class CApiWorker(protocol.Worker):
+class CApiWorker(loader_worker.LoaderWorker):
     """One session per loaded MetaGraph."""
 
     name = "c_api"
@@ -126,23 +126,6 @@ class CApiWorker(protocol.Worker):
 
     def load(self, directory, tags):
         return Model(self.library, directory, tags)
-
-    def release(self, model):
-        model.close()
-
-    def signatures(self, model):
-        return signature_wire.describe(model.signatures)
-
-    def call_signature(self, model, key, inputs):
-        names, produced = signature_wire.feed_names(model.signatures, key, inputs)
-        # Two inputs may be one tensor; the C API refuses to feed it twice.
-        feed = {names[name]: tensor for name, tensor in inputs.items()}
-        values = model.run(sorted(feed.items()), [entry.tensor for entry in produced])
-        return protocol.named(zip((entry.name for entry in produced), values))
-
-    def fetch(self, model, names):
-        # The C API refuses to run nothing.
-        return protocol.named(zip(names, model.run([], names) if names else ()))
 
 
 def main():

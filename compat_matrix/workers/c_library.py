@@ -123,6 +123,12 @@ class Unimplemented(CError):
     """The code made for refusing."""
 
 
+def raise_status(code, message):
+    """Raise :class:`CError` for a status that is not OK."""
+    if code:
+        raise (Unimplemented if CODES.get(code) == "TF_UNIMPLEMENTED" else CError)(code, message)
+
+
 class Library(object):
     """The C API: ``library.TF_Name(...)`` with declared argument types, and statuses turned into errors."""
 
@@ -157,10 +163,7 @@ class Library(object):
         status = self.TF_NewStatus()
         try:
             result = call(status)
-            code = self.TF_GetCode(status)
-            if code:
-                message = self.TF_Message(status).decode("utf-8", "replace")
-                raise (Unimplemented if CODES.get(code) == "TF_UNIMPLEMENTED" else CError)(code, message)
+            raise_status(self.TF_GetCode(status), self.TF_Message(status).decode("utf-8", "replace"))
             return result
         finally:
             self.TF_DeleteStatus(status)

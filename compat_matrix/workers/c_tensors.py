@@ -12,8 +12,8 @@ import numpy as np
 
 from . import tensors as tensor_file
 from .signature_wire import DTYPES
+from .tensor_wire import NUMBERS
 
-NUMBERS = {name: number for number, name in DTYPES.items()}
 TSTRING = 24
 SMALL, LARGE, OFFSET, VIEW = range(4)
 STRING = 64  # bytes of a string beside its characters: Python's object, and two places that refer to it

@@ -40,12 +40,14 @@ class Worker(object):
     and ``produce``. ``refusals`` are the
     error classes made for refusing: they are answered with ``rejected``. ``missing`` are those among them that say that the
     model lacks what was asked for. They are errors: what was lost on the way to a consumer is not refused by it.
+    ``reader``: the process that reads the models.
     """
 
     name = ""
     capabilities = ()
     refusals = (NotImplementedError,)
     missing = ()
+    reader = "self"
 
     def __init__(self):
         self.models = {}
@@ -71,7 +73,7 @@ class Worker(object):
             "name": self.name,
             "protocol": PROTOCOL,
             "versions": self.versions(),
-            "libraries": mapped_libraries(),
+            "libraries": mapped_libraries(self.reader),
             "capabilities": sorted(self.capabilities),
             "imported": [name for name in ("keras", "tensorflow", "tf_keras") if sys.modules.get(name)],
         }
@@ -84,7 +86,7 @@ class Worker(object):
         model = self._method("load")(request["dir"], request["tags"])
         self._handles += 1
         self.models[self._handles] = model
-        return {"handle": self._handles, "rss_kib": resident_kib()}
+        return {"handle": self._handles, "rss_kib": resident_kib(self.reader)}
 
     def op_signatures(self, request):
         return {"signatures": self._method("signatures")(self._model(request))}
@@ -179,10 +181,10 @@ def class_path(cls):
     return "{}.{}".format(cls.__module__, cls.__qualname__)
 
 
-def mapped_libraries():
-    """Paths of the TensorFlow libraries that are mapped into this process (Linux; elsewhere an empty list)."""
+def mapped_libraries(process):
+    """Paths of the TensorFlow libraries that are mapped into a process (Linux; elsewhere an empty list)."""
     try:
-        with open("/proc/self/maps", errors="replace") as stream:
+        with open("/proc/{}/maps".format(process), errors="replace") as stream:
             paths = {line.split(None, 5)[5].strip() for line in stream if "/" in line}
     except (IOError, OSError):
         return []
@@ -190,10 +192,10 @@ def mapped_libraries():
     return sorted(path for path in paths if os.path.basename(path).startswith(prefixes))
 
 
-def resident_kib():
-    """Resident memory of this process in KiB, or None where the system does not say."""
+def resident_kib(process):
+    """Resident memory of a process in KiB, or None where the system does not say."""
     try:
-        with open("/proc/self/statm") as stream:
+        with open("/proc/{}/statm".format(process)) as stream:
             return int(stream.read().split()[1]) * (os.sysconf("SC_PAGE_SIZE") // 1024)
     except (IOError, OSError):
         return None

@@ -83,6 +83,11 @@ def described(serialized):
     return collections.OrderedDict((key, signature(value)) for key, value in serialized.items() if key not in INTERNAL_KEYS)
 
 
+def method_name(data):
+    """The method name of a serialized SignatureDef."""
+    return _text(data, 3)
+
+
 def signature(data):
     """``(inputs, outputs)`` of a serialized SignatureDef."""
     return tuple([entry for name, info in _map(data, number).items() for entry in _entries(name, info)] for number in (1, 2))
@@ -137,7 +142,10 @@ def _shape(info):
     shape = _last(info, 3, None)
     if shape is None:
         return []  # a message that is absent is an empty one: a scalar
-    if _last(shape, 3, 0):
-        return None
+    return None if _last(shape, 3, 0) else dims(shape)
+
+
+def dims(shape):
+    """The sizes of a serialized TensorShapeProto."""
     sizes = [_last(dim, 1, 0) for dim in _all(shape, 2)]
     return [size - (1 << 64) if size >> 63 else size for size in sizes]

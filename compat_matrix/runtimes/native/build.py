@@ -70,11 +70,6 @@ def examined(runtime: Runtime, consumer: str) -> Runtime:
     return replace(runtime, unready={**runtime.unready, consumer: missing}) if missing else runtime
 
 
-def command(runtime: Runtime) -> list[str]:
-    """The command line of the worker `cpp_worker`, which is built when it is not there yet. Raises :class:`BuildError`."""
-    return [str(build(runtime))]
-
-
 def build(runtime: Runtime, report: Report = lambda text: None) -> Path:
     """The program for a runtime; compiled when it is not there yet. ``report`` takes what is being done.
 

@@ -1,96 +1,162 @@
 #include "loader.h"
 
 #include <cstdlib>
-#include <map>
 #include <unordered_set>
+#include <vector>
 
 #include "tensorflow/c/c_api.h"
 #include "tensorflow/cc/saved_model/loader.h"
 #include "tensorflow/core/framework/node_def_util.h"
 #include "tensorflow/core/framework/op.h"
+#include "tensorflow/core/framework/tensor.h"
+#include "tensorflow/core/framework/tensor.pb.h"
+#include "tensorflow/core/framework/types.h"
 #include "tensorflow/core/public/session.h"
-#include "tensorflow_types.h"
 
 namespace compat {
 namespace {
 
-class SessionModel : public Model {
+using tensorflow::RunStepRequest;
+using tensorflow::RunStepResponse;
+
+enum Code { kUnknown = 2, kInvalidArgument = 3, kResourceExhausted = 8, kUnimplemented = 12 };  // of tensorflow.error.Code
+
+struct Failure {
+  int code;
+  std::string message;
+};
+
+// The text of a status, whose accessor was renamed on the way to absl::Status.
+template <typename Status>
+auto MessageOf(const Status& status, int) -> decltype(std::string(status.message())) {
+  return std::string(status.message());
+}
+template <typename Status>
+std::string MessageOf(const Status& status, long) {
+  return std::string(status.error_message());
+}
+
+template <typename Status>
+void Check(const Status& status) {
+  if (!status.ok()) throw Failure{static_cast<int>(status.code()), MessageOf(status, 0)};
+}
+
+void Add(const std::string& name, const std::string& value, RunStepResponse* response) {
+  tensorflow::NamedTensorProto* added = response->add_tensor();
+  added->set_name(name);
+  added->mutable_tensor()->set_dtype(tensorflow::DT_STRING);
+  added->mutable_tensor()->mutable_tensor_shape();
+  added->mutable_tensor()->add_string_val(value);
+}
+
+}  // namespace
+
+class Model {
  public:
-  SessionModel(const std::string& directory, const std::vector<std::string>& tags) {
-    const std::unordered_set<std::string> wanted(tags.begin(), tags.end());
-    Check(tensorflow::LoadSavedModel(tensorflow::SessionOptions(), tensorflow::RunOptions(), directory, wanted, &bundle_));
-    signatures_ = SignaturesOf(bundle_.meta_graph_def);
+  explicit Model(const RunStepRequest& request) {
+    const std::unordered_set<std::string> tags(request.target().begin() + 2, request.target().end());
+    Check(tensorflow::LoadSavedModel(tensorflow::SessionOptions(), tensorflow::RunOptions(), request.target(1), tags, &bundle_));
     for (const auto& node : bundle_.meta_graph_def.graph_def().node()) nodes_[node.name()] = &node;
   }
 
-  const Signatures& signatures() const override { return signatures_; }
-
-  NamedTensors Call(const std::string& key, const NamedTensors& inputs) override {
-    std::vector<std::string> given, targets, names;
-    for (const auto& input : inputs) given.push_back(input.first);
-    const Signature& signature = Find(signatures_, key, given);
-    std::map<std::string, std::string> tensor_of;
-    for (const Entry& entry : signature.inputs) tensor_of[entry.name] = entry.tensor;
-    // Two inputs may be one tensor; TensorFlow refuses to feed it twice. The last one is fed, as by a Python dict.
-    std::map<std::string, const Tensor*> feed;
-    for (const auto& input : inputs) feed[tensor_of[input.first]] = &input.second;
-    for (const Entry& entry : signature.outputs) {
-      targets.push_back(entry.tensor);
-      names.push_back(entry.name);
-    }
-    return Run(feed, targets, names);
+  std::string Signatures() const {
+    tensorflow::MetaGraphDef only;
+    *only.mutable_signature_def() = bundle_.meta_graph_def.signature_def();
+    return only.SerializeAsString();
   }
 
-  NamedTensors Fetch(const std::vector<std::string>& names) override { return Run({}, names, names); }
+  void Run(const RunStepRequest& request, RunStepResponse* response) {
+    std::vector<std::string> wanted(request.fetch().begin(), request.fetch().end());
+    for (const auto& fed : request.feed()) {
+      if (!Has(fed.name())) return Add("missing", fed.name(), response);
+    }
+    for (const std::string& name : wanted) {
+      if (!Has(name)) return Add("missing", name, response);
+    }
+    std::vector<std::pair<std::string, tensorflow::Tensor>> given;
+    for (const auto& fed : request.feed()) {
+      given.emplace_back(fed.name(), tensorflow::Tensor());
+      if (!given.back().second.FromProto(fed.tensor())) {
+        throw Failure{kInvalidArgument, "this TensorFlow does not take the tensor that is fed to " + fed.name()};
+      }
+    }
+    std::vector<tensorflow::Tensor> results;
+    Check(bundle_.session->Run(given, wanted, {}, &results));
+    for (size_t i = 0; i < results.size(); ++i) Show(wanted[i], results[i], response->add_tensor());
+  }
 
-  void Close() override {
-    nodes_.clear();
+  void Close() {
     if (bundle_.session) Check(bundle_.session->Close());
   }
 
  private:
-  NamedTensors Run(const std::map<std::string, const Tensor*>& feed, const std::vector<std::string>& targets,
-                   const std::vector<std::string>& names) {
-    if (targets.empty()) return {};  // a signature without outputs; TensorFlow refuses to run nothing
-    std::vector<std::pair<std::string, tensorflow::Tensor>> given;
-    for (const auto& fed : feed) RequireTensor(fed.first);
-    for (const std::string& target : targets) RequireTensor(target);
-    for (const auto& fed : feed) given.emplace_back(fed.first, ToTensorFlow(*fed.second));
-    std::vector<tensorflow::Tensor> results;
-    Check(bundle_.session->Run(given, targets, {}, &results));
-    NamedTensors out;
-    for (size_t i = 0; i < results.size(); ++i) out.emplace_back(names[i], FromTensorFlow(results[i]));
-    return out;
+  static void Show(const std::string& name, const tensorflow::Tensor& tensor, tensorflow::NamedTensorProto* shown) {
+    shown->set_name(name);
+    const bool valueless = tensor.dtype() == tensorflow::DT_RESOURCE || tensor.dtype() == tensorflow::DT_VARIANT;
+    if (valueless) {
+      shown->mutable_tensor()->set_dtype(tensor.dtype());
+    } else if (tensor.dtype() == tensorflow::DT_STRING) {
+      tensor.AsProtoField(shown->mutable_tensor());
+    } else {
+      tensor.AsProtoTensorContent(shown->mutable_tensor());
+    }
   }
 
-  // A name that no node has is our error and not TensorFlow's, as in the C API, where it is looked up before it is run.
-  void RequireTensor(const std::string& name) const {
+  // A name that no node has is the caller's error and not TensorFlow's, as in the C API, where it is looked up before it is run.
+  bool Has(const std::string& name) const {
     const size_t colon = name.find(':');
     const auto node = nodes_.find(name.substr(0, colon));
-    bool found = node != nodes_.end();
-    if (found && colon != std::string::npos) {
-      const tensorflow::OpDef* op = nullptr;
-      tensorflow::DataTypeVector types;
-      // A call of a function in the graph's library has no OpDef here; the run says what is wrong with it.
-      if (tensorflow::OpRegistry::Global()->LookUpOpDef(node->second->op(), &op).ok() &&
-          tensorflow::OutputTypesForNode(*node->second, *op, &types).ok()) {
-        found = std::strtoull(name.c_str() + colon + 1, nullptr, 10) < types.size();
-      }
-    }
-    if (!found) throw KeyError("the graph has no tensor " + Repr(name));
+    if (node == nodes_.end() || colon == std::string::npos) return node != nodes_.end();
+    const tensorflow::OpDef* op = nullptr;
+    tensorflow::DataTypeVector types;
+    // A call of a function in the graph's library has no OpDef here; the run says what is wrong with it.
+    const bool known = tensorflow::OpRegistry::Global()->LookUpOpDef(node->second->op(), &op).ok() &&
+                       tensorflow::OutputTypesForNode(*node->second, *op, &types).ok();
+    return !known || std::strtoull(name.c_str() + colon + 1, nullptr, 10) < types.size();
   }
 
   tensorflow::SavedModelBundle bundle_;
-  Signatures signatures_;
   std::map<std::string, const tensorflow::NodeDef*> nodes_;
 };
 
-}  // namespace
+Loader::Loader() = default;
+Loader::~Loader() = default;
 
-std::string TensorFlowVersion() { return TF_Version(); }
+void Loader::Answer(const RunStepRequest& request, RunStepResponse* response) {
+  Failure failure{0, ""};
+  try {
+    return Dispatch(request, response);
+  } catch (const Failure& error) {
+    failure = error;
+  } catch (const std::bad_alloc&) {
+    failure = {kResourceExhausted, "no memory"};
+  } catch (const std::exception& error) {
+    failure = {kUnknown, error.what()};
+  }
+  response->Clear();
+  response->set_status_code(static_cast<decltype(response->status_code())>(failure.code));
+  response->set_status_error_message(failure.message);
+}
 
-std::unique_ptr<Model> Model::Load(const std::string& directory, const std::vector<std::string>& tags) {
-  return std::unique_ptr<Model>(new SessionModel(directory, tags));
+void Loader::Dispatch(const RunStepRequest& request, RunStepResponse* response) {
+  const std::string operation = request.target_size() ? request.target(0) : "", &handle = request.session_handle();
+  const auto found = models_.find(handle);
+  if (operation == "hello") {
+    Add("tensorflow", TF_Version(), response);
+    Add("compiler", __VERSION__, response);
+  } else if (operation == "load" && request.target_size() > 1) {
+    std::unique_ptr<Model> model(new Model(request));
+    Add("meta_graph", model->Signatures(), response);
+    models_[handle] = std::move(model);
+  } else if (found == models_.end()) {
+    throw Failure{kUnimplemented, "no operation " + operation + " of a model " + handle};
+  } else if (operation == "run") {
+    found->second->Run(request, response);
+  } else {
+    const std::unique_ptr<Model> closed = std::move(found->second);
+    models_.erase(found);
+    closed->Close();
+  }
 }
 
 }  // namespace compat

@@ -1,30 +1,35 @@
-// The C++ loader: tensorflow::LoadSavedModel and Session::Run. The only header of ours that stands for TensorFlow.
+// The C++ loader, tensorflow::LoadSavedModel and Session::Run, behind the messages that it is asked with.
+//
+// A request is a tensorflow.RunStepRequest: `target` holds the operation and its arguments, `session_handle` names the model,
+// `feed` and `fetch` are what Session::Run takes. The answer is a tensorflow.RunStepResponse with the status that TensorFlow returned.
+//
+//   hello                  the tensors "tensorflow" and "compiler": versions
+//   load DIRECTORY TAGS... the tensor "meta_graph": a serialized MetaGraphDef that holds the signatures and nothing else
+//   run                    the tensors that were fetched, in that order; or "missing": a name that is not in the graph
+//   close
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
-#include <vector>
 
-#include "npz.h"
-#include "signatures.h"
+#include "tensorflow/core/protobuf/master.pb.h"
 
 namespace compat {
 
-// What TensorFlow says of its own version.
-std::string TensorFlowVersion();
+class Model;
 
-// A loaded MetaGraph. Every method throws Failure: a status that is not OK has its code's name as the error class.
-class Model {
+class Loader {
  public:
-  static std::unique_ptr<Model> Load(const std::string& directory, const std::vector<std::string>& tags);
-  virtual ~Model() = default;
+  Loader();
+  ~Loader();
+  // Never throws for what the request or the model made go wrong.
+  void Answer(const tensorflow::RunStepRequest& request, tensorflow::RunStepResponse* response);
 
-  virtual const Signatures& signatures() const = 0;
-  // The outputs of the signature `key` for `inputs`, in the order of their names.
-  virtual NamedTensors Call(const std::string& key, const NamedTensors& inputs) = 0;
-  // The tensors called `names` of the main graph.
-  virtual NamedTensors Fetch(const std::vector<std::string>& names) = 0;
-  virtual void Close() = 0;
+ private:
+  void Dispatch(const tensorflow::RunStepRequest& request, tensorflow::RunStepResponse* response);
+
+  std::map<std::string, std::unique_ptr<Model>> models_;
 };
 
 }  // namespace compat

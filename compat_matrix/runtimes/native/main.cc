@@ -1,159 +1,115 @@
-// The worker program `cpp_worker` (docs/contracts.md, section 5): a loop over requests, one JSON object per line each way.
-#include <map>
-#include <memory>
-#include <new>
+// The program behind compat_matrix/workers/cpp_worker.py: `cpp_worker IN OUT`, two inherited descriptors.
+//
+// A message is its length, eight bytes little-endian, and the serialized proto (loader.h).
+#include <cerrno>
+#include <csignal>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <execinfo.h>
+#include <poll.h>
 #include <string>
+#include <thread>
 #include <unistd.h>
 
-#include "failure.h"
-#include "json.h"
 #include "loader.h"
-#include "npz.h"
-#include "process.h"
-#include "signatures.h"
 
 namespace compat {
 namespace {
 
-constexpr int kProtocol = 1;
-constexpr size_t kMaxText = 20000;  // characters of a message: a hostile model may make its reader say anything
+constexpr int kWrongUse = 64, kHarnessGone = 70;  // exit statuses
+constexpr int kMaxFrames = 64;
 
-class Worker {
- public:
-  // The reply to one line; never throws for what the request made go wrong.
-  Json Answer(const Json& request) {
-    try {
-      Json reply = Dispatch(request);
-      reply.Set("status", "ok");
-      return reply;
-    } catch (const Failure& failure) {
-      return Reply(failure);
-    } catch (const std::bad_alloc&) {
-      return Reply(Failure("MemoryError", "no memory"));
-    } catch (const std::exception& error) {
-      return Reply(Failure("std::exception", error.what()));
-    }
+const char* volatile busy_with = "nothing: it waits for a request";
+char operation[32];
+
+void Say(const char* words) {
+  if (write(STDERR_FILENO, words, std::strlen(words)) < 0) return;
+}
+
+// Writes to stderr what the process was doing: after a crash, and when SIGUSR1 asks.
+void LastWords(int number) {
+  void* frames[kMaxFrames];
+  Say(number == SIGUSR1 ? "\nasked what it is doing: " : "\ncrashed in: ");
+  Say(const_cast<const char*>(busy_with));
+  Say("\n");
+  backtrace_symbols_fd(frames, backtrace(frames, kMaxFrames), STDERR_FILENO);
+  if (number != SIGUSR1) raise(number);  // by now with the system's own handler
+}
+
+void InstallLastWords() {
+  void* frames[1];
+  backtrace(frames, 1);  // loads what it needs now; a handler must not
+  struct sigaction action;
+  std::memset(&action, 0, sizeof(action));
+  action.sa_handler = LastWords;
+  action.sa_flags = SA_RESTART;
+  sigaction(SIGUSR1, &action, nullptr);
+  action.sa_flags = static_cast<int>(SA_RESETHAND | SA_NODEFER);
+  for (int number : {SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL}) sigaction(number, &action, nullptr);
+}
+
+void DieWithHarness(int descriptor) {
+  pollfd poller = {descriptor, 0, 0};  // POLLHUP is always reported
+  while (poll(&poller, 1, -1) < 0 && errno == EINTR) {
   }
+  _exit(kHarnessGone);
+}
 
-  static Json Reply(const Failure& failure) {
-    Json out = Json::Object();
-    out.Set("status", failure.status);
-    out.Set("error_class", failure.error_class);
-    out.Set("message", CleanUtf8(failure.message, kMaxText));
-    out.Set("traceback", "");
-    return out;
+// `call` is read or write. False when the other side is gone.
+template <typename Call, typename Bytes>
+bool Whole(Call call, int descriptor, Bytes* bytes, uint64_t size) {
+  for (uint64_t done = 0; done < size;) {
+    const ssize_t count = call(descriptor, bytes + done, size - done);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return false;
+    done += static_cast<uint64_t>(count);
   }
+  return true;
+}
 
- private:
-  Json Dispatch(const Json& request) {
-    static const std::map<std::string, Json (Worker::*)(const Json&)> kOperations = {
-        {"hello", &Worker::Hello}, {"load", &Worker::Load},   {"signatures", &Worker::DescribeSignatures},
-        {"call", &Worker::Call},   {"fetch", &Worker::Fetch}, {"close", &Worker::Close}};
-    const Json* name = request.Find("op");
-    const auto operation = kOperations.find(name && name->kind == Json::Kind::kString ? name->text : "");
-    if (operation == kOperations.end()) throw Unsupported("no operation called " + (name ? name->Dump() : "null"));
-    BusyWith(operation->first.c_str());
-    return (this->*operation->second)(request);
+bool Receive(int in, std::string* message) {
+  unsigned char prefix[8];
+  if (!Whole(read, in, prefix, sizeof(prefix))) return false;
+  uint64_t size = 0;
+  for (int i = 7; i >= 0; --i) size = size << 8 | prefix[i];
+  message->resize(size);
+  return Whole(read, in, &(*message)[0], size);
+}
+
+bool Send(int out, const std::string& message) {
+  unsigned char prefix[8];
+  for (int i = 0; i < 8; ++i) prefix[i] = static_cast<unsigned char>(message.size() >> (8 * i));
+  return Whole(write, out, prefix, sizeof(prefix)) && Whole(write, out, message.data(), message.size());
+}
+
+void Serve(int in, int out) {
+  Loader loader;
+  for (std::string message; Receive(in, &message);) {
+    tensorflow::RunStepRequest request;
+    tensorflow::RunStepResponse response;
+    if (!request.ParseFromString(message)) _exit(kWrongUse);
+    std::snprintf(operation, sizeof(operation), "%s", request.target_size() ? request.target(0).c_str() : "");
+    busy_with = operation;
+    loader.Answer(request, &response);
+    if (!Send(out, response.SerializeAsString())) break;
+    busy_with = "nothing: it waits for a request";
   }
-
-  Json Hello(const Json& request) {
-    const Json* protocol = request.Find("protocol");
-    if (!protocol || protocol->kind != Json::Kind::kInt || protocol->integer != kProtocol) {
-      const std::string asked = protocol ? protocol->Dump() : "null";
-      throw Unsupported("protocol " + asked + "; this worker speaks " + std::to_string(kProtocol));
-    }
-    Json out = Json::Object(), versions = Json::Object();
-    versions.Set("tensorflow", TensorFlowVersion());
-#ifdef __VERSION__
-    versions.Set("compiler", __VERSION__);
-#endif
-    out.Set("name", "cpp");
-    out.Set("protocol", kProtocol);
-    out.Set("versions", versions);
-    out.Set("libraries", Json::Strings(MappedLibraries()));
-    out.Set("capabilities", Json::Strings({"fetch", "tags"}));
-    out.Set("imported", Json::Array());
-    return out;
-  }
-
-  Json Load(const Json& request) {
-    std::unique_ptr<Model> model = Model::Load(request.At("dir").String(), request.At("tags").StringList());
-    models_[++handles_] = std::move(model);
-    Json out = Json::Object();
-    out.Set("handle", handles_);
-    out.Set("rss_kib", ResidentKib());
-    return out;
-  }
-
-  Json DescribeSignatures(const Json& request) {
-    Json out = Json::Object();
-    out.Set("signatures", Describe(Loaded(request).signatures()));
-    return out;
-  }
-
-  Json Call(const Json& request) {
-    Model& model = Loaded(request);
-    const Json& asked = request.At("request");
-    const NamedTensors inputs = LoadTensors(request.At("io_dir").String() + "/" + asked.At("inputs").String());
-    if (asked.At("kind").String() != "signature") throw Unsupported("cpp has no call_function");
-    SaveTensors(request.At("outputs").String(), model.Call(asked.At("signature").String(), inputs));
-    return Json::Object();
-  }
-
-  Json Fetch(const Json& request) {
-    Model& model = Loaded(request);
-    SaveTensors(request.At("outputs").String(), model.Fetch(request.At("tensors").StringList()));
-    return Json::Object();
-  }
-
-  Json Close(const Json& request) {
-    Model& model = Loaded(request);
-    const int64_t handle = request.At("handle").Integer();
-    const std::unique_ptr<Model> kept = std::move(models_[handle]);
-    models_.erase(handle);
-    model.Close();
-    return Json::Object();
-  }
-
-  Model& Loaded(const Json& request) {
-    const Json& handle = request.At("handle");
-    const auto found = handle.kind == Json::Kind::kInt ? models_.find(handle.integer) : models_.end();
-    if (found == models_.end()) throw KeyError("no model has the handle " + handle.Dump());
-    return *found->second;
-  }
-
-  std::map<int64_t, std::unique_ptr<Model>> models_;
-  int64_t handles_ = 0;
-};
-
-int Serve() {
-  InstallLastWords();
-  Channel channel = Channel::Inherited();
-  Worker worker;
-  for (std::string line; channel.ReadLine(&line);) {
-    Json request = Json::Object(), reply;
-    try {
-      request = Json::Parse(line);
-      if (request.kind != Json::Kind::kObject) throw ValueError("a request is an object");
-      const Json* op = request.Find("op");
-      const bool bye = op && op->kind == Json::Kind::kString && op->text == "bye";
-      reply = bye ? Json::Object() : worker.Answer(request);
-      if (bye) reply.Set("status", "ok");
-    } catch (const Failure& failure) {
-      request = Json::Object();
-      reply = Worker::Reply(failure);
-    }
-    const Json* id = request.Find("id");
-    reply.Set("id", id ? *id : Json());
-    channel.Write(reply.Dump());
-    const Json* op = request.Find("op");
-    if (op && op->kind == Json::Kind::kString && op->text == "bye") break;
-    BusyWith("nothing: it waits for a request");
-  }
-  _exit(0);  // unloading TensorFlow takes most of a second, and nobody looks any more
 }
 
 }  // namespace
 }  // namespace compat
 
-int main() { return compat::Serve(); }
+int main(int count, char** words) {
+  if (count != 3) {
+    std::fprintf(stderr, "%s IN OUT: this program is started by savedmodel-compat\n", words[0]);
+    return compat::kWrongUse;
+  }
+  const int in = std::atoi(words[1]), out = std::atoi(words[2]);
+  compat::InstallLastWords();
+  std::signal(SIGPIPE, SIG_IGN);
+  std::thread(compat::DieWithHarness, in).detach();
+  compat::Serve(in, out);
+  _exit(0);  // unloading TensorFlow takes most of a second, and nobody looks any more
+}
