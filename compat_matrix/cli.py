@@ -25,6 +25,7 @@ from typing import Any, NoReturn, TypeVar
 import click
 
 from compat_matrix.common import interrupts
+from compat_matrix.common.extras import missing
 from compat_matrix.common.printable import like, printable
 
 OK, UNEXPECTED, BAD_EXPECTATION, INCOMPLETE, HARNESS_ERROR, USAGE = 0, 1, 2, 3, 4, 64
@@ -171,6 +172,9 @@ def _report(error: Exception) -> int:
         # Some errors of the format layer are OSErrors too, for callers of `tf.saved_model`.
         of_model = about_the_model(error)
         return UNEXPECTED if of_model else HARNESS_ERROR
+    if isinstance(error, ModuleNotFoundError) and (words := missing((error.name or "").partition(".")[0])):
+        click.echo(words, err=True)
+        return HARNESS_ERROR
     import traceback
 
     click.echo(printable("".join(traceback.format_exception(type(error), error, error.__traceback__))), err=True)

@@ -21,6 +21,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from compat_matrix.common.printable import counted
+
 if TYPE_CHECKING:
     from compat_matrix.exports.artifact import Requests
     from compat_matrix.exports.options import Options
@@ -226,7 +228,7 @@ class _Summary:
                 counts[outcome] = counts.get(outcome, 0) + count
         words = ", ".join(f"{count} {outcome}" for outcome, count in counts.items())
         terminalreporter.section("savedmodel-compat", sep="-")
-        terminalreporter.write_line(f"{len(self.facts)} exports checked: {words}")
+        terminalreporter.write_line(f"{counted(len(self.facts), 'export')} checked: {words}")
         for nodeid, facts in self.facts:
             for line in facts["not_run"]:
                 terminalreporter.write_line(f"{nodeid}: {line}", yellow=True)

@@ -18,7 +18,7 @@ import tomlkit
 
 from compat_matrix.cases import all_cases
 from compat_matrix.runtimes import registry
-from docs import attacks, clauses, faults, grid_page, migrated, planted, rules, runtimes, third_party
+from docs import attacks, clauses, commands, faults, grid_page, migrated, planted, rules, runtimes, third_party
 
 DOCS = Path(__file__).parent
 ROOT = DOCS.parent
@@ -165,6 +165,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "attacks.md": attacks_page,
     "cases.md": cases_page,
     "clauses.md": clauses_page,
+    "commands.md": commands.page,
     "faults.md": lambda: faults.page(_table),
     "fixtures.md": fixtures_page,
     "grid.md": grid_page.page,

@@ -30,6 +30,7 @@ __all__ = [
     "MetaGraphChoiceError",
     "MissingFileError",
     "MissingKeyError",
+    "MissingPackageError",
     "MissingValueError",
     "NoMetaGraphError",
     "NotASavedModelError",
@@ -148,6 +149,13 @@ class SplitFileError(SavedModelError):
 
 class UnsupportedError(SavedModelError):
     """A well-formed file uses a feature that is not supported (a compression, an encryption, a file system)."""
+
+
+class MissingPackageError(SavedModelError, ImportError):
+    """A file is compressed, and the package that unpacks it is not installed."""
+
+    def __init__(self, compression: str, package: str, **where: Any) -> None:
+        super().__init__(f"compressed with {compression}, which needs the package {package}: pip install {package}", **where)
 
 
 class LimitError(SavedModelError):
@@ -306,7 +314,9 @@ def listed(texts: Iterable[str], most: int = 8, between: str = ", ") -> str:
 
 
 def about_the_model(error: BaseException) -> bool:
-    """Return whether an error reports a defect of the model, not of the machine (permissions, a full disk)."""
+    """Return whether an error reports a defect of the model, not of the machine (permissions, a full disk, a missing package)."""
+    if isinstance(error, MissingPackageError):
+        return False
     return isinstance(error, SavedModelError) and (not isinstance(error, FileAccessError) or error.of_the_model)
 
 

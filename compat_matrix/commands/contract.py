@@ -16,7 +16,7 @@ import click
 from compat_matrix.cells.outcomes import ExitCode
 from compat_matrix.cli import HARNESS_ERROR, OK, UNEXPECTED, Group
 from compat_matrix.commands.parts.models import model_arguments
-from compat_matrix.common.printable import printable
+from compat_matrix.common.printable import counted, printable
 
 if TYPE_CHECKING:
     from compat_matrix.models.contract.form import Contract
@@ -115,7 +115,11 @@ def _write_one(model: Model, target: Path, update: bool, answers: Optional[bool]
     file.write(target, new)
     signatures = sum(map(len, new.meta_graphs.values()))
     count = "" if new.answers is None else f", {len(new.answers.requests)} golden answers"
-    click.echo(printable(f"{target}: {len(new.meta_graphs)} MetaGraphs, {signatures} signatures{count}", newlines=False))
+    click.echo(
+        printable(
+            f"{target}: {counted(len(new.meta_graphs), 'MetaGraph')}, {counted(signatures, 'signature')}{count}", newlines=False
+        )
+    )
 
 
 def _old(target: Path, update: bool) -> Optional[Contract]:

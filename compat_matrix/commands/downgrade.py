@@ -18,7 +18,7 @@ import click
 from compat_matrix.cli import HARNESS_ERROR, INCOMPLETE, OK, UNEXPECTED
 from compat_matrix.commands.compat import LOADER_HELP, LOADERS
 from compat_matrix.commands.parts.editing import models_of
-from compat_matrix.common.printable import printable
+from compat_matrix.common.printable import counted, printable
 
 if TYPE_CHECKING:
     from compat_matrix.models.downgrade.model import Plan
@@ -187,7 +187,7 @@ def _summary(lines: list[dict[str, Any]]) -> str:
         "cannot be read or written" if "error" in line else "refused" if line["refused"] else line["proof"]["status"]
         for line in lines
     )
-    return f"{len(lines)} models: " + ", ".join(f"{count} {state}" for state, count in sorted(states.items()))
+    return f"{counted(len(lines), 'model')}: " + ", ".join(f"{count} {state}" for state, count in sorted(states.items()))
 
 
 def _show(line: dict[str, Any]) -> None:

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-import tomlkit
 
 from compat_matrix.cells.outcomes import ExitCode
 from compat_matrix.cells.plan import NO_CONSUMER
@@ -19,6 +18,7 @@ from compat_matrix.commands.parts.planned import asked_runtimes, exit_codes, job
 from compat_matrix.commands.parts.plugin_options import Chosen, plugin_option
 from compat_matrix.commands.parts.refusing import EXISTING_FILE, Refused
 from compat_matrix.commands.parts.renamed import renaming
+from compat_matrix.common import toml
 from compat_matrix.plugins.ledgers import ledger_text
 from compat_matrix.verdict import DEFAULT_PATH, Ledger
 
@@ -76,7 +76,7 @@ def grid(
     from compat_matrix.plan.changed import affected
     from compat_matrix.plan.planning import Axes, make_plan, plugin_artifacts
 
-    defaults = tomlkit.parse(GRID_FILE.read_text(encoding="utf-8")).unwrap()
+    defaults = toml.parse(GRID_FILE.read_text(encoding="utf-8"))
     names, patterns = _split(runtimes) or defaults["runtimes"], _split(cases) or defaults["cases"]
     changes = _changes(changed_since) if changed_since else None
     if changes:  # also a case that is not among the usual ones

@@ -15,7 +15,8 @@ import click
 from compat_matrix.cli import HARNESS_ERROR, OK, UNEXPECTED, goes_on
 from compat_matrix.commands.parts.models import model_arguments
 from compat_matrix.commands.parts.renamed import renaming
-from compat_matrix.common.printable import printable
+from compat_matrix.common.extras import need
+from compat_matrix.common.printable import counted, printable
 
 if TYPE_CHECKING:
     from compat_matrix.models.find import Found
@@ -72,6 +73,7 @@ def migrate(
 
     for skipped in found.skipped:
         click.echo(printable(f"skipped: {skipped.name}: {skipped.reason}"), err=True)
+    need("jinja2")  # of the report
     jobs = jobs_of(found.models)
     if to != "keras" and (custom_objects or trust_lambda):
         raise click.UsageError("--custom-objects and --trust-lambda are about --to keras")
@@ -148,7 +150,7 @@ def _say(made: list[Record], out: Path) -> None:
         names = ", ".join(record.relative for record in records[:3]) + (" ..." if len(records) > 3 else "")
         click.echo(printable(f"{records[0].status.value} {len(records)}: {names}: {reason}", newlines=False))
     counts = ", ".join(f"{count} {status}" for status, count in report.totals(made).items() if count)
-    click.echo(f"{len(made)} models: {counts}")
+    click.echo(f"{counted(len(made), 'model')}: {counts}")
     click.echo(f"  {out / 'report.html'}")
 
 

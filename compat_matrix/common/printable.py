@@ -1,4 +1,4 @@
-"""Text for a terminal: that of untrusted files, made safe; names like one that is not known."""
+"""Text for a terminal: untrusted text made safe, names like one that is not known, counted nouns."""
 
 from __future__ import annotations
 
@@ -22,3 +22,10 @@ def like(name: str, known: Iterable[str]) -> str:
 
     near = difflib.get_close_matches(name, list(known))
     return f" Did you mean {' or '.join(near)}?" if near else ""
+
+
+def counted(number: int, noun: str) -> str:
+    """Return the number and the noun: ``1 model``, ``2 models``, ``2 entries``."""
+    if number == 1:
+        return f"1 {noun}"
+    return f"{number:,} {noun[:-1]}ies" if noun.endswith("y") else f"{number:,} {noun}s"

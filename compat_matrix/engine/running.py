@@ -15,7 +15,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import psutil
 from rich.console import Console
 
 from compat_matrix.cells.outcomes import Outcome
@@ -46,6 +45,8 @@ TAIL_CHARACTERS, TAIL_LINES = 4000, 20  # of a log, on the page
 def default_processes() -> int:
     """How many pytest processes this machine carries: one per CPU it grants us, as far as the free memory goes, at most 8."""
     cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    import psutil
+
     return max(1, min(cpus, int(psutil.virtual_memory().available // MEMORY_PER_PROCESS), 8))
 
 

@@ -9,8 +9,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import psutil
-
 from compat_matrix.cells.plan import ASKING, MAKING, PLAN_FILE, Plan
 from compat_matrix.common import interrupts
 from compat_matrix.common.writing import write_text
@@ -56,6 +54,8 @@ class _Interruption:
     def pytest_keyboard_interrupt(self, excinfo: Any) -> None:
         self.came = excinfo.type is KeyboardInterrupt  # a derived class is how pytest-xdist does -x
         if self.came:
+            import psutil
+
             for process in psutil.Process().children():
                 with contextlib.suppress(psutil.Error, ProcessLookupError):
                     if os.getsid(process.pid) == os.getsid(0):  # a worker has a session of its own, and is ended by its host

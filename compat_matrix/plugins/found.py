@@ -10,12 +10,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import tomlkit
-from tomlkit.exceptions import TOMLKitError
-
 from compat_matrix.cells.consumers import Consumer
 from compat_matrix.cells.producers import Producer
 from compat_matrix.cells.registry import OURS, UNKNOWN, PluginError, Registry, usable_name
+from compat_matrix.common import toml
 from compat_matrix.plugins import probe, tables
 from compat_matrix.runtimes.programs import PYTHON, Program
 from compat_matrix.workers import protocol
@@ -91,8 +89,8 @@ def _of_file(path: Path) -> _Declared:
 
 def _toml(path: Path) -> dict[str, Any]:
     try:
-        return dict(tomlkit.parse(path.read_text(encoding="utf-8")).unwrap())
-    except (OSError, ValueError, TOMLKitError) as error:
+        return toml.parse(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
         raise PluginError(f"{path}: {error}") from error
 
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
-
-import jinja2
+from typing import TYPE_CHECKING, Any
 
 from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.cells.results import DESELECTED
+
+if TYPE_CHECKING:
+    import jinja2
 
 # Shown per matrix field when its cells disagree: the first of these that occurs.
 WORST_FIRST = (
@@ -86,6 +87,8 @@ def render(
 
 def environment() -> jinja2.Environment:
     """Templates of this folder: everything is escaped, nothing undefined is passed over."""
+    import jinja2
+
     out = jinja2.Environment(
         loader=jinja2.PackageLoader("compat_matrix.report"),
         autoescape=True,

@@ -10,8 +10,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsed
 from rich.progress import Progress as Bar
 
 from compat_matrix.cells.results import Result, one_line
+from compat_matrix.common.printable import counted
 
-PLAIN_STEPS = 20  # plain lines: about as many in a run
+PLAIN_SECONDS = 10  # between two plain lines
 
 
 class Progress:
@@ -26,19 +27,20 @@ class Progress:
         self.things, self.bad = things, bad
         self.console = console or Console(stderr=True, highlight=False, soft_wrap=True)
         self.done = self.wrong = self.total = 0
-        self.begun = time.monotonic()
+        self.begun = self.said = time.monotonic()
         self.bar: Bar | None = None
 
     def start(self, total: int) -> None:
         """There are so many."""
-        self.total, self.begun = total, time.monotonic()
+        self.total = total
+        self.begun = self.said = time.monotonic()
         if self.console.is_terminal:
             columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
             self.bar = Bar(*columns, TimeElapsedColumn(), TimeRemainingColumn(), console=self.console, transient=True)
             self.bar.add_task(self.things, total=total)
             self.bar.start()
         else:
-            self.console.print(f"{total} {self.things} to run")
+            self.console.print(f"{counted(total, self.things[:-1])} to run")
 
     def advance(self, problem: str = "") -> None:
         """One more; ``problem``: what is wrong with it, of any origin."""
@@ -46,10 +48,12 @@ class Progress:
         if problem:
             self.wrong += 1
             self.console.print(escape(one_line(problem, 300)), style="bold red")
-        rate = self.done / max(time.monotonic() - self.begun, 1e-9)
+        now = time.monotonic()
+        rate = self.done / max(now - self.begun, 1e-9)
         if self.bar:
             self.bar.update(self.bar.task_ids[0], advance=1, description=f"{self.things}, {self.wrong} {self.bad}, {rate:.1f}/s")
-        elif self.done % max(1, self.total // PLAIN_STEPS) == 0 or self.done == self.total:
+        elif now - self.said >= PLAIN_SECONDS or self.done == self.total:
+            self.said = now
             says = f"{self.done}/{self.total} {self.things}, {self.wrong} {self.bad}"
             self.console.print(f"{says}, {rate:.1f}/s, {(self.total - self.done) / rate:.0f} s left")
 

@@ -13,13 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import tomlkit
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
-from tomlkit.exceptions import TOMLKitError
 
+from compat_matrix.common import toml
 from compat_matrix.runtimes.places import RuntimeTrouble, UnknownRuntime
 from compat_matrix.runtimes.runtime import DISTRIBUTIONS
 
@@ -120,8 +119,8 @@ def read(path: Path | None = None) -> Registry:
 @functools.lru_cache(maxsize=8)
 def _read(path: Path) -> Registry:
     try:
-        data = tomlkit.parse(path.read_text(encoding="utf-8")).unwrap()
-    except (OSError, ValueError, TOMLKitError) as error:
+        data = toml.parse(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
         raise RegistryError(f"{path}: {error}") from error
     return _Reader(path).registry(data)
 

@@ -13,13 +13,15 @@ from typing import Any
 
 from packaging.version import InvalidVersion, Version
 
+from compat_matrix.common.extras import install
+
 # Distributions that install the package `tensorflow`, the usual first.
 DISTRIBUTIONS = ("tensorflow", "tensorflow-cpu", "tf-nightly", "tf-nightly-cpu", "tensorflow-intel", "tensorflow-macos")
 
 
 LABELLED = re.compile(r"([A-Za-z][A-Za-z0-9_]*)=(?!=)(.+)")  # LABEL=SPEC, on a command line
 LOCAL = "local"  # the name of the runtime that runs the harness
-INSTALL = 'pip install "savedmodel-compat[tf]"'  # what gives it a TensorFlow
+INSTALL = install("tf")  # what gives it a TensorFlow
 _NO_MODULE = "No module named 'tensorflow'"  # as a worker says it
 
 

@@ -10,6 +10,7 @@ from typing import Any, Union
 
 from google.protobuf.message import Message
 
+from compat_matrix.common.extras import install
 from compat_matrix.workers.tensors import Tensor
 from reference_impl import errors
 from reference_impl.format import schema
@@ -37,7 +38,7 @@ from .client import (
     statuses,
 )
 
-INSTALL = 'pip install "savedmodel-compat[serving]"'
+INSTALL = install("serving")
 
 _SIGNATURES = "signature_def"  # the one metadata field there is
 

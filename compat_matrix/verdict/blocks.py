@@ -11,8 +11,6 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-import tomlkit
-
 from compat_matrix.cells.results import one_line
 from compat_matrix.verdict.entries import Entry
 from compat_matrix.verdict.ledger import Ledger
@@ -46,6 +44,8 @@ def _cut_behind(lines: list[str]) -> tuple[str, str]:
 
 def edited(block: str, facts: Mapping[str, Any], names: tuple[str, ...]) -> str:
     """A block with the fields ``names`` as in ``facts``, without those that are not there."""
+    import tomlkit
+
     document: Any = tomlkit.parse(block)
     table = document["expect"][0]
     for name in names:
@@ -80,6 +80,8 @@ def table_text(facts: Mapping[str, Any]) -> str:
 
 
 def _value(name: str, value: Any) -> str:
+    import tomlkit
+
     if isinstance(value, list):
         return _list(name, [json.dumps(item) for item in value])
     if not isinstance(value, str):

@@ -28,11 +28,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import tomlkit
-from tomlkit.exceptions import TOMLKitError
-
 from compat_matrix.cells.plan import Cell
 from compat_matrix.cells.results import Result
+from compat_matrix.common import toml
 from compat_matrix.verdict.entries import KINDS, NEEDS_ERROR, Entry, LedgerError, check_regex, matches, read_patterns, read_range
 from compat_matrix.verdict.ranges import Range
 
@@ -135,8 +133,8 @@ def literal(text: str) -> str:
 def read_rules(path: Path) -> tuple[Rule, ...]:
     """The rules of a file. Raises LedgerError with every problem found."""
     try:
-        data = tomlkit.parse(path.read_text(encoding="utf-8")).unwrap()
-    except (OSError, ValueError, TOMLKitError) as error:
+        data = toml.parse(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
         raise LedgerError([f"{path}: {error}"]) from error
     if data.get("schema") != SCHEMA or set(data) - {"schema", "rule"} or not isinstance(data.get("rule", []), list):
         raise LedgerError([f"{path}: schema = {SCHEMA} and [[rule]] tables are expected"])

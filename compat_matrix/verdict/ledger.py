@@ -9,13 +9,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import tomlkit
 from packaging.version import Version
-from tomlkit.exceptions import TOMLKitError
 
 from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.cells.plan import Cell, Plan
 from compat_matrix.cells.results import Result
+from compat_matrix.common import toml
 from compat_matrix.verdict import prediction
 from compat_matrix.verdict.entries import Entry, LedgerError, matches, read_entry
 
@@ -59,8 +58,8 @@ class Ledger:
     def parse(cls, text: str) -> Ledger:
         """Parse TOML text. Raises LedgerError with every problem found."""
         try:
-            data = tomlkit.parse(text).unwrap()
-        except TOMLKitError as error:
+            data = toml.parse(text)
+        except ValueError as error:
             raise LedgerError([f"not TOML: {error}"]) from error
         if data.get("schema") != SCHEMA:
             raise LedgerError([f"schema must be {SCHEMA}, not {data.get('schema')!r}"])

@@ -72,6 +72,14 @@ def test_a_constant_cut_out(tmp_path, compression):
     assert layout.read(tmp_path).saved_model == whole
 
 
+def test_compressed_chunks_without_their_package(tmp_path, monkeypatch):
+    write_split(tmp_path / "saved_model.cpb", [(MESSAGE, b"")], chunked(0), ord("z"))
+    monkeypatch.setitem(sys.modules, "cramjam", None)
+    with pytest.raises(errors.MissingPackageError, match=r"saved_model.cpb: chunk at .*zstd, .* pip install cramjam") as caught:
+        layout.read(tmp_path)
+    assert not errors.about_the_model(caught.value)
+
+
 @pytest.mark.clause("DR-09")
 def test_functions_and_map_values_cut_out(tmp_path):
     whole = model(("serve",), ("train",))

@@ -2,6 +2,7 @@
 
 import io
 import os
+import sys
 import tracemalloc
 
 import bundle_forge as forge
@@ -13,6 +14,7 @@ from reference_impl.errors import (
     CorruptTableError,
     DuplicateKeyError,
     LimitError,
+    MissingPackageError,
     TruncatedError,
     UnsupportedError,
 )
@@ -101,6 +103,12 @@ def test_snappy_blocks():
     data = forge.table([(b"l", bytes(cramjam.snappy.compress_raw(contents)))], compression=1)
     assert len(data) < 1000
     assert list(TableReader(data, "t")) == [(b"key", b"value" * 1000)]
+
+
+def test_a_snappy_block_without_its_package(monkeypatch):
+    monkeypatch.setitem(sys.modules, "cramjam", None)
+    with pytest.raises(MissingPackageError, match=r"^t: .*snappy, which needs the package cramjam: pip install"):
+        list(TableReader(snappy(cramjam.snappy.compress_raw(GOOD)), "t"))
 
 
 def snappy(contents):

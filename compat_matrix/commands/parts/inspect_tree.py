@@ -14,7 +14,7 @@ from rich.text import Text
 from rich.tree import Tree
 
 from compat_matrix.commands.parts.inspect_effects import Part, effect_lines
-from compat_matrix.common.printable import printable
+from compat_matrix.common.printable import counted, printable
 from reference_impl.format.names import DICT, GENERIC, LIST, SIGNATURES, SIGNATURES_CHILD, TUPLE
 from reference_impl.format.values.shapes import shape_text
 from reference_impl.inspection.types import (
@@ -101,16 +101,14 @@ def _size(count: int | None) -> str:
     return f"{value:.0f} {unit}" if unit == "B" or value >= 100 else f"{value:.1f} {unit}"
 
 
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun[:-1] + 'ies' if noun.endswith('y') else noun + 's'}"
-
-
 def _head(info: SavedModelInfo) -> Iterable[Text]:
     yield _text((info.path, "bold"))
     facts = [info.format, _size(info.size)]
     if info.checkpoint:
         stored = info.checkpoint
-        facts.append(f"checkpoint of {_count(stored.tensors, 'tensor')} ({_size(stored.size)}, {_count(stored.shards, 'shard')})")
+        facts.append(
+            f"checkpoint of {counted(stored.tensors, 'tensor')} ({_size(stored.size)}, {counted(stored.shards, 'shard')})"
+        )
     else:
         facts.append("no checkpoint")
     if info.fingerprint:
@@ -178,7 +176,7 @@ class _Page:
         nodes = self.graph.objects
         if not nodes:
             return
-        branch = root.add(_text(("Object tree", "bold"), f"  {_count(len(nodes), 'node')}"))
+        branch = root.add(_text(("Object tree", "bold"), f"  {counted(len(nodes), 'node')}"))
         first = _first_parents(nodes)
         budget = len(nodes) if self.full else _TREE
         pending: deque[tuple[Tree, int, int]] = deque([(branch, 0, 0)])
@@ -229,7 +227,7 @@ class _Page:
             yield f"asset {assets[details['asset']].filename}" if 0 <= details["asset"] < len(assets) else "asset (dangling)"
         elif node.kind == "function":
             count = len(details["traces"])
-            yield _count(count, "function trace") if count else ("function without a trace: cannot be called", "yellow")
+            yield counted(count, "function trace") if count else ("function without a trace: cannot be called", "yellow")
         else:
             yield node.kind.replace("_", " ")
         if node.registered_name:
@@ -243,14 +241,14 @@ class _Page:
         shown = [item for item in self.graph.functions if self.full or (item.id not in hidden and item.path is not None)]
         count = sum(function.nodes for function in library)
         held = f"  {len(shown)} in the object tree;" if nodes else " "
-        held += f" library of {len(library)} with {_count(count, 'node')}"
+        held += f" library of {len(library)} with {counted(count, 'node')}"
         branch = root.add(_text(("Functions", "bold"), held if library else " none"))
         self._few(shown, _MANY, branch, "functions", lambda item: self._function(branch, item))
         if self.full or not nodes:
             self._few(library, _MANY, branch, "functions", lambda item: self._definition(branch, item))
 
     def _definition(self, branch: Tree, function: LibraryFunction) -> None:
-        facts = f"{_count(function.nodes, 'node')}, {_size(function.size)}"
+        facts = f"{counted(function.nodes, 'node')}, {_size(function.size)}"
         branch.add(_text((function.name, "green"), function.signature[len(function.name) :], (f"  {facts}", "dim")))
 
     def _function(self, branch: Tree, function: Function) -> None:
@@ -274,8 +272,8 @@ class _Page:
         if self.full:
             return ", ".join(bound)
         named = [path for path in bound if not _CAPTURE.search(path)]
-        texts = named if len(named) <= _BOUND else [_count(len(named), "object")]
-        return ", ".join(texts + ([_count(len(bound) - len(named), "constant")] if len(named) < len(bound) else []))
+        texts = named if len(named) <= _BOUND else [counted(len(named), "object")]
+        return ", ".join(texts + ([counted(len(bound) - len(named), "constant")] if len(named) < len(bound) else []))
 
     def variables(self, root: Tree) -> None:
         variables = self.graph.variables
@@ -318,7 +316,7 @@ class _Page:
         saver = self.graph.saver
         branch = root.add(_text(("Loading", "bold"), "" if saver or self.graph.init_ops else " nothing to restore or initialise"))
         if saver:
-            restores = "what it restores could not be followed" if saver.restores is None else _count(saver.restores, "tensor")
+            restores = "what it restores could not be followed" if saver.restores is None else counted(saver.restores, "tensor")
             branch.add(_text(("restore  ", "dim"), saver.restore_op, (f"  {restores}, format {saver.version}", "dim")))
         for op in dict.fromkeys(item.op for item in self.graph.init_ops):
             sources = ", ".join(item.source for item in self.graph.init_ops if item.op == op)
@@ -354,11 +352,11 @@ class _Page:
     def ops(self, root: Tree) -> None:
         ops = sorted(self.graph.ops, key=lambda item: (-item.count, item.op))
         total = sum(item.count for item in ops)
-        branch = root.add(_text(("Ops", "bold"), f"  {_count(len(ops), 'kind')}, {_count(total, 'node')}"))
+        branch = root.add(_text(("Ops", "bold"), f"  {counted(len(ops), 'kind')}, {counted(total, 'node')}"))
         if self.full:
             for item in ops:
                 used = f"  from {', '.join(item.reachable_from)}" if item.reachable_from else ""
-                where = f"  {item.main_graph} in the graph, {_count(len(item.functions), 'function')}" if item.functions else ""
+                where = f"  {item.main_graph} in the graph, {counted(len(item.functions), 'function')}" if item.functions else ""
                 branch.add(_text((item.op, "cyan"), f"×{item.count}", (where + used, "dim")))
         elif ops:
             more = f", … {len(ops) - _OPS} more (--full)" if len(ops) > _OPS else ""

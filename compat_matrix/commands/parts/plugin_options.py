@@ -22,7 +22,11 @@ class _PluginsFile(click.Path):
     """A file, or the word for the one that comes along."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        return THIRD_PARTY if value == "third-party" else super().convert(value, param, ctx)
+        if value != "third-party":
+            return super().convert(value, param, ctx)
+        if not THIRD_PARTY.is_file():
+            self.fail("third parties are not part of the wheel. Run this from a checkout: tox -e third-party", param, ctx)
+        return THIRD_PARTY
 
 
 def plugin_option(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import click
 
-from compat_matrix.common.printable import printable
+from compat_matrix.common.printable import counted, printable
 from compat_matrix.models.diff.model import ADDED, CHANGED, CONTENT, REMOVED, RENAMED, SECTIONS, Change, ModelDiff
 from compat_matrix.models.diff.trees import CLOSE, DIFFERENT, EQUAL, FIRST, SECOND, STATUSES, Pair
 
@@ -131,7 +131,7 @@ def pair_line(pair: Pair) -> str:
 def summary(found: Sequence[Pair]) -> str:
     """How many models came out how."""
     numbers = [(status, sum(pair.status == status for pair in found)) for status in STATUSES]
-    return f"{len(found)} models: " + ", ".join(f"{number} {status}" for status, number in numbers if number)
+    return f"{counted(len(found), 'model')}: " + ", ".join(f"{number} {status}" for status, number in numbers if number)
 
 
 def _dim(text: str) -> str:

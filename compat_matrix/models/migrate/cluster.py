@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from compat_matrix.common.extras import install
 from compat_matrix.models.migrate import records
 from compat_matrix.models.migrate.kinds import migrator_for
 from compat_matrix.models.migrate.migrator import Migrator, Settings
@@ -42,7 +43,7 @@ def run(jobs: Sequence[Job], out: Path, settings: Settings, address: str) -> Gen
     try:
         distributed: Any = importlib.import_module("distributed")
     except ImportError:
-        raise NoCluster('dask.distributed is not installed: pip install "savedmodel-compat[cluster]"') from None
+        raise NoCluster(f"dask.distributed is not installed: {install('cluster')}") from None
     try:
         client = distributed.Client(address, timeout="30s")
     except (OSError, ValueError) as error:

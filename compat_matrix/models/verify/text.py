@@ -6,6 +6,7 @@ import textwrap
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
+from compat_matrix.common.printable import counted
 from compat_matrix.models.find import Skipped
 from compat_matrix.models.verify.findings import Finding, Rule, Severity
 from compat_matrix.models.verify.run import Report
@@ -31,15 +32,11 @@ def summary(reports: Sequence[Report], skipped: Sequence[Skipped]) -> Iterator[s
     for item in skipped:
         yield f"not looked into: {item.name}: {item.reason}"
     counts = Counter(finding.severity for report in reports for finding in report.findings)
-    found = [plural(counts[severity], severity.word) for severity in reversed(Severity) if counts[severity]]
+    found = [counted(counts[severity], severity.word) for severity in reversed(Severity) if counts[severity]]
     failed = sum(report.error is not None for report in reports)
-    parts = [plural(len(reports), "model"), ", ".join(found) or "nothing found"]
+    parts = [counted(len(reports), "model"), ", ".join(found) or "nothing found"]
     parts += [f"{failed} could not be looked at"] if failed else []
     yield ": ".join(parts[:2]) + "".join(f"; {part}" for part in parts[2:])
-
-
-def plural(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def rule_text(rule: Rule) -> str:

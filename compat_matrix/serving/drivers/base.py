@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from compat_matrix.common.extras import install
+
 GRPC_PORT, REST_PORT = 8500, 8501  # of the official image
 
 SERVING, STANDIN, REMOTE = "tensorflow-serving", "standin", "remote"  # kinds of servers
@@ -30,7 +32,7 @@ class NotHere(Exception):
         self.reason, self.command = reason, command
 
 
-PACKAGES_COMMAND = 'pip install "savedmodel-compat[serving]"'
+PACKAGES_COMMAND = install("serving")
 
 
 def need_grpc() -> None:

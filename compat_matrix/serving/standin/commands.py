@@ -10,6 +10,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from compat_matrix.common.extras import install
 from compat_matrix.runtimes import resolve
 from compat_matrix.runtimes.places import RuntimeTrouble
 from compat_matrix.runtimes.runtime import LOCAL
@@ -54,7 +55,7 @@ def build(arguments: Sequence[str]) -> int:
         client = docker.from_env()
         identity = image.build(client, options.tag, options.runtime)
     except ImportError:
-        sys.stderr.write("the Python package docker is not installed: pip install 'savedmodel-compat[serving]'\n")
+        sys.stderr.write(f"the Python package docker is not installed: {install('serving')}\n")
         return 1
     except (RuntimeTrouble, OSError) as error:
         sys.stderr.write(f"{error}\n")

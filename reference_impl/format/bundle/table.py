@@ -22,6 +22,7 @@ from reference_impl.errors import (
     CorruptTableError,
     DuplicateKeyError,
     LimitError,
+    MissingPackageError,
     TruncatedError,
     UnsupportedError,
 )
@@ -168,7 +169,10 @@ class TableReader:
         return block
 
     def _decompress(self, block: bytes, where: str) -> bytes:
-        import cramjam  # only old tables are compressed
+        try:
+            import cramjam  # only old tables are compressed
+        except ImportError as error:
+            raise MissingPackageError("snappy", "cramjam", file=self._file, node=where) from error
 
         try:
             length, _ = read_varint(block, 0, len(block))

@@ -142,6 +142,9 @@ class RecordFile:
             raise errors.SplitFileError(str(error), file=self.path, node=node) from error
         except _UnknownCompression as error:
             raise errors.UnsupportedError(str(error), file=self.path, node=node) from error
+        except ImportError as error:
+            compression = _COMPRESSIONS[data[0]]
+            raise errors.MissingPackageError(compression, "cramjam", file=self.path, node=node) from error
 
 
 class _UnknownCompression(Exception):

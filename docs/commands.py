@@ -1,0 +1,81 @@
+"""The page of all commands, made from their click declarations."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+
+import click
+
+from compat_matrix.cli import TASKS, introduction, main
+
+HEAD = """# Commands
+
+`savedmodel-compat COMMAND --help` shows what is said here. Every command ends with one of these exit codes:
+
+| code | meaning |
+| --- | --- |
+| 0 | as expected |
+| 1 | an unexpected result; for a single model: it was refused, with a named error |
+| 2 | a stale or invalid expectation |
+| 3 | an incomplete run: something that was planned was not asked |
+| 4 | a harness or environment error, such as a file that cannot be read |
+| 64 | wrong usage: an unknown option or command, a path that does not exist, an empty selection |
+| 130 | interrupted: there is no verdict |
+
+Shells complete commands and options: put `eval "$(_SAVEDMODEL_COMPAT_COMPLETE=bash_source savedmodel-compat)"` into `~/.bashrc`
+(`zsh_source` and `~/.zshrc` for zsh, `fish_source` for fish).
+"""
+
+
+def page() -> str:
+    """Return the page: a section for each task, with the commands that belong to it."""
+    context = click.Context(main, info_name="savedmodel-compat")
+    tasks: dict[str, list[str]] = {task: [] for task in TASKS}
+    for name in main.list_commands(context):
+        command = main.get_command(context, name)
+        if command is not None and not command.hidden:
+            tasks.setdefault(introduction(name)[1], []).append(name)
+    parts = [HEAD]
+    for task, names in tasks.items():
+        parts.append(f"\n## {task}\n")
+        for name in names:
+            command = main.get_command(context, name)
+            assert command is not None
+            parts += _sections(command, click.Context(command, info_name=name, parent=context))
+    return "".join(parts)
+
+
+def _sections(command: click.Command, context: click.Context) -> Iterator[str]:
+    """Yield the section of a command, then those of its subcommands."""
+    yield f"\n### {context.command_path.partition(' ')[2]}\n\n"
+    yield f"```text\n{context.command_path} {' '.join(command.collect_usage_pieces(context))}\n```\n\n"
+    yield _prose(command.help or "")
+    options = [parameter.get_help_record(context) for parameter in command.params if isinstance(parameter, click.Option)]
+    shown = [record for record in options if record]
+    if shown:
+        yield "\n" + "".join(f"- `{name}`: {_one_line(text)}\n" for name, text in shown)
+    if isinstance(command, click.Group):
+        for name in command.list_commands(context):
+            inner = command.get_command(context, name)
+            if inner is not None and not inner.hidden:
+                yield from _sections(inner, click.Context(inner, info_name=name, parent=context))
+
+
+def _prose(text: str) -> str:
+    """Return a help text as Markdown: paragraphs that click must not wrap become blocks."""
+    parts = []
+    for paragraph in inspect.cleandoc(text).partition("\f")[0].split("\n\n"):
+        if paragraph.startswith("\b"):
+            parts.append(f"```text\n{paragraph[1:].strip(chr(10))}\n```\n")
+        else:
+            parts.append(_escaped(paragraph) + "\n")
+    return "\n".join(parts)
+
+
+def _one_line(text: str) -> str:
+    return _escaped(" ".join(text.split()))
+
+
+def _escaped(text: str) -> str:
+    return text.replace("<", "\\<").replace("*", "\\*")

@@ -1,0 +1,145 @@
+"""Runs the ``console`` blocks of a page, top to bottom in one empty folder, and compares or writes what they print.
+
+    python -m docs.transcripts [--check] [PAGE ...]
+
+A page is a transcript if it has a ``console`` block. In such a block each line that starts with ``$`` is run by bash. What it
+prints follows, standard error included. ``...`` stands for any text within a line, or alone for any lines. A command that fails
+is followed by ``[exit code N]``. A block that starts with a comment naming a file is written to that file. A comment
+``<!-- setup: COMMAND -->`` is run and not shown. ``<!-- needs tensorflow -->`` says that the page does.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+_PART = re.compile(r"^<!-- setup: (?P<setup>.*?) -->$|^```(?P<language>\w*)\n(?P<text>.*?)^```$", re.DOTALL | re.MULTILINE)
+_FILE = re.compile(r"(?:#|//) (\S+\.\w+)\n")
+_NEEDS = "<!-- needs tensorflow -->"
+
+
+@dataclass(frozen=True)
+class Step:
+    """A command of a page with what the page says it prints."""
+
+    command: str
+    shown: str
+
+
+def transcripts() -> list[Path]:
+    """Return the pages of the project that are transcripts."""
+    pages = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), *sorted((ROOT / "examples").rglob("*.md"))]
+    return [page for page in pages if "\n```console\n" in page.read_text(encoding="utf-8")]
+
+
+def needs_tensorflow(page: Path) -> bool:
+    """Return whether a page says that it needs TensorFlow."""
+    return _NEEDS in page.read_text(encoding="utf-8")
+
+
+def run(page: Path, folder: Path) -> str:
+    """Run a page in an empty folder. Returns its text with what the commands printed; equal text where the page was right.
+
+    Raises:
+      RuntimeError: a command of the setup failed.
+    """
+    environment = _environment(folder)
+
+    def replaced(part: re.Match[str]) -> str:
+        if part["setup"]:
+            code, output = _run(part["setup"], folder, environment)
+            if code:
+                raise RuntimeError(f"{page.name}: {part['setup']}: {output}")
+        elif part["language"] == "console":
+            return "```console\n" + "".join(_again(step, folder, environment) for step in _steps(part["text"])) + "```"
+        elif named := _FILE.match(part["text"]):
+            path = folder / named[1]
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(part["text"], encoding="utf-8")
+        return part[0]
+
+    return _PART.sub(replaced, page.read_text(encoding="utf-8"))
+
+
+def _environment(folder: Path) -> dict[str, str]:
+    """Programs of this interpreter, a narrow terminal without colours, and this checkout in front of what is installed."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("COMPAT_", "PYTEST", "FORCE_COLOR"))}
+    path = os.pathsep.join([str(Path(sys.executable).parent), kept.get("PATH", "")])
+    given = {"PATH": path, "PYTHONPATH": str(ROOT), "PROJECT": str(ROOT), "COLUMNS": "110", "NO_COLOR": "1", "HOME": str(folder)}
+    return {
+        **kept,
+        **given,
+        "TF_CPP_MIN_LOG_LEVEL": "3",
+        "XDG_CACHE_HOME": kept.get("XDG_CACHE_HOME") or str(Path.home() / ".cache"),
+    }
+
+
+def _steps(text: str) -> list[Step]:
+    """Cut a block into its commands; the lines of one that goes on end in a backslash."""
+    steps: list[Step] = []
+    going_on = False
+    for line in text.splitlines():
+        if going_on:
+            steps[-1] = Step(f"{steps[-1].command}\n{line}", "")
+        elif line.startswith("$ "):
+            steps.append(Step(line[2:], ""))
+        else:
+            steps[-1] = Step(steps[-1].command, f"{steps[-1].shown}{line}\n")
+        going_on = line.endswith("\\") and not steps[-1].shown
+    return steps
+
+
+def _run(command: str, folder: Path, environment: dict[str, str]) -> tuple[int, str]:
+    done = subprocess.run(
+        ["bash", "-c", command],
+        cwd=folder,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    lines = [line.rstrip() for line in done.stdout.replace(f"{folder}/", "").splitlines()]
+    return done.returncode, "".join(f"{line}\n" for line in lines)
+
+
+def _again(step: Step, folder: Path, environment: dict[str, str]) -> str:
+    """Run a step. Returns its lines: as they were if they match what was printed."""
+    code, output = _run(step.command, folder, environment)
+    if code:
+        output += f"[exit code {code}]\n"
+    return f"$ {step.command}\n" + (step.shown if _matches(step.shown, output) else output)
+
+
+def _matches(shown: str, output: str) -> bool:
+    """Return whether an output is what a page shows, where ``...`` stands for anything."""
+    pattern = re.escape(shown).replace(re.escape("...\n"), "(?:.*\n)*?").replace(re.escape("..."), ".*?")
+    return re.fullmatch(pattern, output) is not None
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--check", action="store_true", help="write nothing, fail where a page shows something else")
+    parser.add_argument("pages", nargs="*", type=Path)
+    options = parser.parse_args()
+    wrong = []
+    for page in options.pages or transcripts():
+        with tempfile.TemporaryDirectory() as folder:
+            text = run(page, Path(folder))
+        if text != page.read_text(encoding="utf-8"):
+            wrong.append(str(page))
+            if not options.check:
+                page.write_text(text, encoding="utf-8")
+    print(f"{'stale' if options.check else 'written'}: {', '.join(wrong) or 'none'}")
+    return 1 if options.check and wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
