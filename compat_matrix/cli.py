@@ -24,7 +24,7 @@ from typing import Any, NoReturn, TypeVar
 
 import click
 
-from compat_matrix.common import interrupts
+from compat_matrix.common import interrupts, moved_commands
 from compat_matrix.common.extras import missing
 from compat_matrix.common.printable import like, printable
 
@@ -78,7 +78,7 @@ class LazyGroup(Group):
         if not args:
             click.echo(ctx.get_help(), err=True)
             ctx.exit(USAGE)
-        return super().parse_args(ctx, args)
+        return super().parse_args(ctx, moved_commands.commands_of_today(args, lambda line: click.echo(line, err=True)))
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the subcommand. A reader that went away (``... | head``) ends it like any program that SIGPIPE ends.
@@ -133,7 +133,7 @@ class LazyGroup(Group):
         """What to do after an interruption, for the command of these arguments."""
         command: click.Command = self
         with contextlib.suppress(Exception):
-            for word in sys.argv[1:] if args is None else args:
+            for word in moved_commands.commands_of_today(sys.argv[1:] if args is None else args):
                 if not isinstance(command, click.Group):
                     break
                 command = command.get_command(click.Context(command), word) or command

@@ -141,7 +141,7 @@ def runtimes_page() -> str:
 def attacks_page() -> str:
     """One row per attack: what it is, what each command answers."""
     first, second = ("inspect", "needs", "verify", "load"), ("diff", "contract", "slim", "signatures", "compat", "migrate")
-    one = _table(("attack", "what it is", "inspect", "ops needs", "verify", "load"), attacks.rows(*first))
+    one = _table(("attack", "what it is", "inspect", "compat --ops", "verify", "load"), attacks.rows(*first))
     return (
         attacks.head() + one + attacks.MORE + _table(("attack", *second), [(row[0], *row[2:]) for row in attacks.rows(*second)])
     )

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from compat_matrix.cells.outcomes import ExitCode
+from compat_matrix.cells.plan import STANDIN
 from compat_matrix.cells.sole_writer import sole_writer
-from compat_matrix.commands.parts.models import fail_on_option, model_arguments
-from compat_matrix.commands.parts.planned import exit_codes
+from compat_matrix.commands.parts.models import fail_on_option, model_arguments, tell_skipped
+from compat_matrix.commands.parts.planned import build_standin, exit_codes, require_option, server_option, servers_only_option
 from compat_matrix.commands.parts.plugin_options import plugin_option
 from compat_matrix.commands.parts.refusing import Refused
 from compat_matrix.commands.parts.renamed import renaming
@@ -51,12 +52,13 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 @click.option(
     "--runtime", "tensorflow", multiple=True, metavar="RUNTIME", help="Ask another installed release too: 2.15 (repeatable)."
 )
-@click.option("--server", "servers", multiple=True, metavar="SERVER", help="Ask a model server too, as serve-check does.")
+@server_option
+@servers_only_option
 @click.option("--check", "checks", multiple=True, metavar="NAME", help="Make this check only (repeatable).")
 @click.option("--tolerance", metavar="'RTOL ATOL REASON'", help="How far answers may be apart, and why.")
 @fail_on_option("Findings of `verify` of at least this severity fail.")
 @click.option("--limit", type=float, default=60.0, show_default=True, help="Seconds for one step of a consumer.")
-@click.option("--require", is_flag=True, help="What is not run fails.")
+@require_option
 @click.option("--expectations", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="A ledger of known failures.")
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), help="Keep report, results and evidence in this folder.")
 @click.option("--junit", type=FILE, help="Write JUnit XML to this file.")
@@ -68,13 +70,16 @@ def check(found: Found, follow_links: bool, out: Path | None, junit: Path | None
 
     MODELS are SavedModels or artifacts of any exporter, also folders of them, @lists, URLs. Answers are compared with those in
     io/io.json; without any, requests are made up, and consumers are compared with each other. Defects that `verify` finds and a
-    fingerprint of other files fail too. What was not asked is NOT_RUN; a check that compared nothing ends with 3.
+    fingerprint of other files fail too. With --server model servers are asked too, over gRPC and REST; with --servers-only
+    nobody else is. What was not asked is NOT_RUN; a check that compared nothing ends with 3.
 
     \b
     Consumers: tf2, v1_session, c_api, reference (asked by default); cpp; those of plug-ins.
     Exit codes, the first that applies: 64 usage, 4 harness or environment error, 1 unexpected failure,
     2 stale expectation, 3 incomplete or nothing compared, 0 otherwise.
     """
+    if asked["servers_only"] and not asked["servers"]:
+        raise click.UsageError("--servers-only asks model servers: name one (--server)")
     kept = out.resolve() if out else Path(tempfile.mkdtemp(prefix="savedmodel-compat-"))
     quiet = asked.pop("quiet")
     try:
@@ -90,8 +95,7 @@ def check(found: Found, follow_links: bool, out: Path | None, junit: Path | None
         click.echo(json.dumps(report.to_json(), separators=(",", ":")))
     else:
         click.echo(printable(report.text()))
-        for item in found.skipped:
-            click.echo(printable(f"skipped: {item.name}: {item.reason}", newlines=False), err=True)
+        tell_skipped(found.skipped)
     if junit is not None:
         shutil.copyfile(kept / "junit.xml", junit)
     if out is None and report.ok:
@@ -111,6 +115,8 @@ def _checked(found: Found, out: Path, quiet: bool, clear: bool, requests: Path |
     progress = None if quiet else Progress("cells", "unexpected")
     try:
         options = _options(**asked)
+        if STANDIN in options.servers:
+            build_standin()
         with contextlib.ExitStack() as stack:
             models = [(model.name, stack.enter_context(model.local())) for model in found.models]
             exports = [Export(path.parent if path.is_file() else path, requests, name=name) for name, path in models]
@@ -130,9 +136,13 @@ def _checked(found: Found, out: Path, quiet: bool, clear: bool, requests: Path |
             progress.stop()
 
 
-def _options(consumers: tuple[str, ...], checks: tuple[str, ...], tolerance: str | None, **asked: Any) -> Options:
+def _options(
+    consumers: tuple[str, ...], checks: tuple[str, ...], tolerance: str | None, servers_only: bool, **asked: Any
+) -> Options:
     from compat_matrix.exports import options
 
+    if servers_only:
+        checks = options.of_servers(checks)
     return options.Options(
         consumers=consumers,
         checks=checks or None,

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from compat_matrix.cli import OK, UNEXPECTED
-from compat_matrix.commands.parts.models import model_arguments
+from compat_matrix.commands.parts.compat_ops import show_needs
+from compat_matrix.commands.parts.models import model_options, models_named, tell_skipped
 from compat_matrix.common.printable import printable
 
 if TYPE_CHECKING:
     from compat_matrix.models.compat import GraphCompat, Use
-    from compat_matrix.models.find import Found, Model
+    from compat_matrix.models.find import Model
     from compat_matrix.skew.history import History
 
 LOADERS = ("session", "c++", "objects")
@@ -26,11 +27,14 @@ SHOWN_PARTS = 12
 
 
 @click.command()
-@model_arguments
+@model_options
 @click.option(
     "--target", metavar="VERSIONS", help='Releases to ask about: "tensorflow>=1.15,<2.22", 2.4; default: all that are known.'
 )
 @click.option("--for", "loaders", multiple=True, type=click.Choice(LOADERS), help=f"Only {LOADER_HELP}; default: all.")
+@click.option(
+    "--ops", is_flag=True, help="Ask only which releases have all ops, attrs, values, dtypes and CPU kernels of each part."
+)
 @click.option("--json", "as_json", is_flag=True, help="One JSON object (docs/compat.md).")
 @click.option("--full", is_flag=True, help="Show all parts, and all that the nearest other releases lack.")
 @click.option(
@@ -42,8 +46,10 @@ SHOWN_PARTS = 12
 )
 @click.option("--jobs", default=1, show_default=True, type=click.IntRange(1), help="So many models at once, by processes.")
 def compat(
-    found: Found,
+    models: tuple[str, ...],
+    lists: tuple[str, ...],
     follow_links: bool,
+    ops: bool,
     target: str | None,
     loaders: tuple[str, ...],
     as_json: bool,
@@ -54,7 +60,7 @@ def compat(
     """Show which TensorFlow releases load the SavedModels at MODELS..., part by part, and what keeps the others from it.
 
     Exit code 1: with --target, when a part does not load, or loses something, in one of these releases; without, when a part
-    loads in no release at all; and for a model that cannot be read.
+    loads in no release at all; and for a model that cannot be read. With --ops: when a part has all its ops in no release.
     """
     from functools import partial
 
@@ -62,6 +68,13 @@ def compat(
     from compat_matrix.models.jobs import Died, ordered
     from compat_matrix.skew.history import history
 
+    found = models_named(models, lists, follow_links, as_it_is=ops)
+    if ops:
+        if target or loaders or summary or jobs > 1:
+            raise click.UsageError(
+                "--ops goes with --json and --full alone: it asks all releases about the ops, whoever loads them"
+            )
+        return show_needs(found, as_json, full, follow_links)
     if summary and (as_json or full):
         raise click.UsageError("--summary is a form of its own: without --json and --full")
     table = history()
@@ -97,15 +110,18 @@ def compat(
             if "rewritable" in line:
                 stopped = {use.loader for use in uses if not _good(use, True)}
                 click.echo(f"    {_advice(rewritable, chosen, stopped, names[0])}")
-    if summary:
-        _print_rows([["model", *chosen, "error"], *rows], summary)
+    rows.insert(0, ["model", *chosen, "error"])
+    if summary == "csv":
+        click.echo(_csv(rows), nl=False)
+    elif summary:
+        _print_table(rows)
     if not as_json and summary != "csv" and len(found.models) > 1:
         click.echo(_summary(out, names, bool(target)))
     skipped = [vars(item) for item in found.skipped]
     if as_json:
         click.echo(json.dumps({"schema": 1, "releases": names, "models": out, "skipped": skipped}))
-    for item in [] if as_json else skipped:
-        click.echo(printable(f"{item['name']}: not looked into: {item['reason']}", newlines=False), err=True)
+    else:
+        tell_skipped(found.skipped)
     return code if not skipped else UNEXPECTED
 
 
@@ -135,19 +151,20 @@ def _whole(uses: list[Use], loader: str) -> Use | None:
     return Use("model", loader, verdicts, tuple(why for use in mine for why in use.untold))
 
 
-def _print_rows(rows: list[list[str]], form: str) -> None:
-    if form == "csv":
-        import csv
-        import io
+def _csv(rows: list[list[str]]) -> str:
+    import csv
+    import io
 
-        text = io.StringIO()
-        csv.writer(text, lineterminator="\n").writerows([printable(field, newlines=False) for field in row] for row in rows)
-        click.echo(text.getvalue(), nl=False)
-        return
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows([printable(field, newlines=False) for field in row] for row in rows)
+    return text.getvalue()
+
+
+def _print_table(rows: list[list[str]], indent: str = "") -> None:
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     for row in rows:
-        line = "  ".join(f"{text:<{width}}" for text, width in zip(row, widths)).rstrip()
-        click.echo(printable(line, newlines=False))
+        line = "  ".join(f"{text:<{width}}" for text, width in zip(row, widths))
+        click.echo(printable(f"{indent}{line}".rstrip(), newlines=False))
 
 
 def _graphs(model: Model, asked: tuple[int, ...], follow_links: bool) -> tuple[list[GraphCompat], list[str]]:
@@ -240,11 +257,7 @@ def _show(name: str, graphs: list[GraphCompat], loaders: tuple[str, ...], table:
                 parts.setdefault(use.part, {})[use.loader] = use
         shown = list(parts) if full else list(parts)[:SHOWN_PARTS]
         cells = {part: [_cell(parts[part].get(loader), table) for loader in loaders] for part in shown}
-        rows = [["", *loaders], *([part, *cells[part]] for part in shown)]
-        widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-        for row in rows:
-            line = "  ".join(f"{text:<{width}}" for text, width in zip(row, widths))
-            click.echo(printable(f"    {line}".rstrip(), newlines=False))
+        _print_table([["", *loaders], *([part, *cells[part]] for part in shown)], "    ")
         if len(shown) < len(parts):
             click.echo(f"    {len(parts) - len(shown)} more parts: --full")
         for line in _untold([use for items in parts.values() for use in items.values()]):

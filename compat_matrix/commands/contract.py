@@ -15,7 +15,7 @@ import click
 
 from compat_matrix.cells.outcomes import ExitCode
 from compat_matrix.cli import HARNESS_ERROR, OK, UNEXPECTED, Group
-from compat_matrix.commands.parts.models import model_arguments
+from compat_matrix.commands.parts.models import model_arguments, tell_skipped
 from compat_matrix.common.printable import counted, printable
 
 if TYPE_CHECKING:
@@ -260,8 +260,7 @@ def _line(finding: Finding) -> str:
 
 
 def _skipped(found: Found) -> int:
-    for item in found.skipped:
-        click.echo(printable(f"skipped: {item.name}: {item.reason}", newlines=False), err=True)
+    tell_skipped(found.skipped)
     return ExitCode.INCOMPLETE if found.skipped else OK
 
 

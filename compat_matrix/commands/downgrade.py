@@ -18,6 +18,7 @@ import click
 from compat_matrix.cli import HARNESS_ERROR, INCOMPLETE, OK, UNEXPECTED
 from compat_matrix.commands.compat import LOADER_HELP, LOADERS
 from compat_matrix.commands.parts.editing import models_of
+from compat_matrix.commands.parts.models import tell_skipped
 from compat_matrix.common.printable import counted, printable
 
 if TYPE_CHECKING:
@@ -70,10 +71,8 @@ def downgrade(
     found, skipped = models_of(model, follow_links)
     if requests is not None and len(found) != 1:
         raise click.UsageError("--requests are those of one model")
-    code, lines = OK, []
-    for item in skipped:
-        click.echo(printable(f"not looked into: {item.name}: {item.reason}", newlines=False), err=True)
-        code = UNEXPECTED
+    code, lines = UNEXPECTED if skipped else OK, []
+    tell_skipped(skipped)
     with _prover(table.releases[index].name, loaders or LOADERS, no_proof) as prover:
         for one, place in found:
             job = _Job(out / place, index, loaders or LOADERS, prover, requests, follow_links)

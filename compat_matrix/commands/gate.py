@@ -5,9 +5,10 @@ Task: Compare TensorFlows
 
 from __future__ import annotations
 
-import functools
+import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -19,6 +20,9 @@ from compat_matrix.commands.parts.renamed import renaming
 from compat_matrix.plugins.ledgers import ledger_text
 from compat_matrix.runtimes.runtime import Runtime
 
+if TYPE_CHECKING:
+    from compat_matrix.gate.pairs import Pair
+
 OUT = click.Path(file_okay=False, path_type=Path)
 
 
@@ -26,6 +30,9 @@ OUT = click.Path(file_okay=False, path_type=Path)
 @click.option("--baseline", required=True, metavar="RUNTIME", help="What is in use.")
 @click.option("--candidate", required=True, metavar="RUNTIME", help="What is to replace it.")
 @click.option("--out", type=OUT, default=Path("gate-out"), show_default=True, help="The output folder.")
+@click.option("--dry-run", is_flag=True, help="Write nothing: compare two runs that exist (two folders, or --run).")
+@click.option("--json", "as_json", is_flag=True, help="The pairs that changed on stdout, by kind; gate.json says more of them.")
+@click.option("--full", is_flag=True, help="List every pair that changed.")
 @click.option("--run", "of", type=EXISTING_DIR, help="Run nothing: compare two versions of this run (of `grid`, of a gate).")
 @click.option("--case", "case", multiple=True, metavar="NAME", help="Only this case (* is allowed; may be repeated).")
 @click.option("--producer", multiple=True, metavar="NAME", help="Only this producer; NAME=FOLDER: the artifacts in a folder.")
@@ -45,6 +52,9 @@ def gate(
     baseline: str,
     candidate: str,
     out: Path,
+    dry_run: bool,
+    as_json: bool,
+    full: bool,
     of: Path | None,
     checks: tuple[str, ...],
     all_checks: bool,
@@ -64,29 +74,43 @@ def gate(
 
     A RUNTIME is a requirement (tensorflow==2.21.0rc1), a name of the registry (2.20), a wheel, an interpreter, a venv, or
     `local`; a missing one is installed. Or both are output folders of `matrix run`. Both write every case and read what
-    either wrote, and the committed artifacts. gate.md, gate.html, gate.json, junit.xml are written to the output folder.
+    either wrote, and the committed artifacts; two folders are compared as they are. gate.md, gate.html, gate.json, junit.xml
+    are written to the output folder.
 
     \b
     Exit codes, the first that applies: 64 usage, 4 harness or environment error, 1 something regressed,
     vanished, or drifted by more than its case tolerates, 3 incomplete or nothing compared,
     0 nothing blocks. 130: interrupted, there is no verdict.
     """
+    from rich.console import Console
+
     from compat_matrix.cells.sole_writer import sole_writer
     from compat_matrix.engine import running
     from compat_matrix.gate import run as gating
+    from compat_matrix.report.gate_words import by_kind
 
     out, specs = out.resolve(), (baseline, candidate)
-    report = functools.partial(gating.report, out, fail_on_drift=fail_on_drift, accept_known=accept_known)
+
+    def told(pairs: list[Pair], sides: list[dict[str, str]]) -> int:
+        console = Console(quiet=True) if as_json else running.stdout_console()
+        drift = {"fail_on_drift": fail_on_drift, "accept_known": accept_known}
+        verdict = gating.report(None if dry_run else out, pairs, sides, console, full=full, **drift)
+        if as_json:
+            click.echo(json.dumps(by_kind(verdict)))
+        return int(verdict["exit_code"])
+
     known = [gating.is_folder(spec) for spec in specs]
     if of is not None:
         try:
-            return report(*gating.versions_of(of, *specs), running.stdout_console())
+            return told(*gating.versions_of(of, *specs))
         except gating.UnknownVersion as error:
             raise click.UsageError(str(error)) from error
     if all(known):
-        return report(*gating.folders(Path(baseline), Path(candidate)), running.stdout_console())
+        return told(*gating.folders(Path(baseline), Path(candidate)))
     if any(known):
         raise click.UsageError("two folders of runs, or two runtimes; not one of each")
+    if dry_run:
+        raise click.UsageError("--dry-run compares runs that exist: two folders (--baseline, --candidate), or --run")
     given = Chosen.of(selectors, plugins)
     question = gating.Question(_checks(checks, all_checks), given.selectors, fixtures, cases, given.registry, given.words)
     ledger = ledger_text(ledger_path(expectations, fixtures, cases), given.registry)
@@ -94,7 +118,7 @@ def gate(
     sides = [{"label": runtime.tensorflow_version or "", "spec": spec} for runtime, spec in zip(runtimes, specs)]
     with sole_writer(out / gating.RUN_FOLDER):
         pairs = gating.execute(out, runtimes, question, ledger, resume=resume, processes=processes, pytest_args=pytest_args)
-        return report(pairs, sides, running.stdout_console())
+        return told(pairs, sides)
 
 
 def _checks(names: Sequence[str], everything: bool) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from compat_matrix.cli import OK, UNEXPECTED
-from compat_matrix.commands.parts.models import model_options
+from compat_matrix.commands.parts.models import model_options, models_named, tell_skipped
 from compat_matrix.common.printable import printable
 
 if TYPE_CHECKING:
@@ -39,14 +39,9 @@ def inspect(models: tuple[str, ...], lists: tuple[str, ...], tags: str | None, f
     wanted = None if tags is None else [tag.strip() for tag in tags.split(",") if tag.strip()]
     if len(models) == 1 and not lists and _is_model(models[0]):
         return _show_one(models[0], wanted, follow_links, **shown)
-    from compat_matrix.models.find import Unusable, find
-
-    try:
-        found = find(models, lists, follow_links=follow_links)
-    except Unusable as error:
-        if len(models) == 1 and Path(models[0]).exists():  # the reader of models says best what is missing there
-            return _show_one(models[0], wanted, follow_links, **shown)
-        raise click.UsageError(printable(str(error), newlines=False)) from error
+    found = models_named(models, lists, follow_links, as_it_is=True)
+    if [model.file for model in found.models] == [""]:
+        return _show_one(models[0], wanted, follow_links, **shown)
     return _show_all(found, wanted, follow_links, **shown)
 
 
@@ -94,8 +89,8 @@ def _show_all(found: Found, tags: list[str] | None, follow_links: bool, as_json:
     if as_json:
         skipped = [{"path": item.name, "reason": item.reason} for item in found.skipped]
         click.echo(_json({"schema": 1, "models": described, "skipped": skipped}))
-    for item in [] if as_json else found.skipped:
-        click.echo(printable(f"{item.name}: not looked into: {item.reason}", newlines=False), err=True)
+    else:
+        tell_skipped(found.skipped)
     return UNEXPECTED if found.skipped else code
 
 

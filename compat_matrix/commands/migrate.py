@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from compat_matrix.cli import HARNESS_ERROR, OK, UNEXPECTED, goes_on
-from compat_matrix.commands.parts.models import model_arguments
+from compat_matrix.commands.parts.models import model_arguments, tell_skipped
 from compat_matrix.commands.parts.renamed import renaming
 from compat_matrix.common.extras import need
 from compat_matrix.common.printable import counted, printable
@@ -71,8 +71,7 @@ def migrate(
     from compat_matrix.models.migrate.migrator import Settings
     from compat_matrix.models.migrate.run import jobs_of
 
-    for skipped in found.skipped:
-        click.echo(printable(f"skipped: {skipped.name}: {skipped.reason}"), err=True)
+    tell_skipped(found.skipped)
     need("jinja2")  # of the report
     jobs = jobs_of(found.models)
     if to != "keras" and (custom_objects or trust_lambda):

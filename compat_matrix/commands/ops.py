@@ -1,4 +1,4 @@
-"""Which TensorFlow knows which op, and which have all that a model needs.
+"""Which TensorFlow knows which op, and how it changed.
 
 Task: Compare TensorFlows
 """
@@ -6,8 +6,7 @@ Task: Compare TensorFlows
 from __future__ import annotations
 
 import json
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -16,12 +15,11 @@ from compat_matrix.common.printable import printable
 
 if TYPE_CHECKING:
     from compat_matrix.skew.history import History, OpHistory
-    from compat_matrix.skew.needs import GraphNeeds
 
 
 @click.group(cls=Group)
 def ops() -> None:
-    """Which TensorFlow knows which op, attr, value and kernel, and which have all that a model needs.
+    """Which TensorFlow knows which op, attr, value and kernel; `compat --ops` says which have all that a model needs.
 
     From the registries of genuine releases (CPU, Linux x86_64), 1.4 to the newest; what was not asked is not guessed.
     """
@@ -133,57 +131,6 @@ def _release(table: History, version: str) -> int:
         names = ", ".join(release.name for release in table.releases)
         raise click.UsageError(f"the table has no release {printable(version, newlines=False)}; it has {names}")
     return index
-
-
-@ops.command()
-@click.argument("path", type=click.Path(exists=True, path_type=Path))
-@click.option("--json", "as_json", is_flag=True, help="One JSON object (docs/contracts.md, section 8).")
-@click.option("--full", is_flag=True, help="Show all that the nearest other releases lack.")
-def needs(path: Path, as_json: bool, full: bool) -> int:
-    """Show which TensorFlow releases have every op, attr, value, dtype and CPU kernel of the SavedModel at PATH.
-
-    Exit code 1 when there is a signature that no release of the table can run.
-    """
-    from compat_matrix.skew.history import history
-    from compat_matrix.skew.needs import needs as find
-    from compat_matrix.skew.needs import to_json
-
-    table, found = history(), find(path)
-    if as_json:
-        click.echo(json.dumps(to_json(found, table)))
-    else:
-        for graph in found:
-            _show_needs(graph, table, full)
-        click.echo("Only ops are looked at: not Python objects, checkpoints or libraries of custom ops.")
-        if not all(release.has_kernels for release in table.releases):
-            names = ", ".join(release.name for release in table.releases if not release.has_kernels)
-            click.echo(f"The kernels of {names} are not known.")
-    return 0 if all(part.members for graph in found for part in graph.parts) else UNEXPECTED
-
-
-SHOWN_LACKS = 3
-
-
-def _show_needs(graph: GraphNeeds, table: History, full: bool) -> None:
-    from compat_matrix.skew.advice import words
-
-    tags = ", ".join(graph.tags) or "(no tags)"
-    click.echo(printable(f"MetaGraph {tags}  TensorFlow {graph.written_by or '?'}, GraphDef {graph.producer}", newlines=False))
-    width = max(len(part.name) for part in graph.parts)
-    last: Any = None
-    for part in graph.parts:
-        releases = words(table.text(part.members)) if part.members else "no release of the table"
-        click.echo(printable(f"  {part.name:<{width}}  {releases}", newlines=False))
-        if part.reasons == last:
-            continue
-        last = part.reasons
-        for index, lacks in part.reasons:
-            release = table.releases[index].name
-            for lack in lacks if full else lacks[:SHOWN_LACKS]:
-                where = ", ".join(filter(None, [lack.what, part.where(lack)]))
-                click.echo(printable(f"    {release} lacks {where}", newlines=False))
-            if not full and len(lacks) > SHOWN_LACKS:
-                click.echo(f"    {release} lacks {len(lacks) - SHOWN_LACKS} more: --full")
 
 
 @ops.command()

@@ -1,21 +1,20 @@
-"""List and check the TensorFlow runtimes of this machine.
+"""List, install and remove the TensorFlow runtimes of this machine.
 
 Task: Set up
 """
 
 from __future__ import annotations
 
-import functools
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import click
 
 from compat_matrix.cells.outcomes import ExitCode
-from compat_matrix.cli import HARNESS_ERROR, USAGE, Group
-from compat_matrix.common.printable import printable
+from compat_matrix.cli import Group
+from compat_matrix.commands.parts.machine import told
 from compat_matrix.runtimes import places, registry
 
 
@@ -26,20 +25,6 @@ def runtimes() -> None:
     A runtime is named by its entry in the registry (tf2.12, 2.12, 2.12.1), by a requirement ("tensorflow==2.21.0rc1", with
     " @3.12" for a certain Python), by the path of a wheel, or by the path of an interpreter that exists.
     """
-
-
-def told(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Turns trouble with runtimes into one line and an exit code: 64 for what is no runtime, else 4."""
-
-    @functools.wraps(command)
-    def run(*args: Any, **options: Any) -> Any:
-        try:
-            return command(*args, **options)
-        except places.RuntimeTrouble as error:
-            click.echo(f"Error: {printable(str(error))}", err=True)
-            return USAGE if isinstance(error, places.UnknownRuntime) else HARNESS_ERROR
-
-    return run
 
 
 @runtimes.command("list")
@@ -175,19 +160,6 @@ def _stale(known: registry.Registry) -> list[Path]:
     kept = {wanted.of_stanza(stanza).place for stanza in known.stanzas.values() if stanza.lock.exists()}
     kept |= set(records.ad_hoc(places.environments()))
     return [place for place in map(Path, sorted(places.environments().glob("*/"))) if place not in kept]
-
-
-@runtimes.command()
-@click.argument("names", metavar="[RUNTIME]...", nargs=-1)
-@told
-def doctor(names: tuple[str, ...]) -> int:
-    """Check uv, the Pythons, the disk and the compiler, and start a worker of each consumer in each runtime.
-
-    Without a name: in the local one. `installed` are all that are. Exit code 4 when something that is needed does not work.
-    """
-    from compat_matrix.commands.parts.runtimes_doctor import examine
-
-    return examine(names or ("local",))
 
 
 @runtimes.command()

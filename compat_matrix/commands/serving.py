@@ -1,47 +1,30 @@
-"""Servers: what they need here, the stand-in, what was left behind.
+"""Model servers: upgrades, the stand-in, what was left behind.
 
 Task: Set up
 """
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Iterator
 
 import click
 
 from compat_matrix.cells.outcomes import ExitCode
-from compat_matrix.cli import HARNESS_ERROR, USAGE, Group
-from compat_matrix.commands.parts.serving_run import run as run_matrix
+from compat_matrix.cli import Group
+from compat_matrix.commands.parts.machine import told
 from compat_matrix.commands.parts.serving_upgrade import upgrade
 from compat_matrix.common.printable import printable
 
 
 @click.group(cls=Group)
 def serving() -> None:
-    """TensorFlow Serving, and the stand-in of this project where no image of it can be had."""
+    """TensorFlow Serving, and the stand-in of this project where no image of it can be had.
+
+    `matrix run --servers-only` and `check --server` ask servers; `doctor --serving` says what is missing here.
+    """
 
 
-serving.add_command(run_matrix)
 serving.add_command(upgrade)
-
-
-def told(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Turns what is missing, and trouble of the machine, into one line and exit code 4; what is no runtime into 64."""
-
-    @functools.wraps(command)
-    def run(*args: Any, **options: Any) -> Any:
-        from compat_matrix.runtimes.places import RuntimeTrouble, UnknownRuntime
-        from compat_matrix.serving.drivers import EngineTrouble, NotHere
-
-        try:
-            return command(*args, **options)
-        except (NotHere, EngineTrouble, RuntimeTrouble) as error:
-            click.echo(f"Error: {printable(str(error))}", err=True)
-            return USAGE if isinstance(error, UnknownRuntime) else HARNESS_ERROR
-
-    return run
 
 
 @serving.command()
@@ -53,14 +36,14 @@ def cleanup(everything: bool, dry_run: bool) -> int:
     from compat_matrix.serving import cleanup as left
     from compat_matrix.serving.drivers import NotHere, engine
 
-    told: list[left.Found] = []
+    seen: list[left.Found] = []
 
     def tell(found: Iterator[left.Found]) -> None:
         for one in found:
             done = "removed" if one.removed else one.trouble and f"not removed: {one.trouble}"
             done = done or ("would be removed" if dry_run and (everything or one.state == left.DEAD) else "stays")
             click.echo(printable(f"{one.what}: {one.state}: {done}", newlines=False))
-            told.append(one)
+            seen.append(one)
 
     tell(left.processes(everything, dry_run))
     try:
@@ -73,22 +56,8 @@ def cleanup(everything: bool, dry_run: bool) -> int:
         finally:
             client.close()
     if not dry_run:
-        click.echo(f"{sum(one.removed for one in told)} removed")
-    return int(ExitCode.HARNESS_ERROR if any(one.trouble for one in told) else ExitCode.AS_EXPECTED)
-
-
-@serving.command()
-@click.argument("servers", metavar="[SERVER]...", nargs=-1)
-@told
-def doctor(servers: tuple[str, ...]) -> int:
-    """Check what serving needs: the packages, the engine, the images, and each SERVER that is named.
-
-    A SERVER is an image (tensorflow/serving:2.19.1), standin[@RUNTIME], binary[:PATH] or remote:HOST:GRPC[,REST][/MODEL]. Exit
-    code 4 when something that is needed is missing; the command that would provide it is shown.
-    """
-    from compat_matrix.commands.parts.serving_doctor import examine
-
-    return examine(servers)
+        click.echo(f"{sum(one.removed for one in seen)} removed")
+    return int(ExitCode.HARNESS_ERROR if any(one.trouble for one in seen) else ExitCode.AS_EXPECTED)
 
 
 @serving.command()

@@ -18,7 +18,7 @@ from compat_matrix.hosts.host import Host
 from compat_matrix.models.find import FORMATS
 from compat_matrix.plan.planning import fixture_artifact
 from compat_matrix.requests import given
-from compat_matrix.requests.tolerances import ACROSS_LOADERS
+from compat_matrix.requests.tolerances import ACROSS_LOADERS, ACROSS_SERVERS
 from reference_impl.format.container import layout
 
 QUESTIONS = Path("io") / "io.json"
@@ -93,7 +93,8 @@ def prepare(
     kept = [question for question in questions if question not in gone]
     left_out += [f"{text}: no request asks it" for text in asking.unasked(found, questions)]
     entries = [question.entry for question in kept]
-    tolerance = options.tolerance._asdict() if options.tolerance else stated.get("tolerance") or ACROSS_LOADERS._asdict()
+    usual = ACROSS_SERVERS if options.servers_only else ACROSS_LOADERS
+    tolerance = options.tolerance._asdict() if options.tolerance else stated.get("tolerance") or usual._asdict()
     document = {"schema": 1, "stateful": recorder.stateful, "tolerance": tolerance, "requests": entries}
     _write(io, document)
     given.sign(directory, found, f"the SavedModel at {name}", f"savedmodel-compat check {name}")

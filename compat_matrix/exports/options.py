@@ -70,7 +70,7 @@ class Options:
       make_up: requests made up for each signature without one (None: one if no request at all is given, else none).
       fail_on: the severity at which a finding of `verify` fails, a member of :data:`SEVERITIES`.
       limit: seconds for one step of a consumer.
-      require: whatever is NOT_RUN fails.
+      require: whatever is NOT_RUN fails; with "serving" what only a server can answer.
       expectations: a ledger of known failures.
     """
 
@@ -83,7 +83,7 @@ class Options:
     make_up: int | None = None
     fail_on: str = "error"
     limit: float = 60.0
-    require: bool = False
+    require: bool | str = False
     expectations: Path | None = None
 
     def __post_init__(self) -> None:
@@ -95,6 +95,11 @@ class Options:
         if not (math.isfinite(self.limit) and self.limit > 0):
             raise OptionError(f"a limit of {self.limit:g} seconds")
 
+    @property
+    def servers_only(self) -> bool:
+        """Whether nobody but servers is asked."""
+        return self.checks is not None and set(self.checks) <= set(SERVE_CHECKS)
+
     def names(self, registry: Registry) -> tuple[str, ...]:
         """The names of the consumers to ask. Raises OptionError for one that nobody knows."""
         names = tuple(word.partition("=")[0] for word in self.consumers)
@@ -104,6 +109,12 @@ class Options:
     def makes(self, check: str) -> bool:
         """Whether a check is to be made."""
         return self.checks is None or check in self.checks
+
+
+def of_servers(checks: Sequence[str]) -> tuple[str, ...]:
+    """The checks of servers, those among ``checks`` where there are any. Raises OptionError."""
+    _known("check of servers", checks, SERVE_CHECKS)
+    return tuple(checks or SERVE_CHECKS)
 
 
 def _known(what: str, names: Iterable[str], known: Iterable[str]) -> None:

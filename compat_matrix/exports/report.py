@@ -20,6 +20,10 @@ from compat_matrix.report.terminal import EXIT_WORDS, LEDGER_WORDS, ledger_lines
 
 SCHEMA = 1
 RECORDED = "recorded"
+NO_REQUEST = (
+    "no request can be made: the export has no signature, and no request of a function is given (--requests FOLDER: io.json, "
+    "kind `function`)"
+)
 _SHOWN = 20
 _WIDE = 600  # characters of a message
 _FEW = 3  # of one kind in one message
@@ -182,15 +186,12 @@ def compared(plan: Plan, results: Sequence[Result], item: Prepared) -> tuple[int
             failed = "no consumer that answers can be compared with another"
     if count:
         return count, ""
+    if not item.left_out and not item.problems and not read_artifact(item.directory).requests:
+        return 0, NO_REQUEST
     not_run = next((result.message for result in results if result.outcome is Outcome.NOT_RUN), "")
-    nothing = "; ".join(one_line(text, 200) for text in item.left_out[:1]) or "; ".join(item.problems[:1]) or _no_request(item)
+    nothing = "; ".join(one_line(text, 200) for text in item.left_out[:1]) or "; ".join(item.problems[:1])
+    nothing = nothing or "no consumer could be asked"
     return 0, not_run or alone or failed or nothing
-
-
-def _no_request(item: Prepared) -> str:
-    if read_artifact(item.directory).requests:
-        return "no consumer could be asked"
-    return "the export has no signature, and no request of a function is given (io.json, kind `function`)"
 
 
 def _words(result: Result, item: Prepared, results: Mapping[str, Result]) -> Iterator[str]:

@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
@@ -155,28 +156,32 @@ def _label(run: Run, path: Path) -> str:
 
 def is_folder(spec: str) -> bool:
     """Whether a spec names the folder of a run rather than a runtime."""
-    return (Path(spec) / PLAN_FILE).is_file()
+    path = Path(spec)
+    return (path / PLAN_FILE).is_file() or (path.is_dir() and "/" in spec and not (path / "bin").is_dir())
 
 
 def report(
-    out: Path,
+    out: Path | None,
     pairs: Sequence[Pair],
     sides: Sequence[Mapping[str, str]],
     console: Console,
     *,
     fail_on_drift: bool = False,
     accept_known: bool = False,
-) -> int:
-    """Compare, write the reports to ``out``, print the verdict; its exit code."""
+    full: bool = False,
+) -> dict[str, Any]:
+    """Compare, write the reports to ``out`` (None: nowhere), print the verdict, with ``full`` every pair too; returns it."""
     facts, verdict = compare(pairs, sides, drifts, fail_on_drift=fail_on_drift, accept_known=accept_known)
     interrupts.check()
-    out.mkdir(parents=True, exist_ok=True)
-    texts = {
-        HTML_FILE: gate_html.render(verdict),
-        MARKDOWN_FILE: gate_markdown.render(verdict),
-        JUNIT_FILE: junit.of_gate(facts, verdict),
-        JSON_FILE: json.dumps(verdict, indent=1) + "\n",
-    }
-    write_set(out, texts)
-    gate_terminal.render(verdict, console, [str(out / name) for name in texts])
-    return int(verdict["exit_code"])
+    texts: dict[str, str] = {}
+    if out is not None:
+        out.mkdir(parents=True, exist_ok=True)
+        texts = {
+            HTML_FILE: gate_html.render(verdict),
+            MARKDOWN_FILE: gate_markdown.render(verdict),
+            JUNIT_FILE: junit.of_gate(facts, verdict),
+            JSON_FILE: json.dumps(verdict, indent=1) + "\n",
+        }
+        write_set(out, texts)
+    gate_terminal.render(verdict, console, [str(out / name) for name in texts] if out else (), full)
+    return verdict

@@ -185,6 +185,11 @@ def plugin_artifacts(producer: Producer, runtimes: Sequence[Runtime]) -> list[Ar
     return made
 
 
+def plugin_cases(registry: Registry, runtimes: Sequence[Runtime]) -> set[str]:
+    """The names of the cases that the producers of other people have written, or will write."""
+    return {one.case for producer in registry.theirs[1] for one in plugin_artifacts(producer, runtimes)}
+
+
 def fixture_artifact(path: Path) -> Artifact:
     """The artifact at ``path``. Raises PlanError when it cannot be read."""
     provenance, questions = _read(path / "provenance.json"), _read(path / "io" / "io.json")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from rich.console import Console
@@ -11,15 +11,25 @@ from rich.text import Text
 
 from compat_matrix.cells.outcomes import ExitCode
 from compat_matrix.cells.results import one_line
-from compat_matrix.report.gate_words import EXIT_WORDS, KIND_WORDS, ROLE_WORDS, bisect_command, headline, names
+from compat_matrix.report.gate_words import (
+    EXIT_WORDS,
+    KIND_WORDS,
+    ROLE_WORDS,
+    bisect_command,
+    by_kind,
+    drift_words,
+    headline,
+    names,
+    side_words,
+)
 
 MAX_BLOCKING, MAX_OTHERS = 12, 8  # causes shown
 
 Record = Mapping[str, Any]
 
 
-def render(verdict: Record, console: Console, files: Iterable[str] = ()) -> None:
-    """Print the verdict (content of ``gate.json``). ``files``: paths of the outputs, shown at the end."""
+def render(verdict: Record, console: Console, files: Iterable[str] = (), full: bool = False) -> None:
+    """Print the verdict (content of ``gate.json``). ``files``: paths of the outputs, shown at the end; ``full``: every pair."""
     good = verdict["exit_code"] == 0
     sides = " -> ".join(_who(verdict[side]) for side in ("baseline", "candidate"))
     console.print(Text(f"gate: {sides}", style="bold"))
@@ -29,6 +39,8 @@ def render(verdict: Record, console: Console, files: Iterable[str] = ()) -> None
     blocking, others = ([cause for cause in causes if cause["blocks"] is blocks] for blocks in (True, False))
     _list("what blocks", verdict, blocking, MAX_BLOCKING, "red", console)
     _list("what else changed", verdict, others, MAX_OTHERS, "yellow", console)
+    for line in _pairs(verdict) if full else ():
+        console.print(Text(line), soft_wrap=True)
     for path in files:
         console.print(Text(f"  {path}"))
     code = ExitCode(verdict["exit_code"])
@@ -37,6 +49,15 @@ def render(verdict: Record, console: Console, files: Iterable[str] = ()) -> None
 
 def _who(side: Record) -> str:
     return str(side["label"]) + (f" ({side['spec']})" if side["spec"] != side["label"] else "")
+
+
+def _pairs(verdict: Record) -> Iterator[str]:
+    """Each kind with its count, and each pair of it that the verdict keeps."""
+    for kind, facts in by_kind(verdict).items():
+        yield f"{KIND_WORDS[kind]}: {sum(counts[kind] for counts in verdict['counts'].values())}"
+        for fact in facts:
+            words = " -> ".join(side_words(fact[side]) for side in ("baseline", "candidate"))
+            yield f"  {fact['pair']}  {one_line('; '.join(map(drift_words, fact['drift'])) or words, 200)}"
 
 
 def _table(verdict: Record) -> Table:

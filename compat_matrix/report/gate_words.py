@@ -61,6 +61,11 @@ def total_counts(verdict: Record) -> dict[str, int]:
     return {kind: sum(counts[kind] for counts in verdict["counts"].values()) for kind in KIND_WORDS}
 
 
+def by_kind(verdict: Record) -> dict[str, list[Any]]:
+    """Kind -> its pairs, of those that the verdict keeps: all that changed, or fail as before."""
+    return {kind: [fact for fact in verdict["facts"] if fact["kind"] == kind] for kind in KIND_WORDS}
+
+
 def blocking_counts(verdict: Record) -> dict[str, int]:
     """Kind -> pairs that block."""
     out: dict[str, int] = {}

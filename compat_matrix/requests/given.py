@@ -74,7 +74,7 @@ def as_artifact(path: Path, folder: Path, requests: Path | None = None, host: Ho
         asked = _recorded(found, given, folder, host)
         questions = {"schema": 1, "stateful": False, "tolerance": ACROSS_SERVERS._asdict(), "requests": asked}
         (io / "io.json").write_text(json.dumps(questions, indent=1) + "\n", encoding="utf-8")
-    sign(given.directory, found, f"the SavedModel at {path}", f"savedmodel-compat serve-check {path}")
+    sign(given.directory, found, f"the SavedModel at {path}", f"savedmodel-compat check {path}")
     return given
 
 

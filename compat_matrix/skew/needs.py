@@ -82,10 +82,10 @@ class GraphNeeds:
     parts: tuple[Part, ...]
 
 
-def needs(model: Path) -> list[GraphNeeds]:
+def needs(model: Path, *, follow_links: bool = False) -> list[GraphNeeds]:
     """What each MetaGraph of a SavedModel needs. Raises SavedModelError, TableError."""
     table = history()
-    return [of_graph(graph, table) for graph in layout.read(model).saved_model.meta_graphs]
+    return [of_graph(graph, table) for graph in layout.read(model, follow_links=follow_links).saved_model.meta_graphs]
 
 
 def to_json(found: Sequence[GraphNeeds], table: History) -> dict[str, Any]:

@@ -61,10 +61,10 @@ def inspect_command(folder: Path) -> str:
 
 
 def needs_command(folder: Path) -> str:
-    """`savedmodel-compat ops needs`."""
-    from compat_matrix.commands.ops import needs
+    """`savedmodel-compat compat --ops`."""
+    from compat_matrix.commands.compat import compat
 
-    needs.main([os.fspath(folder)], standalone_mode=False)
+    compat.main(["--ops", os.fspath(folder)], standalone_mode=False)
     return ""
 
 

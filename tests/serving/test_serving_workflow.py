@@ -32,9 +32,10 @@ def test_the_environment_and_the_commands_exist() -> None:
     for name in re.findall(r"tox -e ([\w-]+)", text):
         assert f"testenv:{name}" in tox
     assert "tox -e serving -- " in text
+    from compat_matrix.commands.matrix import matrix as group
     from compat_matrix.commands.serving import serving
 
-    matrix = {name for parameter in serving.commands["run"].params for name in parameter.opts}
+    matrix = {name for parameter in group.commands["run"].params for name in parameter.opts}
     assert set(re.findall(r"(--[a-z-]+)", text.partition("tox -e serving -- ")[2].partition("\n")[0])) <= matrix
     commands = re.findall(r"savedmodel-compat serving (\w+)", text)
     assert commands == ["upgrade"]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from compat_matrix.cli import HARNESS_ERROR, UNEXPECTED
+from compat_matrix.commands.parts.models import models_named, tell_skipped
 from compat_matrix.common.printable import printable
 
 if TYPE_CHECKING:
@@ -50,12 +51,7 @@ tags_option = click.option("--tags", help="Tags of the MetaGraph, separated by c
 
 def models_of(argument: str, follow_links: bool) -> tuple[list[tuple[Model, str]], list[Any]]:
     """Each model with its place below the output ("" for the only one), and what was not looked into."""
-    from compat_matrix.models.find import Unusable, find
-
-    try:
-        found = find([argument], follow_links=follow_links)
-    except Unusable as error:
-        raise click.UsageError(printable(str(error), newlines=False)) from error
+    found = models_named([argument], follow_links=follow_links)
     if len(found.models) == 1 and not found.skipped and found.models[0].name.rstrip("/") == argument.rstrip("/"):
         return [(found.models[0], "")], []
     places = [item.relative for item in found.models]
@@ -68,8 +64,7 @@ def models_of(argument: str, follow_links: bool) -> tuple[list[tuple[Model, str]
 def _run(argument: str, out: str | None, change: Callable[[Draft], None], as_json: bool, follow_links: bool) -> int:
     models, skipped = models_of(argument, follow_links)
     code, lines = 0, []
-    for item in skipped:
-        click.echo(printable(f"not looked into: {item.name}: {item.reason}", newlines=False), err=True)
+    tell_skipped(skipped)
     for model, place in models:
         target = None if out is None else str(Path(out, place)) if place else out
         line, status = _one(model, target, change, follow_links)

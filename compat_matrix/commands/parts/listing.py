@@ -10,6 +10,7 @@ import click
 
 from compat_matrix.cli import HARNESS_ERROR, UNEXPECTED
 from compat_matrix.commands.parts.editing import models_of
+from compat_matrix.commands.parts.models import tell_skipped
 from compat_matrix.common.printable import printable
 
 
@@ -50,8 +51,7 @@ def run(
             lines = [line for graph in graphs for line in show(graph)]
             for line in [model.name, *lines] if len(models) > 1 else lines:
                 click.echo(printable(line, newlines=False))
-    for item in skipped:
-        click.echo(printable(f"not looked into: {item.name}: {item.reason}", newlines=False), err=True)
+    tell_skipped(skipped)
     if as_json:
         click.echo(json.dumps({"schema": 1, "models": found, "skipped": [vars(item) for item in skipped]}))
     return code

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from compat_matrix.common.printable import printable
+
+if TYPE_CHECKING:
+    from compat_matrix.models.find import Found, Skipped
 
 
 def model_arguments(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -20,15 +24,31 @@ def model_arguments(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def wrapped(models: tuple[str, ...], lists: tuple[str, ...], follow_links: bool, **rest: Any) -> Any:
-        from compat_matrix.models.find import Unusable, find
-
-        try:
-            found = find(models, lists, follow_links=follow_links)
-        except Unusable as error:
-            raise click.UsageError(printable(str(error), newlines=False)) from error
-        return function(found=found, follow_links=follow_links, **rest)
+        return function(found=models_named(models, lists, follow_links), follow_links=follow_links, **rest)
 
     return model_options(wrapped)
+
+
+def models_named(models: Sequence[str], lists: Sequence[str] = (), follow_links: bool = False, as_it_is: bool = False) -> Found:
+    """Return the models that a command line names. Raises UsageError.
+
+    Args:
+      as_it_is: a single path that exists is taken for a model where none is found: its reader says best what is missing there.
+    """
+    from compat_matrix.models.find import Found, Model, Unusable, find, place_of
+
+    try:
+        return find(models, lists, follow_links=follow_links)
+    except Unusable as error:
+        if as_it_is and len(models) == 1 and not lists and Path(models[0]).exists():
+            return Found([Model(models[0], Path(models[0]).name, "", place_of(models[0], follow_links))])
+        raise click.UsageError(printable(str(error), newlines=False)) from error
+
+
+def tell_skipped(skipped: Iterable[Skipped]) -> None:
+    """Say on stderr what a search did not look into, and why."""
+    for item in skipped:
+        click.echo(printable(f"not looked into: {item.name}: {item.reason}", newlines=False), err=True)
 
 
 def model_options(function: Callable[..., Any]) -> Callable[..., Any]:

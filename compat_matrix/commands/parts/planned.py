@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from compat_matrix.cells.outcomes import ExitCode
 from compat_matrix.cells.plan import Plan, PlanError
-from compat_matrix.cells.registry import OURS, Registry
+from compat_matrix.cells.registry import OURS
 from compat_matrix.cells.results import ResultsError
 from compat_matrix.commands.parts.refusing import EXISTING_FILE, Refused
 from compat_matrix.runtimes.runtime import LOCAL, Runtime, local_runtime
 from compat_matrix.verdict import DEFAULT_PATH, NO_ENTRIES, Ledger, LedgerError
+
+if TYPE_CHECKING:
+    from compat_matrix.plan.planning import Axes
 
 STALE = ExitCode.STALE_EXPECTATION
 EXISTING_DIR = click.Path(exists=True, file_okay=False, path_type=Path)
@@ -61,6 +64,21 @@ def ledger_path(expectations: Path | None, fixtures: Path | None, cases: Path | 
     return expectations or (NO_ENTRIES if fixtures or cases else DEFAULT_PATH)
 
 
+server_option = click.option(
+    "--server",
+    "servers",
+    multiple=True,
+    metavar="SERVER",
+    help="A model server to ask too: an image (tensorflow/serving:2.19.1, a digest), standin, standin@RUNTIME, binary:PATH, "
+    "remote:HOST:PORT,PORT (repeatable).",
+)
+servers_only_option = click.option(
+    "--servers-only",
+    is_flag=True,
+    help="Ask model servers only, over gRPC and REST; a TensorFlow just writes what they are asked.",
+)
+
+
 def runtime_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """The options that say which TensorFlows answer."""
     for option in (
@@ -73,14 +91,7 @@ def runtime_options(function: Callable[..., Any]) -> Callable[..., Any]:
             "wheel, an interpreter; LABEL=RUNTIME tells two of one version apart. The first is asked everything.",
         ),
         click.option("--all-checks", is_flag=True, help="Ask every runtime everything."),
-        click.option(
-            "--server",
-            "servers",
-            multiple=True,
-            metavar="SERVER",
-            help="A model server to ask too: an image (tensorflow/serving:2.19.1), standin, standin@RUNTIME, binary:PATH, "
-            "remote:HOST:PORT,PORT.",
-        ),
+        server_option,
     ):
         function = option(function)
     return function
@@ -104,21 +115,20 @@ def require_option(function: Callable[..., Any]) -> Callable[..., Any]:
     )(function)
 
 
-def planned(
-    ledger: Ledger,
-    fixtures: Path | None,
-    cases: Path | None,
-    runtimes: Sequence[Runtime] = (),
-    all_checks: bool = False,
-    producers: Collection[str] = (),
-    registry: Registry = OURS,
-) -> Plan:
+def home_axes(runtimes: Sequence[Runtime] = (), all_checks: bool = False) -> Axes:
+    """The axes of a matrix: the first runtime (default: the local one) is asked everything, or with ``all_checks`` all are."""
     from compat_matrix.checks import CHECKS
-    from compat_matrix.plan.planning import Axes, make_plan
+    from compat_matrix.plan.planning import Axes
 
     runtimes = tuple(runtimes) or (local_runtime(),)
-    axes = Axes(runtimes, home=(runtimes[0].name,), checks=tuple(CHECKS) if all_checks else None)
-    return make_plan(ledger, fixtures, cases, axes, registry.planned(producers), registry=registry)
+    return Axes(runtimes, home=(runtimes[0].name,), checks=tuple(CHECKS) if all_checks else None)
+
+
+def planned(ledger: Ledger, fixtures: Path | None, cases: Path | None) -> Plan:
+    """The plan of the local runtime. Raises PlanError."""
+    from compat_matrix.plan.planning import make_plan
+
+    return make_plan(ledger, fixtures, cases, home_axes(), OURS.planned(()), registry=OURS)
 
 
 def asked_runtimes(specs: Sequence[str], install: bool = False) -> tuple[Runtime, ...]:
@@ -156,3 +166,21 @@ def asked_servers(specs: Sequence[str], build: Callable[[], None] | None = None)
         return tuple(server_runtime(spec, build) for spec in specs)
     except ValueError as error:
         raise Refused(str(error), ExitCode.USAGE) from error
+
+
+def build_standin() -> None:
+    """Make the stand-in's image where an engine is there and it is not; what is missing is told by the plan."""
+    from compat_matrix.runtimes.places import RuntimeTrouble
+    from compat_matrix.serving.drivers import NotHere, engine
+    from compat_matrix.serving.standin import image
+
+    try:
+        client = engine.connect()
+    except NotHere:
+        return
+    try:
+        click.echo(f"image of the stand-in: {image.build(client)}", err=True)
+    except RuntimeTrouble as error:
+        raise Refused(str(error), ExitCode.HARNESS_ERROR) from error
+    finally:
+        client.close()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from compat_matrix.common.moved_commands import options_of_today
+
 
 def renaming(**new: str) -> type[click.Command]:
     """A class of commands that take old options: ``renaming(image="--server")`` takes ``--image`` as ``--server``."""
@@ -11,15 +13,6 @@ def renaming(**new: str) -> type[click.Command]:
 
     class Renaming(click.Command):
         def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-            own = args.index("--") if "--" in args else len(args)
-            return super().parse_args(ctx, [*map(self._renamed, args[:own]), *args[own:]])
-
-        @staticmethod
-        def _renamed(word: str) -> str:
-            old, equals, value = word.partition("=")
-            if old not in known:
-                return word
-            click.echo(f"{old} is called {known[old]} now", err=True)
-            return known[old] + equals + value
+            return super().parse_args(ctx, options_of_today(args, known, lambda line: click.echo(line, err=True)))
 
     return Renaming

@@ -1,4 +1,4 @@
-"""``savedmodel-compat runtimes doctor``: what the machine has, and whether every consumer really starts."""
+"""``savedmodel-compat doctor``: what the machine has, and whether every consumer really starts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``savedmodel-compat serving doctor``: the packages, the engine, the images, and the servers that are named."""
+"""``savedmodel-compat doctor``: the packages, the engine, the images, and the servers that are named."""
 
 from __future__ import annotations
 

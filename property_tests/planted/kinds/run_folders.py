@@ -1,4 +1,4 @@
-"""Faults in the folder of a run, which `matrix report`, `matrix diff` and `gate` judge without running anything."""
+"""Faults in the folder of a run, which `matrix report` and `gate` judge without running anything."""
 
 from __future__ import annotations
 

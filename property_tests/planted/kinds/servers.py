@@ -43,8 +43,8 @@ def _claims_another_version(folder: Path) -> None:
     path.write_text(path.read_text(encoding="utf-8") + '\n__version__ = VERSION = "2.1.0"\n', encoding="utf-8")
 
 
-SERVE = "serve-check artifacts/predictor --server binary:./server"
-SERVING_RUN = "serving run --out run -n 1 --fixtures artifacts --server binary:./server"
+SERVE = "check artifacts/predictor --servers-only --server binary:./server"
+SERVING_RUN = "matrix run --servers-only --out run -n 1 --fixtures artifacts --server binary:./server"
 RUN = "matrix run --out run -n 1 --fixtures artifacts --consumer tf2 --check values --runtime other/bin/python"
 ROWS = (
     Planted(

@@ -1,0 +1,38 @@
+"""What is missing on this machine: TensorFlows, consumers, model servers.
+
+Task: Set up
+"""
+
+from __future__ import annotations
+
+import click
+
+from compat_matrix.cells.outcomes import ExitCode
+from compat_matrix.commands.parts.machine import told
+
+
+@click.command()
+@click.option("--runtime", "runtimes", multiple=True, metavar="RUNTIME", help="Start every consumer in it; `installed` are all.")
+@click.option("--server", "servers", multiple=True, metavar="SERVER", help="Look for it, with what it needs (repeatable).")
+@click.option("--serving", is_flag=True, help="Look for what model servers need: packages, the engine, images.")
+@told
+def doctor(runtimes: tuple[str, ...], servers: tuple[str, ...], serving: bool) -> int:
+    """Check what this machine has, and start a worker of each consumer in each RUNTIME.
+
+    Of runtimes: uv, the Pythons, the disk, the compiler, the consumers. Of servers: the packages, the engine, the images, and
+    each SERVER, which is an image (tensorflow/serving:2.19.1), standin[@RUNTIME], binary[:PATH] or
+    remote:HOST:GRPC[,REST][/MODEL]. Without options: the local runtime, and what servers need.
+
+    Exit code 4 when something that is needed is missing; the command that would provide it is shown.
+    """
+    codes = []
+    everything = not (runtimes or servers or serving)
+    if runtimes or everything:
+        from compat_matrix.commands.parts.runtimes_doctor import examine
+
+        codes.append(examine(runtimes or ("local",)))
+    if servers or serving or everything:
+        from compat_matrix.commands.parts.serving_doctor import examine as examine_servers
+
+        codes.append(examine_servers(servers))
+    return max(codes, default=int(ExitCode.AS_EXPECTED))

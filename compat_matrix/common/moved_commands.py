@@ -1,0 +1,58 @@
+"""Commands and options that had another name: the old one is still taken, and a line on stderr says the new one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+Words = list[str]
+Tell = Callable[[str], object]
+
+
+def options_of_today(words: Sequence[str], known: Mapping[str, str], tell: Tell) -> Words:
+    """Return ``words`` with the options of ``known`` (old -> new) renamed, up to ``--``; ``tell`` is told of each."""
+    own = words.index("--") if "--" in words else len(words)
+    out = list(words)
+    for place, word in enumerate(words[:own]):
+        old, equals, value = word.partition("=")
+        if old in known:
+            tell(f"{old} is called {known[old]} now")
+            out[place] = known[old] + equals + value
+    return out
+
+
+def _as_values_of(*options: str) -> Callable[[Words], Words]:
+    """Words that are no options become values: the first of the first of ``options``, all that are left of the last one."""
+
+    def change(words: Words) -> Words:
+        left, out = list(options), []
+        for word in words:
+            out += [word] if word.startswith("-") else [left.pop(0) if len(left) > 1 else left[0], word]
+        return out
+
+    return change
+
+
+def _of_serving(words: Words) -> Words:
+    return _as_values_of("--server")(words) if any(not word.startswith("-") for word in words) else ["--serving", *words]
+
+
+# Old name -> the new one, the old options of it that had other names, how the words behind it are written now.
+_MOVED: dict[str, tuple[str, Mapping[str, str], Callable[[Words], Words]]] = {
+    "serve-check": ("check --servers-only", {"--image": "--server"}, list),
+    "grid": ("matrix run --grid", {"--runtimes": "--runtime", "--cases": "--case"}, list),
+    "serving run": ("matrix run --servers-only", {"--image": "--server"}, list),
+    "matrix diff": ("gate --dry-run --full", {}, _as_values_of("--baseline", "--candidate")),
+    "ops needs": ("compat --ops", {}, list),
+    "serving doctor": ("doctor", {}, _of_serving),
+    "runtimes doctor": ("doctor", {}, lambda words: _as_values_of("--runtime")(words or ["local"])),
+}
+
+
+def commands_of_today(words: Sequence[str], tell: Tell = lambda _: None) -> Words:
+    """Return the words of a command line with the name that its command has today; ``tell`` is told of an old one."""
+    for old, (new, options, change) in _MOVED.items():
+        count = len(old.split())
+        if old.split() == list(words[:count]):
+            tell(f"{old} is called {new} now")
+            return [*new.split(), *change(options_of_today(words[count:], options, tell))]
+    return list(words)
