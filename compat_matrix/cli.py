@@ -45,7 +45,7 @@ class Group(click.Group):
         name = args[0]
         if self.get_command(ctx, name) is None and not name.startswith("-"):
             near = like(name, self.list_commands(ctx)) or f" `{ctx.command_path} --help` lists them."
-            ctx.fail(f"there is no command {printable(name, newlines=False)!r}.{near}")
+            ctx.fail(f"unknown command {printable(name, newlines=False)!r}.{near}")
         return super().resolve_command(ctx, args)
 
 
@@ -57,7 +57,7 @@ class LazyGroup(Group):
         return sorted(path.stem.replace("_", "-") for path in _FOLDER.glob("[a-z]*.py"))
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import and return the subcommand, or None when there is none of this name."""
+        """Return the subcommand, which is imported now; None for an unknown name."""
         module = cmd_name.replace("-", "_")
         if cmd_name not in self.list_commands(ctx):
             return None

@@ -43,8 +43,8 @@ def _introduction(facts: Mapping[str, Any]) -> str:
 readers, for the recorded answers (where it can give none, to load). A field counts cells, **passed/asked**; the others are
 known failures, each explained by an entry of the [ledger](known_failures.md), and the run fails when one passes or fails
 otherwise. An empty field: there is nothing to ask (the release has no such reader or writer). [Plug-ins](plugins.md)
-are one more row and column of a grid of yours (`savedmodel-compat matrix run --grid --plugins FILE`). The most instructive failures,
-each with one command that shows it: [findings](findings.md).
+are one more row and column of a grid of yours (`savedmodel-compat matrix run --grid --plugins FILE`). The most instructive
+failures, each with one command that shows it: [findings](findings.md).
 
 Last whole run: {run["observed"]} of {run["planned"]} planned cells observed, {passed} of them passed, exit code
 {run["exit_code"]}, {run["processes"]} processes on 2 cores{_minutes(run)}. {facts.get("note", "")}

@@ -42,6 +42,17 @@ def test_a_failure_may_have_other_causes_on_the_way():
     assert bisect(["2.4", "2.5", "2.6"], ask).after == "2.5"
 
 
+def test_what_a_model_says_does_not_steer_the_terminal(monkeypatch):
+    def result(parts, release, *_):
+        said = "" if release == "2.4" else "no op \x1b[2J\nreleases: all"
+        return Result("p", "c", Outcome.LOAD_ERROR if said else Outcome.PASS, message_normalised=said)
+
+    monkeypatch.setattr("compat_matrix.commands.bisect._result", result)
+    done = CliRunner().invoke(main, ["bisect", "a/fixture@1.15.5/tf2@2.21.0/load", "--from", "2.4", "--to", "2.6"])
+    assert done.exit_code == 0 and "changes in 2.5" in done.stdout
+    assert "\x1b" not in done.output and "\nreleases" not in done.output
+
+
 @pytest.mark.parametrize(
     ("baseline", "kind", "command"),
     [

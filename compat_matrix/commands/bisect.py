@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from compat_matrix.cells.results import Result
     from compat_matrix.hosts.pool import Hosts
 
+SAID = 300  # characters of what a release says
+
 
 @click.command()
 @click.argument("cell_id", metavar="CELL")
@@ -33,6 +35,7 @@ def bisect(cell_id: str, first: str, last: str, no_install: bool) -> int:
     the range are asked, and installed. Exit code 3: the oldest and the newest release show the same.
     """
     from compat_matrix.cells.plan import parse_cell_id
+    from compat_matrix.cells.results import one_line
     from compat_matrix.gate.bisect import bisect as search
     from compat_matrix.hosts.pool import Hosts
     from compat_matrix.skew.history import history
@@ -47,17 +50,18 @@ def bisect(cell_id: str, first: str, last: str, no_install: bool) -> int:
 
         def ask(release: str) -> Result:
             result = _result(parts, release, hosts, Path(folder) / "out", not no_install)
-            click.echo(f"{release}: {result.outcome} {result.message_normalised[:120]}".rstrip(), err=True)
+            click.echo(f"{release}: {result.outcome} {one_line(result.message_normalised, 120)}".rstrip(), err=True)
             return result
 
         found = search(releases, ask)
+    seen = {release: one_line(said, SAID) for release, said in found.seen.items()}
     if not found.after:
-        click.echo(f"nothing changes from {first} to {last}: {found.seen[releases[0]]}")
+        click.echo(f"nothing changes from {first} to {last}: {seen[releases[0]]}")
         return ExitCode.INCOMPLETE
     click.echo(f"changes in {found.after}")
-    click.echo(f"  {found.before}: {found.seen[found.before]}")
-    click.echo(f"  {found.after}: {found.seen[found.after]}")
-    click.echo(f"  asked: {', '.join(found.seen)}")
+    click.echo(f"  {found.before}: {seen[found.before]}")
+    click.echo(f"  {found.after}: {seen[found.after]}")
+    click.echo(f"  asked: {', '.join(seen)}")
     return ExitCode.AS_EXPECTED
 
 

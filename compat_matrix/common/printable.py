@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 from collections.abc import Iterable
 
 
@@ -14,6 +15,13 @@ def printable(text: str, newlines: bool = True) -> str:
     if text.isprintable():
         return text
     return "".join(char if char.isprintable() or (newlines and char == "\n") else ascii(char)[1:-1] for char in text)
+
+
+def unknown(what: str, patterns: Iterable[str], known: Iterable[str]) -> str:
+    """Return a sentence about the first of ``patterns`` (with ``*``) that fits none of the ``known`` names; "" when all fit."""
+    known = list(known)
+    name = next((pattern for pattern in patterns if not fnmatch.filter(known, pattern)), None)
+    return "" if name is None else f"no {what} is called {printable(name, newlines=False)}.{like(name, known)}"
 
 
 def like(name: str, known: Iterable[str]) -> str:

@@ -18,13 +18,13 @@ from typing import Any
 from rich.console import Console
 
 from compat_matrix.cells.outcomes import Outcome
-from compat_matrix.cells.plan import LEDGER_FILE, NO_CONSUMER, PLAN_FILE, RESULTS_FILE, SERVING, STANDIN, Cell, Plan
+from compat_matrix.cells.plan import LEDGER_FILE, NO_CONSUMER, PLAN_FILE, RESULTS_FILE, SERVING, STANDIN, Cell, Plan, PlanError
 from compat_matrix.cells.registry import OURS, Registry
 from compat_matrix.cells.results import Result, ResultsError, read_results, remove_results, write_results
 from compat_matrix.cells.run_file import RUN_FILE, RunFile
 from compat_matrix.cells.sole_writer import LOCK_FILE, sole_writer
-from compat_matrix.common import interrupts
-from compat_matrix.common.printable import like
+from compat_matrix.common import interrupts, strict_json
+from compat_matrix.common.printable import like, unknown
 from compat_matrix.common.writing import write_set, write_text
 from compat_matrix.engine.sessions import CELLS_FILE, RunError, execute
 from compat_matrix.plan.made_programs import make_programs
@@ -35,6 +35,7 @@ from compat_matrix.verdict.summary import summarise
 
 SUMMARY_FILE, JUNIT_FILE, HTML_FILE = "summary.json", "junit.xml", "report.html"
 GRID_FILE = "grid.json"  # of a run over many runtimes
+ABOUT_FILE = "about.json"  # of a check: what its page needs beside plan and results
 SCRATCH_FOLDER = "scratch"
 FOLDERS = ("artifacts", "evidence", "logs", SCRATCH_FOLDER)
 GIVEN_FOLDER = "given"  # what a run is about, where it is made for the run alone
@@ -52,15 +53,16 @@ def default_processes() -> int:
 
 def select(plan: Plan, selectors: Mapping[str, Sequence[str]], cells: Sequence[str]) -> set[str]:
     """Ids of the cells that ``selectors`` (axis -> patterns with ``*``) and ``cells`` (ids) choose. Raises RunError when none."""
-    unknown = sorted(set(cells) - set(plan.by_id))
-    if unknown:
-        near = like(unknown[0], plan.by_id)
-        raise RunError(f"no such cell: {unknown[0]} (savedmodel-compat matrix plan lists them).{near}")
+    gone = sorted(set(cells) - set(plan.by_id))
+    if gone:
+        near = like(gone[0], plan.by_id)
+        raise RunError(f"no such cell: {gone[0]} (savedmodel-compat matrix plan lists them).{near}")
     for axis, patterns in selectors.items():
-        known = {getattr(cell, axis) for cell in plan}
-        for name in patterns:
-            if name not in (NO_CONSUMER, SERVING, STANDIN) and not fnmatch.filter(known, name):
-                raise RunError(f"the selection holds no cell: no {axis} of the plan is called {name}.{like(name, known)}")
+        # A plan that makes nothing, or asks no server, has no such consumers; still they are no names that nobody knows.
+        always = {NO_CONSUMER, SERVING, STANDIN} if axis == "consumer" else set()
+        wrong = patterns and unknown(f"{axis} of the plan", patterns, always | {getattr(cell, axis) for cell in plan})
+        if wrong:
+            raise RunError(f"the selection holds no cell: {wrong}")
     chosen = {
         cell.id
         for cell in plan
@@ -88,7 +90,7 @@ def prepare(out: Path, plan: Plan, ledger_text: str, resume: bool = False, regis
     with the plan.
     """
     done: set[str] = set()
-    for name in (SUMMARY_FILE, JUNIT_FILE, HTML_FILE, GRID_FILE):  # they tell of what was observed before
+    for name in (SUMMARY_FILE, JUNIT_FILE, HTML_FILE, GRID_FILE, ABOUT_FILE):  # they tell of what was observed before
         (out / name).unlink(missing_ok=True)
     if resume and (out / PLAN_FILE).is_file():
         done = _take_over(out, plan, Ledger.parse(ledger_text))
@@ -262,13 +264,23 @@ def _report(out: Path, console: Console, today: datetime.date) -> dict[str, Any]
         texts[GRID_FILE] = json.dumps(grid.record(plan, results, summary, reasons), indent=1) + "\n"
         texts[HTML_FILE] = grid_html.render(plan, results, summary, reasons, tails)
     else:
-        texts[HTML_FILE] = html.render(plan.to_json(), records, summary, reasons, tails)
+        texts[HTML_FILE] = html.render(plan.to_json(), records, summary, reasons, tails, _about(out))
     texts[JUNIT_FILE] = junit.of_run(plan.to_json(), records, summary)
     interrupts.check()
     write_set(out, {**texts, SUMMARY_FILE: json.dumps(summary, indent=1) + "\n"})
     files = [str(out / name) for name in (HTML_FILE, SUMMARY_FILE, RESULTS_FILE, JUNIT_FILE, GRID_FILE) if (out / name).exists()]
     terminal.render(plan, results, summary, console, files)
     return summary
+
+
+def _about(out: Path) -> dict[str, Any] | None:
+    """What a check has noted for its page. Raises PlanError."""
+    try:
+        return dict(strict_json.loads((out / ABOUT_FILE).read_text(encoding="utf-8")))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, TypeError) as error:
+        raise PlanError(f"{out / ABOUT_FILE}: {error}") from error
 
 
 def _log_tails(out: Path, records: Iterable[dict[str, Any]]) -> dict[str, dict[str, str]]:

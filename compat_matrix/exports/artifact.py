@@ -19,6 +19,7 @@ from compat_matrix.models.find import FORMATS
 from compat_matrix.plan.planning import fixture_artifact
 from compat_matrix.requests import given
 from compat_matrix.requests.tolerances import ACROSS_LOADERS, ACROSS_SERVERS
+from compat_matrix.runtimes.runtime import INSTALL
 from reference_impl.format.container import layout
 
 QUESTIONS = Path("io") / "io.json"
@@ -144,7 +145,7 @@ def _reasons(questions: Sequence[asking.Question]) -> list[str]:
     """Why each cannot be asked; those of one reason in one sentence."""
     found: dict[str, list[str]] = {}
     for question in questions:
-        shown = question.reasons[-1] if question.reasons else "nobody was asked"
+        shown = question.reasons[-1] if question.reasons else f"no TensorFlow is here to ask: {INSTALL}"
         made = "what was made up for it is not answered" if question.candidates else "not compared"
         found.setdefault(f"{made} ({shown})", []).append(repr(question.target[1]))
     return [f"{', '.join(dict.fromkeys(names))}: {reason}" for reason, names in found.items()]

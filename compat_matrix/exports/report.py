@@ -30,6 +30,26 @@ _FEW = 3  # of one kind in one message
 
 
 @dataclass(frozen=True)
+class Cause:
+    """Cells that fail for one reason.
+
+    Attributes:
+      title: who fails, and in which checks.
+      lines: what is wrong, and what to do.
+      evidence: files of the first cell, below the folder of the report.
+      replay: the command line that makes its check again.
+      cells: their ids.
+    """
+
+    outcome: str
+    title: str
+    lines: list[str]
+    evidence: list[str]
+    replay: str
+    cells: list[str]
+
+
+@dataclass(frozen=True)
 class Report:
     """The verdict on one or many exports; everything else lies in the folder ``out``."""
 
@@ -80,11 +100,13 @@ class Report:
     def text(self) -> str:
         """For a person: what failed, with all that is needed to see it again; what did not run, and why; what was compared."""
         lines = [self.headline()]
-        groups: dict[tuple[str, ...], list[Result]] = {}
-        for result in self.failures:
-            groups.setdefault(self._cause(result), []).append(result)
-        for results in groups.values():
-            lines += self._failure(results)
+        for cause in self.causes():
+            lines.append(f"{cause.outcome}  {cause.title}")
+            lines += [f"    {line}" for line in cause.lines]
+            if cause.evidence:
+                paths = [self.out / path for path in cause.evidence]
+                lines.append(f"    evidence: {paths[0].parent} ({', '.join(path.name for path in paths)})")
+            lines.append(f"    reproduce: {cause.replay}")
         lines += [line for kind in LEDGER_WORDS for line in ledger_lines(kind, self.summary["ledger"][kind])]
         lines += self.not_run_lines()
         lines += [line for item in self.prepared for line in self._compared(item)]
@@ -96,7 +118,19 @@ class Report:
         """A line for each reason."""
         return list(_not_run(self.plan, self.not_run, len(self.prepared) > 1))
 
-    def _cause(self, result: Result) -> tuple[str, ...]:
+    def causes(self) -> list[Cause]:
+        """What failed, the cells that fail for one reason together."""
+        groups: dict[tuple[str, ...], list[Result]] = {}
+        for result in self.failures:
+            groups.setdefault(self._cause_of(result), []).append(result)
+        return [self._told(results) for results in groups.values()]
+
+    def about(self) -> dict[str, Any]:
+        """What the page needs beside plan and results (`compat_matrix.report.html.render`)."""
+        names = {cell.case: self._item(cell).name for cell in self.plan}
+        return {"names": names, "causes": [vars(cause) for cause in self.causes()]}
+
+    def _cause_of(self, result: Result) -> tuple[str, ...]:
         """What is the same for the cells that fail for one reason: a check that asks again, consumers that answer the same."""
         cell = self.plan.by_id[result.cell]
         if isinstance(result.details.get("request"), str) and result.details.get("differences"):
@@ -104,20 +138,22 @@ class Report:
         said = result.message_normalised.replace("the re-export, ", "")
         return (cell.case, str(result.outcome), result.error_class or "", said, "" if said else cell.id)
 
-    def _failure(self, results: Sequence[Result]) -> Iterator[str]:
-        """Cells that fail for one reason; the first is shown."""
+    def _told(self, results: Sequence[Result]) -> Cause:
+        """One cause; the first of its cells is shown."""
         first = results[0]
         cells = [self.plan.by_id[result.cell] for result in results]
         who = ", ".join(dict.fromkeys(f"{cell.consumer}@{cell.consumer_version}" for cell in cells))
         checks = ", ".join(dict.fromkeys(cell.check for cell in cells))
         many = f"{cells[0].case}: " if len(self.prepared) > 1 else ""
         unexpected = "" if first.outcome.gate_failure else " (the ledger expects a failure)"
-        yield f"{first.outcome}  {many}{who} / {checks}{unexpected}"
-        yield from (f"    {line}" for line in _words(first, self._item(cells[0]), self.results))
-        if first.evidence:
-            paths = [self.out / path for path in sorted(first.evidence.values())]
-            yield f"    evidence: {paths[0].parent} ({', '.join(path.name for path in paths)})"
-        yield f"    reproduce: {first.replay}"
+        return Cause(
+            str(first.outcome),
+            f"{many}{who} / {checks}{unexpected}",
+            list(_words(first, self._item(cells[0]), self.results)),
+            sorted(first.evidence.values()),
+            first.replay,
+            [cell.id for cell in cells],
+        )
 
     def _item(self, cell: Cell) -> Prepared:
         return next(item for item in self.prepared if str(item.directory) == cell.artifact)

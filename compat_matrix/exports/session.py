@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import datetime
 import io
+import json
 import shlex
 import shutil
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from rich.console import Console
@@ -19,6 +21,7 @@ from compat_matrix.cells.results import Observation, Result
 from compat_matrix.cells.run_file import RunFile, tool_version
 from compat_matrix.cells.sole_writer import LOCK_FILE
 from compat_matrix.checks import NotExecuted
+from compat_matrix.common.writing import write_text
 from compat_matrix.engine import running
 from compat_matrix.engine.loop import run_plan
 from compat_matrix.engine.result_log import ResultLog
@@ -110,8 +113,10 @@ class Session:
                     advance(result)
         finally:
             log.close(lambda _: INTERRUPTED)
+        report = Report(out, prepared, plan, log.results, {})
+        write_text(out / running.ABOUT_FILE, json.dumps(report.about(), indent=1) + "\n")
         summary = running.report(out, Console(file=io.StringIO()), datetime.date.today())
-        return Report(out, prepared, plan, log.results, summary)
+        return replace(report, summary=summary)
 
     def _registered(self, options: Options) -> Registry:
         """Ours, and the plug-ins that are asked for, each of which was started once to say what it is."""

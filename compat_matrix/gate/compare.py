@@ -195,6 +195,7 @@ def compare(
         "schema": SCHEMA,
         "baseline": dict(sides[0]),
         "candidate": dict(sides[1]),
+        "started": max((side.run.started for pair in pairs for side in (pair.baseline, pair.candidate) if side), default=""),
         "pairs": len(pairs),
         "compared": len(facts),
         "not_covered": len(pairs) - len(facts),

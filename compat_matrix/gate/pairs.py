@@ -20,6 +20,7 @@ from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.cells.plan import NO_CONSUMER, PLAN_FILE, PRODUCE, RESULTS_FILE, Cell, Plan
 from compat_matrix.cells.registry import OURS, Registry
 from compat_matrix.cells.results import DESELECTED, Result, read_results
+from compat_matrix.cells.run_file import RunFile
 
 READS, WRITES, BOTH = "reads", "writes", "both"
 ROLES = (READS, WRITES, BOTH)
@@ -34,16 +35,20 @@ class Run:
     plan: Plan
     results: Mapping[str, Result]
     registry: Registry = OURS
+    started: str = ""
 
     @classmethod
-    def of(cls, out: Path, plan: Plan, results: Iterable[Result], registry: Registry = OURS) -> Run:
-        """Results of other plans are left out."""
-        return cls(out, plan, {r.cell: r for r in results if r.plan_id == plan.plan_id and r.cell in plan.by_id}, registry)
+    def of(cls, out: Path, plan: Plan, results: Iterable[Result], registry: Registry = OURS, started: str = "") -> Run:
+        """Results of other plans are left out. ``started``: date and time."""
+        mine = {r.cell: r for r in results if r.plan_id == plan.plan_id and r.cell in plan.by_id}
+        return cls(out, plan, mine, registry, started)
 
     @classmethod
     def read(cls, out: Path) -> Run:
         """Raises PlanError and ResultsError for files that cannot be used."""
-        return cls.of(out, Plan.read(out / PLAN_FILE), read_results(out / RESULTS_FILE), registry.read(out))
+        return cls.of(
+            out, Plan.read(out / PLAN_FILE), read_results(out / RESULTS_FILE), registry.read(out), RunFile.read(out).started
+        )
 
     def productions(self) -> dict[str, Cell]:
         """Artifacts that are made in the run: artifact id -> the cell that makes it."""

@@ -122,7 +122,7 @@ class Host:
         self._runtimes.update(runtimes)
 
     def expect(self, upcoming: Mapping[str, Sequence[Path]]) -> None:
-        """Say which models the servers of which runtime will be asked for, in order."""
+        """Announce the models that servers will be asked for: name of a runtime -> models, in order."""
         self._upcoming = {name: list(models) for name, models in upcoming.items()}
 
     def release(self) -> None:

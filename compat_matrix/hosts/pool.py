@@ -1,4 +1,4 @@
-"""Hosts by runtime, for whoever asks one model after the other, here and in other runtimes."""
+"""One host for each runtime, started when it is first asked."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from compat_matrix.runtimes.runtime import Runtime
 
 
 class Hosts:
-    """Hosts that start when they are asked for; a context manager that ends them.
+    """The hosts by runtime. Each starts when it is first asked; leaving the context ends all of them.
 
     Args:
       folder: takes the logs of the workers.

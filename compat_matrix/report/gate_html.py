@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from compat_matrix.cells.outcomes import ExitCode
-from compat_matrix.report.gate_words import EXIT_WORDS, KIND_WORDS, ROLE_WORDS, headline, total_counts
+from compat_matrix.report.gate_words import EXIT_WORDS, KIND_WORDS, ROLE_WORDS, dated, headline, total_counts
 from compat_matrix.report.html import environment
 
 
@@ -19,6 +19,7 @@ def render(verdict: Mapping[str, Any]) -> str:
         .get_template("gate.html.j2")
         .render(
             verdict=verdict,
+            date=dated("", verdict),
             headline=headline(verdict),
             exit_words=EXIT_WORDS[ExitCode(verdict["exit_code"])],
             kinds=[kind for kind in KIND_WORDS if totals[kind]],

@@ -12,6 +12,7 @@ from compat_matrix.report.gate_words import (
     ROLE_WORDS,
     UNCHANGED,
     bisect_command,
+    dated,
     drift_words,
     headline,
     names,
@@ -37,7 +38,7 @@ def render(verdict: Record, limit: int = LIMIT) -> str:
     """
     page = _Page(limit - _RESERVE)
     mark = "✅" if verdict["exit_code"] == 0 else "❌"
-    versions = f"{text(verdict['baseline']['label'])} → {text(verdict['candidate']['label'])}"
+    versions = f"{text(verdict['baseline']['label'])} → {text(verdict['candidate']['label'])}{text(dated('', verdict))}"
     page.add(f"### {mark} TensorFlow {versions}: {EXIT_WORDS[ExitCode(verdict['exit_code'])]}\n\n{text(headline(verdict))}\n\n")
     page.add(_counts(verdict))
     blocking = [cause for cause in verdict["causes"] if cause["blocks"]]

@@ -17,6 +17,7 @@ from compat_matrix.report.gate_words import (
     ROLE_WORDS,
     bisect_command,
     by_kind,
+    dated,
     drift_words,
     headline,
     names,
@@ -32,7 +33,7 @@ def render(verdict: Record, console: Console, files: Iterable[str] = (), full: b
     """Print the verdict (content of ``gate.json``). ``files``: paths of the outputs, shown at the end; ``full``: every pair."""
     good = verdict["exit_code"] == 0
     sides = " -> ".join(_who(verdict[side]) for side in ("baseline", "candidate"))
-    console.print(Text(f"gate: {sides}", style="bold"))
+    console.print(Text(dated(f"gate: {sides}", verdict), style="bold"))
     console.print(Text(headline(verdict), style="bold green" if good else "bold red"))
     console.print(_table(verdict))
     causes = verdict["causes"]

@@ -8,6 +8,7 @@ from typing import Any
 
 from compat_matrix.cells.outcomes import ExitCode
 from compat_matrix.common.gist import gist
+from compat_matrix.common.printable import printable
 
 Record = Mapping[str, Any]
 
@@ -35,6 +36,12 @@ EXIT_WORDS = {
     ExitCode.INCOMPLETE: "incomplete",
     ExitCode.HARNESS_ERROR: "harness or environment error",
 }
+
+
+def dated(text: str, verdict: Record) -> str:
+    """``text`` with the date and time at which the later of the two runs began."""
+    started = verdict.get("started", "")
+    return f"{text}, {printable(started[:16].replace('T', ' '), newlines=False)}" if started else text
 
 
 def headline(verdict: Record) -> str:

@@ -34,6 +34,7 @@ def render(
         html.environment()
         .get_template("grid.html.j2")
         .render(
+            title=html.title_of_run("grid", summary),
             summary=summary,
             unexpected=shown,
             unexpected_more=len(unexpected) - len(shown),

@@ -6,6 +6,7 @@ The first screen says what is unexpected and what blocks; then the matrix, cases
 from __future__ import annotations
 
 import json
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -34,6 +35,7 @@ WORST_FIRST = (
 )
 _ABOUT_CELLS = {"unexpected_fail", "unexpected_pass", "wrong_error", "wrong_prediction"}
 NOT_APPLICABLE = Outcome.NOT_APPLICABLE.value
+_MANY_VERSIONS = 3  # in a title
 _LONG_TEXT = 4000  # characters of one evidence text; the whole is in the evidence folder
 
 Record = Mapping[str, Any]
@@ -45,6 +47,7 @@ def render(
     summary: Record,
     expectations: Mapping[int, Record] | None = None,
     log_tails: Mapping[str, Mapping[str, str]] | None = None,
+    about: Record | None = None,
 ) -> str:
     """The page for a run.
 
@@ -54,7 +57,10 @@ def render(
       summary: content of ``summary.json``.
       expectations: index of a ledger entry, as results name it -> its ``kind``, ``reason`` and ``issue``.
       log_tails: cell -> name of an evidence text -> its last lines.
+      about: of a check (`ABOUT_FILE`): ``names``, case -> what its user calls the model, and ``causes`` of what is unexpected,
+        each with ``outcome``, ``title``, ``lines``, ``evidence``, ``replay`` and ``cells``.
     """
+    about = about or {"names": {}, "causes": []}
     by_cell = {result["cell"]: result for result in results}
     not_run = {entry["cell"]: entry["reason"] for entry in summary["not_run"]}
     cells = [_cell(cell, by_cell.get(cell["id"]), not_run, expectations or {}) for cell in plan["cells"]]
@@ -71,6 +77,12 @@ def render(
         environment()
         .get_template("report.html.j2")
         .render(
+            title=title_of_run("check" if about["names"] else "matrix", summary),
+            names=about["names"],
+            causes=[
+                {**cause, "cells": [{"id": cell, "anchor": _anchor("cell", cell)} for cell in cause["cells"]]}
+                for cause in about["causes"]
+            ],
             summary=summary,
             consumers=sorted({cell["consumer_label"] for cell in cells if cell["consumer"] != "-"}),
             rows=rows,
@@ -99,6 +111,23 @@ def environment() -> jinja2.Environment:
     out.filters["plain"] = plain
     out.filters["evidence"] = evidence_text
     return out
+
+
+def title(what: str, versions: Iterable[str], started: str) -> str:
+    """The title of a report: what ran, on which TensorFlows, and when (``started``: date and time, "" if nobody knows)."""
+    told = sorted(set(versions), key=_release_order)
+    span = ", ".join(told) if len(told) <= _MANY_VERSIONS else f"{told[0]} to {told[-1]}"
+    return ", ".join(filter(None, [what, f"TensorFlow {span}" if told else "", started[:16].replace("T", " ")]))
+
+
+def title_of_run(what: str, summary: Record) -> str:
+    """The title of a run from its ``summary.json``."""
+    seen = {version for parts in summary.get("versions", {}).values() for version in parts.get("tensorflow", ())}
+    return title(what, seen, summary.get("run", {}).get("started", ""))
+
+
+def _release_order(version: str) -> tuple[list[int], str]:
+    return [int(part) for part in re.findall(r"\d+", version.partition("+")[0])], version
 
 
 def about_entries(summary: Record) -> list[tuple[str, list[Any]]]:

@@ -22,6 +22,7 @@ class Place(NamedTuple):
 START, END = Place(OLD, OLD), Place(NEW, NEW)
 BETWEEN = {SERVERS_FIRST: Place(NEW, OLD), EXPORTERS_FIRST: Place(OLD, NEW)}
 ORDERS = tuple(BETWEEN)
+BY_FIRST = {"servers": SERVERS_FIRST, "exporters": EXPORTERS_FIRST}  # what goes first -> the order
 
 
 def places(order: str) -> tuple[Place, ...]:

@@ -331,7 +331,7 @@ def test_an_option_that_was_renamed_is_still_taken_and_its_new_name_is_said(old,
 def test_a_command_that_does_not_exist_names_those_like_it(words, near):
     done = run(*words)
     assert done.returncode == 64
-    assert f"there is no command {words[-1]!r}. Did you mean {near}" in done.stderr
+    assert f"unknown command {words[-1]!r}. Did you mean {near}" in done.stderr
 
 
 def test_the_help_has_a_section_for_each_task_and_none_for_commands_without_one():

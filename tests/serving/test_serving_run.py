@@ -118,7 +118,7 @@ def test_a_server_that_is_not_here_is_not_run_and_required_it_is_a_failure(tmp_p
 
 
 def test_serve_check_of_a_model_without_requests(tmp_path, server):
-    model = FIXTURES / "half_plus_two" / "model"
+    model = shutil.copytree(FIXTURES / "half_plus_two" / "model", tmp_path / "half_plus_two")  # its artifact has requests
     compat(tmp_path, "-m", "compat_matrix", "serve-check", model, "--server", server, "--out", tmp_path / "out")
     questions = json.loads((tmp_path / "out" / "given" / "half_plus_two" / "io" / "io.json").read_text())
     assert {request["signature"] for request in questions["requests"]} >= {"serving_default"}

@@ -14,8 +14,9 @@ from compat_matrix.cells.outcomes import ExitCode
 from compat_matrix.cells.sole_writer import sole_writer
 from compat_matrix.commands.parts.planned import EXISTING_DIR, asked_runtimes, asked_servers, exit_codes
 from compat_matrix.commands.parts.refusing import Refused
-from compat_matrix.common.printable import like, printable
+from compat_matrix.common.printable import printable, unknown
 from compat_matrix.common.writing import write_text
+from compat_matrix.upgrade import sides
 
 if TYPE_CHECKING:
     from compat_matrix.runtimes.runtime import Runtime
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 
 SCHEMA = 1
 UPGRADE_FILE = "upgrade.json"
-_ORDERS = {"servers": "upgrade servers first", "exporters": "exporters first"}
 
 
 @click.command("upgrade")
@@ -36,7 +36,7 @@ _ORDERS = {"servers": "upgrade servers first", "exporters": "exporters first"}
 @click.option("--to", "after", metavar="RUNTIME", help="The new TensorFlow.")
 @click.option("--old-server", metavar="SERVER", help="The old server (default: the stand-in on the old TensorFlow).")
 @click.option("--new-server", metavar="SERVER", help="The new server (default: the stand-in on the new TensorFlow).")
-@click.option("--order", type=click.Choice(sorted(_ORDERS)), help="Exit with 1 unless this order works.")
+@click.option("--order", type=click.Choice(sorted(sides.BY_FIRST)), help="Exit with 1 unless this order works.")
 @click.option(
     "--out", type=click.Path(file_okay=False, path_type=Path), help="Keep results, logs and upgrade.json in this folder."
 )
@@ -64,33 +64,34 @@ def upgrade(
 
     A SERVER is an image (tensorflow/serving:2.19.1), standin@RUNTIME, standin, or binary:PATH.
     """
-    _check_usage(exports, cases, before, after, old_server, new_server)
-    specs = {"old": old_server or f"standin@{before}", "new": new_server or f"standin@{after}"}
+    exporters = {sides.OLD: before, sides.NEW: after}
+    asked_of = {sides.OLD: old_server, sides.NEW: new_server}
+    _check_usage(exports, cases, exporters, asked_of)
+    specs = {side: server or f"standin@{exporters[side]}" for side, server in asked_of.items()}
     folder = (out or Path(tempfile.mkdtemp(prefix="savedmodel-compat-"))).resolve()
     with sole_writer(folder):
         servers = {side: asked_servers([spec])[0].labelled(f"{side}_server") for side, spec in specs.items()}
-        asked = _asked(folder, exports, cases, {"old": before, "new": after}, servers)
+        asked = _asked(folder, exports, cases, exporters, servers)
         ways = _gone(folder, asked, {side: server.server for side, server in servers.items()})
         return _told(folder, asked, servers, ways, order, as_json)
 
 
-def _check_usage(exports: tuple[Path, ...], cases: tuple[str, ...], *rest: str | None) -> None:
-    before, after, old_server, new_server = rest
+def _check_usage(
+    exports: tuple[Path, ...], cases: tuple[str, ...], exporters: Mapping[str, str | None], servers: Mapping[str, str | None]
+) -> None:
+    """Raises UsageError. ``exporters``, ``servers``: side -> the runtime, the server that is named for it."""
     if len(exports) not in (0, 2) or bool(exports) == bool(cases):
         raise click.UsageError("name the models: either --case NAME, or two folders, the old and the new export")
-    if cases and not (before and after):
+    if cases and not all(exporters.values()):
         raise click.UsageError("--case needs --from and --to: the TensorFlows that write it")
     if cases:
-        import fnmatch
-
         from compat_matrix.cases import all_cases
 
-        known = [info.name for info in all_cases()]
-        for name in cases:
-            if not fnmatch.filter(known, name):
-                raise click.UsageError(f"no case is called {name}.{like(name, known)}")
-    for server, runtime, side in ((old_server, before, "old"), (new_server, after, "new")):
-        if not server and not runtime:
+        wrong = unknown("case", cases, [info.name for info in all_cases()])
+        if wrong:
+            raise click.UsageError(wrong)
+    for side, server in servers.items():
+        if not server and not exporters[side]:
             raise click.UsageError(f"name the {side} server (--{side}-server), or its TensorFlow (--from, --to)")
         if server and server.startswith("remote:"):
             raise click.UsageError(
@@ -111,7 +112,7 @@ def _asked(
 
     try:
         if exports:
-            return asking.of_exports(folder, dict(zip(("old", "new"), (path.resolve() for path in exports))), servers)
+            return asking.of_exports(folder, dict(zip((sides.OLD, sides.NEW), (path.resolve() for path in exports))), servers)
         runtimes = {side: asked_runtimes([spec or ""])[0].labelled(f"{side}_export") for side, spec in exporters.items()}
         return asking.of_cases(folder / "pairs", cases, runtimes, servers)
     except (ArtifactError, Unstageable) as error:
@@ -122,7 +123,6 @@ def _gone(folder: Path, asked: Asked, specs: Mapping[str, str]) -> list[Way]:
     """Both ways, under load where the pairs work."""
     from compat_matrix.serving import drivers
     from compat_matrix.serving.fleet import NotStarted
-    from compat_matrix.upgrade import sides
     from compat_matrix.upgrade.questions import questions
     from compat_matrix.upgrade.switching import Traveller
     from compat_matrix.upgrade.verdict import from_pairs
@@ -161,7 +161,7 @@ def _gone(folder: Path, asked: Asked, specs: Mapping[str, str]) -> list[Way]:
 def _told(folder: Path, asked: Asked, servers: Mapping[str, Runtime], ways: list[Way], order: str | None, as_json: bool) -> int:
     from compat_matrix.upgrade.verdict import exit_code, line
 
-    verdict, code = line(ways), exit_code(ways, order and _ORDERS[order])
+    verdict, code = line(ways), exit_code(ways, order and sides.BY_FIRST[order])
     record: dict[str, Any] = {
         "schema": SCHEMA,
         "verdict": verdict,

@@ -43,7 +43,7 @@ def of(spec: str, memory: int | None = None, cpus: float | None = None) -> Drive
     ``IMAGE`` or ``docker:IMAGE`` (``tensorflow/serving:2.19.1``, ``...@sha256:...``), ``standin`` (the newest of this project's
     images), ``standin:2.21.0``, ``standin@RUNTIME`` (a process on the TensorFlow of a runtime), ``binary`` or ``binary:PATH``,
     ``remote:HOST:GRPC[,REST][/MODEL]``. ``memory`` (bytes) and ``cpus`` limit containers; without them COMPAT_SERVER_MEMORY
-    ("8g") and COMPAT_SERVER_CPUS do. Raises ValueError for what is none of these.
+    ("8g") and COMPAT_SERVER_CPUS do. Raises ValueError for any other spec.
     """
     memory = memory or read_size(os.environ.get("COMPAT_SERVER_MEMORY", ""))
     cpus = cpus or float(os.environ.get("COMPAT_SERVER_CPUS") or 0) or None

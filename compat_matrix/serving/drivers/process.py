@@ -17,7 +17,7 @@ _KNOWN = "savedmodel-compat runtimes list"
 class StandinDriver(BinaryDriver):
     """Starts the stand-in with the Python of ``runtime`` (2.15, local, an interpreter).
 
-    Raises ValueError: that is no runtime.
+    Raises ValueError for an unknown runtime.
     """
 
     def __init__(self, runtime: str) -> None:

@@ -31,7 +31,6 @@ _OURS = (
     "compat_matrix/serving/messages.py",
     "compat_matrix/serving/schema",
     "compat_matrix/serving/warmup_records.py",
-    "compat_matrix/runtimes/__init__.py",
     "compat_matrix/serving/standin",
     "compat_matrix/workers",
 )

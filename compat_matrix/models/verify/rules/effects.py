@@ -68,8 +68,8 @@ def acts_at_call(model: Model, graph: Graph) -> Iterator[Fault]:
     Severity.WARNING,
     summary="An op that no TensorFlow release has: it comes from a library of somebody else.",
     why="Without the library the graph cannot be imported; with it, the op can do anything.",
-    fix="Say with the model which library it needs, and load that first (tf.load_op_library). `compat --ops` tells which parts work "
-    "without it.",
+    fix="Say with the model which library it needs, and load that first (tf.load_op_library). `compat --ops` tells which parts "
+    "work without it.",
 )
 def op_unknown(model: Model, graph: Graph) -> Iterator[Fault]:
     """One finding for an op."""
