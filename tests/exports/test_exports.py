@@ -120,6 +120,22 @@ def test_a_wrong_answer_tells_all_that_is_needed_to_see_it_again(world):
     assert said in again.output
 
 
+def test_the_page_shows_failures_by_cause_with_the_name_the_user_gave(world):
+    report = world.check("call=wrong", name="exports/mine")
+    page = (report.out / "report.html").read_text()
+    assert page.count('<div class="cause">') == 1 == len(report.causes())
+    first = page.partition('<div class="cause">')[2].partition("</div>")[0]
+    assert "tf2@1.0, v1_session@1.0, c_api@1.0, reference@1.0 / values, relocate, reexport" in first
+    assert "element [1] is 4.0, recorded 3.0" in first and "Replay: <code>savedmodel-compat check" in first
+    assert first.count('href="#cell-') == 11
+    matrix = page.partition('<h2 id="matrix">')[2]
+    assert ">exports/mine</a>" in matrix and "<h3>exports/mine <span" in matrix
+    again = CliRunner().invoke(main, ["matrix", "report", str(report.out)])
+    assert (again.exit_code, (report.out / "report.html").read_text()) == (1, page)
+    (report.out / "about.json").write_text("[")
+    assert CliRunner().invoke(main, ["matrix", "report", str(report.out)]).exit_code == 4
+
+
 def test_a_consumer_that_differs_from_the_others_is_named(world):
     report = world.check("reference_worker/call=wrong", OPEN, ONLY_VALUES)
     assert outcomes(report)["reference@1.0/values"] == "FAIL_VALUE"
@@ -285,6 +301,7 @@ def test_a_defect_that_verify_finds_fails_by_its_severity(world):
         report = world.session.check([Export(world.model, RIGHT)], options, world.folder / fail_on)
         assert report.exit_code == code, report.text()
         assert (f"{report.plan.cells[0].consumer} / verify" in report.text()) is False
+        assert ("fix: " in (report.out / "report.html").read_text()) is bool(code)
     assert report.results[report.plan.cells[0].id].details["findings"]
 
 

@@ -42,12 +42,14 @@ class Status(str, enum.Enum):
         return self in (Status.CRASHED, Status.FAILED)
 
 
-_BADNESS = list(Status)
+def badness(status: Status) -> int:
+    """Larger for a worse status."""
+    return list(Status).index(status)
 
 
 def worst(statuses: list[Status]) -> Status:
     """The status of a model from those of its parts."""
-    return max(statuses, key=_BADNESS.index)
+    return max(statuses, key=badness)
 
 
 @dataclass

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import datetime
 import hashlib
 import io
 import json
@@ -15,7 +16,8 @@ from types import MappingProxyType
 from typing import Any
 
 from compat_matrix.common.writing import write_set
-from compat_matrix.models.migrate.records import SCHEMA, Record, Status
+from compat_matrix.models.migrate.records import SCHEMA, Record, Status, badness
+from compat_matrix.runtimes.runtime import local_runtime
 
 COLUMNS = (
     "name", "status", "kind", "tensorflow", "bytes_before", "bytes_after", "seconds", "outputs", "signatures", "asked", "reason",
@@ -81,13 +83,23 @@ def problem(record: Record) -> str:
     return "" if record.status.good else f"{record.status.value}: {record.name}: {(record.reason.splitlines() or [''])[0]}"
 
 
-def as_html(records: Sequence[Record], pages: Mapping[str, str] = MappingProxyType({})) -> str:
-    """One page that needs no other file, or where there are ``pages`` (relative -> file) a line for each model."""
+def as_html(
+    records: Sequence[Record], pages: Mapping[str, str] = MappingProxyType({}), tensorflow: str = "", made: str = ""
+) -> str:
+    """One page that needs no other file, or where there are ``pages`` (relative -> file) a line for each model.
+
+    The models that need action come first, the worst status first. ``tensorflow``: what ran; ``made``: date and time.
+    """
+    from compat_matrix.report import html
+
+    records = sorted(records, key=lambda record: (record.status.good, -badness(record.status)))
     links = {record.relative: pages.get(record.relative, f"#m{number}") for number, record in enumerate(records)}
     facts = {"records": records, "totals": totals(records), "reasons": reasons(records), "links": links, "paged": bool(pages)}
     sizes = {"before": sum(record.bytes_before for record in records), "after": sum(record.bytes_after for record in records)}
     to_keras = any(record.to_keras for record in records)
-    return str(_template("migration.html.j2").render(**facts, sizes=sizes, to_keras=to_keras))
+    what = f"migration of {len(records)} model{'s' if len(records) != 1 else ''}"
+    title = html.title(what, [tensorflow] if tensorflow else [], made)
+    return str(_template("migration.html.j2").render(**facts, sizes=sizes, to_keras=to_keras, title=title))
 
 
 def write(records: Sequence[Record], out: Path) -> None:
@@ -98,7 +110,8 @@ def write(records: Sequence[Record], out: Path) -> None:
     if len(records) > ON_ONE_PAGE:
         pages = {record.relative: f"{PAGES}/{folder.name}/{page_of(record.relative)}" for record in records}
         _write_pages(records, folder)
-    texts = (whole, as_csv(records), as_html(records, pages))
+    made = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="minutes")
+    texts = (whole, as_csv(records), as_html(records, pages, local_runtime().tensorflow_version or "", made))
     write_set(out, dict(zip(REPORTS, texts)))
     for left in (out / PAGES).glob("*"):
         if left != folder or not pages:
