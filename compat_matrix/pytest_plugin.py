@@ -141,7 +141,7 @@ class CellItem(pytest.Item):
         wanted = "PASS"
         if entry:
             error = " ".join(filter(None, (entry.error_class, entry.message and f"/{entry.message}/")))
-            wanted = f"{entry.outcome} {error}, {entry.title()}: {entry.reason}"
+            wanted = f"{' or '.join(map(str, (entry.outcome, *entry.others)))} {error}, {entry.title()}: {entry.reason}"
         lines = [f"{result.outcome}, expected {wanted}"]
         if entry is None:
             lines += filter(None, [prediction.line(result)])

@@ -7,11 +7,15 @@ import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from compat_matrix.cells.outcomes import Outcome
 from compat_matrix.cells.plan import Cell
 from compat_matrix.cells.results import Result
+from compat_matrix.cli import main
 from compat_matrix.models.predict import Predictor
+from compat_matrix.runtimes.places import RuntimeTrouble
+from compat_matrix.runtimes.resolve import resolve
 from compat_matrix.skew.history import TABLE, History, history
 from compat_matrix.skew.table import encode
 from compat_matrix.verdict import NO_ENTRIES, Ledger
@@ -87,6 +91,19 @@ def test_a_release_that_the_history_does_not_have_yet_is_predicted_from_the_one_
     code, output, summary = run(tmp_path / "out", "contrib_op", "half_plus_two", op_history=without("2.21"))
     assert code == 0, output
     assert summary["predictions"]["right"] > 0 == summary["predictions"]["wrong"]
+
+
+@pytest.mark.tensorflow
+def test_a_check_in_another_release_says_what_was_predicted_and_fails_all_the_same(tmp_path):
+    try:
+        resolve("2.8")
+    except RuntimeTrouble as error:
+        pytest.skip(f"the runtime of 2.8 is not installed: {error}")
+    model = ROOT / "fixtures_v1" / "contrib_op" / "model"
+    command = ["check", str(model), "--runtime", "2.8", "--consumer", "c_api", "--check", "load", "--out", str(tmp_path / "out")]
+    done = CliRunner().invoke(main, command)
+    assert done.exit_code == 1, done.output
+    assert "predicted by the op history: fails because of unknown op, op 'Resampler'" in done.output
 
 
 def cell(version):

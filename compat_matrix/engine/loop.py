@@ -28,12 +28,14 @@ def run_plan(
     ledger: Ledger | None = None,
     observers: Observers | None = None,
     replay: Callable[[Cell], str] = no_replay,
+    foretell: Callable[[Cell, Result], object] | None = None,
 ) -> Iterator[Result]:
     """Yield the judged result of each cell, in the order of the plan; what cells shared is freed at the end.
 
     Args:
       hosts: know the runtimes of the plan.
       out: takes artifacts and evidence.
+      foretell: adds to an observed result what is predicted of its cell.
 
     Raises KeyboardInterrupt between cells once the process was asked to end.
     """
@@ -47,7 +49,7 @@ def run_plan(
         host.expect(upcoming)
         return run_cell(cell, host, out)
 
-    executor = Executor(out, plan, ledger or Ledger(), observe, replay)
+    executor = Executor(out, plan, ledger or Ledger(), observe, replay, foretell=foretell)
     try:
         for cell in plan:
             interrupts.check()

@@ -17,6 +17,7 @@ from compat_matrix.exports.artifact import Prepared
 from compat_matrix.exports.options import ANSWERING
 from compat_matrix.exports.recording import ANSWERED_BY, plain_error
 from compat_matrix.report.terminal import EXIT_WORDS, LEDGER_WORDS, ledger_lines
+from compat_matrix.verdict.prediction import TOLD
 
 SCHEMA = 1
 RECORDED = "recorded"
@@ -255,6 +256,8 @@ def _words(result: Result, item: Prepared, results: Mapping[str, Result]) -> Ite
             yield from _alone(source, request["id"], result, results)
     if result.skew:
         yield one_line(f"skew: {result.skew}", _WIDE)
+    if TOLD in result.details:
+        yield one_line(f"predicted by the op history: {result.details[TOLD]}", _WIDE)
     problems = result.details.get("problems", ())
     for also in [*problems[1:], *result.details.get("also", ())][:_FEW]:
         yield one_line(f"also: {plain_error(also)}", _WIDE)

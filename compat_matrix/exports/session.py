@@ -32,6 +32,7 @@ from compat_matrix.exports.planning import plan_of
 from compat_matrix.exports.recording import Reader
 from compat_matrix.exports.report import Report, compared
 from compat_matrix.hosts.pool import Hosts
+from compat_matrix.models.predict import Predictor
 from compat_matrix.plan.made_programs import make_programs
 from compat_matrix.plugins import found
 from compat_matrix.plugins.ledgers import ledger_text
@@ -107,7 +108,7 @@ class Session:
             return self._replay(cell, of_case[cell.artifact], options)
 
         try:
-            for result in run_plan(self.hosts, out, plan, ledger, observers, replay):
+            for result in run_plan(self.hosts, out, plan, ledger, observers, replay, _foreteller(out, plan)):
                 if not plan.by_id[result.cell].decided:
                     log.add(result)
                     advance(result)
@@ -141,6 +142,21 @@ class Session:
             if runtime and runtime.name != LOCAL:
                 words += ["--runtime", runtime.spec]
         return shlex.join(words)
+
+
+def _foreteller(out: Path, plan: Plan) -> Callable[[Cell, Result], None]:
+    """Return a function that notes in results of other TensorFlows than the local one what the op history foretells of them.
+
+    A check does not judge by it: an export that does not load is wrong, foretold or not.
+    """
+    elsewhere = [cell for cell in plan if cell.runtime != LOCAL]
+    predictor = Predictor(out, (cell.consumer_version for cell in elsewhere)) if elsewhere else None
+
+    def tell(cell: Cell, result: Result) -> None:
+        if predictor is not None and cell.runtime != LOCAL:
+            predictor.tell(cell, result)
+
+    return tell
 
 
 def readers_of(runtimes: Sequence[Runtime], consumers: Mapping[str, Consumer]) -> list[Reader]:

@@ -78,6 +78,12 @@ class Predictor:
             if foretold is not None:
                 result.details[prediction.KEY] = foretold.to_json()
 
+    def tell(self, cell: Cell, result: Result) -> None:
+        """Keep in a result what was foretold of its cell, in words: the result is not judged by it."""
+        foretold = self.of(cell) if result.outcome.observable and is_complete(cell.artifact_dir(self.out)) else None
+        if foretold is not None:
+            result.details[prediction.TOLD] = str(foretold)
+
     def _read(self, cell: Cell) -> _Foretold | str:
         directory = cell.artifact_dir(self.out)
         try:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from compat_matrix.cells.outcomes import ExitCode
-from compat_matrix.report.gate_words import EXIT_WORDS, KIND_WORDS, ROLE_WORDS, dated, headline, total_counts
+from compat_matrix.report.gate_words import EXIT_WORDS, KIND_WORDS, ROLE_WORDS, bisect_command, dated, headline, total_counts
 from compat_matrix.report.html import environment
 
 
@@ -25,6 +25,7 @@ def render(verdict: Mapping[str, Any]) -> str:
             kinds=[kind for kind in KIND_WORDS if totals[kind]],
             kind_words=KIND_WORDS,
             role_words=ROLE_WORDS,
+            bisect=lambda cause: bisect_command(verdict, cause),
             lists=[("What blocks", "blocks", blocking), ("What else changed", "others", others)],
         )
     )

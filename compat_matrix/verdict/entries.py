@@ -36,7 +36,10 @@ class LedgerError(ValueError):
 
 @dataclass(frozen=True)
 class Entry:
-    """One ``[[expect]]`` table. Selectors are tuples of patterns, any of which may match."""
+    """One ``[[expect]]`` table. Selectors are tuples of patterns, any of which may match.
+
+    ``outcome`` is the first of the outcomes it names, ``others`` are the rest: one cause may show itself in several ways.
+    """
 
     index: int
     case: tuple[str, ...]
@@ -54,7 +57,13 @@ class Entry:
     added: datetime.date | None = None
     until: datetime.date | Version | None = None
     wide: str | None = None
+    others: tuple[Outcome, ...] = ()
     rule: str | None = None  # the entry was made by this rule of a file of rules, and can be made anew
+
+    @property
+    def outcomes(self) -> str | list[str]:
+        """The outcomes as the file has them."""
+        return [str(outcome) for outcome in (self.outcome, *self.others)] if self.others else str(self.outcome)
 
     def names(self, cell: Cell) -> bool:
         """Whether the selectors match, whatever the versions."""
@@ -89,7 +98,7 @@ class Entry:
 
     def describes(self, outcome: Outcome, error_class: str | None, message_normalised: str) -> bool:
         """Whether a failure is the one recorded here."""
-        if outcome is not self.outcome:
+        if outcome not in (self.outcome, *self.others):
             return False
         if self.error_class and self.error_class not in (error_class, (error_class or "").rpartition(".")[2]):
             return False
@@ -104,10 +113,10 @@ class Entry:
     def title(self) -> str:
         """``case/producer/consumer/check -> OUTCOME``, to name the entry in a message."""
         selector = "/".join(_some(getattr(self, name)) for name in SELECTORS)
-        return f"entry {self.index + 1} ({selector} -> {self.outcome})"
+        return f"entry {self.index + 1} ({selector} -> {_some((self.outcome, *self.others))})"
 
 
-def _some(names: tuple[str, ...]) -> str:
+def _some(names: Sequence[str]) -> str:
     return ",".join(names if len(names) <= MAX_TOLD else [*names[: MAX_TOLD - 1], f"{len(names) - MAX_TOLD + 1} more"])
 
 
@@ -126,7 +135,7 @@ def read_entry(index: int, table: Any) -> Entry:
     """One table as an Entry. Raises ValueError."""
     if not isinstance(table, dict):
         raise ValueError("is not a table")
-    known = {f.name for f in fields(Entry)} - {"index"}
+    known = {f.name for f in fields(Entry)} - {"index", "others"}
     unknown = sorted(set(table) - known)
     if unknown:
         raise ValueError(f"unknown field {unknown[0]!r} (known: {', '.join(sorted(known))})")
@@ -136,12 +145,13 @@ def read_entry(index: int, table: Any) -> Entry:
     values: dict[str, Any] = {name: read_patterns(name, table.get(name)) for name in SELECTORS}
     for name in ("error_class", "message", "issue", "wide", "rule", "kind", "reason"):
         values[name] = _text(name, table[name]) if name in table else None
-    values["outcome"] = _outcome(table["outcome"])
+    values["outcome"], *values["others"] = _outcomes(table["outcome"])
+    values["others"] = tuple(values["others"])
     if values["kind"] not in KINDS:
         raise ValueError(f"kind is {values['kind']!r}, not one of {', '.join(KINDS)}")
     if re.match(r"\W*(todo|fixme|xxx)\b", values["reason"], re.IGNORECASE):
         raise ValueError("the reason is still to be written")
-    if values["outcome"] in NEEDS_ERROR and not (values["error_class"] or values["message"]):
+    if {values["outcome"], *values["others"]} & set(NEEDS_ERROR) and not (values["error_class"] or values["message"]):
         raise ValueError(f"{values['outcome']} needs error_class or message: any error would do otherwise")
     if values["outcome"] is Outcome.PASS and not values["issue"]:
         raise ValueError("outcome PASS contradicts a prediction of the op history: it needs an issue that says why")
@@ -171,6 +181,14 @@ def _outcome(value: Any) -> Outcome:
     if not (outcome.expectable or outcome is Outcome.PASS):
         raise ValueError(f"{outcome} cannot be expected")
     return outcome
+
+
+def _outcomes(value: Any) -> list[Outcome]:
+    found = [_outcome(item) for item in (value if isinstance(value, list) else [value])]
+    alone = {Outcome.PASS, Outcome.DISAGREE} & set(found)
+    if not found or len(found) > 1 and (alone or len(set(found)) < len(found)):
+        raise ValueError(f"outcome must be one outcome, or a list of different failures, not {value!r}")
+    return found
 
 
 def check_regex(pattern: str | None) -> None:

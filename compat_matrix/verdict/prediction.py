@@ -22,6 +22,7 @@ from compat_matrix.cells.results import Result, one_line
 from compat_matrix.skew import forms
 
 KEY = "prediction"  # in the details of a result
+TOLD = "foretold"  # likewise: what was predicted, in words, where nothing is judged by it
 MAX_CAUSES = 40  # kept in a result
 SHOWN = 3  # causes named in a sentence
 SHOWN_TEXT = 300  # characters of an error

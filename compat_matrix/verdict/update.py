@@ -210,7 +210,7 @@ def _narrowed(revision: Revision, block: str, board: Board) -> list[str]:
         board.take(failing)
         return [with_ranges(block, {name: _both(old[name], text) for name, text in ranges.items()})]
     revision.change = f"removed {entry.title()}: no longer the same for all {len(revision.selected)} cells it selects"
-    facts = {"outcome": str(entry.outcome), "error_class": entry.error_class, "message": entry.message, **facts_of(entry)}
+    facts = {"outcome": entry.outcomes, "error_class": entry.error_class, "message": entry.message, **facts_of(entry)}
     facts = {name: value for name, value in facts.items() if value is not None}
     pieces = []
     for selectors in board.entries(failing, entry):

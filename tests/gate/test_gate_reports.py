@@ -185,6 +185,15 @@ def test_the_page_has_every_pair_that_is_not_alike_and_filters(all_kinds):
     assert "2.0000002" in page.text
 
 
+def test_every_report_names_the_command_that_finds_the_release_of_a_regression(tmp_path):
+    verdict = compared(tmp_path, ("regressed", "PASS", ("CRASH", {"message": "reason"})))[1]
+    verdict["baseline"]["label"], verdict["candidate"]["label"] = "2.4.4", "2.21.0"
+    command = "savedmodel-compat bisect " + verdict["facts"][0]["candidate"]["cell"]
+    for text in (gate_html.render(verdict), gate_markdown.render(verdict), screen(verdict).replace("\n", " ")):
+        assert command in text.replace("&#64;", "@")
+        assert "--from 2.4 --to 2.21" in text
+
+
 def test_the_page_holds_no_text_of_a_message_as_markup(all_kinds):
     source = gate_html.render(all_kinds[1])
     assert "<script>alert" not in source

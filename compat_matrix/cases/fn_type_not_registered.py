@@ -1,0 +1,55 @@
+"""An argument of a type that another package must register, as the distributions of TensorFlow Probability.
+
+An extension type stands for it while the model is saved; then the file says what it says of types that packages register, by a
+name that nobody has. Sessions and servers never look at it. Whether `tf.saved_model.load` gets through depends on what was
+imported before, which no file tells.
+"""
+
+import os
+
+CLAUSES = ("PY-05", "COMPAT-02")
+FEATURES = ("extension_types", "version_skew")
+REQUIRES = "tensorflow>=2.9"  # extension types with a name of their own
+CHECKS = ("load", "values")
+
+
+def build(tf, work):
+    class Pair(tf.experimental.ExtensionType):
+        __name__ = "acme.Pair" + os.urandom(4).hex()  # no name can be registered twice in a process
+        first: tf.Tensor
+        second: tf.Tensor
+
+    root = tf.Module()
+    root.v = tf.Variable([2.0, 4.0])
+    root.total = tf.function(lambda pair: pair.first + pair.second * root.v)
+    root.total(Pair(first=tf.zeros([2]), second=tf.ones([2])))
+    root.f = tf.function(lambda x: {"y": x + root.v}, input_signature=[tf.TensorSpec([2], tf.float32)])
+    return root, root.f
+
+
+def after_save(tf, directory):
+    from tensorflow.core.protobuf import saved_model_pb2, struct_pb2
+
+    path = os.path.join(directory, "saved_model.pb")
+    with open(path, "rb") as stream:
+        model = saved_model_pb2.SavedModel.FromString(stream.read())
+
+    def rename(message):
+        for field, value in message.ListFields():
+            if field.name == "type_spec_value" and value.type_spec_class_name.startswith("acme."):
+                value.type_spec_class = struct_pb2.TypeSpecProto.REGISTERED_TYPE_SPEC
+                value.type_spec_class_name = "acme.Pair"
+            elif field.message_type is not None and not field.message_type.GetOptions().map_entry:
+                for item in [value] if hasattr(value, "ListFields") else value:
+                    rename(item)
+
+    objects = model.meta_graphs[0].object_graph_def
+    for function in objects.concrete_functions.values():
+        rename(function)
+    rename(objects)
+    with open(path, "wb") as stream:
+        stream.write(model.SerializeToString(deterministic=True))
+
+
+def requests(np):
+    return [("serving_default", {"x": np.float32([1, 3])})]
