@@ -1,16 +1,17 @@
-"""An Adam optimizer of Keras 2 with slot variables on a module.
+"""An Adam optimizer of tf.keras on a module: with slot variables until 2.15, where that is Keras 2.
 
-The object graph names a class that only Keras 2 registers: TensorFlow has it until 2.15, whatever the writer. Session readers
-do not care. The same with an optimizer of `tf.compat.v1`: `optimizer_v1_adam`.
+The object graph of these writers names a class that only Keras 2 registers, which TensorFlow has until 2.15: newer readers refuse
+the model. Session readers do not care. The same with an optimizer of `tf.compat.v1` in every writer: `optimizer_v1_adam`.
 """
 
 CLAUSES = ("OPT-01", "OPT-02", "COMPAT-02")
 FEATURES = ("optimizer", "slots", "keras", "version_skew")
-REQUIRES = "tensorflow>=2.4,<2.16"  # Keras 3, which came with 2.16, saves no slots
+REQUIRES = "tensorflow>=2.4"
 
 
 def build(tf, work):
-    optimizers = getattr(tf.keras.optimizers, "legacy", tf.keras.optimizers)  # since 2.9 also under this name, since 2.11 only
+    keras_3 = hasattr(tf.keras, "ops")  # has something called `legacy` as well, which raises
+    optimizers = tf.keras.optimizers if keras_3 else getattr(tf.keras.optimizers, "legacy", tf.keras.optimizers)
     root = tf.Module()
     root.v = tf.Variable([1.0, 2.0])
     root.optimizer = optimizers.Adam(0.5)

@@ -218,6 +218,22 @@ def test_outcomes_that_say_all_need_no_error():
         assert Ledger.parse("schema = 1\n" + entry("a", outcome=outcome, error_class=None)).entries[0].outcome == outcome
 
 
+def test_one_cause_may_show_itself_in_several_outcomes():
+    text = entry("a", outcome=["LOAD_ERROR", "REJECTED"], message="missing", error_class=None)
+    (one,) = Ledger.parse("schema = 1\n" + text).entries
+    assert one.describes(Outcome.LOAD_ERROR, "X", "it is missing")
+    assert one.describes(Outcome.REJECTED, "Y", "missing")
+    assert not one.describes(Outcome.CALL_ERROR, "X", "missing")
+    assert not one.describes(Outcome.REJECTED, "Y", "something else")
+    assert "LOAD_ERROR,REJECTED" in one.title()
+
+
+@pytest.mark.parametrize("outcome", [[], ["PASS", "CRASH"], ["DISAGREE", "CRASH"], ["CRASH", "CRASH"], ["CRASH", "y"], [["CRASH"]]])
+def test_outcomes_that_make_no_list_are_refused(outcome):
+    with pytest.raises(LedgerError, match="entry 1"):
+        Ledger.parse("schema = 1\n" + entry("a", outcome=outcome, error_class=None))
+
+
 def test_our_own_ledger_is_valid():
     from compat_matrix.verdict import DEFAULT_PATH
 

@@ -96,7 +96,8 @@ def expect_explain(cell_id: str, fixtures: Path | None, cases: Path | None, expe
         click.echo(f"{cell.decided.outcome}, decided by the plan: {cell.decided.reason}")
     else:
         entry = ledger.entry_for(cell)
-        click.echo(f"{" or ".join(map(str, (entry.outcome, *entry.others))) if entry else Outcome.PASS} is expected")
+        expected = (entry.outcome, *entry.others) if entry else (Outcome.PASS,)
+        click.echo(f"{' or '.join(map(str, expected))} is expected")
     for entry in ledger.entries:
         if entry.names(cell):
             here = "applies" if entry.selects(cell) else "is for other versions"
