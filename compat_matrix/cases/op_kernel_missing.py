@@ -5,7 +5,7 @@ when a function runs; the other signature answers.
 """
 
 CLAUSES = ("RP-07", "COMPAT-02")
-FEATURES = ("missing_kernel", "version_skew")
+FEATURES = ("missing_kernel", "refusal", "version_skew")
 CHECKS = ("load", "values")
 UNANSWERED = ("serving_default",)
 
