@@ -186,7 +186,7 @@ def _outcome(value: Any) -> Outcome:
 def _outcomes(value: Any) -> list[Outcome]:
     found = [_outcome(item) for item in (value if isinstance(value, list) else [value])]
     alone = {Outcome.PASS, Outcome.DISAGREE} & set(found)
-    if not found or len(found) > 1 and (alone or len(set(found)) < len(found)):
+    if not found or (len(found) > 1 and (alone or len(set(found)) < len(found))):
         raise ValueError(f"outcome must be one outcome, or a list of different failures, not {value!r}")
     return found
 

@@ -228,7 +228,7 @@ def test_one_cause_may_show_itself_in_several_outcomes():
     assert "LOAD_ERROR,REJECTED" in one.title()
 
 
-@pytest.mark.parametrize("outcome", [[], ["PASS", "CRASH"], ["DISAGREE", "CRASH"], ["CRASH", "CRASH"], ["CRASH", "y"], [["CRASH"]]])
+@pytest.mark.parametrize("outcome", [[], ["PASS", "CRASH"], ["DISAGREE", "CRASH"], ["CRASH", "CRASH"], ["CRASH", "y"]])
 def test_outcomes_that_make_no_list_are_refused(outcome):
     with pytest.raises(LedgerError, match="entry 1"):
         Ledger.parse("schema = 1\n" + entry("a", outcome=outcome, error_class=None))
